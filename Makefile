@@ -1,0 +1,44 @@
+PYTHON ?= python3
+BIN ?= .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test lint format doctest bench vignettes ci clean
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Make .venv and install the package for work on it, with the pre-commit hooks
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install -q -e ".[dev]"
+	.venv/bin/pre-commit install
+
+test: ## Run the tests; one file: make test ARGS=tests/test_cli.py
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: ## Mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+doctest: ## Run the examples in the docstrings
+	$(BIN)/python -m pytest --doctest-modules discrim
+
+bench: ## Time this package beside its peers, on the same arrays
+	$(BIN)/python -m tests.benchmarks
+
+vignettes: ## Execute the vignettes and write them as HTML into build/vignettes
+	mkdir -p build/vignettes
+	for page in vignettes/*.md; do \
+		$(BIN)/mystnb-docutils-html5 --nb-execution-mode=force --nb-execution-raise-on-error=yes \
+			$$page build/vignettes/$$(basename $$page .md).html || exit 1; \
+	done
+
+ci: ## All of it, in a fresh virtual environment, as before a change is taken
+	.ci/run
+
+clean: ## Remove what the other targets made, but .venv
+	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache

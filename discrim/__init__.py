@@ -1,0 +1,73 @@
+"""Discriminant analysis and its neighbours: a formula, a fit, a summary.
+
+Public names are imported when they are first used, so ``import discrim`` costs
+next to nothing.
+
+Examples
+--------
+>>> import discrim
+>>> "lda" in dir(discrim)
+True
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discrim import datasets as datasets
+    from discrim import errors as errors
+    from discrim.models.lda import LDAResults as LDAResults
+    from discrim.models.lda import lda as lda
+    from discrim.models.qda import QDAResults as QDAResults
+    from discrim.models.qda import qda as qda
+    from discrim.models.store import load as load
+    from discrim.models.tests import box_m as box_m
+    from discrim.models.tests import compare as compare
+    from discrim.models.tests import lr_test as lr_test
+
+    __version__: str
+
+_SUBMODULES = ("datasets", "errors")
+
+_HOME = {
+    "LDAResults": "discrim.models.lda",
+    "QDAResults": "discrim.models.qda",
+    "box_m": "discrim.models.tests",
+    "compare": "discrim.models.tests",
+    "lda": "discrim.models.lda",
+    "load": "discrim.models.store",
+    "lr_test": "discrim.models.tests",
+    "qda": "discrim.models.qda",
+}
+
+__all__ = [*_HOME, *_SUBMODULES]
+
+
+def _installed_version() -> str:
+    """Version of the installed distribution; ``0+unknown`` in a checkout that is not installed."""
+    try:
+        return version("discrim")
+    except PackageNotFoundError:
+        return "0+unknown"
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name where it is first asked for, and keep it."""
+    if name == "__version__":
+        value: Any = _installed_version()
+    elif name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    elif name in _SUBMODULES:
+        value = import_module(f"discrim.{name}")
+    else:
+        raise AttributeError(f"module 'discrim' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Every public name, imported or not."""
+    return sorted({*globals(), *__all__, "__version__"})

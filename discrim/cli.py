@@ -1,0 +1,360 @@
+"""The command line: a formula and a table in, a summary out.
+
+``discrim lda "species ~ ." iris`` prints what ``discrim.lda("species ~ .", data=iris).summary()`` prints.
+What a person gets wrong is one line on standard error and exit status 2, never a traceback; a warning is a
+line there too, so standard output carries the summary alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+import warnings
+import zlib
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from zipfile import BadZipFile
+
+from discrim import datasets
+from discrim.errors import DataError, DiscrimError, DiscrimWarning, PriorError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_DATA_HELP = f"""\
+DATA is the name of a table that comes with the package ({", ".join(datasets.names())}), or a file.
+A file that ends in .parquet or .pq is read as Parquet (needs pyarrow or polars), one in .tsv as columns
+set apart by tabs, any other as CSV; - is CSV from standard input. Text is UTF-8 and may be compressed
+(.gz, .bz2, .zip). The first row names the columns; an empty field, NA, NaN, null, None and the other signs
+that pandas knows are missing values. Write ./iris for a file that has the name of a table.
+"""
+
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
+
+_PRIOR_HELP = "equal; or CLASS=P,CLASS=P,...; or P,P,... in the order of the classes; P may be 1/3"
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors look like all the others: one line, exit status 2."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"discrim: {_one_line(message)}: see {self.prog} --help\n")
+
+
+class _Version(argparse.Action):
+    """Print the version, which is only looked up when asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *args: object, **kwargs: object) -> NoReturn:
+        import discrim
+
+        print(f"discrim {discrim.__version__}")
+        parser.exit()
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Build the parser of the whole command line.
+
+    An option that is not given is not in the namespace, so that each default is stated once, by the verb.
+
+    Returns
+    -------
+    argparse.ArgumentParser
+
+    Examples
+    --------
+    >>> vars(build_parser().parse_args(["lda", "species ~ .", "iris", "--prior", "equal"]))["prior"]
+    'equal'
+    """
+    parser = _Parser(prog="discrim", description="Discriminant analysis from a formula.", allow_abbrev=False)
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the version and exit"
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
+    lda = _add_verb(verbs, "lda", "linear discriminant analysis: one covariance for all classes")
+    lda.add_argument("--ncomp", type=int, help="number of discriminants the rule uses")
+    lda.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
+    _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
+    return parser
+
+
+def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
+    """Add the parser of a verb, with what all verbs share."""
+    verb: argparse.ArgumentParser = verbs.add_parser(
+        name,
+        help=text,
+        description=f"{text.capitalize()}.",
+        epilog=_DATA_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    verb.add_argument("formula", metavar="FORMULA", help='classes ~ columns, as "species ~ ."; quote it')
+    verb.add_argument("data", metavar="DATA", help="name of a table or of a file, see below")
+    verb.add_argument("--prior", help=_PRIOR_HELP)
+    verb.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
+    verb.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
+    verb.add_argument("--na", dest="na_action", choices=["drop", "raise"], help="rows with missing values")
+    verb.add_argument("--sections", type=_names, metavar="NAME,...", help="only these parts of the summary")
+    verb.add_argument("--format", default="text", choices=["text", "html", "latex", "markdown"])
+    return verb
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def parse_prior(text: str) -> str | dict[str, float] | list[float]:
+    """Read a prior as it is typed on the command line.
+
+    Parameters
+    ----------
+    text : str
+        ``equal``, ``class=number,...`` or ``number,...``; a number may be a fraction.
+
+    Returns
+    -------
+    str, dict of str to float, or list of float
+
+    Raises
+    ------
+    PriorError
+        A part is not a number, a class is named twice, or some parts name a class and some do not.
+
+    Examples
+    --------
+    >>> parse_prior("setosa=1/2,versicolor=.25,virginica=.25")
+    {'setosa': 0.5, 'versicolor': 0.25, 'virginica': 0.25}
+    >>> parse_prior("1/3,1/3,1/3")
+    [0.3333333333333333, 0.3333333333333333, 0.3333333333333333]
+    """
+    if text.strip() == "equal":
+        return "equal"
+    parts = text.split(",")
+    named = ["=" in part for part in parts]
+    if not any(named):
+        return [_probability(part, text) for part in parts]
+    if not all(named):
+        part = parts[named.index(False)]
+        raise PriorError(f"prior {text!r}: {part!r} names no class; write it as CLASS=P")
+    prior: dict[str, float] = {}
+    for part in parts:
+        label, _, number = part.rpartition("=")
+        label = label.strip()
+        if label in prior:
+            raise PriorError(f"prior {text!r}: class {label!r} is named twice; name each class once")
+        prior[label] = _probability(number, text)
+    return prior
+
+
+def _probability(number: str, text: str) -> float:
+    try:
+        return float(Fraction(number.strip()))
+    except (ValueError, ZeroDivisionError):
+        raise PriorError(f"prior {text!r}: {number.strip()!r} is not a number; write {_PRIOR_HELP}") from None
+
+
+def read_table(source: str) -> Any:
+    """Read a table by the name of a bundled one or of a file.
+
+    Parameters
+    ----------
+    source : str
+        As DATA on the command line.
+
+    Returns
+    -------
+    DataFrame
+        Of pandas, or of polars where a Parquet file is read without pyarrow.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read as a table, or two columns have the same name.
+    OSError
+        The file cannot be opened.
+
+    Examples
+    --------
+    >>> read_table("iris").shape
+    (150, 5)
+    """
+    if source in datasets.names():
+        return datasets.load(source)
+    if "://" in source:
+        raise DataError(f"{source!r} is an address, not a file: download it first")
+    suffixes = [suffix.lower() for suffix in PurePath(source).suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    kind = suffixes[-1] if suffixes else ""
+    try:
+        if kind in (".parquet", ".pq"):
+            return _read_parquet(source)
+        return _read_delimited(source, "\t" if kind == ".tsv" else ",")
+    except DiscrimError:
+        raise
+    except FileNotFoundError:
+        known = ", ".join(datasets.names())
+        raise DataError(f"{source!r} is neither a file nor a table of the package ({known})") from None
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # What unpacks gzip and bzip2 raises OSError for a damaged file, without its name.
+        raise DataError(f"{source!r} cannot be unpacked: {error}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{source!r} is not text in UTF-8: save it as CSV in UTF-8, or Parquet") from error
+    except (ValueError, EOFError, NotImplementedError, zlib.error, BadZipFile) as error:
+        raise DataError(f"{source!r} cannot be read as a table: {error}") from error
+
+
+def _read_delimited(source: str, separator: str) -> pd.DataFrame:
+    """Read text columns, and refuse or report what pandas would mend in silence."""
+    import pandas as pd
+
+    file = io.StringIO(sys.stdin.read()) if source == "-" else source
+    header = pd.read_csv(file, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
+    given = [str(name) for name in header.iloc[0]]
+    twice = [name for name in given if name and given.count(name) > 1]
+    if twice:
+        raise DataError(f"{source!r} has more than one column named {twice[0]!r}: rename all but one")
+    if isinstance(file, io.StringIO):
+        file.seek(0)
+    # pandas before 3.1 reads numbers fast and wrong in the last digit unless told otherwise.
+    exact: Any = {"float_precision": "round_trip"} if _pandas_before(3, 1) else {}
+    table: pd.DataFrame = pd.read_csv(file, sep=separator, **exact)
+    if not isinstance(table.index, pd.RangeIndex):
+        raise DataError(f"{source!r} has rows longer than its first: give every column a name there")
+    for position, name in enumerate(given):
+        if not name:
+            read_as = table.columns[position]
+            message = (
+                f"column {position + 1} of {source!r} has no name and is called {read_as!r}: "
+                f"leave it out with - `{read_as}` if it only numbers the rows"
+            )
+            warnings.warn(message, DiscrimWarning, stacklevel=2)
+    return table
+
+
+def _pandas_before(major: int, minor: int) -> bool:
+    import pandas as pd
+
+    release = pd.__version__.split(".")
+    return (int(release[0]), int(release[1])) < (major, minor)
+
+
+def _read_parquet(source: str) -> Any:
+    """Read Parquet with what there is: pandas' engine, else polars."""
+    import pandas as pd
+
+    try:
+        return pd.read_parquet(source)
+    except ImportError:
+        pass
+    try:
+        import polars as pl
+    except ImportError:
+        raise DataError(f"{source!r}: Parquet needs pyarrow or polars: pip install pyarrow") from None
+    try:
+        return pl.read_parquet(source)
+    except pl.exceptions.PolarsError as error:
+        raise DataError(f"{source!r} cannot be read as Parquet: {error}") from error
+
+
+def _classes_as_typed(prior: Any, formula: str, table: Any) -> Any:
+    """Give a prior by class the labels of the response column, which need not be text."""
+    response = formula.partition("~")[0].strip().strip("`")
+    if not isinstance(prior, dict) or response not in table.columns:
+        return prior
+    label_of = {str(label): label for label in table[response].unique()}
+    return {label_of.get(name, name): value for name, value in prior.items()}
+
+
+def _summarize(arguments: argparse.Namespace) -> str:
+    """Fit what the arguments ask for and render its summary."""
+    options = dict(vars(arguments))
+    verb, formula = options.pop("verb"), options.pop("formula")
+    table = read_table(options.pop("data"))
+    style, sections = options.pop("format"), options.pop("sections", None)
+    if "prior" in options:
+        options["prior"] = _classes_as_typed(parse_prior(options["prior"]), formula, table)
+
+    import discrim
+
+    fit = getattr(discrim, verb)(formula, data=table, **options)
+    summary = fit.summary() if sections is None else fit.summary(sections=sections)
+    return str(getattr(summary, f"as_{style}")())
+
+
+def _one_line(message: object) -> str:
+    """Put a message on one line, with what could steer a terminal made visible."""
+    line = " ".join(str(message).split())
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
+
+
+def _say(message: object) -> None:
+    print(f"discrim: {_one_line(message)}", file=sys.stderr)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Stand in for :func:`warnings.showwarning`: the message alone, not where in the code it arose."""
+    _say(f"warning: {message}")
+
+
+def _run(argv: Sequence[str] | None) -> None:
+    arguments = build_parser().parse_args(argv)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DiscrimWarning)
+        warnings.showwarning = _show_warning
+        text = _summarize(arguments)
+    print(text.rstrip("\n"))
+    sys.stdout.flush()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments after the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        Exit status: 0; 2 where the formula, the data or an option is at fault; 130 where interrupted; 141
+        where the reader of the output has gone away.
+
+    Examples
+    --------
+    >>> main(["lda", "species ~ .", "irsi"])
+    2
+    """
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            errors = "strict" if stream is sys.stdin else "backslashreplace"
+            stream.reconfigure(encoding="utf-8", errors=errors)
+    try:
+        _run(argv)
+    except BrokenPipeError:
+        # Python flushes once more when it ends, and that must not fail.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:
+        _say(f"{error.filename!r}: {error.strerror}" if error.filename and error.strerror else error)
+        return 2
+    except DiscrimError as error:
+        _say(error)
+        return 2
+    return 0

@@ -1,0 +1,1 @@
+"""Numbers: arrays in, frozen dataclasses out; no column name is known here."""

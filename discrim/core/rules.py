@@ -1,0 +1,169 @@
+"""Decision rules: from rows to class scores, and from scores to posteriors.
+
+A rule's scores are log posteriors up to a constant of the row, so that labels,
+log posteriors and posteriors follow from scores alone. Rows come as x (m, p);
+everything inside works on columns (p, m), the layout of a table, and scores are
+returned as the transposed view (m, K) of (K, m).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance import Covariance
+
+__all__ = ["Distances", "GaussianRule", "LinearRule", "Rule", "StudentRule", "log_posteriors", "posteriors"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class LinearRule:
+    """Scores z'coef + intercept, with z = (x - origin) * scale.
+
+    Attributes
+    ----------
+    origin, scale : (p,) float
+    coef : (p, K) float
+    intercept : (K,) float
+    """
+
+    origin: Floats
+    scale: Floats
+    coef: Floats
+    intercept: Floats
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p)."""
+        scores = self.coef.T @ standard_columns(x, self.origin, self.scale)
+        scores += self.intercept[:, None]
+        return scores.T
+
+
+@dataclass(frozen=True, slots=True)
+class Distances:
+    """Squared Mahalanobis distances to class means.
+
+    Attributes
+    ----------
+    origin, scale : (p,) float
+    means : (K, p) float
+        In the coordinates z = (x - origin) * scale.
+    covariances : tuple of Covariance
+        One for all classes, or one for each.
+    axes : (p, r) float, optional
+        Coefficients that rows are projected on first; means and covariances are then those of the r
+        projections.
+    """
+
+    origin: Floats
+    scale: Floats
+    means: Floats
+    covariances: tuple[Covariance, ...]
+    axes: Floats | None = None
+
+    def squared(self, x: Floats) -> Floats:
+        """Distances (K, m) of rows x (m, p)."""
+        z = standard_columns(x, self.origin, self.scale)
+        if self.axes is not None:
+            z = self.axes.T @ z
+        distances = np.empty((len(self.means), z.shape[1]))
+        if len(self.covariances) == 1:
+            (covariance,) = self.covariances
+            means = covariance.whiten(self.means.T).T
+            whitened = covariance.whiten(z)
+            for k, mean in enumerate(means):
+                distances[k] = column_squares(whitened - mean[:, None])
+            return distances
+        for k, (mean, covariance) in enumerate(zip(self.means, self.covariances, strict=True)):
+            distances[k] = column_squares(covariance.whiten(z - mean[:, None]))
+        return distances
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianRule:
+    """Scores constant_k - factor_k D2_k / 2: normal log densities and their debiased form.
+
+    Attributes
+    ----------
+    distances : Distances
+    constant, factor : (K,) float
+    """
+
+    distances: Distances
+    constant: Floats
+    factor: Floats
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p)."""
+        scores = self.distances.squared(x)
+        scores *= -0.5 * self.factor[:, None]
+        scores += self.constant[:, None]
+        return scores.T
+
+
+@dataclass(frozen=True, slots=True)
+class StudentRule:
+    """Scores constant_k - power_k log(1 + D2_k / spread_k): predictive densities.
+
+    Attributes
+    ----------
+    distances : Distances
+    constant, power, spread : (K,) float
+    """
+
+    distances: Distances
+    constant: Floats
+    power: Floats
+    spread: Floats
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p)."""
+        scores = self.distances.squared(x)
+        scores /= self.spread[:, None]
+        np.log1p(scores, out=scores)
+        scores *= -self.power[:, None]
+        scores += self.constant[:, None]
+        return scores.T
+
+
+Rule = LinearRule | GaussianRule | StudentRule
+
+
+def log_posteriors(scores: Floats) -> Floats:
+    """Log posteriors (m, K) of scores (m, K), by log-sum-exp a row; a missing row stays missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.exp(log_posteriors(np.array([[-2000.0, -2000.0]]))).tolist()
+    [[0.5, 0.5]]
+    """
+    columns = scores.T
+    shifted = columns - columns.max(axis=0)
+    return np.asarray((shifted - np.log(np.exp(shifted).sum(axis=0))).T)
+
+
+def posteriors(scores: Floats) -> Floats:
+    """Posteriors (m, K) of scores (m, K); each row sums to one."""
+    columns = scores.T
+    weights = columns - columns.max(axis=0)
+    np.exp(weights, out=weights)
+    weights /= weights.sum(axis=0)
+    return weights.T
+
+
+def standard_columns(x: Floats, origin: Floats, scale: Floats) -> Floats:
+    """The coordinates z (p, m) of rows x (m, p)."""
+    z = x.T - origin[:, None]
+    if not (scale == 1).all():
+        z *= scale[:, None]
+    return np.asarray(z)
+
+
+def column_squares(columns: Floats) -> Floats:
+    """Sum of squares (m,) of each column of (p, m)."""
+    return np.asarray(np.einsum("ij,ij->j", columns, columns))

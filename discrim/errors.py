@@ -1,0 +1,50 @@
+"""Every exception and warning the package raises.
+
+Each error is also a :class:`ValueError`, so code written for other libraries
+catches it; each message names the column, class or row at fault and the way out.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CollinearError",
+    "DataError",
+    "DiscrimError",
+    "DiscrimWarning",
+    "FormulaError",
+    "NotSupportedError",
+    "PriorError",
+    "SeparationError",
+]
+
+
+class DiscrimError(ValueError):
+    """Base of every error of the package."""
+
+
+class FormulaError(DiscrimError):
+    """The formula cannot be read, is not allowed, or does not fit the table."""
+
+
+class DataError(DiscrimError):
+    """The table, the weights or the classes cannot be used as they are."""
+
+
+class PriorError(DiscrimError):
+    """The prior is not a probability distribution over the classes."""
+
+
+class CollinearError(DiscrimError):
+    """A within-class covariance is singular, so the rule has no answer."""
+
+
+class SeparationError(DiscrimError):
+    """A hyperplane separates the classes, so the estimates are infinite."""
+
+
+class NotSupportedError(DiscrimError):
+    """What was asked for does not exist for this model."""
+
+
+class DiscrimWarning(UserWarning):
+    """Base of every warning of the package."""

@@ -1,0 +1,1 @@
+"""From what the user has to plain arrays, and back to names."""

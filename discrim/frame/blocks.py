@@ -1,0 +1,197 @@
+"""Any table as a re-iterable run of blocks that fit the cache.
+
+A block is columns side by side: its x (m, p) is the transposed view of a buffer
+(p, m), the layout both of tables and of the products taken of it. The buffer is
+used again for the next block, so that a pass needs no more memory than one block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.errors import DataError
+from discrim.frame.formula import Design, fill, resolve
+from discrim.frame.table import Table
+
+__all__ = ["Block", "Blocks", "read"]
+
+BLOCK_NUMBERS = 2**18
+"""Numbers in a block: 2 MiB of float64."""
+
+BLOCK_ROWS = (1024, 8192)
+"""Fewest and most rows of a block."""
+
+
+class Block(NamedTuple):
+    """Rows of a design, good until the next block is asked for.
+
+    Attributes
+    ----------
+    x : (m, p) float64
+    codes : (m,) int
+        Class of each row; -1 where it is not known (prediction only).
+    weights : (m,) float64 or None
+    """
+
+    x: NDArray[np.float64]
+    codes: NDArray[np.intp]
+    weights: NDArray[np.float64] | None
+
+
+@dataclass(slots=True)
+class Blocks:
+    """The rows of a table that a fit uses, block by block.
+
+    Attributes
+    ----------
+    design : Design
+    table : Table
+    codes : (n,) int
+        Class of each row of the table, -1 where it is missing.
+    weights : (n,) float64 or None
+    functions : mapping of str to callable
+        The user's functions that the formula calls.
+    keep : tuple of int, optional
+        Positions of the design's columns that are used; all without it.
+    dropped : int
+        Rows left out because a value is missing; known after a full pass.
+    """
+
+    design: Design
+    table: Table
+    codes: NDArray[np.intp]
+    weights: NDArray[np.float64] | None = None
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    keep: tuple[int, ...] | None = None
+    dropped: int = 0
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Names of the columns of x."""
+        terms = self.design.terms
+        return terms if self.keep is None else tuple(terms[j] for j in self.keep)
+
+    def __iter__(self) -> Iterator[Block]:
+        """Complete rows; a row with a missing value, response or weight is left out and counted."""
+        dropped = 0
+        for start, x in self._filled():
+            stop = start + len(x)
+            codes = self.codes[start:stop]
+            weights = None if self.weights is None else self.weights[start:stop]
+            kept = codes >= 0
+            if weights is not None:
+                kept &= ~np.isnan(weights)
+            if not _all_finite(x):
+                kept &= ~np.isnan(x).any(axis=1)
+            if not kept.all():
+                dropped += int(len(kept) - kept.sum())
+                x, codes = np.compress(kept, x.T, axis=1).T, codes[kept]
+                weights = None if weights is None else weights[kept]
+            yield Block(x, codes, weights)
+        self.dropped = dropped
+
+    def every_row(self) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_] | None]]:
+        """All rows, for prediction: their place, x, and which hold a missing value (None: none does)."""
+        for start, x in self._filled():
+            missing = None if _all_finite(x) else np.isnan(x).any(axis=1)
+            yield slice(start, start + len(x)), x, missing
+
+    def refuse_missing(self) -> None:
+        """Raise a DataError that names the first missing value, if there is one."""
+        names = (*self.design.response_columns, *self.design.columns)
+        for name in dict.fromkeys(names):
+            missing = self.table.column(name).isna().to_numpy()
+            if missing.any():
+                row, more = self.table.index[int(np.argmax(missing))], int(missing.sum()) - 1
+                raise DataError(
+                    f"Column {name!r} is missing at row {row!r}"
+                    f"{f' and in {more} more' if more else ''}: fill or drop the rows, "
+                    'or pass na_action="drop".'
+                )
+        if self.weights is not None and np.isnan(self.weights).any():
+            row = self.table.index[int(np.argmax(np.isnan(self.weights)))]
+            raise DataError(f'The weight is missing at row {row!r}: fill it, or pass na_action="drop".')
+
+    def _filled(self) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        p, n = len(self.design.terms), self.table.nrows
+        m = int(np.clip(BLOCK_NUMBERS // max(p, 1), *BLOCK_ROWS))
+        buffer = np.empty((p, min(m, n)))
+        for start in range(0, n, m):
+            stop = min(start + m, n)
+            x = (buffer if stop - start == buffer.shape[1] else np.empty((p, stop - start))).T
+            fill(self.design, self.table, start, stop, x, self.functions)
+            if self.keep is not None:
+                x = x[:, self.keep]
+            if not _all_finite(x):
+                self._refuse_infinite(x, start)
+            yield start, x
+
+    def _refuse_infinite(self, x: NDArray[np.float64], start: int) -> None:
+        infinite = np.isinf(x)
+        if infinite.any():
+            row, column = np.argwhere(infinite)[0]
+            raise DataError(
+                f"Column {self.terms[column]!r} is infinite at row {self.table.index[start + row]!r}: "
+                "replace the value, or make it missing to drop the row."
+            )
+
+
+def read(
+    formula: str,
+    data: Any,
+    *,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> Blocks:
+    """The rows that a formula asks of a table; see `Blocks` for what is left out of them."""
+    table = Table(data)
+    exclude = (weights,) if isinstance(weights, str) else ()
+    design, codes = resolve(formula, table, functions=functions, levels=levels, exclude=exclude)
+    return Blocks(design, table, codes, weight_vector(weights, table), functions or {})
+
+
+def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
+    """Frequency weights (n,) from a column name or a vector; a missing weight is NaN.
+
+    Raises
+    ------
+    DataError
+        The wrong length, a negative or infinite weight, or no positive weight at all.
+    """
+    if weights is None:
+        return None
+    name = weights if isinstance(weights, str) else getattr(weights, "name", None)
+    label = f"weights {name!r}" if name is not None else "weights"
+    if isinstance(weights, str):
+        if table.kind(weights) not in ("numeric", "boolean"):
+            raise DataError(f"The {label} are not numeric: give a numeric column of counts.")
+        vector = table.column(weights).to_numpy(dtype=np.float64)
+    else:
+        if isinstance(weights, pd.Series) and not weights.index.equals(table.index):
+            raise DataError(f"The index of the {label} differs from the table's: align them, or pass an array.")
+        try:
+            vector = np.asarray(weights, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"The {label} are not numeric: give a vector of counts.") from None
+    if vector.shape != (table.nrows,):
+        raise DataError(f"The {label} have shape {vector.shape}; the table has {table.nrows} rows.")
+    for bad, what in ((vector < 0, "negative"), (np.isinf(vector), "infinite")):
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise DataError(f"The {label} are {what} at row {table.index[row]!r} ({vector[row]:g}).")
+    if not (vector > 0).any():
+        raise DataError(f"The {label} are all zero or missing: no row is left.")
+    return vector
+
+
+def _all_finite(x: NDArray[np.float64]) -> bool:
+    # One product a block finds NaN and inf alike; overflow only sends finite rows to a closer look.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.ones(x.shape[1]) @ x.T).all()) or bool(np.isfinite(x).all())

@@ -1,0 +1,170 @@
+"""From values to levels and codes: the classes of a response, the categories of a predictor.
+
+Levels are plain Python scalars in a fixed order, so that a fit can be saved as text and read back;
+codes are positions in them.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.errors import DataError, DiscrimWarning
+
+Scalar = str | int | float | bool
+Codes = NDArray[np.intp]
+
+
+def find_levels(values: pd.Series, what: str, levels: Sequence[Any] | None = None) -> tuple[Scalar, ...]:
+    """The levels of values: those given, else the categorical's order, else sorted.
+
+    Parameters
+    ----------
+    values : Series
+        None is missing.
+    what : str
+        What to call the values in a message, such as ``"The response 'species'"``.
+    levels : sequence, optional
+        All levels there may be, in order.
+
+    Returns
+    -------
+    tuple of str, int, float or bool
+        Levels that no row has are left out, with a DiscrimWarning that names them.
+
+    Raises
+    ------
+    DataError
+        A value that is not among the given levels, levels that repeat, or values without an order.
+
+    Examples
+    --------
+    >>> find_levels(pd.Series(["b", "a", "b"]), "The response 'g'")
+    ('a', 'b')
+    """
+    if levels is not None:
+        wanted = _scalars(list(levels), what)
+        if len(set(wanted)) < len(wanted):
+            raise DataError(f"{what}: levels= names a level twice: {list(wanted)}.")
+        present = np.bincount(encode(values, wanted, what), minlength=len(wanted)) > 0
+        return _without_unused(wanted, present, what)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        wanted = _scalars(values.cat.categories.tolist(), what)
+        present = np.bincount(values.cat.codes.to_numpy(), minlength=len(wanted)) > 0
+        return _without_unused(wanted, present, what)
+    return _sorted(_scalars(pd.unique(values).tolist(), what), what)
+
+
+def encode(values: pd.Series, levels: Sequence[Scalar], what: str) -> Codes:
+    """Positions of values in the levels.
+
+    Parameters
+    ----------
+    values : (m,) Series
+        None is missing.
+    levels : sequence of scalars
+    what : str
+        What to call the values in a message.
+
+    Returns
+    -------
+    (m,) int array
+
+    Raises
+    ------
+    DataError
+        A value that is no level; the message names it and its row.
+
+    Examples
+    --------
+    >>> encode(pd.Series(["b", "a"]), ("a", "b"), "The response 'g'")
+    array([1, 0])
+    """
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        codes, uniques = values.cat.codes.to_numpy(), values.cat.categories.tolist()
+    else:
+        codes, found = pd.factorize(values)
+        uniques = found.tolist()
+    where = {level: position for position, level in enumerate(levels)}
+    table = np.fromiter((where.get(each, -1) for each in uniques), dtype=np.intp, count=len(uniques))
+    positions = table[codes] if len(table) else np.empty(0, dtype=np.intp)
+    if len(positions) and positions.min() < 0:
+        row = int((positions < 0).argmax())
+        shown = ", ".join(repr(level) for level in levels[:8]) + (", ..." if len(levels) > 8 else "")
+        raise DataError(
+            f"{what} is {values.iloc[row]!r} at row {values.index[row]!r}, which is none of its levels "
+            f"{shown}: correct or drop the row, or fit with this level."
+        )
+    return positions
+
+
+def refuse_numbers_as_text(values: pd.Series, name: str) -> None:
+    """Raise where a text column is mostly numbers, so it was hardly meant as categories.
+
+    Parameters
+    ----------
+    values : Series
+        None is missing.
+    name : str
+        The column.
+
+    Raises
+    ------
+    DataError
+        More than half of the values read as numbers; the message names the first row that is text, or
+        the first row where all are numbers, and both ways out.
+    """
+    counts = values.value_counts()
+    numeric = pd.to_numeric(pd.Series(counts.index, dtype=object), errors="coerce").notna().to_numpy()
+    if counts.to_numpy()[numeric].sum() * 2 <= counts.sum():
+        return
+    unreadable = values.isin(counts.index[~numeric]).to_numpy()
+    row = int(unreadable.argmax())
+    problem = "is text and not a number" if unreadable.any() else "is a number written as text"
+    raise DataError(
+        f"Column {name!r} is text, but most of it reads as numbers; row {values.index[row]!r}, "
+        f"{values.iloc[row]!r}, {problem}. Convert it with pd.to_numeric(..., errors='coerce'), or write "
+        f"C({name}) in the formula to use it as categories."
+    )
+
+
+def _without_unused(levels: tuple[Scalar, ...], present: NDArray[np.bool_], what: str) -> tuple[Scalar, ...]:
+    unused = [level for level, there in zip(levels, present, strict=True) if not there]
+    if unused:
+        shown = ", ".join(repr(level) for level in unused[:8])
+        more = f" and {len(unused) - 8} more" if len(unused) > 8 else ""
+        warnings.warn(f"{what} has no row of {shown}{more}; left out.", DiscrimWarning, stacklevel=2)
+    return tuple(level for level, there in zip(levels, present, strict=True) if there)
+
+
+def _scalars(values: list[Any], what: str) -> tuple[Scalar, ...]:
+    return tuple(_scalar(value, what) for value in values)
+
+
+def _scalar(value: Any, what: str) -> Scalar:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise DataError(
+        f"{what} has the level {value!r}, a {type(value).__name__}; levels are text, numbers or truth "
+        "values: convert the column, for example with astype(str)."
+    )
+
+
+def _sorted(levels: tuple[Scalar, ...], what: str) -> tuple[Scalar, ...]:
+    texts = sum(isinstance(level, str) for level in levels)
+    if texts and texts < len(levels):
+        raise DataError(
+            f"{what} mixes text and numbers, which have no common order: convert the column to one type, "
+            "or give levels=."
+        )
+    return tuple(sorted(levels, key=lambda level: level))

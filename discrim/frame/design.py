@@ -1,0 +1,275 @@
+"""The design: a formula resolved against a table, as plain data.
+
+A `Design` holds no object of patsy, no function and no row of the table. It pickles, compares, and is
+written as JSON and read back; what is read back is checked like anything a stranger hands over.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from discrim.errors import FormulaError
+from discrim.frame.categories import Scalar
+from discrim.frame.grammar import MAX_COLUMNS, Column, expression, quote
+from discrim.frame.scan import MAX_TEXT, scan
+from discrim.frame.table import Kind
+from discrim.frame.transforms import State, check_state
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One factor of the right-hand side and what it learnt.
+
+    Attributes
+    ----------
+    code : str
+        Its text, as `grammar.expression` reads it.
+    width : int
+        Columns it has, 0 for categories.
+    levels : tuple or None
+        Its categories in order; None for numbers.
+    states : tuple of State
+        What its stateful calls learnt, in the order they are met.
+    """
+
+    code: str
+    width: int
+    levels: tuple[Scalar, ...] | None
+    states: tuple[State, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """How categories become columns.
+
+    Attributes
+    ----------
+    picks : tuple of int or None
+        Indicator coding: column j is 1 for level ``picks[j]``, else 0. None where a matrix is used.
+    matrix : tuple of tuple of float, (levels, columns), or None
+    """
+
+    picks: tuple[int, ...] | None
+    matrix: tuple[tuple[float, ...], ...] | None
+
+    @property
+    def width(self) -> int:
+        """Columns it makes."""
+        if self.picks is not None:
+            return len(self.picks)
+        return len(self.matrix[0]) if self.matrix else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """How the columns of a design are built.
+
+    Attributes
+    ----------
+    kinds : tuple of str
+        What each column of `Design.columns` held when the design was made.
+    factors : tuple of Factor
+    codings : tuple of Coding
+    products : tuple of tuple of (int, int)
+        Each is a product of factors: position of the factor, position of its coding (-1 for numbers).
+        Its columns are all products of the factors' columns, those of the first factor running fastest.
+    """
+
+    kinds: tuple[Kind, ...]
+    factors: tuple[Factor, ...]
+    codings: tuple[Coding, ...]
+    products: tuple[tuple[tuple[int, int], ...], ...]
+
+    def widths(self, product: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+        """Columns of each factor of a product."""
+        return tuple(
+            self.factors[factor].width if coding < 0 else self.codings[coding].width
+            for factor, coding in product
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A formula resolved against the columns of a table.
+
+    Attributes
+    ----------
+    formula : str
+        As typed.
+    response : str
+        The left side: the column's name, or the expression as typed.
+    response_columns : tuple of str
+        Columns the response reads.
+    columns : tuple of str
+        Columns the right side reads, in order.
+    terms : tuple of str, length p
+        Names of the columns of the design; no intercept.
+    levels : tuple of str, int, float or bool, length K
+        Class labels in order.
+    plain : bool
+        The terms are exactly `columns`, numbers or truth values as they stand.
+    spec : Spec or None
+        How the columns are built; None where `plain`.
+    functions : tuple of str
+        The user's own functions that the formula calls; they are given again when it is used.
+    """
+
+    formula: str
+    response: str
+    response_columns: tuple[str, ...]
+    columns: tuple[str, ...]
+    terms: tuple[str, ...]
+    levels: tuple[Scalar, ...]
+    plain: bool
+    spec: Spec | None
+    functions: tuple[str, ...]
+
+    @property
+    def response_code(self) -> str:
+        """The left side as `grammar.expression` reads it."""
+        return quote(self.response) if (self.response,) == self.response_columns else self.response
+
+    def to_dict(self) -> dict[str, Any]:
+        """Dicts, lists, text and numbers only, for JSON."""
+        values: dict[str, Any] = _listed(dataclasses.asdict(self))
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Design:
+        """Read what `to_dict` wrote, checking every part.
+
+        Raises
+        ------
+        FormulaError
+            A part is missing, of the wrong type, inconsistent, or not allowed in a formula.
+        """
+        return _read_design(values)
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _listed(each) for key, each in value.items()}
+    return [_listed(each) for each in value] if isinstance(value, tuple | list) else value
+
+
+def _check(right: bool, what: str) -> None:
+    if not right:
+        raise FormulaError(f"This saved design is damaged: {what}. Fit the model again.")
+
+
+def _fields(values: Any, kind: type) -> list[Any]:
+    names = [field.name for field in dataclasses.fields(kind)]
+    right = isinstance(values, Mapping) and set(values) == set(names)
+    _check(right, f"{kind.__name__} does not have the parts {names}")
+    return [values[name] for name in names]
+
+
+def _texts(values: Any, what: str) -> tuple[str, ...]:
+    right = isinstance(values, list | tuple) and all(isinstance(each, str) for each in values)
+    _check(right and len(values) <= MAX_COLUMNS, f"{what} is not a list of text")
+    return tuple(values)
+
+
+def _levels(values: Any) -> tuple[Scalar, ...]:
+    right = isinstance(values, list | tuple) and all(
+        isinstance(each, str | bool | int) or (isinstance(each, float) and math.isfinite(each))
+        for each in values
+    )
+    _check(right and len(set(values)) == len(values), "levels are not a list of different scalars")
+    return tuple(values)
+
+
+def _whole(value: Any, least: int, below: int) -> int:
+    _check(type(value) is int and least <= value < below, f"{value!r} is not a position or a count")
+    return int(value)
+
+
+def _read_design(values: Mapping[str, Any]) -> Design:
+    formula, response, sources, columns, terms, levels, plain, spec, functions = _fields(values, Design)
+    _check(isinstance(formula, str) and len(formula) <= MAX_TEXT, "the formula is not text")
+    _check(isinstance(response, str), "the response is not text")
+    _check(isinstance(plain, bool) and plain == (spec is None), "plain and spec disagree")
+    names = _texts(functions, "functions")
+    design = Design(
+        formula, response, _texts(sources, "response_columns"), _texts(columns, "columns"),
+        _texts(terms, "terms"), _levels(levels), plain, None if plain else _read_spec(spec, names), names,
+    )  # fmt: skip
+    scan(formula)
+    left = expression(design.response_code, frozenset(names))
+    _check(left.columns == design.response_columns, "the response reads other columns")
+    _check(len(set(design.terms)) == len(design.terms) > 0, "terms repeat or are missing")
+    if design.spec is None:
+        _check(design.terms == design.columns, "plain terms are not the columns")
+        return design
+    read = {name for each in design.spec.factors for name in expression(each.code, frozenset(names)).columns}
+    _check(read == set(design.columns), "the factors read other columns")
+    _check(len(design.spec.kinds) == len(design.columns), "kinds do not match the columns")
+    total = sum(math.prod(design.spec.widths(product)) for product in design.spec.products)
+    _check(total == len(design.terms), "the terms do not match the products of factors")
+    return design
+
+
+def _read_spec(values: Any, functions: tuple[str, ...]) -> Spec:
+    kinds, factors, codings, products = _fields(values, Spec)
+    known = {"numeric", "boolean", "categorical", "text"}
+    _check(set(_texts(kinds, "kinds")) <= known, f"kinds are not of {sorted(known)}")
+    for each in (factors, codings, products):
+        _check(isinstance(each, list | tuple), "factors, codings or products are not lists")
+    read = tuple(_read_factor(each, functions) for each in factors)
+    codes = tuple(_read_coding(each) for each in codings)
+    made = tuple(_read_product(each, read, codes) for each in products)
+    return Spec(tuple(kinds), read, codes, made)
+
+
+def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:
+    code, width, levels, states = _fields(values, Factor)
+    _check(isinstance(code, str), "a factor is not text")
+    root = expression(code, frozenset(functions)).root
+    categories = None if levels is None else _levels(levels)
+    _whole(width, int(categories is None), MAX_COLUMNS + 1)
+    _check(isinstance(states, list | tuple), "states are not a list")
+    learnt = []
+    for each in states:
+        function, arguments = _fields(each, State)
+        _check(isinstance(function, str) and isinstance(arguments, list | tuple), "a state is not readable")
+        learnt.append(check_state(function, arguments))
+    _check(not (learnt and isinstance(root, Column)), "a column has learnt states")
+    return Factor(code, width, categories, tuple(learnt))
+
+
+def _read_coding(values: Any) -> Coding:
+    picks, matrix = _fields(values, Coding)
+    _check((picks is None) != (matrix is None), "a coding is neither indicators nor a matrix")
+    if picks is not None:
+        _check(isinstance(picks, list | tuple), "picks are not a list")
+        return Coding(tuple(_whole(each, 0, MAX_COLUMNS * 2) for each in picks), None)
+    _check(isinstance(matrix, list | tuple) and len(matrix) > 0, "a coding's matrix is not a list")
+    rows = []
+    for row in matrix:
+        _check(isinstance(row, list | tuple) and len(row) == len(matrix[0]), "a coding's rows differ")
+        _check(all(isinstance(x, int | float) and math.isfinite(x) for x in row), "a coding is not numbers")
+        rows.append(tuple(float(x) for x in row))
+    return Coding(None, tuple(rows))
+
+
+def _read_product(
+    values: Any, factors: tuple[Factor, ...], codings: tuple[Coding, ...]
+) -> tuple[tuple[int, int], ...]:
+    _check(isinstance(values, list | tuple) and len(values) > 0, "a product of factors is empty")
+    pairs = []
+    for pair in values:
+        _check(isinstance(pair, list | tuple) and len(pair) == 2, "a product holds no pairs")
+        factor = factors[_whole(pair[0], 0, len(factors))]
+        number = _whole(pair[1], -1, len(codings))
+        _check((number < 0) == (factor.levels is None), "numbers have a coding, or categories none")
+        if factor.levels is not None:
+            coding, count = codings[number], len(factor.levels)
+            top = max(coding.picks, default=0) if coding.picks is not None else -1
+            rows = len(coding.matrix) if coding.matrix is not None else count
+            _check(top < count == rows, "a coding does not fit its categories")
+        pairs.append((pair[0], number))
+    return tuple(pairs)

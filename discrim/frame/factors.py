@@ -1,0 +1,355 @@
+"""The value of a factor on rows of a table.
+
+An `Expression` is walked, never evaluated as text: columns come from `Rows`, arithmetic is on doubles,
+and the only functions are those of the formula language and the user's own. The rows are complete, so
+whatever is not finite afterwards was made by the factor, and is an error that names the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.errors import DataError, FormulaError
+from discrim.frame.grammar import (
+    NUMPY_FUNCTIONS,
+    STATEFUL_FUNCTIONS,
+    Call,
+    Column,
+    Contrast,
+    Expression,
+    Negative,
+    Node,
+    Number,
+    Operation,
+    plain_value,
+)
+from discrim.frame.table import Kind, Table
+from discrim.frame.transforms import Bases, State, apply, learn
+
+Functions = Mapping[str, Callable[..., Any]]
+_Array = NDArray[np.float64]
+
+_ARITHMETIC: Mapping[str, np.ufunc] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "//": np.floor_divide,
+    "%": np.remainder,
+    "**": np.power,
+}
+_HINTS: Mapping[str, str] = {
+    "log": "A logarithm needs positive numbers.",
+    "log2": "A logarithm needs positive numbers.",
+    "log10": "A logarithm needs positive numbers.",
+    "log1p": "log1p(x) needs x > -1.",
+    "sqrt": "A square root needs numbers that are not negative.",
+    "bs": "A B-spline ends at its boundary knots: set lower_bound= and upper_bound= when fitting.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """Values to be read as categories, with the levels and the contrast the formula asks for."""
+
+    values: pd.Series
+    levels: tuple[Any, ...] | None = None
+    contrast: Contrast | None = None
+
+
+class Rows:
+    """Rows start to stop of a table, or those of them that are complete.
+
+    Parameters
+    ----------
+    table : Table
+    start, stop : int
+    keep : (stop - start,) bool array, optional
+        The rows wanted; None for all.
+    kinds : dict, optional
+        What columns hold, where it is known already: looking costs a pass over a column of objects.
+
+    Attributes
+    ----------
+    index : pandas.Index
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        start: int,
+        stop: int,
+        keep: NDArray[np.bool_] | None = None,
+        kinds: Mapping[str, Kind] | None = None,
+    ) -> None:
+        self.table, self.start, self.stop, self.keep = table, start, stop, keep
+        self._kinds: dict[str, Kind] = dict(kinds or {})
+        index = table.index[start:stop]
+        self.index = index if keep is None else index[keep]
+        self._numbers: dict[str, _Array] = {}
+
+    def kind(self, name: str) -> Kind:
+        """What a column holds, as `Table.kind` says; looked up once."""
+        if name not in self._kinds:
+            self._kinds[name] = self.table.kind(name)
+        return self._kinds[name]
+
+    def complete(self, columns: Sequence[str]) -> tuple[Rows, NDArray[np.bool_]]:
+        """The rows without a missing value in any of the columns, and where they are."""
+        keep = np.ones(self.stop - self.start, dtype=bool)
+        for name in columns:
+            if self.kind(name) in {"numeric", "boolean"}:
+                keep &= ~np.isnan(self._read(name))
+            else:
+                keep &= self.table.column(name, self.start, self.stop).notna().to_numpy()
+        if keep.all():
+            return self, keep
+        rows = Rows(self.table, self.start, self.stop, keep, self._kinds)
+        rows._numbers = {name: values[keep] for name, values in self._numbers.items()}
+        return rows, keep
+
+    def numbers(self, name: str) -> _Array:
+        """A numeric or boolean column as doubles; anything else is a DataError."""
+        kind = self.kind(name)
+        if kind not in {"numeric", "boolean"}:
+            raise DataError(
+                f"Column {name!r} is {_described(kind)}, and the formula computes with it: "
+                f"use C({name}) for categories, or make it a number first."
+            )
+        values = self._read(name)
+        finite = np.isfinite(values)
+        if not finite.all() and np.isinf(values).any():
+            row = int(np.isinf(values).argmax())
+            raise DataError(
+                f"Column {name!r} is {values[row]} at row {self.index[row]!r}: an infinite value has no "
+                "place in a design; drop the row or mark the value as missing."
+            )
+        return values
+
+    def series(self, name: str) -> pd.Series:
+        """A column as categories are read from it: whole numbers and truth values keep their type."""
+        kind = self.kind(name)
+        if kind == "other":
+            raise DataError(
+                f"Column {name!r} holds {_held(self.table, name)}, which is neither numbers nor categories: "
+                "convert it, for example with astype(str), or leave it out."
+            )
+        values = self.table.column(name, self.start, self.stop)
+        if self.keep is not None:
+            values = values[self.keep]
+        if kind == "categorical" and not isinstance(values.dtype, pd.CategoricalDtype):
+            return values.astype(object)
+        if kind in {"numeric", "boolean"} and not values.isna().any():
+            if kind == "boolean":
+                return values.astype(bool)
+            if values.dtype.kind == "f" and _holds_integers(self.table, name):
+                return values.astype(np.int64)
+        return values
+
+    def _read(self, name: str) -> _Array:
+        if name not in self._numbers:
+            buffer = np.empty((self.stop - self.start, 1))
+            self.table.fill([name], self.start, self.stop, buffer)
+            values = buffer[:, 0]
+            self._numbers[name] = values if self.keep is None else values[self.keep]
+        return self._numbers[name]
+
+
+class Memory:
+    """The states of a factor's stateful calls: learnt in the order they are met, or recalled in it.
+
+    Parameters
+    ----------
+    states : sequence of State, optional
+        None to learn.
+    """
+
+    def __init__(self, states: Sequence[State] | None = None) -> None:
+        self.learning = states is None
+        self.states: list[State] = list(states or ())
+        self._next = 0
+
+    def transform(self, call: Call, x: _Array, bases: Bases) -> _Array:
+        """Apply a stateful call, first learning it where nothing is known yet."""
+        if self.learning:
+            options = {name: plain_value(value) for name, value in call.options}
+            self.states.append(learn(call.function, x, options, bases))
+        state = self.states[self._next]
+        self._next += 1
+        return apply(state, x, bases)
+
+
+def evaluate(
+    expression: Expression, rows: Rows, memory: Memory, functions: Functions, bases: Bases
+) -> _Array | Categories:
+    """Compute a factor.
+
+    Parameters
+    ----------
+    expression : Expression
+    rows : Rows
+        Complete in the expression's columns.
+    memory : Memory
+    functions : dict
+        The user's own functions.
+    bases : dict
+        ``bs`` and ``cr``.
+
+    Returns
+    -------
+    (m,) or (m, k) array of finite doubles, or Categories
+
+    Raises
+    ------
+    DataError
+        A column of the wrong kind, or a value the factor turns into NaN or infinity.
+    FormulaError
+        A user's function is missing, fails, or gives something of another length.
+    """
+    root = expression.root
+    if isinstance(root, Column) and rows.kind(root.name) not in {"numeric", "boolean"}:
+        return Categories(rows.series(root.name))
+    with np.errstate(all="ignore"):
+        value = _Evaluation(expression, rows, memory, functions, bases).value(root)
+    if isinstance(value, Categories):
+        return value
+    finite = np.isfinite(value)
+    if not finite.all():
+        bad = ~finite if value.ndim == 1 else ~finite.all(axis=1)
+        raise _not_finite(expression, rows, value, int(bad.argmax()))
+    return value
+
+
+def _not_finite(expression: Expression, rows: Rows, value: _Array, row: int) -> DataError:
+    parts = np.atleast_1d(value[row])
+    result = parts[~np.isfinite(parts)][0]
+    where = ", ".join(f"{name} = {rows.series(name).iloc[row]!r}" for name in expression.columns)
+    name = expression.root.function if isinstance(expression.root, Call) else ""
+    hint = _HINTS.get(name, "Drop the row, or mark the value as missing.")
+    return DataError(f"{expression.label} is {result} at row {rows.index[row]!r}, where {where}. {hint}")
+
+
+class _Evaluation:
+    """One walk over one expression."""
+
+    def __init__(
+        self, expression: Expression, rows: Rows, memory: Memory, functions: Functions, bases: Bases
+    ) -> None:
+        self.code, self.rows, self.memory = expression.code, rows, memory
+        self.functions, self.bases = functions, bases
+
+    def value(self, node: Node) -> _Array | Categories:
+        if not isinstance(node, Call):
+            return self.numbers(node)
+        if node.function == "C":
+            options = dict(node.options)
+            levels, contrast = options.get("levels"), options.get("contrast")
+            return Categories(
+                self.categories(node.arguments[0]),
+                levels if isinstance(levels, tuple) else None,
+                contrast if isinstance(contrast, Contrast) else None,
+            )
+        if node.function in self.functions:
+            return self.own(node)
+        return self.numbers(node)
+
+    def categories(self, node: Node) -> pd.Series:
+        if isinstance(node, Column):
+            return self.rows.series(node.name)
+        value = self.value(node)
+        if isinstance(value, Categories):
+            return value.values
+        if value.ndim > 1:
+            raise FormulaError(f"{self.code}: categories are made from one column, not a matrix.")
+        return pd.Series(value, index=self.rows.index)
+
+    def numbers(self, node: Node) -> _Array:
+        match node:
+            case Column(name):
+                return self.rows.numbers(name)
+            case Number(value):
+                return np.full((), value)
+            case Negative(operand):
+                return np.negative(self.numbers(operand))
+            case Operation(first, rest):
+                total = self.numbers(first)
+                for symbol, operand in rest:
+                    total = _ARITHMETIC[symbol](total, self.numbers(operand))
+                return total
+            case Call():
+                return self.called(node)
+
+    def called(self, node: Call) -> _Array:
+        if node.function in self.functions or node.function == "C":
+            value = self.value(node)
+            if isinstance(value, Categories):
+                raise FormulaError(f"{self.code}: {node.function}() gives categories, not numbers.")
+            return value
+        argument = self.numbers(node.arguments[0])
+        if node.function in NUMPY_FUNCTIONS:
+            return np.asarray(getattr(np, node.function)(argument))
+        if node.function in STATEFUL_FUNCTIONS:
+            return self.memory.transform(node, self.spread(argument), self.bases)
+        return self.spread(argument)
+
+    def spread(self, value: _Array) -> _Array:
+        return np.broadcast_to(value, len(self.rows.index)) if np.ndim(value) == 0 else value
+
+    def own(self, node: Call) -> _Array | Categories:
+        """Call a function of the user's; what it gives is checked for kind and length."""
+        arguments = [
+            self.rows.series(each.name) if isinstance(each, Column) else self.numbers(each)
+            for each in node.arguments
+        ]
+        try:
+            result = self.functions[node.function](*arguments, **dict(node.options))
+        except Exception as error:
+            raise FormulaError(
+                f"functions={{{node.function!r}: ...}} raised {type(error).__name__}: {error}, in {self.code}."
+            ) from error
+        n = len(self.rows.index)
+        series = result if isinstance(result, pd.Series) else None
+        array = np.asarray(result)
+        if array.ndim not in {1, 2} or len(array) != n:
+            raise FormulaError(
+                f"{self.code}: {node.function}() must give one value for each of the {n} rows; "
+                f"it gave an array of shape {array.shape}."
+            )
+        if series is None and isinstance(result, pd.Categorical):
+            series = pd.Series(result)
+        if series is not None and isinstance(series.dtype, pd.CategoricalDtype):
+            return Categories(pd.Series(series.array, index=self.rows.index))
+        if array.ndim == 1 and array.dtype.kind in "OUT" and pd.api.types.infer_dtype(array) == "string":
+            return Categories(pd.Series(array.astype(object), index=self.rows.index))
+        if array.dtype.kind not in "biuf":
+            raise FormulaError(f"{self.code}: {node.function}() gave {array.dtype}, not numbers or text.")
+        return array.astype(np.float64)
+
+
+def _described(kind: str) -> str:
+    return {"text": "text", "categorical": "categorical"}.get(kind, "neither numbers nor categories")
+
+
+def _held(table: Table, name: str) -> str:
+    values = table.column(name).dropna()
+    dtype = values.dtype
+    if dtype != object:
+        return f"values of type {dtype}"
+    kinds = sorted({type(each).__name__ for each in values.iloc[:1000]})
+    return "values of type " + " and ".join(kinds)
+
+
+def _holds_integers(table: Table, name: str) -> bool:
+    """Whether the column's own type is whole numbers, though missing values made it floating."""
+    if isinstance(table.data, pd.DataFrame):
+        dtype = table.data.dtypes.iloc[table.position(name)]
+        if dtype == object:
+            return pd.api.types.infer_dtype(table.column(name), skipna=True) == "integer"
+        return bool(pd.api.types.is_integer_dtype(dtype))
+    return bool(table.data.schema[table.data.columns[table.position(name)]].is_integer())

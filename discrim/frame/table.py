@@ -1,0 +1,220 @@
+"""Any table, seen as named columns of equal length.
+
+pandas is read directly; every other library (polars, pyarrow, ...) through
+narwhals, so none of them is imported here. A column comes out in one of two
+ways: as numbers written into a caller's buffer (`Table.fill`, the fast path),
+or as a pandas Series whose missing values are NaN or None (`Table.column`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.errors import DataError
+
+Kind = Literal["numeric", "boolean", "categorical", "text", "other"]
+
+_INFERRED: dict[str, Kind] = {
+    "boolean": "boolean",
+    "integer": "numeric",
+    "floating": "numeric",
+    "mixed-integer-float": "numeric",
+    "decimal": "numeric",
+    "string": "text",
+    "empty": "text",
+}
+
+
+class Table:
+    """Named columns of equal length over a pandas, polars, pyarrow or other table.
+
+    Parameters
+    ----------
+    data : DataFrame, mapping of name to column, or any eager table narwhals knows
+        It is held by reference and never written to.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Column names, each as text.
+    nrows : int
+    index : pandas.Index
+        The table's own index, or 0, 1, ... where it has none.
+
+    Raises
+    ------
+    DataError
+        Not a table, or two columns have the same name.
+    """
+
+    __slots__ = ("_arrays", "_columns", "data", "index", "names", "nrows")
+
+    def __init__(self, data: Any) -> None:
+        if isinstance(data, dict):
+            data = pd.DataFrame(data)
+        if not isinstance(data, pd.DataFrame):
+            data = _narwhals_frame(data)
+        self.data = data
+        labels = list(data.columns)
+        self.names = tuple(str(label) for label in labels)
+        self._columns = {name: position for position, name in enumerate(self.names)}
+        if len(self._columns) < len(labels):
+            twice = sorted({name for name in self.names if self.names.count(name) > 1})
+            raise DataError(
+                f"Duplicate column name{'s' if len(twice) > 1 else ''} {_quoted(twice)}: "
+                "rename the columns so that each name stands for one."
+            )
+        self._arrays: dict[str, NDArray[Any] | None] = {}
+        self.nrows = len(data)
+        self.index = data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(self.nrows)
+
+    def position(self, name: str) -> int:
+        """Position of a column; an unknown name is a DataError with the nearest one."""
+        try:
+            return self._columns[name]
+        except KeyError:
+            near = get_close_matches(name, self.names, n=1, cutoff=0.6)
+            hint = f" Did you mean {near[0]!r}?" if near else f" Columns: {_quoted(self.names)}."
+            raise DataError(f"No column {name!r} in the table.{hint}") from None
+
+    def kind(self, name: str) -> Kind:
+        """What a column holds: numeric, boolean, categorical, text or other."""
+        series = self._native(name)
+        if isinstance(series, pd.Series):
+            return _pandas_kind(series)
+        return _narwhals_kind(series.dtype)
+
+    def column(self, name: str, start: int = 0, stop: int | None = None) -> pd.Series:
+        """Rows start to stop of a column as a pandas Series on the table's index.
+
+        Numbers and booleans without missing values keep their NumPy dtype; nullable and Arrow
+        numbers become float64 with NaN, categories stay categorical, text is object.
+        """
+        series = self._native(name)
+        stop = self.nrows if stop is None else min(stop, self.nrows)
+        if not isinstance(series, pd.Series):
+            return pd.Series(_narwhals_values(series[start:stop]), index=self.index[start:stop], name=name)
+        series = series.iloc[start:stop]
+        kind = _pandas_kind(series)
+        if kind == "categorical":
+            return series.rename(name)
+        if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+            return series.rename(name)
+        if kind == "numeric" or (kind == "boolean" and series.isna().any()):
+            values: Any = _floats(series, name)
+        elif kind == "boolean":
+            values = series.to_numpy(dtype=bool)
+        else:
+            values = series.to_numpy(dtype=object)
+        return pd.Series(values, index=series.index, name=name)
+
+    def frame(self, names: Sequence[str], start: int = 0, stop: int | None = None) -> pd.DataFrame:
+        """Rows start to stop of the named columns as a pandas DataFrame."""
+        index = self.index[start : self.nrows if stop is None else stop]
+        return pd.DataFrame({name: self.column(name, start, stop) for name in names}, index=index)
+
+    def fill(self, names: Sequence[str], start: int, stop: int, out: NDArray[np.float64]) -> None:
+        """Write rows start to stop of numeric or boolean columns into out (stop - start, p)."""
+        for j, name in enumerate(names):
+            values = self._array(name)
+            if values is not None:
+                out[:, j] = values[start:stop]
+                continue
+            series = self._native(name)
+            part = series.iloc[start:stop] if isinstance(series, pd.Series) else series[start:stop]
+            out[:, j] = _floats(part, name) if isinstance(part, pd.Series) else _narwhals_values(part)
+
+    def _array(self, name: str) -> NDArray[Any] | None:
+        """A column's own memory where it is plain NumPy numbers: looked up once, read block by block."""
+        if name not in self._arrays:
+            series = self._native(name)
+            plain = isinstance(series, pd.Series) and isinstance(series.dtype, np.dtype)
+            numbers = plain and series.dtype.kind in "biuf"
+            self._arrays[name] = series.to_numpy() if numbers else None
+        return self._arrays[name]
+
+    def _native(self, name: str) -> Any:
+        position = self.position(name)
+        if isinstance(self.data, pd.DataFrame):
+            return self.data.iloc[:, position]
+        return self.data[self.data.columns[position]]
+
+
+def _quoted(names: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def _narwhals_frame(data: Any) -> Any:
+    import narwhals as nw
+
+    try:
+        return nw.from_native(data, eager_only=True)
+    except TypeError:
+        raise DataError(
+            f"data is a {type(data).__name__}, not a table: pass a pandas DataFrame, a polars or pyarrow "
+            "table, or a dict of columns."
+        ) from None
+
+
+def _pandas_kind(series: pd.Series) -> Kind:
+    dtype: Any = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return "categorical"
+    if pd.api.types.is_bool_dtype(dtype):
+        return "boolean"
+    if pd.api.types.is_complex_dtype(dtype):
+        return "other"
+    if pd.api.types.is_numeric_dtype(dtype):
+        return "numeric"
+    if isinstance(dtype, pd.ArrowDtype) or dtype == object:
+        if isinstance(dtype, pd.ArrowDtype) and str(dtype.pyarrow_dtype).startswith("dictionary"):
+            return "categorical"
+        return _INFERRED.get(pd.api.types.infer_dtype(series, skipna=True), "other")
+    return "text" if pd.api.types.is_string_dtype(dtype) else "other"
+
+
+def _narwhals_kind(dtype: Any) -> Kind:
+    import narwhals as nw
+
+    if dtype.is_numeric():
+        return "numeric"
+    if dtype == nw.Boolean:
+        return "boolean"
+    if dtype in (nw.Categorical, nw.Enum):
+        return "categorical"
+    return "text" if dtype == nw.String else "other"
+
+
+def _floats(series: pd.Series, name: str) -> NDArray[np.float64]:
+    try:
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        numbers = pd.to_numeric(series.astype(object), errors="coerce")
+        bad = numbers.isna() & series.notna()
+        if not bad.any():
+            return np.asarray(numbers, dtype=np.float64)
+        row = bad.to_numpy().argmax()
+        raise DataError(
+            f"Column {name!r} is not numeric: row {series.index[row]!r} holds {series.iloc[row]!r}."
+        ) from None
+
+
+def _narwhals_values(series: Any) -> Any:
+    """One narwhals column as values for pandas: float64 with NaN, bool, Categorical or object."""
+    kind = _narwhals_kind(series.dtype)
+    if kind == "numeric" or (kind == "boolean" and series.null_count()):
+        import narwhals as nw
+
+        return series.cast(nw.Float64).to_numpy().astype(np.float64)
+    if kind == "boolean":
+        return series.to_numpy().astype(bool)
+    if kind == "categorical":
+        return pd.Categorical(series.to_list(), categories=series.cat.get_categories().to_list())
+    return np.array(series.to_list(), dtype=object)

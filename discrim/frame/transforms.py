@@ -1,0 +1,347 @@
+"""Transformations that remember the rows they were fitted on: center, standardize, poly, bs, cr.
+
+What is remembered is plain data. `learn` turns a call whose result depends on all rows, such as
+``bs(x, df=4)``, into a `State`: the same call with everything that depends on the rows written out, so
+that `apply` gives a row the same values whatever rows come with it. patsy has no orthogonal polynomial,
+and its states are objects that cannot be saved; its B-spline and cubic regression bases are used as
+they are, given every knot, by the caller who passes them as `bases`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.errors import FormulaError
+from discrim.frame.grammar import MAX_BASIS, Value
+
+Bases = Mapping[str, Callable[..., Any]]
+_Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A call with everything it learnt from the rows written out.
+
+    Attributes
+    ----------
+    function : str
+    values : tuple of (str, number or tuple of numbers)
+        Arguments of the function that applies it, in order of name.
+    """
+
+    function: str
+    values: tuple[tuple[str, Any], ...]
+
+
+def learn(function: str, x: _Array, options: Mapping[str, Value], bases: Bases) -> State:
+    """Write out what a call learns from the complete rows.
+
+    Parameters
+    ----------
+    function : {"center", "scale", "standardize", "poly", "bs", "cr"}
+    x : (n,) or (n, k) array
+        No value is missing.
+    options : dict
+        The call's other arguments.
+    bases : dict
+        ``bs`` and ``cr`` of patsy.
+
+    Returns
+    -------
+    State
+
+    Raises
+    ------
+    FormulaError
+        An option that has no meaning, or a degree the rows do not support.
+
+    Examples
+    --------
+    >>> learn("center", np.array([1.0, 2.0, 6.0]), {}, {}).values
+    (('mean', (3.0,)),)
+    """
+    learnt = _LEARN[function](x, dict(options), bases)
+    return State(function, tuple(sorted((name, _plain(value)) for name, value in learnt.items())))
+
+
+def apply(state: State, x: _Array, bases: Bases) -> _Array:
+    """Transform rows with what was learnt from others.
+
+    Parameters
+    ----------
+    state : State
+    x : (m,) or (m, k) array
+    bases : dict
+        ``bs`` and ``cr`` of patsy.
+
+    Returns
+    -------
+    (m,) or (m, q) array
+        NaN where a B-spline is asked for outside its boundary knots.
+    """
+    return _APPLY[state.function](x, dict(state.values), bases)
+
+
+def _plain(value: Any) -> Any:
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return array.item()
+    return tuple(_plain(row) for row in array) if array.ndim > 1 else tuple(array.tolist())
+
+
+def _flag(function: str, options: Mapping[str, Value], name: str, default: bool) -> bool:
+    value = options.get(name, default)
+    if not isinstance(value, bool):
+        raise FormulaError(f"{function}({name}=) is True or False, not {value!r}.")
+    return value
+
+
+def _whole(function: str, options: Mapping[str, Value], name: str, default: int | None, least: int) -> int:
+    value = options.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_BASIS:
+        raise FormulaError(f"{function}({name}=) is a whole number from {least} to {MAX_BASIS}, not {value!r}.")
+    return value
+
+
+def _number(function: str, options: Mapping[str, Value], name: str, default: float) -> float:
+    value = options.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FormulaError(f"{function}({name}=) is a number, not {value!r}.")
+    return float(value)
+
+
+def _vector(function: str, x: _Array) -> _Array:
+    if x.ndim == 2 and x.shape[1] == 1:
+        x = x[:, 0]
+    if x.ndim != 1:
+        raise FormulaError(f"{function}() takes one column, not a matrix of {x.shape[1]}.")
+    return x
+
+
+def _learn_center(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
+    return {"mean": np.atleast_1d(_mean(x))}
+
+
+def _apply_center(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
+    mean = np.asarray(values["mean"])
+    return x - (mean if x.ndim == 2 else mean[0])
+
+
+def _mean(x: _Array) -> _Array:
+    # The mean of what the first mean leaves takes away its rounding error.
+    first = x.mean(axis=0)
+    return np.asarray(first + (x - first).mean(axis=0))
+
+
+def _learn_standardize(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
+    ddof = _whole("standardize", options, "ddof", 0, 0)
+    if len(x) <= ddof:
+        raise FormulaError(f"standardize(ddof={ddof}) needs more than {ddof} complete rows.")
+    mean = np.atleast_1d(_mean(x))
+    deviation = np.sqrt(((x.reshape(len(x), -1) - mean) ** 2).sum(axis=0) / (len(x) - ddof))
+    centred = _flag("standardize", options, "center", True)
+    rescaled = _flag("standardize", options, "rescale", True)
+    if rescaled and not np.all(deviation > 0):
+        raise FormulaError("standardize() of a column that is constant has no meaning: leave the column out.")
+    return {
+        "mean": mean if centred else np.zeros_like(mean),
+        "sd": deviation if rescaled else np.ones_like(mean),
+    }
+
+
+def _apply_standardize(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
+    mean, deviation = np.asarray(values["mean"]), np.asarray(values["sd"])
+    return (x - mean) / deviation if x.ndim == 2 else (x - mean[0]) / deviation[0]
+
+
+def _learn_poly(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
+    """Centres and squared norms of the orthogonal polynomials' three-term recurrence.
+
+    The coefficients are those of the Stieltjes procedure (Gautschi, Orthogonal Polynomials, 2004,
+    section 2.2): a_j = <x p_j, p_j> / <p_j, p_j>, b_j = <p_j, p_j> / <p_(j-1), p_(j-1)>.
+    """
+    x = _vector("poly", x)
+    degree = _whole("poly", options, "degree", 1, 1)
+    if _flag("poly", options, "raw", False):
+        return {"raw_degree": degree}
+    if len(np.unique(x)) <= degree:
+        raise FormulaError(f"poly(degree={degree}) needs more than {degree} different values in the column.")
+    middle = _mean(x)
+    spread = float(np.abs(x - middle).max())
+    scaled = (x - middle) / spread
+    before, now = np.zeros_like(scaled), np.ones_like(scaled)
+    centres, norms = [], [1.0, float(len(x))]
+    for _ in range(degree):
+        centres.append(float(scaled @ now**2 / norms[-1]))
+        before, now = now, (scaled - centres[-1]) * now - norms[-1] / norms[-2] * before
+        norms.append(float(now @ now))
+    return {"middle": middle, "spread": spread, "centres": centres, "norms": norms[1:]}
+
+
+def _apply_poly(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
+    x = _vector("poly", x)
+    if "raw_degree" in values:
+        return np.column_stack([x**power for power in range(1, values["raw_degree"] + 1)])
+    scaled = (x - values["middle"]) / values["spread"]
+    norms = (1.0, *values["norms"])
+    out = np.empty((len(x), len(values["centres"])))
+    before, now = np.zeros_like(scaled), np.ones_like(scaled)
+    for j, centre in enumerate(values["centres"]):
+        before, now = now, (scaled - centre) * now - norms[j + 1] / norms[j] * before
+        out[:, j] = now / np.sqrt(norms[j + 2])
+    return out
+
+
+def _bounds(function: str, x: _Array, options: Mapping[str, Value]) -> tuple[float, float]:
+    lower = _number(function, options, "lower_bound", float(x.min()))
+    upper = _number(function, options, "upper_bound", float(x.max()))
+    if not lower < upper:
+        raise FormulaError(f"{function}() needs lower_bound < upper_bound; here they are {lower} and {upper}.")
+    if function == "bs" and not (lower <= x.min() and x.max() <= upper):
+        raise FormulaError(f"bs() has values outside its bounds {lower} and {upper}: widen them.")
+    return lower, upper
+
+
+def _knots(
+    function: str, x: _Array, options: Mapping[str, Value], bounds: tuple[float, float], beside: int
+) -> _Array:
+    """Inner knots: those given, else quantiles; `beside` is what df counts besides inner knots."""
+    given = options.get("knots")
+    if given is None and options.get("df") is None:
+        raise FormulaError(f"{function}() needs df= or knots=.")
+    count = None
+    if options.get("df") is not None:
+        count = _whole(function, options, "df", None, max(beside, 1)) - beside
+    if given is None:
+        return np.atleast_1d(np.quantile(x, np.linspace(0, 1, (count or 0) + 2)[1:-1]))
+    values = given if isinstance(given, tuple) else (given,)
+    if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in values):
+        raise FormulaError(f"{function}(knots=) is a list of numbers, not {given!r}.")
+    knots = np.sort(np.array(values, dtype=np.float64))
+    if len(knots) > MAX_BASIS or (count is not None and count != len(knots)):
+        raise FormulaError(f"{function}(): df= asks for {count} inner knots, knots= gives {len(knots)}.")
+    if not np.all((bounds[0] <= knots) & (knots <= bounds[1])):
+        raise FormulaError(f"{function}(): knots {knots.tolist()} lie outside {bounds[0]} to {bounds[1]}.")
+    return knots
+
+
+def _learn_bs(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
+    x = _vector("bs", x)
+    degree = _whole("bs", options, "degree", 3, 0)
+    intercept = _flag("bs", options, "include_intercept", False)
+    bounds = _bounds("bs", x, options)
+    knots = _knots("bs", x, options, bounds, degree + intercept)
+    return {
+        "degree": degree,
+        "include_intercept": intercept,
+        "knots": knots,
+        "lower_bound": bounds[0],
+        "upper_bound": bounds[1],
+    }
+
+
+def _apply_bs(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
+    x = _vector("bs", x)
+    inside = (values["lower_bound"] <= x) & (x <= values["upper_bound"])
+    width = len(values["knots"]) + values["degree"] + values["include_intercept"]
+    out = np.full((len(x), width), np.nan)
+    if inside.any():
+        out[inside] = np.asarray(bases["bs"](x[inside], **_lists(values)))
+    return out
+
+
+def _learn_cr(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
+    x = _vector("cr", x)
+    constraint = options.get("constraints")
+    if constraint not in (None, "center"):
+        raise FormulaError(f"cr(constraints=) is None or 'center', not {constraint!r}.")
+    bounds = _bounds("cr", x, options)
+    within = np.unique(x[(bounds[0] <= x) & (x <= bounds[1])])
+    knots = _knots("cr", within, options, bounds, 2 - (constraint == "center"))
+    every = np.unique(np.concatenate([[bounds[0]], knots, [bounds[1]]]))
+    if len(every) < len(knots) + 2:
+        raise FormulaError("cr() has knots that coincide: ask for a smaller df, or give knots=.")
+    values = {"knots": every[1:-1], "lower_bound": bounds[0], "upper_bound": bounds[1]}
+    if constraint == "center":
+        return {**values, "constraints": np.asarray(bases["cr"](x, **_lists(values))).mean(axis=0)[None, :]}
+    return values
+
+
+def _apply_cr(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
+    x = _vector("cr", x)
+    if not len(x):
+        return np.empty((0, len(values["knots"]) + 2 - ("constraints" in values)))
+    return np.asarray(bases["cr"](x, **_lists(values)), dtype=np.float64)
+
+
+def _lists(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: np.asarray(each) if isinstance(each, tuple) else each for name, each in values.items()}
+
+
+_LEARN: Mapping[str, Callable[[_Array, dict[str, Value], Bases], dict[str, Any]]] = {
+    "center": _learn_center,
+    "scale": _learn_standardize,
+    "standardize": _learn_standardize,
+    "poly": _learn_poly,
+    "bs": _learn_bs,
+    "cr": _learn_cr,
+}
+_APPLY: Mapping[str, Callable[[_Array, dict[str, Any], Bases], _Array]] = {
+    "center": _apply_center,
+    "scale": _apply_standardize,
+    "standardize": _apply_standardize,
+    "poly": _apply_poly,
+    "bs": _apply_bs,
+    "cr": _apply_cr,
+}
+_PARTS: Mapping[str, tuple[set[str], ...]] = {
+    "center": ({"mean"},),
+    "scale": ({"mean", "sd"},),
+    "standardize": ({"mean", "sd"},),
+    "poly": ({"raw_degree"}, {"middle", "spread", "centres", "norms"}),
+    "bs": ({"degree", "include_intercept", "knots", "lower_bound", "upper_bound"},),
+    "cr": (
+        {"knots", "lower_bound", "upper_bound"},
+        {"knots", "lower_bound", "upper_bound", "constraints"},
+    ),
+}
+
+
+def check_state(function: str, values: Sequence[Any]) -> State:
+    """Build a state from (name, value) pairs that came from a file, refusing what `learn` never writes.
+
+    Parameters
+    ----------
+    function : str
+    values : sequence of (str, value)
+
+    Raises
+    ------
+    FormulaError
+        An unknown function, a part that is missing or extra, or a value that is no finite number.
+
+    Examples
+    --------
+    >>> check_state("center", [["mean", [3.0]]])
+    State(function='center', values=(('mean', (3.0,)),))
+    """
+    pairs = all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in values)
+    learnt = {str(name): _numbers(value) for name, value in values} if pairs else {}
+    if function not in _PARTS or set(learnt) not in _PARTS[function]:
+        raise FormulaError(f"This saved design holds no readable state of {function!r}: fit the model again.")
+    return State(function, tuple(sorted(learnt.items())))
+
+
+def _numbers(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, list | tuple) and depth < 2 and len(value) <= MAX_BASIS + 2:
+        return tuple(_numbers(each, depth + 1) for each in value)
+    if isinstance(value, bool | int) or (isinstance(value, float) and np.isfinite(value)):
+        return value
+    raise FormulaError(f"This saved design holds {value!r} where a number belongs: fit the model again.")

@@ -1,0 +1,1 @@
+"""One file a classifier: its numbers, its pure fit function, its verb."""

@@ -1,0 +1,170 @@
+"""What every verb does first: read the table, gather its moments, settle classes and prior."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.covariance import Dependency
+from discrim.core.moments import ClassMoments, Spread, gather
+from discrim.errors import CollinearError, DataError, DiscrimWarning, PriorError
+from discrim.frame.blocks import Blocks
+
+__all__ = ["NaAction", "class_moments", "collinear_error", "drop_columns", "named", "prior_vector", "sample"]
+
+Floats = NDArray[np.float64]
+NaAction = Literal["drop", "raise"]
+
+PRIOR_SLACK = 1e-8
+"""How far from one a prior may sum; it is then divided by its sum."""
+
+
+def named(labels: Any, most: int = 6) -> str:
+    """Labels as text for a message, the first few of them."""
+    listed = list(labels)
+    shown = ", ".join(repr(label) for label in listed[:most])
+    return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
+
+
+def choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    """Raise a DataError where an option is not one of the allowed words."""
+    if value not in allowed:
+        raise DataError(f"{name}={value!r} is not known: use one of {named(allowed)}.")
+
+
+def sample(blocks: Blocks, spread: Spread, na_action: NaAction) -> tuple[Blocks, ClassMoments]:
+    """Moments of the rows that can be used, and the blocks with the classes that are there.
+
+    Raises
+    ------
+    DataError
+        A missing value under `na_action="raise"`, no row left, or one class only.
+    """
+    choice("na_action", na_action, ("drop", "raise"))
+    if not blocks.terms:
+        raise DataError(f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side.")
+    moments = class_moments(blocks, spread)
+    if blocks.dropped and na_action == "raise":
+        blocks.refuse_missing()
+    if not moments.total:
+        raise DataError(
+            f"No row is left: each of the {blocks.table.nrows} rows misses a value in {named(blocks.design.columns)} "
+            f"or in the response {blocks.design.response!r}."
+        )
+    present = np.flatnonzero(moments.rows > 0)
+    if len(present) < moments.n_classes:
+        blocks, moments = _without_empty(blocks, moments, present)
+    if moments.n_classes < 2:
+        (only,) = blocks.design.levels
+        raise DataError(
+            f"The response {blocks.design.response!r} has one class only, {only!r} ({moments.rows[0]} rows): "
+            "a discriminant analysis needs two."
+        )
+    return blocks, moments
+
+
+def class_moments(blocks: Blocks, spread: Spread) -> ClassMoments:
+    """Moments of the blocks' complete rows."""
+    return gather(blocks, n_classes=len(blocks.design.levels), n_columns=len(blocks.terms), spread=spread)
+
+
+def _without_empty(
+    blocks: Blocks, moments: ClassMoments, present: NDArray[np.intp]
+) -> tuple[Blocks, ClassMoments]:
+    levels = blocks.design.levels
+    gone = [label for k, label in enumerate(levels) if k not in set(present.tolist())]
+    warnings.warn(
+        f"No row is left in {'class' if len(gone) == 1 else 'classes'} {named(gone)}: left out of the fit.",
+        DiscrimWarning,
+        stacklevel=4,
+    )
+    position = np.full(len(levels) + 1, -1)
+    position[present] = np.arange(len(present))
+    design = replace(blocks.design, levels=tuple(levels[k] for k in present))
+    return replace(blocks, design=design, codes=position[blocks.codes]), moments.classes(present)
+
+
+def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
+    """Prior probabilities (K,) in the order of the classes.
+
+    Parameters
+    ----------
+    prior : None, "equal", mapping or Series by class, or sequence in the order of the classes
+        None: the class proportions.
+
+    Raises
+    ------
+    PriorError
+        A class is missing or unknown, a probability is negative or missing, or they do not sum to one.
+    """
+    k = len(classes)
+    if prior is None:
+        return counts / counts.sum()
+    if isinstance(prior, str):
+        if prior != "equal":
+            raise PriorError(f"prior={prior!r} is not known: use None, 'equal', or a probability for each class.")
+        return np.full(k, 1.0 / k)
+    if isinstance(prior, pd.Series):
+        if prior.index.has_duplicates:
+            raise PriorError(f"The prior names {named(prior.index[prior.index.duplicated()])} more than once.")
+        prior = prior.to_dict()
+    if isinstance(prior, Mapping):
+        missing, unknown = [c for c in classes if c not in prior], [c for c in prior if c not in set(classes)]
+        if missing or unknown:
+            said = [f"it misses {named(missing)}"] * bool(missing) + [f"{named(unknown)} is no class"] * bool(unknown)
+            raise PriorError(f"The prior does not fit the classes {named(classes)}: {'; '.join(said)}.")
+        prior = [prior[c] for c in classes]
+    try:
+        values = np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise PriorError(f"The prior {prior!r} is not a list of probabilities.") from None
+    if values.shape != (k,):
+        raise PriorError(f"The prior has {values.size} values for {k} classes: {named(classes)}.")
+    bad = ~(values >= 0)
+    if bad.any():
+        raise PriorError(
+            f"The prior of class {classes[int(np.argmax(bad))]!r} is {values[bad][0]:g}: it must be 0 or more."
+        )
+    total = float(values.sum())
+    if not abs(total - 1) <= PRIOR_SLACK:
+        raise PriorError(f"The prior sums to {total:.10g}, not to one: divide it by its sum if that is meant.")
+    return values / total
+
+
+def collinear_error(found: list[Dependency], terms: tuple[str, ...], where: str = "within classes") -> CollinearError:
+    """The error that names each column at fault and what it depends on."""
+    said = []
+    for dependency in found[:4]:
+        name = repr(terms[dependency.column])
+        others = named(terms[j] for j in dependency.on)
+        said.append(f"{name} is {f'a linear combination of {others}' if dependency.on else 'constant'} {where}")
+    more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
+    return CollinearError(
+        f"The covariance is singular: {'; '.join(said)}{more}. Drop "
+        f"{'it' if len(found) == 1 else 'them'} from the formula, or pass collinear=\"drop\" (lda)."
+    )
+
+
+def drop_columns(
+    blocks: Blocks, moments: ClassMoments, found: list[Dependency]
+) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments without the dependent columns, which a warning names."""
+    gone = {dependency.column for dependency in found}
+    terms = blocks.terms
+    warnings.warn(
+        f"Dropped {named((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "
+        "other columns within classes.",
+        DiscrimWarning,
+        stacklevel=3,
+    )
+    keep = np.array([j for j in range(len(terms)) if j not in gone], dtype=np.intp)
+    if not keep.size:
+        raise collinear_error(found, terms)
+    held = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
+    return replace(blocks, keep=tuple(held[j] for j in keep)), moments.columns(keep)

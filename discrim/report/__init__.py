@@ -1,0 +1,1 @@
+"""Tables and pictures, from DataFrames and arrays; no model is imported here."""

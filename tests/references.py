@@ -1,0 +1,327 @@
+"""What the tests hold the package against: its formulas in eighty-digit arithmetic, plainly.
+
+Every function takes the doubles a fit would take and computes from them as if they were exact. Nothing here
+is meant to be fast or to survive in doubles: sums are sums, leave-one-out is a refit without the row. Arrays
+are NumPy arrays of ``mpmath.mpf``; ``to_float`` rounds them at the very end.
+
+``inherent_loss`` says how far a result moves when every input moves by its last bit. That is the error no
+program can be blamed for, and the measure by which the tests judge digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import mpmath
+import numpy as np
+
+mpmath.mp.dps = 80
+
+Exact = np.ndarray  # of mpmath.mpf
+log, exp = (np.frompyfunc(f, 1, 1) for f in (mpmath.log, mpmath.exp))
+
+
+def exact(values: object) -> Exact:
+    """The doubles in `values` as exact numbers."""
+    doubles = np.asarray(values, dtype=np.float64)
+    return np.frompyfunc(mpmath.mpf, 1, 1)(doubles.astype(object))
+
+
+def to_float(values: Exact) -> np.ndarray:
+    return np.asarray(values, dtype=object).astype(np.float64)
+
+
+# ------------------------------------------------------------------ linear algebra
+
+
+def cholesky(matrix: Exact) -> Exact:
+    """Lower triangular L with L L' = matrix."""
+    p = len(matrix)
+    lower = np.full((p, p), mpmath.mpf(0), dtype=object)
+    for i in range(p):
+        for j in range(i + 1):
+            rest = matrix[i, j] - sum(lower[i, k] * lower[j, k] for k in range(j))
+            lower[i, j] = mpmath.sqrt(rest) if i == j else rest / lower[j, j]
+    return lower
+
+
+def solve(matrix: Exact, right: Exact) -> Exact:
+    """X with matrix X = right, for a symmetric positive definite matrix; right is (p, r)."""
+    lower, p = cholesky(matrix), len(matrix)
+    x = right.copy()
+    for i in range(p):
+        x[i] = (x[i] - sum(lower[i, k] * x[k] for k in range(i))) / lower[i, i]
+    for i in reversed(range(p)):
+        x[i] = (x[i] - sum(lower[k, i] * x[k] for k in range(i + 1, p))) / lower[i, i]
+    return x
+
+
+def logdet(matrix: Exact) -> mpmath.mpf:
+    return 2 * sum(mpmath.log(d) for d in np.diag(cholesky(matrix)))
+
+
+def squared_distances(rows: Exact, mean: Exact, cov: Exact) -> Exact:
+    """(n,) squared Mahalanobis distances of `rows` to `mean`."""
+    deviations = (rows - mean).T
+    return (deviations * solve(cov, deviations)).sum(axis=0)
+
+
+def normalise(scores: Exact) -> Exact:
+    """Log posteriors from log (prior x density), row by row."""
+    top = scores.max(axis=1, keepdims=True)
+    return scores - top - log(exp(scores - top).sum(axis=1, keepdims=True))
+
+
+# ------------------------------------------------------------------ moments
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Counts (K,), means (K, p) and centred sums of squares and products (K, p, p) of the classes."""
+
+    counts: list[int]
+    means: Exact
+    scatters: Exact
+
+    @classmethod
+    def of(cls, x: Exact, codes: np.ndarray) -> Moments:
+        parts = [x[codes == k] for k in range(int(codes.max()) + 1)]
+        means = [part.sum(axis=0) / len(part) for part in parts]
+        scatters = [(part - mean).T.dot(part - mean) for part, mean in zip(parts, means, strict=True)]
+        return cls([len(part) for part in parts], np.array(means), np.array(scatters))
+
+    @property
+    def nobs(self) -> int:
+        return sum(self.counts)
+
+    def proportions(self) -> Exact:
+        return np.array([mpmath.mpf(n) / self.nobs for n in self.counts], dtype=object)
+
+    def pooled(self, method: str) -> Exact:
+        return self.scatters.sum(axis=0) / (self.nobs - (len(self.counts) if method == "moment" else 0))
+
+    def separate(self, method: str) -> list[Exact]:
+        less = 1 if method == "moment" else 0
+        return [scatter / (n - less) for scatter, n in zip(self.scatters, self.counts, strict=True)]
+
+
+# ------------------------------------------------------------------ linear rule
+
+
+def linear_scores(rows: Exact, moments: Moments, cov: Exact, prior: Exact, rule: str = "plugin") -> Exact:
+    """(n, K) log (prior x density) up to a constant of the row; REFERENCE formulas "Posteriors"."""
+    p, nu = rows.shape[1], mpmath.mpf(moments.nobs - len(moments.counts))
+    columns = []
+    for n, mean, weight in zip(moments.counts, moments.means, prior, strict=True):
+        d2 = squared_distances(rows, mean, cov)
+        if rule == "plugin":
+            value = -d2 / 2
+        elif rule == "debiased":
+            value = -((nu - p - 1) / nu * d2 - mpmath.mpf(p) / n) / 2
+        else:
+            spread = mpmath.mpf(n) / (n + 1)
+            value = mpmath.log(spread) * p / 2 - (nu + 1) / 2 * log(1 + spread * d2 / nu)
+        columns.append(mpmath.log(weight) + value)
+    return np.array(columns).T
+
+
+def lda(x: Exact, codes: np.ndarray, prior: Exact | None = None, method: str = "moment",
+        rows: Exact | None = None) -> dict[str, Exact]:  # fmt: skip
+    """Every number of a linear discriminant analysis that the digits are counted on.
+
+    `contrast` (p, K-1) are the slopes of the log odds against the first class, `se` their standard errors
+    by the delta method, (1/n_0 + 1/n_k) S^-1 + (D2 S^-1 + b b')/nu. `log_proba` is of `rows` (default: x).
+    """
+    moments = Moments.of(x, codes)
+    prior = moments.proportions() if prior is None else prior
+    rows = x if rows is None else rows
+    cov = moments.pooled(method)
+    coef = solve(cov, moments.means.T)
+    intercept = log(prior) - (coef.T * moments.means).sum(axis=1) / 2
+    differences = (moments.means[1:] - moments.means[0]).T
+    contrast = solve(cov, differences)
+    return {
+        "means": moments.means,
+        "cov": cov,
+        "coef": coef,
+        "intercept": intercept,
+        "contrast": contrast,
+        "se": _standard_errors(moments, cov, differences, contrast),
+        "llf": np.array([_linear_llf(moments)]),
+        "log_proba": normalise(linear_scores(rows, moments, cov, prior)),
+        "wilks": np.array([wilks(moments)]),
+    }
+
+
+def _standard_errors(moments: Moments, cov: Exact, differences: Exact, contrast: Exact) -> Exact:
+    nu, counts = moments.nobs - len(moments.counts), moments.counts
+    identity = exact(np.eye(len(cov)))
+    diagonal = np.diag(solve(cov, identity))
+    columns = []
+    for n, d, b in zip(counts[1:], differences.T, contrast.T, strict=True):
+        sampling = mpmath.mpf(1) / counts[0] + mpmath.mpf(1) / n
+        variance = sampling * diagonal + (d.dot(b) * diagonal + b * b) / nu
+        columns.append([mpmath.sqrt(v) for v in variance])
+    return np.array(columns, dtype=object).T
+
+
+def _normal_llf(n: int, cov_ml: Exact) -> mpmath.mpf:
+    p = len(cov_ml)
+    return -mpmath.mpf(n) / 2 * (p * mpmath.log(2 * mpmath.pi) + logdet(cov_ml) + p)
+
+
+def _class_llf(moments: Moments) -> mpmath.mpf:
+    return sum(n * mpmath.log(q) for n, q in zip(moments.counts, moments.proportions(), strict=True))
+
+
+def _linear_llf(moments: Moments) -> mpmath.mpf:
+    return _class_llf(moments) + _normal_llf(moments.nobs, moments.pooled("mle"))
+
+
+def between(moments: Moments) -> Exact:
+    """Between-class sums of squares and products, about the mean of all rows."""
+    grand = moments.proportions().dot(moments.means)
+    deviations = moments.means - grand
+    return (deviations.T * np.array(moments.counts, dtype=object)).dot(deviations)
+
+
+def wilks(moments: Moments) -> mpmath.mpf:
+    within = moments.scatters.sum(axis=0)
+    return mpmath.exp(logdet(within) - logdet(within + between(moments)))
+
+
+def roots(moments: Moments) -> list[mpmath.mpf]:
+    """Eigenvalues of W^-1 B, descending, the min(p, K-1) that need not be zero."""
+    within = moments.scatters.sum(axis=0)
+    lower = cholesky(within)
+    half = mpmath.inverse(mpmath.matrix(lower.tolist()))
+    values = mpmath.eigsy(half * mpmath.matrix(between(moments).tolist()) * half.T, eigvals_only=True)
+    return sorted(values, reverse=True)[: min(len(within), len(moments.counts) - 1)]
+
+
+def rao(lam: mpmath.mpf, p: int, q: int, v: int) -> tuple[mpmath.mpf, mpmath.mpf, mpmath.mpf]:
+    """Rao's F for Wilks' lambda and its degrees of freedom, q = K - 1 and v = N - K."""
+    below = p * p + q * q - 5
+    t = mpmath.sqrt(mpmath.mpf(p * p * q * q - 4) / below) if below > 0 else mpmath.mpf(1)
+    df1, df2 = mpmath.mpf(p * q), t * (v - mpmath.mpf(p - q + 1) / 2) - mpmath.mpf(p * q - 2) / 2
+    root = lam ** (1 / t)
+    return (1 - root) / root * df2 / df1, df1, df2
+
+
+# ------------------------------------------------------------------ quadratic rule
+
+
+def quadratic_scores(
+    rows: Exact, moments: Moments, covs: list[Exact], prior: Exact, rule: str = "plugin"
+) -> Exact:
+    """(n, K) log (prior x density) up to a constant of the row; REFERENCE formulas "Posteriors"."""
+    p, columns = rows.shape[1], []
+    for n, mean, cov, weight in zip(moments.counts, moments.means, covs, prior, strict=True):
+        d2, det = squared_distances(rows, mean, cov), logdet(cov)
+        count = mpmath.mpf(n)
+        if rule == "plugin":
+            value = -d2 / 2 - det / 2
+        elif rule == "debiased":
+            nu = count - 1
+            bias = p * mpmath.log(nu / 2) - sum(mpmath.digamma((count - j) / 2) for j in range(1, p + 1))
+            value = -((nu - p - 1) / nu * d2 - p / count) / 2 - (det + bias) / 2
+        else:
+            gammas = mpmath.loggamma(count / 2) - mpmath.loggamma((count - p) / 2)
+            determinant = det + p * mpmath.log(count - 1)
+            spread = mpmath.log(count / (count + 1)) * p / 2
+            value = gammas - determinant / 2 + spread - count / 2 * log(1 + count * d2 / (count**2 - 1))
+        columns.append(mpmath.log(weight) + value)
+    return np.array(columns).T
+
+
+def qda(x: Exact, codes: np.ndarray, prior: Exact | None = None, method: str = "moment",
+        rows: Exact | None = None) -> dict[str, Exact]:  # fmt: skip
+    """Every number of a quadratic discriminant analysis that the digits are counted on."""
+    moments = Moments.of(x, codes)
+    prior = moments.proportions() if prior is None else prior
+    covs = moments.separate(method)
+    llf = _class_llf(moments) + sum(map(_normal_llf, moments.counts, moments.separate("mle")))
+    return {
+        "means": moments.means,
+        "covs": np.array(covs),
+        "logdet": np.array([logdet(cov) for cov in covs], dtype=object),
+        "llf": np.array([llf]),
+        "log_proba": normalise(quadratic_scores(x if rows is None else rows, moments, covs, prior)),
+    }
+
+
+# ------------------------------------------------------------------ leave-one-out
+
+
+def leave_one_out(
+    x: Exact, codes: np.ndarray, quadratic: bool, method: str = "moment", which: Sequence[int] | None = None
+) -> Exact:
+    """(n, K) log posteriors of the rows `which` (default: all), each from a refit without it, priors held."""
+    prior = Moments.of(x, codes).proportions()
+    left_out = range(len(x)) if which is None else which
+    return np.vstack([normalise(_without(x, codes, i, prior, quadratic, method)) for i in left_out])
+
+
+def _without(x: Exact, codes: np.ndarray, i: int, prior: Exact, quadratic: bool, method: str) -> Exact:
+    keep = np.arange(len(x)) != i
+    moments = Moments.of(x[keep], codes[keep])
+    row = x[i : i + 1]
+    if quadratic:
+        return quadratic_scores(row, moments, moments.separate(method), prior)
+    return linear_scores(row, moments, moments.pooled(method), prior)
+
+
+# ------------------------------------------------------------------ digits
+
+
+def nudged(values: np.ndarray, rng: np.random.Generator, by_column: bool = False) -> np.ndarray:
+    """Every double moved to one of its two neighbours, at random.
+
+    With `by_column` every entry moves by the last bit of the largest entry of its column, which is also the
+    last bit of what is computed from the whole column, such as a class mean.
+    """
+    sign = rng.choice([-1.0, 1.0], size=values.shape)
+    if by_column:
+        return values + sign * np.spacing(np.abs(values).max(axis=0))
+    return np.nextafter(values, sign * np.inf)
+
+
+def relative(change: Exact, value: Exact, floor: float = 0.0) -> np.ndarray:
+    """|change| / max(floor, |value|), 0 where both are 0."""
+    size = np.maximum(np.abs(value), mpmath.mpf(floor))
+    return to_float(np.abs(change) / np.where(size == 0, mpmath.mpf(1), size))
+
+
+def inherent_loss(
+    function: Callable[..., Mapping[str, Exact]],
+    *inputs: np.ndarray,
+    draws: int = 16,
+    by_column: bool = False,
+    floors: Mapping[str, float] | None = None,
+) -> tuple[dict[str, Exact], dict[str, np.ndarray]]:
+    """The exact results of `function` and how far each moves when its inputs move by their last bit.
+
+    Parameters
+    ----------
+    function
+        From exact inputs to a dict of exact arrays.
+    *inputs
+        Arrays of doubles.
+    draws
+        Number of random nudges of all inputs at once; the largest change counts.
+    by_column
+        Move every entry by the last bit of its column, see `nudged`.
+    floors
+        Changes of the named results are taken relative to max(floor, \\|value\\|).
+    """
+    floors = {} if floors is None else floors
+    rng = np.random.default_rng(20261120)
+    value = dict(function(*map(exact, inputs)))
+    loss = {name: np.zeros(np.shape(v)) for name, v in value.items()}
+    for _ in range(draws):
+        moved = function(*(exact(nudged(x, rng, by_column)) for x in inputs))
+        for name, v in value.items():
+            change = relative(moved[name] - v, v, floors.get(name, 0.0))
+            loss[name] = np.maximum(loss[name], change)
+    return value, loss

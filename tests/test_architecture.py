@@ -1,0 +1,261 @@
+"""The house as a check that fails: who imports whom, how long a file is, what an import costs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "discrim"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+# What a room may import of ours. A room always may import itself.
+ARROWS = {
+    "errors": set(),
+    "core": {"errors"},
+    "frame": {"errors"},
+    "inference": {"core", "errors"},
+    "report": {"core", "errors"},
+    "models": {"inference", "report", "frame", "core", "errors"},
+    "datasets": {"errors"},
+    "cli": {"", "datasets", "errors"},
+    "__main__": {"cli"},
+    "": {"models", "datasets", "errors"},
+}
+
+# The one place for a library that is to stay behind one door; a path that ends in / is a room.
+DOORS = {
+    "patsy": ("frame/formula.py",),
+    "matplotlib": ("report/plots.py",),
+    "statsmodels.iolib": ("report/tables.py",),
+    "dask": ("frame/distributed.py",),
+    "pandas": ("frame/", "models/", "inference/", "report/", "datasets/", "cli.py"),
+    "narwhals": ("frame/",),
+    "polars": ("frame/", "cli.py"),
+    "pyarrow": ("frame/", "cli.py"),
+    "sklearn": ("sklearn.py",),
+    "pickle": (),
+    "joblib": (),
+}
+
+
+class Import(NamedTuple):
+    """One import statement: what is imported, on which line, and whether only for type checkers."""
+
+    name: str
+    line: int
+    typing_only: bool
+
+
+def imports(tree: ast.Module, module: str, is_package: bool) -> Iterator[Import]:
+    """Every import of a module, at its top, inside its functions, or by name through importlib."""
+    guarded = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        for name in imported_names(node, module, is_package):
+            yield Import(name, node.lineno, id(node) in guarded)
+
+
+def imported_names(node: ast.AST, module: str, is_package: bool) -> list[str]:
+    """Absolute names that a node imports; ``from a import b`` gives ``a.b``, for b may be a module."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        above = module.split(".")[: -node.level + is_package or None] if node.level else []
+        base = ".".join([*above, *([node.module] if node.module else [])])
+        return [f"{base}.{alias.name}" for alias in node.names]
+    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+        return [arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant)]
+    return []
+
+
+def module_name(path: Path) -> str:
+    """Name by which a file of the package is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path: Path) -> list[Import]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return list(imports(tree, module_name(path), path.name == "__init__.py"))
+
+
+def room(name: str) -> str:
+    """Room of one of our modules: ``discrim.core.moments`` is in core; a public name is in "", the door."""
+    parts = [*name.split("."), ""]
+    return parts[1] if parts[1] in ARROWS else ""
+
+
+def behind(name: str, library: str) -> bool:
+    return name == library or name.startswith(f"{library}.")
+
+
+def case(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=case)
+def test_arrows_run_one_way(path):
+    here = room(module_name(path))
+    wrong = [
+        f"line {found.line}: {found.name}"
+        for found in imports_of(path)
+        if behind(found.name, "discrim") and room(found.name) not in {here, *ARROWS[here]}
+    ]
+    assert wrong == []
+
+
+def test_every_room_is_in_the_plan():
+    entries = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    entries |= {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    assert entries <= set(ARROWS)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=case)
+def test_libraries_stay_behind_their_doors(path):
+    # A type-only import costs nothing; only in core, which knows no column name, is pandas unwelcome even so.
+    inside_core = room(module_name(path)) == "core"
+    wrong = [
+        f"line {found.line}: {found.name} belongs into {' '.join(doors) or 'no file'}"
+        for found in imports_of(path)
+        for library, doors in DOORS.items()
+        if behind(found.name, library)
+        and not any(
+            case(path) == door or (door.endswith("/") and case(path).startswith(door)) for door in doors
+        )
+        and (inside_core or not found.typing_only)
+    ]
+    assert wrong == []
+
+
+def test_the_walk_sees_every_form_of_import():
+    source = """
+import patsy.desc as d
+from .. import frame
+from ..frame.table import Table
+from . import moments
+def f():
+    from importlib import import_module
+    import_module("pandas")
+    __import__("pickle")
+if TYPE_CHECKING:
+    import matplotlib
+"""
+    found = list(imports(ast.parse(source), "discrim.core.rules", is_package=False))
+    assert {item.name for item in found} == {
+        "patsy.desc",
+        "discrim.frame",
+        "discrim.frame.table.Table",
+        "discrim.core.moments",
+        "importlib.import_module",
+        "pandas",
+        "pickle",
+        "matplotlib",
+    }
+    assert [item.name for item in found if item.typing_only] == ["matplotlib"]
+    package = imports(ast.parse("from . import lda"), "discrim.models", is_package=True)
+    assert [item.name for item in package] == ["discrim.models.lda"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=case)
+def test_a_file_is_small_and_says_what_it_is_for(path):
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    assert ast.get_docstring(tree)
+    assert len(text.splitlines()) < 450
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    assert [node.name for node in functions if code_lines(node) >= 70] == []
+
+
+def code_lines(function: ast.FunctionDef) -> int:
+    """Lines of a function without its docstring, which may be as long as it needs to be."""
+    first = function.body[0]
+    documented = ast.get_docstring(function) is not None
+    docstring = (first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0
+    return (function.end_lineno or function.lineno) - function.lineno + 1 - docstring
+
+
+@pytest.mark.parametrize("path", MODULES, ids=case)
+def test_house_rules_on_the_text(path):
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    assert [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert)] == []
+    assert re.findall(r"type: ?ignore|noqa|TODO|FIXME|XXX", text) == []
+    if tree.body[1:]:
+        assert "from __future__ import annotations" in text
+
+
+def loaded_after(statement: str) -> set[str]:
+    """Names of the top-level modules that a fresh interpreter has loaded after a statement."""
+    code = f"import sys; {statement}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_import_discrim_loads_nothing_heavy():
+    ours = loaded_after("import discrim, discrim.errors, discrim.datasets, discrim.cli")
+    assert (
+        ours & {"numpy", "pandas", "scipy", "patsy", "statsmodels", "matplotlib", "narwhals", "tqdm"} == set()
+    )
+
+
+@pytest.mark.parametrize("verb", ["lda", "qda"])
+def test_a_verb_loads_only_what_a_fit_needs(verb):
+    loaded = loaded_after(f"import discrim; discrim.{verb}")
+    assert loaded & {"patsy", "matplotlib", "statsmodels", "sklearn", "dask", "polars", "IPython"} == set()
+
+
+def project_files() -> list[Path]:
+    """Files of the project as git sees them; without git, all that no tool has made."""
+    if shutil.which("git") and (ROOT / ".git").exists():
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        return [ROOT / name for name in listed.split("\0") if (ROOT / name).is_file()]
+    made = {".git", ".venv", "build", "dist", "__pycache__"}
+    found = (path for path in ROOT.rglob("*") if path.is_file())
+    return [
+        path
+        for path in found
+        if not made & set(path.relative_to(ROOT).parts) and ".egg-info" not in str(path)
+    ]
+
+
+MACHINE_PATH = re.compile(
+    r"(?<![\w./~-])/(?:{})/[\w.]".format(
+        "|".join(["home", "root", "Users", "tmp", "work", "mnt", "media", "opt"])
+    )
+    + r"|\b[A-Z]:\\\\?Users"
+)
+
+
+def test_no_file_carries_a_path_of_a_machine():
+    files = project_files()
+    assert len(files) > len(MODULES)
+    carried = []
+    for path in files:
+        text = path.read_bytes().decode("utf-8", errors="replace")
+        carried += [f"{path.relative_to(ROOT)}: {hit.group()}" for hit in MACHINE_PATH.finditer(text)]
+    assert carried == []
+
+
+@pytest.mark.parametrize("text", ["see /ho" + "me/ann/x.csv", '"/t' + 'mp/x"', "C:" + r"\Users\ann"])
+def test_a_path_of_a_machine_is_seen(text):
+    assert MACHINE_PATH.search(text)
+
+
+@pytest.mark.parametrize("text", ["https://host.org/home/page", "a/tmp/b", "../work/x", "$tmp/x", "m/opt/"])
+def test_what_is_no_path_of_a_machine_passes(text):
+    assert not MACHINE_PATH.search(text)

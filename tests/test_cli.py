@@ -1,0 +1,384 @@
+"""The command line: what is typed becomes the call one would write, and what is wrong one line."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import discrim
+from discrim import cli, datasets
+from discrim.errors import DiscrimWarning, FormulaError, PriorError
+
+FORMULA = "species ~ ."
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Recorder:
+    """Stands in for a verb and for the fit and the summary it gives; keeps what it was called with."""
+
+    def __init__(self):
+        self.called = None
+        self.sections = None
+
+    def __call__(self, formula, data, **options):
+        self.called = (formula, data, options)
+        return self
+
+    def summary(self, sections=None):
+        self.sections = sections
+        return self
+
+    def as_text(self):
+        return "summary in plain text\n"
+
+    def as_html(self):
+        return "<p>summary</p>"
+
+
+@pytest.fixture
+def verb(monkeypatch):
+    recorder = Recorder()
+    monkeypatch.setitem(vars(discrim), "lda", recorder)
+    return recorder
+
+
+def run(*arguments, env=None, stdout=subprocess.PIPE):
+    """Run the command in a process of its own."""
+    command = [sys.executable, "-m", "discrim", *arguments]
+    environment = {**os.environ, **(env or {})}
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, env=environment, cwd=ROOT)
+
+
+def fails(capsys, *arguments):
+    """Run in this process what must fail, and give the one line it says."""
+    try:
+        status = cli.main(arguments)
+    except SystemExit as stop:
+        status = stop.code
+    captured = capsys.readouterr()
+    assert status == 2
+    assert captured.out == ""
+    assert captured.err.startswith("discrim: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+# ---- what is typed is what is called
+
+
+def test_the_verb_gets_formula_and_table_and_no_option_that_was_not_given(verb, capsys):
+    assert cli.main(["lda", FORMULA, "iris"]) == 0
+    formula, data, options = verb.called
+    assert formula == FORMULA
+    assert data.equals(datasets.load_iris())
+    assert options == {}
+    assert verb.sections is None
+    assert capsys.readouterr().out == "summary in plain text\n"
+
+
+def test_every_option_arrives_under_its_name(verb):
+    typed = (
+        "--method mle --weights year --na raise --ncomp 1 --collinear drop --prior equal --sections means,cov"
+    )
+    assert cli.main(["lda", FORMULA, "penguins", *typed.split()]) == 0
+    assert verb.called[2] == {
+        "method": "mle",
+        "weights": "year",
+        "na_action": "raise",
+        "ncomp": 1,
+        "collinear": "drop",
+        "prior": "equal",
+    }
+    assert verb.sections == ["means", "cov"]
+
+
+def test_format_picks_the_rendering(verb, capsys):
+    assert cli.main(["lda", FORMULA, "iris", "--format", "html"]) == 0
+    assert capsys.readouterr().out == "<p>summary</p>\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "prior"),
+    [
+        ("equal", "equal"),
+        ("0.5,0.25,0.25", [0.5, 0.25, 0.25]),
+        ("1/2, 1/4, 1/4", [0.5, 0.25, 0.25]),
+        ("setosa=.5,versicolor=.25,virginica=.25", {"setosa": 0.5, "versicolor": 0.25, "virginica": 0.25}),
+        ("a=b=1", {"a=b": 1.0}),
+        ("1e-300,1", [1e-300, 1.0]),
+    ],
+)
+def test_prior_in_every_form(typed, prior):
+    assert cli.parse_prior(typed) == prior
+
+
+@pytest.mark.parametrize(
+    ("typed", "culprit"),
+    [
+        ("half,half", "'half' is not a number"),
+        ("1/0,1", "'1/0' is not a number"),
+        ("nan,1", "'nan' is not a number"),
+        ("", "'' is not a number"),
+        ("a=.5,.5", "'.5' names no class"),
+        ("a=.5,a=.5", "class 'a' is named twice"),
+        ("a=.5,b=", "'' is not a number"),
+    ],
+)
+def test_a_prior_that_is_none_names_the_part(typed, culprit):
+    with pytest.raises(PriorError, match=culprit):
+        cli.parse_prior(typed)
+
+
+def test_a_prior_names_classes_that_are_numbers(verb, tmp_path):
+    path = tmp_path / "numbers.csv"
+    path.write_text("y,x\n1,0.5\n2,0.25\n1,1.5\n", encoding="utf-8")
+    assert cli.main(["lda", "y ~ x", str(path), "--prior", "1=.75,2=.25"]) == 0
+    assert verb.called[2]["prior"] == {1: 0.75, 2: 0.25}
+
+
+# ---- tables
+
+
+@pytest.fixture
+def table():
+    x = np.random.default_rng(7).standard_normal(50) * 10.0 ** np.arange(-25, 25)
+    return pd.DataFrame({"naïve name": ["α", "β"] * 25, "x": x, "n": range(50)})
+
+
+@pytest.mark.parametrize(
+    "name", ["t.csv", "t.csv.gz", "t.CSV", "t.txt", "t", "a.tsv.csv", "t.csv.bz2", "t.csv.zip"]
+)
+def test_csv_is_read_to_the_last_bit(table, tmp_path, name):
+    path = tmp_path / name
+    table.to_csv(path, index=False, encoding="utf-8")
+    got = cli.read_table(str(path))
+    assert list(got) == list(table)
+    assert np.array_equal(got["x"], table["x"])
+    assert got["naïve name"].tolist() == table["naïve name"].tolist()
+
+
+@pytest.mark.parametrize("name", ["t.tsv", "t.tsv.gz"])
+def test_tsv(table, tmp_path, name):
+    path = tmp_path / name
+    table.to_csv(path, index=False, sep="\t")
+    assert np.array_equal(cli.read_table(str(path))["x"], table["x"])
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.pq"])
+def test_parquet(table, tmp_path, name):
+    path = tmp_path / name
+    table.to_parquet(path)
+    assert cli.read_table(str(path)).equals(table)
+
+
+def without(monkeypatch, *libraries):
+    """Make libraries fail to import, for our code and for pandas'."""
+    for library in libraries:
+        monkeypatch.setitem(sys.modules, library, None)
+
+    def refuse(*_, **__):
+        raise ImportError("Unable to find a usable engine")
+
+    monkeypatch.setattr(pd, "read_parquet", refuse)
+
+
+def test_parquet_without_pyarrow_is_read_by_polars(monkeypatch, table, tmp_path):
+    path = tmp_path / "t.parquet"
+    table.to_parquet(path)
+    without(monkeypatch, "pyarrow")
+    got = cli.read_table(str(path))
+    assert isinstance(got, pl.DataFrame)
+    assert got["x"].to_list() == table["x"].tolist()
+
+
+def test_parquet_without_an_engine_says_what_to_install(monkeypatch, table, tmp_path, capsys):
+    path = tmp_path / "t.parquet"
+    table.to_parquet(path)
+    without(monkeypatch, "pyarrow", "polars")
+    assert "pip install pyarrow" in fails(capsys, "lda", FORMULA, str(path))
+
+
+def test_a_dash_is_standard_input(monkeypatch, verb):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y,x\na,1\nb,2\n"))
+    assert cli.main(["lda", "y ~ x", "-"]) == 0
+    assert verb.called[1].to_dict("list") == {"y": ["a", "b"], "x": [1, 2]}
+
+
+def test_a_file_is_not_taken_for_a_bundled_table(monkeypatch, tmp_path):
+    (tmp_path / "iris").write_text("y,x\na,1\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert cli.read_table("./iris").shape == (1, 2)
+    assert cli.read_table("iris").shape == (150, 5)
+
+
+def test_a_column_without_a_name_is_reported(tmp_path):
+    path = tmp_path / "rownames.csv"
+    datasets.load_iris().to_csv(path)
+    with pytest.warns(DiscrimWarning, match="column 1 of .* has no name and is called 'Unnamed: 0'"):
+        cli.read_table(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("twice.csv", b"y,x,x\na,1,2\n", "more than one column named 'x'"),
+        ("empty.csv", b"", "cannot be read as a table"),
+        ("ragged.csv", b"y,x\na,1\nb,2,3\n", "cannot be read as a table"),
+        ("shifted.csv", b"y,x\na,1,2\nb,2,3\n", "rows longer than its first"),
+        ("latin.csv", "y,x\n\xe9,1\n".encode("latin-1"), "not text in UTF-8"),
+        ("broken.parquet", b"PAR1 and no more", "broken.parquet"),
+        ("broken.csv.gz", b"not gzip", "cannot be unpacked"),
+        ("broken.csv.bz2", b"not bzip2", "cannot be unpacked"),
+        ("broken.csv.zip", b"not zip", "cannot be read as a table"),
+    ],
+)
+def test_a_file_that_is_no_table_is_one_line(tmp_path, capsys, name, content, says):
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert says in fails(capsys, "lda", "y ~ x", str(path))
+
+
+def test_what_is_no_file_is_one_line(tmp_path, capsys):
+    assert "neither a file nor a table" in fails(capsys, "lda", "y ~ x", "no_such.csv")
+    assert "Is a directory" in fails(capsys, "lda", "y ~ x", str(tmp_path))
+    assert "download it first" in fails(capsys, "lda", "y ~ x", "https://example.org/t.csv")
+
+
+# ---- what goes wrong
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("lda",),
+        ("lda", FORMULA),
+        ("lad", FORMULA, "iris"),
+        ("lda", FORMULA, "iris", "--prio", "equal"),
+        ("lda", FORMULA, "iris", "--ncomp", "two"),
+        ("lda", FORMULA, "iris", "--format", "pdf"),
+        ("qda", FORMULA, "iris", "--ncomp", "1"),
+        ("lda", FORMULA, "iris", "--prior", "x"),
+    ],
+)
+def test_wrong_arguments_are_one_line(capsys, arguments):
+    fails(capsys, *arguments)
+
+
+def test_an_error_of_the_package_is_one_line_that_steers_no_terminal(verb, monkeypatch, capsys):
+    def refuse(*_, **__):
+        raise FormulaError("no column 'a\nb'\x1b[31m \u202e in\n  the table")
+
+    monkeypatch.setitem(vars(discrim), "lda", refuse)
+    assert fails(capsys, "lda", FORMULA, "iris") == "discrim: no column 'a b'\\x1b[31m \\u202e in the table\n"
+
+
+def test_a_defect_is_not_hidden(monkeypatch):
+    def break_down(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(vars(discrim), "lda", break_down)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["lda", FORMULA, "iris"])
+
+
+def test_a_warning_is_one_line_beside_the_summary(verb, monkeypatch, capsys):
+    def warn(formula, data):
+        warnings.warn("3 rows dropped:\nvalues missing", DiscrimWarning, stacklevel=2)
+        return verb
+
+    monkeypatch.setitem(vars(discrim), "lda", warn)
+    assert cli.main(["lda", FORMULA, "iris"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == "discrim: warning: 3 rows dropped: values missing\n"
+    assert captured.out == "summary in plain text\n"
+
+
+def test_an_interrupt_is_130(monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(vars(discrim), "lda", interrupt)
+    assert cli.main(["lda", FORMULA, "iris"]) == 130
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"discrim {discrim.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("lda", "--help"), ("qda", "--help")])
+def test_help_explains(capsys, arguments):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    assert stop.value.code == 0
+    assert "usage: discrim" in capsys.readouterr().out
+
+
+# ---- the real thing, in its own process
+
+
+@pytest.mark.parametrize("verb_name", ["lda", "qda"])
+@pytest.mark.parametrize("style", ["text", "html", "latex", "markdown"])
+def test_prints_the_summary_of_the_same_call(capsys, verb_name, style):
+    assert cli.main([verb_name, FORMULA, "iris", "--format", style, "--prior", "1/2,1/4,1/4"]) == 0
+    fit = getattr(discrim, verb_name)(FORMULA, data=datasets.load_iris(), prior=[0.5, 0.25, 0.25])
+    expected = getattr(fit.summary(), f"as_{style}")()
+    assert capsys.readouterr().out == expected.rstrip("\n") + "\n"
+
+
+def test_every_option_is_one_the_verbs_have(capsys):
+    for typed in (
+        "--method mle",
+        "--na drop",
+        "--ncomp 1",
+        "--collinear drop",
+        "--sections means",
+        "--prior equal",
+    ):
+        assert cli.main(["lda", FORMULA, "iris", *typed.split()]) == 0
+    for typed in ("--method mle", "--na drop", "--sections means", "--prior equal"):
+        assert cli.main(["qda", FORMULA, "iris", *typed.split()]) == 0
+    assert cli.main(["lda", "species ~ . - year - sex - island", "penguins", "--weights", "year"]) == 0
+    capsys.readouterr()
+    assert "means" in fails(capsys, "lda", FORMULA, "iris", "--sections", "meens")
+
+
+def test_output_is_utf8_whatever_the_terminal_claims(tmp_path):
+    path = tmp_path / "greek.csv"
+    rows = ["είδος,μήκος", *(f"{label},{x}" for label, x in zip("αβ" * 5, range(10), strict=True))]
+    path.write_text("\n".join(rows), encoding="utf-8")
+    done = run("lda", "είδος ~ μήκος", str(path), env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
+    assert done.stderr.decode("utf-8") == ""
+    assert done.returncode == 0
+    assert "μήκος" in done.stdout.decode("utf-8")
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = run("lda", FORMULA, "iris", stdout=writing)
+    os.close(writing)
+    assert done.stderr == b""
+    assert done.returncode == 141
+
+
+def test_a_mistake_in_a_process_of_its_own_has_no_traceback():
+    done = run("lda", "specis ~ .", "iris")
+    assert done.returncode == 2
+    assert done.stdout == b""
+    said = done.stderr.decode("utf-8")
+    assert said.startswith("discrim: ")
+    assert "species" in said
+    assert said.count("\n") == 1

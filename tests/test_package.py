@@ -1,0 +1,96 @@
+"""What is installed: public names, version, typing marker; and that README and the checks say the same."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+
+import pytest
+
+import discrim
+
+PUBLIC = sorted(discrim.__all__)
+
+
+def metadata(root):
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_there_and_documented(name):
+    value = getattr(discrim, name)
+    assert value.__doc__
+    assert name in dir(discrim)
+    assert vars(discrim)[name] is value
+
+
+def test_what_type_checkers_see_is_what_there_is(root):
+    tree = ast.parse((root / "discrim" / "__init__.py").read_text(encoding="utf-8"))
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.asname: (node.module, alias.name)
+        for node in guarded.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert sorted(seen) == PUBLIC
+    for name, (module, original) in seen.items():
+        assert name == original
+        if module != "discrim":
+            assert getattr(import_module(module), name) is getattr(discrim, name)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    name = "lad"
+    with pytest.raises(AttributeError, match="no attribute 'lad'"):
+        getattr(discrim, name)
+
+
+def test_star_import_brings_the_public_names():
+    namespace = {}
+    exec("from discrim import *", namespace)
+    assert set(PUBLIC) <= set(namespace)
+
+
+def test_version_is_stated_once_and_read_from_the_metadata(root):
+    stated = metadata(root)["project"]["version"]
+    try:
+        assert discrim.__version__ == version("discrim") == stated
+    except PackageNotFoundError:
+        assert discrim.__version__ == "0+unknown"
+    assert stated not in (root / "setup.cfg").read_text(encoding="utf-8")
+
+
+def test_the_package_says_that_it_is_typed(root):
+    assert (root / "discrim" / "py.typed").exists()
+    assert metadata(root)["tool"]["setuptools"]["package-data"]["discrim"] == ["py.typed"]
+
+
+def test_no_tool_has_its_settings_in_two_files(root):
+    assert not {"pytest", "mypy", "coverage"} & set(metadata(root)["tool"])
+    assert "ruff" not in (root / "setup.cfg").read_text(encoding="utf-8")
+
+
+def test_readme_gives_two_commands_of_one_line(root):
+    lines = (root / "README.md").read_text(encoding="utf-8").splitlines()
+    commands = [line for line in lines if line.startswith("python3 -m venv")]
+    assert len(commands) == 2
+    assert commands[0].endswith('discrim lda "species ~ ." iris')
+    assert commands[1].endswith("-m pytest")
+
+
+def test_readme_links_lead_somewhere(root):
+    text = (root / "README.md").read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    assert [link for link in links if not (root / link).exists()] == []
+
+
+def test_make_explains_every_target(root):
+    text = (root / "Makefile").read_text(encoding="utf-8")
+    phony = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE).group(1).split()
+    explained = re.findall(r"^([a-z]+):.*## .+$", text, re.MULTILINE)
+    assert sorted(phony) == sorted(explained)
+    assert {"setup", "test", "lint", "bench", "vignettes"} <= set(explained)

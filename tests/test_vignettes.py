@@ -1,0 +1,44 @@
+"""Every vignette runs, from a clean kernel, to its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jupytext
+import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+FOLDER = Path(__file__).resolve().parent.parent / "vignettes"
+PAGES = sorted(FOLDER.glob("*.md"))
+
+
+def execute(page: Path) -> int:
+    """Run a page's cells where it stands and give their number."""
+    notebook = jupytext.read(page, fmt="md:myst")
+    NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(page.parent)}}
+    ).execute()
+    return sum(cell.cell_type == "code" for cell in notebook.cells)
+
+
+@pytest.fixture(autouse=True)
+def _kernel_imports_the_package_under_test(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(FOLDER.parent))
+
+
+def test_there_is_a_vignette():
+    assert PAGES
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_vignette_runs(page):
+    assert execute(page) > 0
+
+
+@pytest.mark.parametrize("source", ["1 / 0", "import discrim; discrim.no_such_name"])
+def test_an_error_in_a_cell_fails(tmp_path, source):
+    page = tmp_path / "page.md"
+    page.write_text(f"# A page\n\n```{{code-cell}} ipython3\n{source}\n```\n", encoding="utf-8")
+    with pytest.raises(CellExecutionError, match=r"ZeroDivisionError|AttributeError"):
+        execute(page)
