@@ -75,9 +75,11 @@ def build_parser() -> argparse.ArgumentParser:
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
     lda = _add_verb(verbs, "lda", "linear discriminant analysis: one covariance for all classes")
+    lda.add_argument("--covariance", choices=["pooled", "diagonal"], help="diagonal: no correlations")
     lda.add_argument("--ncomp", type=int, help="number of discriminants the rule uses")
     lda.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
-    _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
+    qda = _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
+    qda.add_argument("--covariance", choices=["full", "diagonal"], help="diagonal: no correlations")
     return parser
 
 
@@ -289,8 +291,9 @@ def _summarize(arguments: argparse.Namespace) -> str:
 
 
 def _one_line(message: object) -> str:
-    """Put a message on one line, with what could steer a terminal made visible."""
-    line = " ".join(str(message).split())
+    """Put a message on one line, without the carets under a formula or signs that steer a terminal."""
+    lines = [line for line in str(message).splitlines() if line.strip(" ^")]
+    line = " ".join(" ".join(lines).split())
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
 
 

@@ -131,7 +131,8 @@ def lda(x: Exact, codes: np.ndarray, prior: Exact | None = None, method: str = "
     """Every number of a linear discriminant analysis that the digits are counted on.
 
     `contrast` (p, K-1) are the slopes of the log odds against the first class, `se` their standard errors
-    by the delta method, (1/n_0 + 1/n_k) S^-1 + (D2 S^-1 + b b')/nu. `log_proba` is of `rows` (default: x).
+    by the delta method, (1/n_0 + 1/n_k) S^-1 + (D2 S^-1 + b b')/nu. `llf` is the likelihood of class and row
+    jointly: a prior that is given is part of the model, not estimated. `log_proba` is of `rows` (default: x).
     """
     moments = Moments.of(x, codes)
     prior = moments.proportions() if prior is None else prior
@@ -148,7 +149,7 @@ def lda(x: Exact, codes: np.ndarray, prior: Exact | None = None, method: str = "
         "intercept": intercept,
         "contrast": contrast,
         "se": _standard_errors(moments, cov, differences, contrast),
-        "llf": np.array([_linear_llf(moments)]),
+        "llf": np.array([_linear_llf(moments, prior)]),
         "log_proba": normalise(linear_scores(rows, moments, cov, prior)),
         "wilks": np.array([wilks(moments)]),
     }
@@ -171,12 +172,12 @@ def _normal_llf(n: int, cov_ml: Exact) -> mpmath.mpf:
     return -mpmath.mpf(n) / 2 * (p * mpmath.log(2 * mpmath.pi) + logdet(cov_ml) + p)
 
 
-def _class_llf(moments: Moments) -> mpmath.mpf:
-    return sum(n * mpmath.log(q) for n, q in zip(moments.counts, moments.proportions(), strict=True))
+def _class_llf(moments: Moments, prior: Exact) -> mpmath.mpf:
+    return sum(n * mpmath.log(q) for n, q in zip(moments.counts, prior, strict=True))
 
 
-def _linear_llf(moments: Moments) -> mpmath.mpf:
-    return _class_llf(moments) + _normal_llf(moments.nobs, moments.pooled("mle"))
+def _linear_llf(moments: Moments, prior: Exact) -> mpmath.mpf:
+    return _class_llf(moments, prior) + _normal_llf(moments.nobs, moments.pooled("mle"))
 
 
 def between(moments: Moments) -> Exact:
@@ -241,7 +242,7 @@ def qda(x: Exact, codes: np.ndarray, prior: Exact | None = None, method: str = "
     moments = Moments.of(x, codes)
     prior = moments.proportions() if prior is None else prior
     covs = moments.separate(method)
-    llf = _class_llf(moments) + sum(map(_normal_llf, moments.counts, moments.separate("mle")))
+    llf = _class_llf(moments, prior) + sum(map(_normal_llf, moments.counts, moments.separate("mle")))
     return {
         "means": moments.means,
         "covs": np.array(covs),

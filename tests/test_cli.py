@@ -86,9 +86,8 @@ def test_the_verb_gets_formula_and_table_and_no_option_that_was_not_given(verb, 
 
 
 def test_every_option_arrives_under_its_name(verb):
-    typed = (
-        "--method mle --weights year --na raise --ncomp 1 --collinear drop --prior equal --sections means,cov"
-    )
+    typed = "--method mle --weights year --na raise --ncomp 1 --collinear drop --covariance pooled"
+    typed += " --prior equal --sections means,cov"
     assert cli.main(["lda", FORMULA, "penguins", *typed.split()]) == 0
     assert verb.called[2] == {
         "method": "mle",
@@ -96,6 +95,7 @@ def test_every_option_arrives_under_its_name(verb):
         "na_action": "raise",
         "ncomp": 1,
         "collinear": "drop",
+        "covariance": "pooled",
         "prior": "equal",
     }
     assert verb.sections == ["means", "cov"]
@@ -276,7 +276,7 @@ def test_wrong_arguments_are_one_line(capsys, arguments):
 
 def test_an_error_of_the_package_is_one_line_that_steers_no_terminal(verb, monkeypatch, capsys):
     def refuse(*_, **__):
-        raise FormulaError("no column 'a\nb'\x1b[31m \u202e in\n  the table")
+        raise FormulaError("no column 'a\nb'\x1b[31m \u202e in\n  the table\n  ^^^^")
 
     monkeypatch.setitem(vars(discrim), "lda", refuse)
     assert fails(capsys, "lda", FORMULA, "iris") == "discrim: no column 'a b'\\x1b[31m \\u202e in the table\n"
@@ -338,21 +338,51 @@ def test_prints_the_summary_of_the_same_call(capsys, verb_name, style):
     assert capsys.readouterr().out == expected.rstrip("\n") + "\n"
 
 
-def test_every_option_is_one_the_verbs_have(capsys):
-    for typed in (
-        "--method mle",
-        "--na drop",
-        "--ncomp 1",
-        "--collinear drop",
-        "--sections means",
-        "--prior equal",
-    ):
-        assert cli.main(["lda", FORMULA, "iris", *typed.split()]) == 0
-    for typed in ("--method mle", "--na drop", "--sections means", "--prior equal"):
-        assert cli.main(["qda", FORMULA, "iris", *typed.split()]) == 0
-    assert cli.main(["lda", "species ~ . - year - sex - island", "penguins", "--weights", "year"]) == 0
-    capsys.readouterr()
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "lda --method mle",
+        "lda --na drop",
+        "lda --ncomp 1",
+        "lda --collinear drop",
+        "lda --covariance diagonal",
+        "lda --sections means",
+        "qda --method mle",
+        "qda --na drop",
+        "qda --covariance diagonal",
+        "qda --sections means",
+    ],
+)
+def test_every_option_is_one_the_verb_has(capsys, typed):
+    verb_name, *option = typed.split()
+    assert cli.main([verb_name, FORMULA, "iris", *option]) == 0
+    assert "setosa" in capsys.readouterr().out
+
+
+def test_weights_are_a_column_that_is_no_predictor(tmp_path, capsys):
+    path = tmp_path / "weighted.csv"
+    datasets.load_iris().assign(w=2).to_csv(path, index=False)
+    assert cli.main(["lda", FORMULA, str(path), "--weights", "w", "--sections", "means"]) == 0
+    assert " w" not in capsys.readouterr().out.split("Means")[1]
+
+
+def test_a_section_there_is_not_names_those_there_are(capsys):
     assert "means" in fails(capsys, "lda", FORMULA, "iris", "--sections", "meens")
+
+
+@pytest.mark.parametrize(
+    ("formula", "option", "culprit"),
+    [
+        ("specis ~ .", [], "'species'"),
+        ("species ~ __import__('os')", [], "'__import__'"),
+        (FORMULA, ["--prior", "setosa=1"], "'versicolor'"),
+        (FORMULA, ["--prior", "1/2,1/2"], "2 values for 3 classes"),
+        (FORMULA, ["--prior", ".5,.5,.5"], "1.5"),
+        (FORMULA, ["--weights", "no_such"], "'no_such'"),
+    ],
+)
+def test_a_mistake_names_the_culprit(capsys, formula, option, culprit):
+    assert culprit in fails(capsys, "lda", formula, "iris", *option)
 
 
 def test_output_is_utf8_whatever_the_terminal_claims(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import re
 import tomllib
 from importlib import import_module
@@ -80,6 +81,15 @@ def test_readme_gives_two_commands_of_one_line(root):
     assert len(commands) == 2
     assert commands[0].endswith('discrim lda "species ~ ." iris')
     assert commands[1].endswith("-m pytest")
+
+
+def test_readme_examples_run(root):
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    done = doctest.testfile(
+        str(root / "README.md"), module_relative=False, optionflags=flags, encoding="utf-8"
+    )
+    assert done.attempted > 5
+    assert done.failed == 0
 
 
 def test_readme_links_lead_somewhere(root):

@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 def centred(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
     """Origin (p,) moved to a centre in z, rounded, and the means (K, p) relative to it."""
     origin = moments.origin + centre / moments.scale
-    return origin, moments.means - (origin - moments.origin) * moments.scale
+    return origin, moments.means_from(origin)
 
 
 def linear_rule(
@@ -66,7 +66,7 @@ def classification_functions(
     moments: ClassMoments, covariance: Covariance, log_prior: Floats, reduced: Canonical | None = None
 ) -> tuple[Floats, Floats]:
     """Coefficients S^-1 m_k (p, K) and constants ln prior_k - m_k' S^-1 m_k / 2 (K,) in the units of the data."""
-    means = (moments.means + moments.origin * moments.scale).T
+    means = (moments.class_means * moments.scale).T
     if reduced is not None:
         scores = reduced.axes.T @ means
         coef = reduced.axes @ scores
@@ -78,6 +78,8 @@ def classification_functions(
 
 def distances(moments: ClassMoments, covariances: tuple[Covariance, ...]) -> Distances:
     """Distances to the class means under one covariance, or one for each class."""
+    if len(covariances) > 1:
+        return Distances(moments.centres, moments.scale, moments.rests, covariances)
     origin, means = centred(moments, weighted_centre(moments.means, moments.counts))
     return Distances(origin, moments.scale, means, covariances)
 
@@ -183,7 +185,7 @@ def quadratic_form(
     matrices, slopes, constants = [], [], []
     for k in (a, b):
         covariance = covariances[k if len(covariances) > 1 else 0]
-        mean = moments.means[k] + moments.origin * scale
+        mean = moments.class_means[k] * scale
         whitened = covariance.whiten(mean[:, None])
         matrices.append(covariance.precision() * scale[:, None] * scale)
         slopes.append(covariance.unwhiten(whitened)[:, 0] * scale)

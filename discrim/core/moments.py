@@ -1,9 +1,10 @@
 """Count, mean and scatter of each class, in one pass over the rows.
 
-Theory. Write z = (x - origin) * scale, with a common origin near the data and a
-scale that is a power of two, so that neither costs a digit. For class k with
-weights w, the moments are n_k = sum w, m_k = sum w z / n_k and
-W_k = sum w (z - m_k)(z - m_k)'.
+Theory. Write z = x * scale, with a scale that is a power of two and so costs no digit.
+For class k with weights w, the moments are n_k = sum w, m_k = sum w z / n_k and
+W_k = sum w (z - m_k)(z - m_k)'. A mean is held as the nearest number in the units of
+the data (`centres`) and what that rounding leaves (`rests`): differences of means, and
+of rows from means, then have all their digits however far from zero the data lie.
 
 *One pass.* Each class gets a provisional centre a_k, the mean of its rows in the
 first block that holds it. Every block adds to the sums of d = z - a_k and to the
@@ -25,7 +26,7 @@ difference of the means; roots are merged by the QR of what they stand for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal
 
@@ -59,16 +60,20 @@ SAFE = 1e75
 class ClassMoments:
     """Sufficient statistics of classes, in coordinates z = (x - origin) * scale.
 
+    The mean of class k is centres[k] + rests[k] / scale.
+
     Attributes
     ----------
     counts : (K,) float
         Sum of the weights of each class; the number of rows without weights.
     rows : (K,) int
         Number of rows of each class with positive weight.
-    origin, scale : (p,) float
-        The coordinates: a point near the data, and powers of two.
-    means : (K, p) float
-        Class means in z. A class without rows has a mean of zero.
+    centres : (K, p) float
+        Class means rounded, in the units of the data. A class without rows has a mean of zero.
+    rests : (K, p) float
+        What is left of the means, in units of z.
+    scale : (p,) float
+        Powers of two.
     scatters : (K, p, p), (1, p, p) or (K, p) float
         Sums of squares and products about the class means: by class, pooled over the classes,
         or by class and column only (diagonal).
@@ -78,9 +83,9 @@ class ClassMoments:
 
     counts: Floats
     rows: NDArray[np.int64]
-    origin: Floats
+    centres: Floats
+    rests: Floats
     scale: Floats
-    means: Floats
     scatters: Floats
     roots: Floats | None = None
 
@@ -90,7 +95,7 @@ class ClassMoments:
 
     @property
     def n_columns(self) -> int:
-        return len(self.origin)
+        return len(self.scale)
 
     @property
     def total(self) -> float:
@@ -107,41 +112,61 @@ class ClassMoments:
     @property
     def class_means(self) -> Floats:
         """Class means (K, p) in the units of the data."""
-        return self.origin + self.means / self.scale
+        return self.centres + self.rests / self.scale
+
+    @property
+    def origin(self) -> Floats:
+        """A point (p,) amid the class means, in the units of the data."""
+        shown = self.centres[self.counts > 0]
+        return np.asarray(shown[0] + (shown - shown[0]).mean(axis=0)) if len(shown) else np.zeros(len(self.scale))
+
+    def means_from(self, origin: Floats) -> Floats:
+        """Class means (K, p) in z = (x - origin) * scale."""
+        return np.asarray((self.centres - origin) * self.scale + self.rests)
+
+    @property
+    def means(self) -> Floats:
+        """Class means (K, p) in z."""
+        return self.means_from(self.origin)
 
     @property
     def magnitude(self) -> Floats:
         """Size (p,) of the numbers the columns are made of, in z: what their rounding is relative to."""
         variances = self.scatters if self.spread == "diagonal" else np.diagonal(self.scatters, axis1=1, axis2=2)
         typical = np.sqrt(variances.sum(axis=0) / max(self.total, 1.0))
-        return np.asarray(np.abs(self.origin * self.scale) + np.abs(self.means).max(axis=0) + typical)
+        return np.asarray(np.abs(self.centres).max(axis=0) * self.scale + typical)
 
     def pooled(self) -> ClassMoments:
         """The same moments with the scatters summed over the classes."""
         if self.spread != "class":
             return self
         roots = None if self.roots is None else _triangle(self.roots.reshape(-1, self.n_columns))[None]
-        return self._with(scatters=self.scatters.sum(axis=0, keepdims=True), roots=roots)
+        return replace(self, scatters=self.scatters.sum(axis=0, keepdims=True), roots=roots)
 
     def columns(self, keep: NDArray[np.intp]) -> ClassMoments:
         """The moments of some of the columns."""
         scatters = self.scatters[:, keep] if self.spread == "diagonal" else self.scatters[:, keep][:, :, keep]
         roots = None if self.roots is None else np.stack([_triangle(root[:, keep]) for root in self.roots])
-        return ClassMoments(
-            self.counts, self.rows, self.origin[keep], self.scale[keep], self.means[:, keep], scatters, roots
+        return replace(
+            self,
+            centres=self.centres[:, keep],
+            rests=self.rests[:, keep],
+            scale=self.scale[keep],
+            scatters=scatters,
+            roots=roots,
         )
 
     def classes(self, keep: NDArray[np.intp]) -> ClassMoments:
         """The moments of some of the classes; a pooled scatter stays that of all of them."""
         by_class = self.spread != "pooled"
-        return ClassMoments(
-            self.counts[keep],
-            self.rows[keep],
-            self.origin,
-            self.scale,
-            self.means[keep],
-            self.scatters[keep] if by_class else self.scatters,
-            self.roots[keep] if by_class and self.roots is not None else self.roots,
+        return replace(
+            self,
+            counts=self.counts[keep],
+            rows=self.rows[keep],
+            centres=self.centres[keep],
+            rests=self.rests[keep],
+            scatters=self.scatters[keep] if by_class else self.scatters,
+            roots=self.roots[keep] if by_class and self.roots is not None else self.roots,
         )
 
     def merge(self, other: ClassMoments) -> ClassMoments:
@@ -164,14 +189,16 @@ class ClassMoments:
             return self
         if not self.total:
             return other
-        other = other._moved(self.origin, self.scale)
+        other = other._rescaled(self.scale)
         counts = self.counts + other.counts
         whole = np.where(counts > 0, counts, 1.0)
-        share = other.counts / whole
-        gap = other.means - self.means
-        empty = (self.counts == 0)[:, None]
-        means = np.where(empty, other.means, self.means + share[:, None] * gap)
-        lift = np.sqrt(self.counts * share)[:, None] * gap
+        share = (other.counts / whole)[:, None]
+        gap = (other.centres - self.centres) * self.scale + (other.rests - self.rests)
+        # A class that is new here is taken over as it stands, not reached from a mean of zero.
+        base = np.where((self.counts == 0)[:, None], other.centres, self.centres)
+        step = np.where((self.counts == 0)[:, None], other.rests, self.rests + share * gap)
+        centres, rests = _split(base, step, self.scale)
+        lift = np.sqrt(self.counts[:, None] * share) * gap
         scatters = self.scatters + other.scatters
         if self.spread == "diagonal":
             scatters = scatters + lift**2
@@ -184,18 +211,18 @@ class ClassMoments:
             lifts = lift[:, None, :] if self.spread == "class" else lift[None]
             stacks = np.concatenate([self.roots, other.roots, lifts], axis=1)
             roots = np.stack([_triangle(stack) for stack in stacks])
-        return ClassMoments(counts, self.rows + other.rows, self.origin, self.scale, means, scatters, roots)
+        return ClassMoments(counts, self.rows + other.rows, centres, rests, self.scale, scatters, roots)
 
-    def _with(self, scatters: Floats, roots: Floats | None) -> ClassMoments:
-        return ClassMoments(self.counts, self.rows, self.origin, self.scale, self.means, scatters, roots)
-
-    def _moved(self, origin: Floats, scale: Floats) -> ClassMoments:
+    def _rescaled(self, scale: Floats) -> ClassMoments:
         ratio = scale / self.scale
-        means = (self.means + (self.origin - origin) * self.scale) * ratio
-        means[self.counts == 0] = 0.0
         square = ratio**2 if self.spread == "diagonal" else ratio[:, None] * ratio
-        roots = None if self.roots is None else self.roots * ratio
-        return ClassMoments(self.counts, self.rows, origin, scale, means, self.scatters * square, roots)
+        return replace(
+            self,
+            rests=self.rests * ratio,
+            scale=scale,
+            scatters=self.scatters * square,
+            roots=None if self.roots is None else self.roots * ratio,
+        )
 
     @staticmethod
     def from_block(
@@ -257,7 +284,7 @@ def gather(blocks: Iterable[Rows], *, n_classes: int, n_columns: int, spread: Sp
     few = moments.rows.sum() * n_columns**2 <= ROOT_WORK
     if few or any(_ill_conditioned(scatter) for scatter in moments.scatters):
         roots = _roots(blocks, sums, by_class=spread == "class")
-        return moments._with(np.swapaxes(roots, 1, 2) @ roots, roots)
+        return replace(moments, scatters=np.swapaxes(roots, 1, 2) @ roots, roots=roots)
     return moments
 
 
@@ -350,9 +377,8 @@ class _Sums:
     def moments(self) -> ClassMoments:
         shifts = self._shifts()
         present = self.counts > 0
-        shown = self.centres[:, present]
-        origin = shown[:, 0] + (shown - shown[:, :1]).mean(axis=1) if present.any() else np.zeros(len(shifts))
-        means = np.where(present, (self.centres - origin[:, None]) * self.scale[:, None] + shifts, 0.0).T
+        base = np.where(present, self.centres, 0.0).T
+        centres, rests = _split(base, np.where(present, shifts, 0.0).T, self.scale)
         lift = np.sqrt(self.counts)[:, None] * shifts.T
         if self.spread == "diagonal":
             scatters = self.products - lift**2
@@ -360,7 +386,7 @@ class _Sums:
             scatters = self.products - lift[:, :, None] * lift[:, None, :]
         else:
             scatters = (self.products - lift.T @ lift)[None]
-        return ClassMoments(self.counts, self.rows, origin, self.scale, np.ascontiguousarray(means), scatters)
+        return ClassMoments(self.counts, self.rows, centres, rests, self.scale, scatters)
 
 
 def _again(blocks: Iterable[Rows], first: _Sums, scale: Floats) -> _Sums:
@@ -373,6 +399,12 @@ def _again(blocks: Iterable[Rows], first: _Sums, scale: Floats) -> _Sums:
     for block in blocks:
         sums.add(*block)
     return sums
+
+
+def _split(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Floats]:
+    """base + step / scale as the nearest number and, in units of z, what that leaves."""
+    centres = base + step / scale
+    return centres, step - (centres - base) * scale
 
 
 def _roots(blocks: Iterable[Rows], sums: _Sums, *, by_class: bool) -> Floats:

@@ -49,7 +49,9 @@ class Distances:
 
     Attributes
     ----------
-    origin, scale : (p,) float
+    origin : (p,) or (K, p) float
+        Common to the classes, or one for each where each has its covariance.
+    scale : (p,) float
     means : (K, p) float
         In the coordinates z = (x - origin) * scale.
     covariances : tuple of Covariance
@@ -67,19 +69,21 @@ class Distances:
 
     def squared(self, x: Floats) -> Floats:
         """Distances (K, m) of rows x (m, p)."""
-        z = standard_columns(x, self.origin, self.scale)
-        if self.axes is not None:
-            z = self.axes.T @ z
-        distances = np.empty((len(self.means), z.shape[1]))
+        distances = np.empty((len(self.means), len(x)))
         if len(self.covariances) == 1:
+            z = standard_columns(x, self.origin, self.scale)
+            if self.axes is not None:
+                z = self.axes.T @ z
             (covariance,) = self.covariances
             means = covariance.whiten(self.means.T).T
             whitened = covariance.whiten(z)
             for k, mean in enumerate(means):
                 distances[k] = column_squares(whitened - mean[:, None])
             return distances
-        for k, (mean, covariance) in enumerate(zip(self.means, self.covariances, strict=True)):
-            distances[k] = column_squares(covariance.whiten(z - mean[:, None]))
+        for k, covariance in enumerate(self.covariances):
+            z = standard_columns(x, self.origin[k], self.scale)
+            z -= self.means[k][:, None]
+            distances[k] = column_squares(covariance.whiten(z))
         return distances
 
 

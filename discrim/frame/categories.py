@@ -21,12 +21,14 @@ Scalar = str | int | float | bool
 Codes = NDArray[np.intp]
 
 
-def find_levels(values: pd.Series, what: str, levels: Sequence[Any] | None = None) -> tuple[Scalar, ...]:
-    """The levels of values: those given, else the categorical's order, else sorted.
+def find_levels(
+    values: pd.Series, what: str, levels: Sequence[Any] | None = None
+) -> tuple[tuple[Scalar, ...], Codes]:
+    """The levels of values (those given, else the categorical's order, else sorted), and their codes.
 
     Parameters
     ----------
-    values : Series
+    values : (m,) Series
         None is missing.
     what : str
         What to call the values in a message, such as ``"The response 'species'"``.
@@ -35,8 +37,10 @@ def find_levels(values: pd.Series, what: str, levels: Sequence[Any] | None = Non
 
     Returns
     -------
-    tuple of str, int, float or bool
+    levels : tuple of str, int, float or bool
         Levels that no row has are left out, with a DiscrimWarning that names them.
+    codes : (m,) int array
+        Positions in levels.
 
     Raises
     ------
@@ -46,19 +50,23 @@ def find_levels(values: pd.Series, what: str, levels: Sequence[Any] | None = Non
     Examples
     --------
     >>> find_levels(pd.Series(["b", "a", "b"]), "The response 'g'")
-    ('a', 'b')
+    (('a', 'b'), array([1, 0, 1]))
     """
+    codes, uniques = _factorize(values)
     if levels is not None:
         wanted = _scalars(list(levels), what)
         if len(set(wanted)) < len(wanted):
             raise DataError(f"{what}: levels= names a level twice: {list(wanted)}.")
-        present = np.bincount(encode(values, wanted, what), minlength=len(wanted)) > 0
-        return _without_unused(wanted, present, what)
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        wanted = _scalars(values.cat.categories.tolist(), what)
-        present = np.bincount(values.cat.codes.to_numpy(), minlength=len(wanted)) > 0
-        return _without_unused(wanted, present, what)
-    return _sorted(_scalars(pd.unique(values).tolist(), what), what)
+    elif isinstance(values.dtype, pd.CategoricalDtype):
+        wanted = _scalars(uniques, what)
+    else:
+        wanted = _sorted(_scalars(uniques, what), what)
+    positions = _positions(values, codes, uniques, wanted, what)
+    present = np.bincount(positions, minlength=len(wanted)) > 0
+    if present.all():
+        return wanted, positions
+    kept = _without_unused(wanted, present, what)
+    return kept, (np.cumsum(present) - 1)[positions]
 
 
 def encode(values: pd.Series, levels: Sequence[Scalar], what: str) -> Codes:
@@ -86,22 +94,8 @@ def encode(values: pd.Series, levels: Sequence[Scalar], what: str) -> Codes:
     >>> encode(pd.Series(["b", "a"]), ("a", "b"), "The response 'g'")
     array([1, 0])
     """
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        codes, uniques = values.cat.codes.to_numpy(), values.cat.categories.tolist()
-    else:
-        codes, found = pd.factorize(values)
-        uniques = found.tolist()
-    where = {level: position for position, level in enumerate(levels)}
-    table = np.fromiter((where.get(each, -1) for each in uniques), dtype=np.intp, count=len(uniques))
-    positions = table[codes] if len(table) else np.empty(0, dtype=np.intp)
-    if len(positions) and positions.min() < 0:
-        row = int((positions < 0).argmax())
-        shown = ", ".join(repr(level) for level in levels[:8]) + (", ..." if len(levels) > 8 else "")
-        raise DataError(
-            f"{what} is {values.iloc[row]!r} at row {values.index[row]!r}, which is none of its levels "
-            f"{shown}: correct or drop the row, or fit with this level."
-        )
-    return positions
+    codes, uniques = _factorize(values)
+    return _positions(values, codes, uniques, levels, what)
 
 
 def refuse_numbers_as_text(values: pd.Series, name: str) -> None:
@@ -128,10 +122,39 @@ def refuse_numbers_as_text(values: pd.Series, name: str) -> None:
     row = int(unreadable.argmax())
     problem = "is text and not a number" if unreadable.any() else "is a number written as text"
     raise DataError(
-        f"Column {name!r} is text, but most of it reads as numbers; row {values.index[row]!r}, "
+        f"Column {name!r} is text, but most of it reads as numbers; row {shown(values.index[row])}, "
         f"{values.iloc[row]!r}, {problem}. Convert it with pd.to_numeric(..., errors='coerce'), or write "
         f"C({name}) in the formula to use it as categories."
     )
+
+
+def _factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return values.cat.codes.to_numpy(), values.cat.categories.tolist()
+    codes, found = pd.factorize(values)
+    return codes, found.tolist()
+
+
+def _positions(
+    values: pd.Series, codes: NDArray[Any], uniques: list[Any], levels: Sequence[Scalar], what: str
+) -> Codes:
+    where = {level: position for position, level in enumerate(levels)}
+    table = np.fromiter((where.get(each, -1) for each in uniques), dtype=np.intp, count=len(uniques))
+    positions = table[codes] if len(table) else np.empty(0, dtype=np.intp)
+    if len(positions) and positions.min() < 0:
+        row = int((positions < 0).argmax())
+        value = values.iloc[row]
+        shown = ", ".join(repr(level) for level in levels[:8]) + (", ..." if len(levels) > 8 else "")
+        raise DataError(
+            f"{what} is {shown(value)} at row {shown(values.index[row])}, which is "
+            f"none of its levels {shown}: correct or drop the row, or fit with this level."
+        )
+    return positions
+
+
+def shown(value: Any) -> str:
+    """A value or a row's label for a message: NumPy's scalars as Python's."""
+    return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def _without_unused(levels: tuple[Scalar, ...], present: NDArray[np.bool_], what: str) -> tuple[Scalar, ...]:

@@ -14,10 +14,13 @@ from typing import Any
 
 from discrim.errors import FormulaError
 from discrim.frame.categories import Scalar
-from discrim.frame.grammar import MAX_COLUMNS, Column, expression, quote
-from discrim.frame.scan import MAX_TEXT, scan
+from discrim.frame.grammar import MAX_COLUMNS, expression
+from discrim.frame.scan import MAX_TEXT, quote, scan
 from discrim.frame.table import Kind
 from discrim.frame.transforms import State, check_state
+
+Product = tuple[tuple[int, int], ...]
+"""Factors multiplied: position of each factor and of its coding, -1 for numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,9 @@ class Spec:
     kinds: tuple[Kind, ...]
     factors: tuple[Factor, ...]
     codings: tuple[Coding, ...]
-    products: tuple[tuple[tuple[int, int], ...], ...]
+    products: tuple[Product, ...]
 
-    def widths(self, product: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+    def widths(self, product: Product) -> tuple[int, ...]:
         """Columns of each factor of a product."""
         return tuple(
             self.factors[factor].width if coding < 0 else self.codings[coding].width
@@ -228,7 +231,7 @@ def _read_spec(values: Any, functions: tuple[str, ...]) -> Spec:
 def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:
     code, width, levels, states = _fields(values, Factor)
     _check(isinstance(code, str), "a factor is not text")
-    root = expression(code, frozenset(functions)).root
+    read = expression(code, frozenset(functions))
     categories = None if levels is None else _levels(levels)
     _whole(width, int(categories is None), MAX_COLUMNS + 1)
     _check(isinstance(states, list | tuple), "states are not a list")
@@ -237,7 +240,8 @@ def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:
         function, arguments = _fields(each, State)
         _check(isinstance(function, str) and isinstance(arguments, list | tuple), "a state is not readable")
         learnt.append(check_state(function, arguments))
-    _check(not (learnt and isinstance(root, Column)), "a column has learnt states")
+    found = tuple(each.function for each in learnt)
+    _check(found == read.stateful, "the states are not those of the factor's calls")
     return Factor(code, width, categories, tuple(learnt))
 
 
@@ -256,9 +260,7 @@ def _read_coding(values: Any) -> Coding:
     return Coding(None, tuple(rows))
 
 
-def _read_product(
-    values: Any, factors: tuple[Factor, ...], codings: tuple[Coding, ...]
-) -> tuple[tuple[int, int], ...]:
+def _read_product(values: Any, factors: tuple[Factor, ...], codings: tuple[Coding, ...]) -> Product:
     _check(isinstance(values, list | tuple) and len(values) > 0, "a product of factors is empty")
     pairs = []
     for pair in values:

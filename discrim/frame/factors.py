@@ -16,7 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.errors import DataError, FormulaError
+from discrim.frame.categories import shown
 from discrim.frame.grammar import (
+    FUNCTIONS,
     NUMPY_FUNCTIONS,
     STATEFUL_FUNCTIONS,
     Call,
@@ -34,6 +36,9 @@ from discrim.frame.transforms import Bases, State, apply, learn
 
 Functions = Mapping[str, Callable[..., Any]]
 _Array = NDArray[np.float64]
+
+CACHED_ROWS = 2**16
+"""Rows up to which columns of numbers are kept between factors: a block, not a table."""
 
 _ARITHMETIC: Mapping[str, np.ufunc] = {
     "+": np.add,
@@ -93,6 +98,7 @@ class Rows:
         index = table.index[start:stop]
         self.index = index if keep is None else index[keep]
         self._numbers: dict[str, _Array] = {}
+        self._columns: dict[str, pd.Series] = {}
 
     def kind(self, name: str) -> Kind:
         """What a column holds, as `Table.kind` says; looked up once."""
@@ -107,10 +113,11 @@ class Rows:
             if self.kind(name) in {"numeric", "boolean"}:
                 keep &= ~np.isnan(self._read(name))
             else:
-                keep &= self.table.column(name, self.start, self.stop).notna().to_numpy()
+                keep &= self._column(name).notna().to_numpy()
         if keep.all():
             return self, keep
         rows = Rows(self.table, self.start, self.stop, keep, self._kinds)
+        rows._columns = {name: values[keep] for name, values in self._columns.items()}
         rows._numbers = {name: values[keep] for name, values in self._numbers.items()}
         return rows, keep
 
@@ -127,7 +134,7 @@ class Rows:
         if not finite.all() and np.isinf(values).any():
             row = int(np.isinf(values).argmax())
             raise DataError(
-                f"Column {name!r} is {values[row]} at row {self.index[row]!r}: an infinite value has no "
+                f"Column {name!r} is {values[row]} at row {shown(self.index[row])}: an infinite value has no "
                 "place in a design; drop the row or mark the value as missing."
             )
         return values
@@ -140,9 +147,7 @@ class Rows:
                 f"Column {name!r} holds {_held(self.table, name)}, which is neither numbers nor categories: "
                 "convert it, for example with astype(str), or leave it out."
             )
-        values = self.table.column(name, self.start, self.stop)
-        if self.keep is not None:
-            values = values[self.keep]
+        values = self._column(name)
         if kind == "categorical" and not isinstance(values.dtype, pd.CategoricalDtype):
             return values.astype(object)
         if kind in {"numeric", "boolean"} and not values.isna().any():
@@ -152,12 +157,21 @@ class Rows:
                 return values.astype(np.int64)
         return values
 
+    def _column(self, name: str) -> pd.Series:
+        if name not in self._columns:
+            values = self.table.column(name, self.start, self.stop)
+            self._columns[name] = values if self.keep is None else values[self.keep]
+        return self._columns[name]
+
     def _read(self, name: str) -> _Array:
         if name not in self._numbers:
             buffer = np.empty((self.stop - self.start, 1))
             self.table.fill([name], self.start, self.stop, buffer)
             values = buffer[:, 0]
-            self._numbers[name] = values if self.keep is None else values[self.keep]
+            values = values if self.keep is None else values[self.keep]
+            if len(values) > CACHED_ROWS:
+                return values
+            self._numbers[name] = values
         return self._numbers[name]
 
 
@@ -229,10 +243,11 @@ def evaluate(
 def _not_finite(expression: Expression, rows: Rows, value: _Array, row: int) -> DataError:
     parts = np.atleast_1d(value[row])
     result = parts[~np.isfinite(parts)][0]
-    where = ", ".join(f"{name} = {rows.series(name).iloc[row]!r}" for name in expression.columns)
+    found = ((name, rows.series(name).iloc[row]) for name in expression.columns)
+    where = ", ".join(f"{name} = {shown(held)}" for name, held in found)
     name = expression.root.function if isinstance(expression.root, Call) else ""
     hint = _HINTS.get(name, "Drop the row, or mark the value as missing.")
-    return DataError(f"{expression.label} is {result} at row {rows.index[row]!r}, where {where}. {hint}")
+    return DataError(f"{expression.label} is {result} at row {shown(rows.index[row])}, where {where}. {hint}")
 
 
 class _Evaluation:
@@ -311,7 +326,7 @@ class _Evaluation:
             result = self.functions[node.function](*arguments, **dict(node.options))
         except Exception as error:
             raise FormulaError(
-                f"functions={{{node.function!r}: ...}} raised {type(error).__name__}: {error}, in {self.code}."
+                f"{self.code}: {node.function}() of functions= raised {type(error).__name__}: {error}."
             ) from error
         n = len(self.rows.index)
         series = result if isinstance(result, pd.Series) else None
@@ -332,15 +347,35 @@ class _Evaluation:
         return array.astype(np.float64)
 
 
+def check_functions(functions: Functions | None) -> Functions:
+    """The user's functions, if every one can be called by its name; else a FormulaError."""
+    for name, function in (functions or {}).items():
+        if not isinstance(name, str) or not name.isidentifier() or name.startswith("__"):
+            raise FormulaError(f"functions= names a function {name!r}, which no formula can call: rename it.")
+        if name in FUNCTIONS or name == "np":
+            raise FormulaError(f"functions= may not redefine {name}: give yours another name.")
+        if not callable(function):
+            raise FormulaError(f"functions={{{name!r}: ...}} is a {type(function).__name__}, not a function.")
+    return functions or {}
+
+
+def recall_functions(names: Sequence[str], functions: Functions | None) -> Functions:
+    """The functions a design calls, out of those given with new data; one that is not is a FormulaError."""
+    functions = check_functions(functions)
+    for name in names:
+        if name not in functions:
+            raise FormulaError(f"The formula calls {name}(): pass functions={{{name!r}: ...}} again.")
+    return {name: functions[name] for name in names}
+
+
 def _described(kind: str) -> str:
     return {"text": "text", "categorical": "categorical"}.get(kind, "neither numbers nor categories")
 
 
 def _held(table: Table, name: str) -> str:
     values = table.column(name).dropna()
-    dtype = values.dtype
-    if dtype != object:
-        return f"values of type {dtype}"
+    if values.dtype.kind != "O":
+        return f"values of type {values.dtype}"
     kinds = sorted({type(each).__name__ for each in values.iloc[:1000]})
     return "values of type " + " and ".join(kinds)
 
@@ -349,7 +384,9 @@ def _holds_integers(table: Table, name: str) -> bool:
     """Whether the column's own type is whole numbers, though missing values made it floating."""
     if isinstance(table.data, pd.DataFrame):
         dtype = table.data.dtypes.iloc[table.position(name)]
-        if dtype == object:
-            return pd.api.types.infer_dtype(table.column(name), skipna=True) == "integer"
+        if dtype.kind == "O":
+            return (
+                pd.api.types.infer_dtype(table.data.iloc[:, table.position(name)], skipna=True) == "integer"
+            )
         return bool(pd.api.types.is_integer_dtype(dtype))
     return bool(table.data.schema[table.data.columns[table.position(name)]].is_integer())

@@ -49,7 +49,7 @@ CONTRASTS: Mapping[str, tuple[str, ...]] = {
     "Helmert": (),
 }
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {
-    **{name: () for name in NUMPY_FUNCTIONS},
+    **dict.fromkeys(NUMPY_FUNCTIONS, ()),
     **STATEFUL_FUNCTIONS,
     "I": (),
     "Q": (),
@@ -132,12 +132,15 @@ class Expression:
         The columns it reads, in order.
     functions : tuple of str
         The user's own functions it calls.
+    stateful : tuple of str
+        The functions it calls that learn from the rows, inner ones first.
     """
 
     code: str
     root: Column | Call
     columns: tuple[str, ...]
-    functions: tuple[str, ...]
+    functions: tuple[str, ...] = ()
+    stateful: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -172,12 +175,14 @@ def read(source: Source, start: int, end: int, code: str, functions: frozenset[s
         raise source.error(f"This cannot be read: {reason}.", start, end) from None
     root = reader.node(tree, 0)
     if isinstance(root, Column):
-        return Expression(quote(root.name), root, (root.name,), ())
+        return Expression(quote(root.name), root, (root.name,))
     if not isinstance(root, Call):
         raise source.error("Arithmetic goes inside I(), as in I(a + b).", start, end)
     if not reader.columns:
         raise source.error("This factor reads no column of the table.", start, end)
-    return Expression(source.restore(code), root, tuple(reader.columns), tuple(reader.called))
+    return Expression(
+        source.restore(code), root, tuple(reader.columns), tuple(reader.called), tuple(reader.stateful)
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -194,6 +199,7 @@ class _Reader:
         self.source, self.offset, self.code, self.functions = source, offset, code, functions
         self.columns: dict[str, None] = {}
         self.called: dict[str, None] = {}
+        self.stateful: list[str] = []
 
     def error(self, message: str, tree: ast.expr) -> FormulaError:
         bytes_of = self.code.encode()
@@ -209,8 +215,8 @@ class _Reader:
                 return self.column(self.source.names.get(name, name))
             case ast.Constant(value=bool() | None):
                 raise self.error("A truth value is not a variable here.", tree)
-            case ast.Constant(value=int() | float()):
-                return Number(self.number(tree))
+            case ast.Constant(value=int() | float() as value):
+                return Number(self.number(value, tree))
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                 return self.node(operand, depth + 1)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -231,9 +237,9 @@ class _Reader:
         self.columns[name] = None
         return Column(name)
 
-    def number(self, tree: ast.Constant) -> float:
+    def number(self, written: float, tree: ast.expr) -> float:
         try:
-            value = float(tree.value)  # type-checked by the caller's pattern
+            value = float(written)
         except OverflowError:
             value = math.inf
         if not math.isfinite(value):
@@ -273,6 +279,8 @@ class _Reader:
         if function == "C" and depth:
             raise self.error("C() makes categories, so it may not stand inside another call.", tree)
         first = self.node(tree.args[0], depth + 1)
+        if function in STATEFUL_FUNCTIONS:
+            self.stateful.append(function)
         return Call(function, (first,), self.options(tree, FUNCTIONS[function], tree.args[1:]))
 
     def check_arguments(self, tree: ast.Call) -> None:
@@ -333,14 +341,14 @@ class _Reader:
 
     def literal(self, tree: ast.expr, inside: bool = False) -> Value:
         match tree:
-            case ast.Constant(value=bool() | str() | None):
-                return tree.value
-            case ast.Constant(value=int() | float()):
-                number = self.number(tree)
-                return tree.value if isinstance(tree.value, int) else number
+            case ast.Constant(value=bool() | str() | None as value):
+                return value
+            case ast.Constant(value=int() | float() as value):
+                self.number(value, tree)
+                return value
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
-                if not isinstance(value, bool):
-                    return -value
+                self.number(value, tree)
+                return -value
             case ast.List(elts=parts) | ast.Tuple(elts=parts) if not inside:
                 values = [self.literal(part, inside=True) for part in parts]
                 return tuple(each for each in values if not isinstance(each, tuple))

@@ -33,6 +33,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A scanned formula.
@@ -65,6 +66,12 @@ class Source:
             return code
         pattern = "|".join(sorted(map(re.escape, self.names), key=len, reverse=True))
         return re.sub(pattern, lambda found: quote(self.names[found[0]]), code)
+
+    def find(self, name: str, start: int, end: int) -> tuple[int, int]:
+        """Where a name stands in code[start:end]; all of it where the name is written some other way."""
+        written = next((code for code, column in self.names.items() if column == name), name)
+        at = self.code.find(written, start, end)
+        return (at, at + len(written)) if at >= 0 else (start, end)
 
     def _typed(self, position: int) -> int:
         piece = max(bisect_right(self.starts, (position, len(self.text))) - 1, 0)
@@ -119,7 +126,8 @@ def scan(text: str) -> Source:
     pieces: list[str] = []
     starts: list[tuple[int, int]] = []
     names: dict[str, str] = {}
-    length, position, opened = 0, len(text) - len(text.lstrip()), []
+    opened: list[int] = []
+    length, position = 0, len(text) - len(text.lstrip())
     end = len(text.rstrip())
     while position < end:
         token = _TOKEN.match(text, position)

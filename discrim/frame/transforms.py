@@ -104,7 +104,9 @@ def _flag(function: str, options: Mapping[str, Value], name: str, default: bool)
 def _whole(function: str, options: Mapping[str, Value], name: str, default: int | None, least: int) -> int:
     value = options.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_BASIS:
-        raise FormulaError(f"{function}({name}=) is a whole number from {least} to {MAX_BASIS}, not {value!r}.")
+        raise FormulaError(
+            f"{function}({name}=) is a whole number from {least} to {MAX_BASIS}, not {value!r}."
+        )
     return value
 
 
@@ -130,7 +132,7 @@ def _learn_center(x: _Array, options: dict[str, Value], bases: Bases) -> dict[st
 
 
 def _apply_center(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
-    mean = np.asarray(values["mean"])
+    mean: _Array = np.asarray(values["mean"])
     return x - (mean if x.ndim == 2 else mean[0])
 
 
@@ -157,7 +159,8 @@ def _learn_standardize(x: _Array, options: dict[str, Value], bases: Bases) -> di
 
 
 def _apply_standardize(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
-    mean, deviation = np.asarray(values["mean"]), np.asarray(values["sd"])
+    mean: _Array = np.asarray(values["mean"])
+    deviation: _Array = np.asarray(values["sd"])
     return (x - mean) / deviation if x.ndim == 2 else (x - mean[0]) / deviation[0]
 
 
@@ -203,7 +206,9 @@ def _bounds(function: str, x: _Array, options: Mapping[str, Value]) -> tuple[flo
     lower = _number(function, options, "lower_bound", float(x.min()))
     upper = _number(function, options, "upper_bound", float(x.max()))
     if not lower < upper:
-        raise FormulaError(f"{function}() needs lower_bound < upper_bound; here they are {lower} and {upper}.")
+        raise FormulaError(
+            f"{function}() needs lower_bound < upper_bound; here they are {lower} and {upper}."
+        )
     if function == "bs" and not (lower <= x.min() and x.max() <= upper):
         raise FormulaError(f"bs() has values outside its bounds {lower} and {upper}: widen them.")
     return lower, upper
@@ -270,15 +275,23 @@ def _learn_cr(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, A
         raise FormulaError("cr() has knots that coincide: ask for a smaller df, or give knots=.")
     values = {"knots": every[1:-1], "lower_bound": bounds[0], "upper_bound": bounds[1]}
     if constraint == "center":
-        return {**values, "constraints": np.asarray(bases["cr"](x, **_lists(values))).mean(axis=0)[None, :]}
+        return {**values, "centre": np.asarray(bases["cr"](x, **_lists(values))).mean(axis=0)}
     return values
 
 
 def _apply_cr(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
     x = _vector("cr", x)
-    if not len(x):
-        return np.empty((0, len(values["knots"]) + 2 - ("constraints" in values)))
-    return np.asarray(bases["cr"](x, **_lists(values)), dtype=np.float64)
+    centre = values.pop("centre", None)
+    basis = np.asarray(bases["cr"](x, **_lists(values)), dtype=np.float64)
+    if centre is None:
+        return basis
+    # Combinations of the basis that have mean zero on the rows learnt from. Summed column by column, for a
+    # matrix product rounds a row differently with the number of rows beside it.
+    free = np.linalg.qr(np.array(centre)[:, None], mode="complete").Q[:, 1:]
+    out = np.zeros((len(x), free.shape[1]))
+    for j, row in enumerate(free):
+        out += basis[:, j, None] * row
+    return out
 
 
 def _lists(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -309,7 +322,7 @@ _PARTS: Mapping[str, tuple[set[str], ...]] = {
     "bs": ({"degree", "include_intercept", "knots", "lower_bound", "upper_bound"},),
     "cr": (
         {"knots", "lower_bound", "upper_bound"},
-        {"knots", "lower_bound", "upper_bound", "constraints"},
+        {"knots", "lower_bound", "upper_bound", "centre"},
     ),
 }
 

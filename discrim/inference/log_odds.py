@@ -70,9 +70,10 @@ def log_odds(
     """
     n0, n1 = moments.counts[reference], moments.counts[k]
     both = 1 / n0 + 1 / n1
-    gap = covariance.whiten(moments.means[k] - moments.means[reference])
-    anchor = moments.origin * moments.scale
-    middle = covariance.whiten(anchor + (moments.means[k] + moments.means[reference]) / 2)
+    means = moments.means_from(moments.centres[reference])
+    gap = covariance.whiten(means[k] - means[reference])
+    anchor = moments.centres[reference] * moments.scale
+    middle = covariance.whiten(anchor + (means[k] + means[reference]) / 2)
     d2 = float(gap @ gap)
     slopes = covariance.unwhiten(gap)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,0 +1,448 @@
+"""A formula and a table: the design, the classes' codes, and the rows of the design matrix.
+
+The language is patsy's with R's ``.``; patsy parses it and codes categories by its contrasts, and this
+is the only module that imports it. A factor is never handed to Python: see `discrim.frame.grammar`.
+
+- An intercept is always meant and never a column: categories get treatment coding, the rule owns the
+  constant. ``- 1`` and ``+ 0`` change nothing and say so.
+- Columns stand in the order in which the formula names its terms.
+- A row with a missing value in any column that is read becomes a row of NaN, and a code of -1 where the
+  response is missing. What a transformation learns, it learns from the complete rows.
+- Where every term is one column of numbers the design is `plain`, and rows are copied as they stand.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.errors import DataError, DiscrimWarning, FormulaError
+from discrim.frame.categories import Scalar, find_levels, refuse_numbers_as_text
+from discrim.frame.design import Coding, Design, Factor, Product, Spec
+from discrim.frame.factors import (
+    Categories,
+    Functions,
+    Memory,
+    Rows,
+    check_functions,
+    evaluate,
+    recall_functions,
+)
+from discrim.frame.grammar import (
+    MAX_BASIS,
+    MAX_COLUMNS,
+    Column,
+    Contrast,
+    Expression,
+    expression,
+    read,
+)
+from discrim.frame.matrix import write
+from discrim.frame.response import classes_and_codes, codes_of
+from discrim.frame.scan import Source, quote, scan
+from discrim.frame.table import Table
+from discrim.frame.terms import Expansion, Node, Terms
+
+__all__ = ["Design", "fill", "resolve", "response_codes"]
+
+_Array = NDArray[np.float64]
+_Codes = NDArray[np.intp]
+
+
+def resolve(
+    formula: str,
+    table: Table,
+    *,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    levels: Sequence[Any] | None = None,
+    exclude: Sequence[str] = (),
+) -> tuple[Design, _Codes]:
+    """Resolve a formula against a table.
+
+    Parameters
+    ----------
+    formula : str
+        ``response ~ terms``.
+    table : Table
+    functions : dict of str to callable, optional
+        Functions of the user's own that the formula may call. Each takes columns as Series and gives
+        one value, or one row of a matrix, for each row.
+    levels : sequence, optional
+        The classes in order; default: the categorical's order, else sorted.
+    exclude : sequence of str
+        Columns that ``.`` leaves out, such as the weights; a row that misses one is not complete.
+
+    Returns
+    -------
+    design : Design
+    codes : (n,) int array
+        Class of each row, -1 where the response is missing.
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be read, is not allowed, or does not fit the table.
+    DataError
+        The table is empty, or holds values the formula cannot use.
+
+    Examples
+    --------
+    >>> table = Table({"y": ["b", "a", "b"], "x": [1.0, 2.0, 4.0], "z": [0, 1, 0]})
+    >>> design, codes = resolve("y ~ . - z", table)
+    >>> design.terms, design.levels, codes
+    (('x',), ('a', 'b'), array([1, 0, 1]))
+    """
+    functions = check_functions(functions)
+    if table.nrows == 0:
+        raise DataError("The table has no rows, so there is nothing to fit.")
+    source = scan(formula)
+    left, right = _parse(source)
+    response = _response(source, left, table, functions)
+    expressions, terms = _right_side(source, right, table, functions, response, exclude)
+    classes, codes = classes_and_codes(response, table, functions, levels)
+    columns = tuple(dict.fromkeys(name for each in expressions.values() for name in each.columns))
+    names, spec = columns, None
+    if not _is_plain(expressions, terms, table):
+        names, spec = _specify(expressions, terms, columns, (*response.columns, *exclude), table, functions)
+    called = dict.fromkeys(name for each in (response, *expressions.values()) for name in each.functions)
+    design = Design(
+        formula, response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called)
+    )
+    return design, codes
+
+
+def response_codes(design: Design, table: Table, functions: Functions | None = None) -> _Codes:
+    """Codes of the response in a table.
+
+    Parameters
+    ----------
+    design : Design
+    table : Table
+        It must hold the columns of the response.
+    functions : dict, optional
+        The user's own functions that the formula calls.
+
+    Returns
+    -------
+    (n,) int array
+        Positions in ``design.levels``, -1 where the response is missing.
+
+    Raises
+    ------
+    DataError
+        No such column, or a label that is none of the levels; the message names it and its row.
+    """
+    functions = recall_functions(design.functions, functions)
+    response = expression(design.response_code, frozenset(functions))
+    return codes_of(response, table, functions, design.levels)
+
+
+def fill(
+    design: Design,
+    table: Table,
+    start: int,
+    stop: int,
+    out: _Array,
+    functions: Functions | None = None,
+) -> None:
+    """Write rows of the design matrix.
+
+    Parameters
+    ----------
+    design : Design
+    table : Table
+        It need not hold the response.
+    start, stop : int
+        Rows of the table.
+    out : (stop - start, p) array
+        Of any strides; a row with a missing value becomes NaN throughout.
+    functions : dict, optional
+        The user's own functions that the formula calls.
+
+    Raises
+    ------
+    DataError
+        A column is missing or of another kind, a category was not there at the fit, or a
+        transformation gives NaN or infinity; the message names column, row and value.
+    """
+    spec = design.spec
+    if spec is None:
+        table.fill(design.columns, start, stop, out)
+        return
+    functions = recall_functions(design.functions, functions)
+    known = {
+        name: kind
+        for name, kind in zip(design.columns, spec.kinds, strict=True)
+        if kind in {"categorical", "text"}
+    }
+    rows, keep = Rows(table, start, stop, kinds=known).complete(design.columns)
+    if keep.all():
+        write(design, spec, rows, functions, _bases(), out)
+        return
+    out[~keep] = np.nan
+    part = np.empty((int(keep.sum()), len(design.terms)))
+    if len(part):
+        write(design, spec, rows, functions, _bases(), part)
+    out[keep] = part
+
+
+def _parse(source: Source) -> tuple[Node, Node]:
+    """Left and right side of the tree patsy reads."""
+    from patsy import PatsyError
+    from patsy.parse_formula import parse_formula
+
+    end = len(source.code)
+    if "~" not in source.code:
+        raise source.error("A formula is 'response ~ terms'; this one has no ~.", 0, max(end, 1))
+    try:
+        tree = parse_formula(source.code)
+    except PatsyError as error:
+        origin = error.origin
+        start, stop = (origin.start, origin.end) if origin is not None else (0, end)
+        raise source.error(
+            f"This cannot be read: {error.message.replace('a noun', 'a term')}.", start, stop
+        ) from None
+    except (AssertionError, IndexError, SyntaxError, AttributeError):
+        raise source.error("This cannot be read: an operator has nothing to work on.", 0, end) from None
+    if len(tree.args) != 2:
+        raise source.error("A formula needs a response on the left of the ~.", 0, end)
+    return tree.args[0], tree.args[1]
+
+
+def _read_leaf(source: Source, node: Node, table: Table, functions: Functions) -> Expression:
+    start, end = node.origin.start, node.origin.end
+    found = read(source, start, end, str(node.token.extra), frozenset(functions))
+    for name in found.columns:
+        try:
+            table.position(name)
+        except DataError as error:
+            raise source.error(str(error), *source.find(name, start, end)) from None
+    return found
+
+
+def _response(source: Source, node: Node, table: Table, functions: Functions) -> Expression:
+    start, end = node.origin.start, node.origin.end
+    if node.type != "PYTHON_EXPR":
+        raise source.error(
+            "The left side is one response: a column, or a function of columns such as C(y).", start, end
+        )
+    if node.token.extra == ".":
+        raise source.error("`.` stands for the predictors and cannot be the response.", start, end)
+    return _read_leaf(source, node, table, functions)
+
+
+def _right_side(
+    source: Source,
+    node: Node,
+    table: Table,
+    functions: Functions,
+    response: Expression,
+    exclude: Sequence[str],
+) -> tuple[dict[str, Expression], list[tuple[str, ...]]]:
+    """The factors that are used, by their code, and the terms in order."""
+    apart = {*response.columns, *exclude}
+    known: dict[str, Expression] = {}
+
+    def leaf(each: Node) -> Terms:
+        if each.token.extra == ".":
+            rest = [name for name in table.names if name not in apart]
+            found = [Expression(quote(name), Column(name), (name,)) for name in rest]
+        else:
+            found = [_read_leaf(source, each, table, functions)]
+        known.update((one.code, one) for one in found)
+        return {frozenset({one.code}): (one.code,) for one in found}
+
+    expansion = Expansion(source, leaf)
+    total = expansion.expand(node)
+    idle = [each for each in expansion.idle if not (each in known and apart.issuperset(known[each].columns))]
+    for each in idle:
+        _say(f"In the formula {_short(source.text)}, {each!r} changes nothing.")
+    if total.intercept is False:
+        _say(
+            "Leaving out the intercept changes nothing: the classifier owns the constant, and categories "
+            "are always coded as if it were there."
+        )
+    terms = list(total.terms.values())
+    if not terms:
+        raise source.error("The right side has no predictor.", node.origin.start, node.origin.end)
+    used = {code: known[code] for term in terms for code in term}
+    for code, found in used.items():
+        for name in found.columns:
+            if name in response.columns:
+                raise FormulaError(
+                    f"The response column {name!r} is also a predictor, in {code!r}: leave it out of the "
+                    f"right side of {_short(source.text)}."
+                )
+    return used, terms
+
+
+def _say(message: str) -> None:
+    warnings.warn(message, DiscrimWarning, stacklevel=4)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:77] + "...")
+
+
+def _bases() -> dict[str, Callable[..., Any]]:
+    import patsy
+
+    return {"bs": patsy.bs, "cr": patsy.cr}
+
+
+def _is_plain(expressions: Mapping[str, Expression], terms: list[tuple[str, ...]], table: Table) -> bool:
+    return all(len(term) == 1 for term in terms) and all(
+        isinstance(each.root, Column) and table.kind(each.root.name) in {"numeric", "boolean"}
+        for each in expressions.values()
+    )
+
+
+def _specify(
+    expressions: Mapping[str, Expression],
+    terms: list[tuple[str, ...]],
+    columns: tuple[str, ...],
+    beside: tuple[str, ...],
+    table: Table,
+    functions: Functions,
+) -> tuple[tuple[str, ...], Spec]:
+    """Learn every factor from the complete rows, code the categories, name the columns."""
+    whole = Rows(table, 0, table.nrows)
+    for name in columns:
+        if whole.kind(name) == "other":
+            whole.series(name)
+    rows, keep = whole.complete((*columns, *(name for name in beside if name in table.names)))
+    if not keep.any():
+        missing = max(columns, key=lambda name: int((~whole.complete((name,))[1]).sum()))
+        raise DataError(
+            f"No row has a value in every column the formula reads; {missing!r} is missing most often."
+        )
+    learnt = {code: _learn(each, rows, functions) for code, each in expressions.items()}
+    factors = {code: factor for code, (factor, _) in learnt.items()}
+    position = {code: number for number, code in enumerate(factors)}
+    numbered: dict[tuple[str, bool], int] = {}
+    codings: list[Coding] = []
+    products: list[Product] = []
+    names: list[str] = []
+    for term, full in _choose_codings(terms, factors):
+        pairs: list[tuple[int, int]] = []
+        labels: list[list[str]] = []
+        for code in term:
+            label, levels = expressions[code].label, factors[code].levels
+            if levels is None:
+                width = factors[code].width
+                labels.append([label] if width == 1 else [f"{label}[{j}]" for j in range(width)])
+                pairs.append((position[code], -1))
+                continue
+            coding, suffixes = _code(levels, learnt[code][1], full[code], code)
+            number = numbered.setdefault((code, full[code]), len(codings))
+            if number == len(codings):
+                codings.append(coding)
+            labels.append([label + suffix for suffix in suffixes])
+            pairs.append((position[code], number))
+        products.append(tuple(pairs))
+        names.extend(":".join(reversed(parts)) for parts in product(*reversed(labels)))
+    twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
+    if twice:
+        raise FormulaError(
+            f"Two columns of the design would both be called {min(twice)!r}: rename a column of the table."
+        )
+    kinds = tuple(whole.kind(name) for name in columns)
+    return tuple(names), Spec(kinds, tuple(factors.values()), tuple(codings), tuple(products))
+
+
+def _learn(each: Expression, rows: Rows, functions: Functions) -> tuple[Factor, Contrast | None]:
+    root = each.root
+    if isinstance(root, Column) and rows.kind(root.name) in {"numeric", "boolean"}:
+        return Factor(each.code, 1, None, ()), None
+    memory = Memory()
+    value = evaluate(each, rows, memory, functions, _bases())
+    if not isinstance(value, Categories):
+        width = 1 if value.ndim == 1 else value.shape[1]
+        return Factor(each.code, width, None, tuple(memory.states)), None
+    if isinstance(root, Column) and rows.kind(root.name) == "text":
+        refuse_numbers_as_text(value.values, root.name)
+    levels, _ = find_levels(value.values, f"The predictor {each.label!r}", value.levels)
+    if len(levels) < 2:
+        raise DataError(
+            f"The predictor {each.label!r} has one level only, {levels[0]!r}, so it tells no classes "
+            f"apart: leave it out of the formula, as in `- {each.code}`."
+        )
+    return Factor(each.code, 0, levels, tuple(memory.states)), value.contrast
+
+
+def _choose_codings(
+    terms: list[tuple[str, ...]], factors: Mapping[str, Factor]
+) -> list[tuple[tuple[str, ...], dict[str, bool]]]:
+    """For each term in order, its products: factors, and which categories take a full set of columns.
+
+    patsy finds what is redundant; it wants terms with the same numbers together, simple ones first.
+    """
+    from patsy import Term
+    from patsy.redundancy import pick_contrasts_for_term
+
+    numeric = {code for code, factor in factors.items() if factor.levels is None}
+    used: dict[frozenset[str], set[Any]] = {}
+    pick_contrasts_for_term(Term([]), numeric, used.setdefault(frozenset(), set()))
+    chosen: dict[tuple[str, ...], list[dict[str, bool]]] = {}
+    for term in sorted(terms, key=len):
+        bucket = used.setdefault(frozenset(numeric.intersection(term)), set())
+        chosen[term] = pick_contrasts_for_term(Term(term), numeric, bucket)
+    total = 0
+    result = []
+    for term in terms:
+        for full in chosen[term]:
+            parts = tuple(code for code in term if code in numeric or code in full)
+            total += math.prod(
+                factors[code].width if code in numeric else len(factors[code].levels or ()) - (not full[code])
+                for code in parts
+            )
+            if total > MAX_COLUMNS:
+                raise FormulaError(
+                    f"The design would have more than {MAX_COLUMNS:,} columns, at the term "
+                    f"{':'.join(term)!r}: leave out what has many levels, as in `. - {term[0]}`."
+                )
+            result.append((parts, full))
+    return result
+
+
+def _code(
+    levels: tuple[Scalar, ...], contrast: Contrast | None, full: bool, code: str
+) -> tuple[Coding, list[str]]:
+    """One categorical factor's coding and the endings of its columns' names."""
+    options = dict(contrast.options) if contrast is not None else {}
+    if contrast is None or contrast.name == "Treatment":
+        if full:
+            return Coding(tuple(range(len(levels))), None), [f"[{level}]" for level in levels]
+        reference = _reference(levels, options.get("reference"), code)
+        picks = tuple(j for j in range(len(levels)) if j != reference)
+        return Coding(picks, None), [f"[T.{levels[j]}]" for j in picks]
+    if len(levels) > MAX_BASIS:
+        raise FormulaError(
+            f"{code} has {len(levels):,} levels; a {contrast.name} contrast takes {MAX_BASIS:,} at most."
+        )
+    import patsy
+
+    lists = {name: list(each) if isinstance(each, tuple) else each for name, each in options.items()}
+    try:
+        maker = getattr(patsy, contrast.name)(**lists)
+        coded = (maker.code_with_intercept if full else maker.code_without_intercept)(list(levels))
+    except (patsy.PatsyError, TypeError, ValueError) as error:
+        raise FormulaError(f"{code}: the {contrast.name} contrast does not fit: {error}.") from None
+    matrix = np.asarray(coded.matrix, dtype=np.float64)
+    return Coding(None, tuple(map(tuple, matrix.tolist()))), list(coded.column_suffixes)
+
+
+def _reference(levels: tuple[Scalar, ...], wanted: Any, code: str) -> int:
+    if wanted is None:
+        return 0
+    if wanted in levels:
+        return levels.index(wanted)
+    if isinstance(wanted, int) and not isinstance(wanted, bool) and -len(levels) <= wanted < len(levels):
+        return wanted % len(levels)
+    raise FormulaError(f"{code}: the reference {wanted!r} is none of the levels {list(levels[:8])}.")

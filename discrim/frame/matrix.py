@@ -1,0 +1,90 @@
+"""Rows of a design matrix: products of factors, column by column."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.errors import DataError
+from discrim.frame.categories import Codes, encode, shown
+from discrim.frame.design import Design, Factor, Product, Spec
+from discrim.frame.factors import Categories, Functions, Memory, Rows, evaluate
+from discrim.frame.grammar import expression
+from discrim.frame.transforms import Bases
+
+_Array = NDArray[np.float64]
+_Values = list[_Array | Codes]
+
+
+def write(design: Design, spec: Spec, rows: Rows, functions: Functions, bases: Bases, out: _Array) -> None:
+    """Write the design matrix of complete rows.
+
+    Parameters
+    ----------
+    design : Design
+    spec : Spec
+        The design's own.
+    rows : Rows
+        Complete in the design's columns.
+    functions : dict
+        The user's own functions.
+    bases : dict
+        ``bs`` and ``cr``.
+    out : (m, p) array
+
+    Raises
+    ------
+    DataError
+        A factor is of another kind than at the fit, an unseen category, or a value that is not finite.
+    """
+    values = [_factor_values(factor, rows, functions, bases) for factor in spec.factors]
+    first = 0
+    for parts in spec.products:
+        widths = spec.widths(parts)
+        count = math.prod(widths)
+        with np.errstate(over="ignore"):
+            _write_product(spec, parts, widths, values, out[:, first : first + count])
+        if len(parts) > 1 and not np.isfinite(out[:, first : first + count]).all():
+            row, column = np.argwhere(~np.isfinite(out[:, first : first + count]))[0]
+            raise DataError(
+                f"{design.terms[first + column]!r} overflows at row {shown(rows.index[row])}: rescale its columns."
+            )
+        first += count
+
+
+def _factor_values(factor: Factor, rows: Rows, functions: Functions, bases: Bases) -> _Array | Codes:
+    """A factor's numbers, (m, width), or the codes of its categories, (m,)."""
+    each = expression(factor.code, frozenset(functions))
+    value = evaluate(each, rows, Memory(factor.states), functions, bases)
+    if isinstance(value, Categories) != (factor.levels is not None):
+        kind = "categories" if factor.levels is not None else "numbers"
+        raise DataError(f"The predictor {each.label!r} held {kind} when the model was fitted.")
+    if isinstance(value, Categories):
+        return encode(value.values, factor.levels or (), f"The predictor {each.label!r}")
+    matrix = value[:, None] if value.ndim == 1 else value
+    if matrix.shape[1] != factor.width:
+        raise DataError(f"{each.label!r} has {matrix.shape[1]} columns; at the fit it had {factor.width}.")
+    return matrix
+
+
+def _write_product(spec: Spec, parts: Product, widths: tuple[int, ...], values: _Values, out: _Array) -> None:
+    matrices = [
+        np.array(spec.codings[coding].matrix) if coding >= 0 and spec.codings[coding].matrix else None
+        for _, coding in parts
+    ]
+    combinations = product(*(range(width) for width in reversed(widths)))
+    for column, backwards in enumerate(combinations):
+        for place, ((factor, coding), j) in enumerate(zip(parts, reversed(backwards), strict=True)):
+            matrix, picks = matrices[place], spec.codings[coding].picks if coding >= 0 else None
+            if picks is not None:
+                part: Any = values[factor] == picks[j]
+            else:
+                part = values[factor][:, j] if matrix is None else matrix[values[factor], j]
+            if place == 0:
+                out[:, column] = part
+            else:
+                out[:, column] *= part

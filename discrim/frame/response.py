@@ -1,0 +1,78 @@
+"""The response of a formula: what its labels are and where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.errors import FormulaError
+from discrim.frame.categories import Codes, Scalar, encode, find_levels
+from discrim.frame.factors import Categories, Functions, Memory, Rows, evaluate
+from discrim.frame.grammar import Column, Expression
+from discrim.frame.table import Table
+
+
+def classes_and_codes(
+    response: Expression, table: Table, functions: Functions, levels: Sequence[Any] | None
+) -> tuple[tuple[Scalar, ...], Codes]:
+    """The classes of a table and the class of each row.
+
+    Parameters
+    ----------
+    response : Expression
+    table : Table
+    functions : dict
+        The user's own functions.
+    levels : sequence or None
+        The classes in order, where the user gives them.
+
+    Returns
+    -------
+    levels : tuple of str, int, float or bool
+    codes : (n,) int array
+        -1 where the response is missing.
+    """
+    values, keep = _labels(response, table, functions)
+    wanted = values.levels if levels is None else levels
+    classes, codes = find_levels(values.values, _called(response), wanted)
+    return classes, _spread(codes, keep)
+
+
+def codes_of(response: Expression, table: Table, functions: Functions, levels: Sequence[Scalar]) -> Codes:
+    """The class of each row among known levels, (n,); -1 where the response is missing."""
+    values, keep = _labels(response, table, functions)
+    return _spread(encode(values.values, levels, _called(response)), keep)
+
+
+def _called(response: Expression) -> str:
+    return f"The response {response.label!r}"
+
+
+def _spread(codes: Codes, keep: NDArray[np.bool_]) -> Codes:
+    every = np.full(len(keep), -1, dtype=np.intp)
+    every[keep] = codes
+    return every
+
+
+def _labels(response: Expression, table: Table, functions: Functions) -> tuple[Categories, NDArray[np.bool_]]:
+    """Labels of the rows where the response is there, and which rows these are."""
+    rows, keep = Rows(table, 0, table.nrows).complete(response.columns)
+    if isinstance(response.root, Column):
+        return Categories(rows.series(response.root.name)), keep
+    if response.stateful:
+        raise FormulaError(
+            f"The response {response.code!r} is a class, so {response.stateful[0]}(), which learns from the "
+            "rows, cannot make it: transform the column first."
+        )
+    value = evaluate(response, rows, Memory(), functions, {})
+    if isinstance(value, Categories) and value.contrast is not None:
+        raise FormulaError(f"The response {response.code!r} is a class and takes no contrast.")
+    if isinstance(value, Categories):
+        return value, keep
+    if value.ndim > 1:
+        raise FormulaError(f"The response {response.code!r} has {value.shape[1]} columns; a class is one.")
+    return Categories(pd.Series(value, index=rows.index)), keep

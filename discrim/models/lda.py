@@ -1,0 +1,602 @@
+"""Linear discriminant analysis: normal classes with one covariance.
+
+It has two faces. The classifier compares ln prior_k - D2_k/2, which is linear in
+the row. The canonical variates are the directions in which the class means differ
+most against the spread within classes. The second is derived from the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from discrim.core import gaussian
+from discrim.core.canonical import Canonical, canonical
+from discrim.core.covariance import Covariance, dependencies, pooled
+from discrim.core.leave_one_out import common_scores
+from discrim.core.moments import ClassMoments
+from discrim.core.rules import Rule
+from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.frame.blocks import Blocks, read
+from discrim.inference.log_odds import log_odds
+from discrim.inference.manova import wilks
+from discrim.inference.result import TestResult
+from discrim.models import sections
+from discrim.models.results import ClassifierResults
+from discrim.models.sample import NaAction, choice, collinear_error, drop_columns, named, prior_vector, sample
+from discrim.models.tests import box_m_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from discrim.report.tables import Section, Summary
+
+__all__ = ["Boundary", "LDAFit", "LDAResults", "fit_lda", "lda"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class LDAFit:
+    """The numbers of a linear discriminant analysis.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Pooled, or diagonal.
+    prior : (K,) float
+    estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
+    method : {"moment", "mle"}
+    covariance : Covariance
+        Within classes, in the coordinates of the moments.
+    divisor : float
+        N - K or N.
+    ncomp : int or None
+        Number of canonical axes the rule is restricted to; None for all.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    method: str
+    covariance: Covariance
+    divisor: float
+    ncomp: int | None
+
+    @property
+    def residual_df(self) -> float:
+        """N - K."""
+        return self.moments.total - self.moments.n_classes
+
+    def axes(self) -> Canonical:
+        """Canonical axes, weighted by the prior, with the singular values of R's MASS."""
+        k = self.moments.n_classes
+        factor = self.moments.total / (k if self.method == "mle" else k - 1)
+        return canonical(self.moments.means, self.covariance, self.prior, factor)
+
+    def roots(self) -> Floats:
+        """Eigenvalues of W^-1 B, with the class proportions as weights."""
+        total = self.moments.total
+        shares = self.moments.counts / total
+        return canonical(self.moments.means, self.covariance, shares, total / self.divisor).singular ** 2
+
+    def reduced(self) -> Canonical | None:
+        """The leading axes, where the rule is restricted to them."""
+        if self.ncomp is None:
+            return None
+        axes = self.axes()
+        if self.ncomp >= len(axes.singular):
+            return None
+        m = self.ncomp
+        return Canonical(axes.centre, axes.axes[:, :m], axes.singular[:m], axes.scores[:, :m])
+
+    def unbiased(self) -> Covariance:
+        """The covariance with divisor N - K."""
+        return self.covariance.divided_by(self.residual_df / self.divisor)
+
+    def df_model(self) -> int:
+        """Free parameters: means, covariance and, where estimated, prior."""
+        k, p = self.moments.n_classes, self.moments.n_columns
+        means = k * p
+        if self.reduced() is not None and self.ncomp is not None:
+            means = p + self.ncomp * (p + k - 1 - self.ncomp)
+        spread = p if self.covariance.is_diagonal else p * (p + 1) // 2
+        return means + spread + (k - 1 if self.estimated_prior else 0)
+
+    def llf(self) -> float:
+        """Log-likelihood of class and row at maximum-likelihood covariances.
+
+        With fewer axes than there are, the means are those of the rank-constrained maximum (Hastie &
+        Tibshirani, 1996, JRSS B 58, 155-176): each root left out costs N/2 ln(1 + root).
+        """
+        total = self.moments.total
+        logdet = self.covariance.divided_by(total / self.divisor).logdet
+        full = gaussian.log_likelihood(self.moments, np.full(self.moments.n_classes, logdet), self.prior)
+        if self.reduced() is None:
+            return full
+        return full - 0.5 * total * float(np.log1p(self.roots()[self.ncomp :]).sum())
+
+
+def fit_lda(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    method: str = "moment",
+    diagonal: bool = False,
+    ncomp: int | None = None,
+    estimated_prior: bool = True,
+) -> LDAFit:
+    """Fit from moments of full rank.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    prior : (K,) float
+    method : {"moment", "mle"}
+        Divisor N - K or N.
+    diagonal : bool
+        Hold the variances only.
+    ncomp : int, optional
+        Number of canonical axes of the rule.
+    estimated_prior : bool
+    """
+    divisor = moments.total - (moments.n_classes if method == "moment" else 0)
+    covariance = pooled(moments, divisor, diagonal=diagonal)
+    return LDAFit(moments, prior, estimated_prior, method, covariance, divisor, ncomp)
+
+
+def lda(
+    formula: str,
+    data: Any,
+    *,
+    prior: Any = None,
+    weights: Any = None,
+    method: Literal["moment", "mle"] = "moment",
+    covariance: Literal["pooled", "diagonal"] = "pooled",
+    ncomp: int | None = None,
+    collinear: Literal["raise", "drop"] = "raise",
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> LDAResults:
+    """Linear discriminant analysis.
+
+    Parameters
+    ----------
+    formula : str
+        Response and predictors, `species ~ .`; see the README for the language.
+    data : DataFrame, or any table narwhals knows
+    prior : None, "equal", dict or Series by class, or sequence in the order of the classes
+        Prior probabilities; None for the class proportions.
+    weights : str or (n,) array, optional
+        Frequency weights: a weight of 3 stands for three equal rows. A column named here is not part of `.`.
+    method : {"moment", "mle"}
+        Divisor of the covariance: N - K, or N.
+    covariance : {"pooled", "diagonal"}
+        The full covariance within classes, or its variances only.
+    ncomp : int, optional
+        Restrict rule and transformation to the leading canonical axes.
+    collinear : {"raise", "drop"}
+        Refuse columns that others determine within classes, or drop the later ones with a warning.
+    levels : sequence, optional
+        The classes in order; by default the categories' order, else sorted.
+    na_action : {"drop", "raise"}
+        Drop rows with a missing value (they are counted), or refuse them.
+    functions : dict of str to callable, optional
+        Functions of your own that the formula may call.
+
+    Returns
+    -------
+    LDAResults
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be read or is not allowed.
+    DataError
+        An unknown column, an infinite value, no row left, one class only.
+    PriorError
+        The prior is not a distribution over the classes.
+    CollinearError
+        The covariance is singular; the message names the columns.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.datasets import load_iris
+    >>> fit = lda("species ~ .", data=load_iris())
+    >>> fit.confusion().to_numpy().tolist()
+    [[50, 0, 0], [0, 48, 2], [0, 1, 49]]
+    >>> fit.explained.round(4).tolist()
+    [0.9912, 0.0088]
+    """
+    choice("method", method, ("moment", "mle"))
+    choice("covariance", covariance, ("pooled", "diagonal"))
+    choice("collinear", collinear, ("raise", "drop"))
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    diagonal = covariance == "diagonal"
+    if not diagonal:
+        _refuse_few_rows(blocks)
+    blocks, moments = sample(blocks, "diagonal" if diagonal else "pooled", na_action)
+    _refuse_no_freedom(moments, blocks.terms, diagonal)
+    found = dependencies(moments.pooled() if not diagonal else _pooled_diagonal(moments), diagonal=diagonal)
+    if found and collinear == "raise":
+        raise collinear_error(found, blocks.terms)
+    if found:
+        blocks, moments = drop_columns(blocks, moments, found)
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
+    most = min(moments.n_columns, moments.n_classes - 1)
+    if ncomp is not None and not (isinstance(ncomp, int) and 1 <= ncomp <= most):
+        raise DataError(
+            f"ncomp={ncomp!r}: {moments.n_columns} columns and {moments.n_classes} classes have "
+            f"{most} canonical axes; give a number from 1 to {most}, or None for all."
+        )
+    fit = fit_lda(
+        moments, shares, method=method, diagonal=diagonal, ncomp=ncomp, estimated_prior=prior is None
+    )
+    return LDAResults(fit, blocks)
+
+
+def _pooled_diagonal(moments: ClassMoments) -> ClassMoments:
+    """Variances pooled over the classes, in the shape of one class's."""
+    return replace(moments, scatters=moments.scatters.sum(axis=0, keepdims=True))
+
+
+def _refuse_few_rows(blocks: Blocks) -> None:
+    known = int((blocks.codes >= 0).sum())
+    p, k = len(blocks.terms), len(blocks.design.levels)
+    if known and known - k < p:
+        _refuse_wide(known, k, blocks.terms)
+
+
+def _refuse_no_freedom(moments: ClassMoments, terms: tuple[str, ...], diagonal: bool) -> None:
+    rows, k = int(moments.rows.sum()), moments.n_classes
+    if rows - k < (1 if diagonal else len(terms)):
+        _refuse_wide(rows, k, terms)
+
+
+def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:
+    raise CollinearError(
+        f"{rows} rows in {n_classes} classes leave {max(rows - n_classes, 0)} degrees of freedom within classes, "
+        f"too few for the covariance of {len(terms)} columns ({named(terms)}): name fewer columns in the "
+        'formula, or pass covariance="diagonal".'
+    )
+
+
+class Boundary(NamedTuple):
+    """The plane between two classes: normal'x + offset is the log odds of the first against the second.
+
+    Attributes
+    ----------
+    normal : Series by term
+        S^-1 (m_a - m_b).
+    offset : float
+    midpoint : Series by term
+        Halfway between the two means.
+    c : float
+        normal'midpoint: with equal priors a row is of the first class where normal'x exceeds it.
+    """
+
+    normal: pd.Series
+    offset: float
+    midpoint: pd.Series
+    c: float
+
+
+class LDAResults(ClassifierResults):
+    """A fitted linear discriminant analysis.
+
+    Attributes
+    ----------
+    means : DataFrame, classes by terms
+    cov : DataFrame, terms by terms
+        Covariance within classes, divisor N - K (`method="moment"`) or N ("mle").
+    scaling : DataFrame, terms by LD1, LD2, ...
+        Discriminant coefficients: unit variance within classes; in each column the largest coefficient,
+        standardized within classes, is positive.
+    svd, explained : Series by LD1, LD2, ...
+        Singular values as in R's MASS, and the proportion of trace they make.
+    coef : DataFrame, terms by classes
+    intercept : Series by class
+        Classification functions: x'coef + intercept is largest for the predicted class.
+    llf, aic, bic : float
+        Joint log-likelihood of class and row at maximum-likelihood covariances, and its criteria.
+    df_model : int
+        Free parameters: means, covariance, and the prior where it is estimated.
+    wilks : TestResult
+        Wilks' lambda with Rao's F.
+    """
+
+    title: ClassVar[str] = "Linear discriminant analysis"
+
+    def __init__(self, fit: LDAFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit = fit
+        self._canonical: Canonical | None = None
+
+    # ---- estimates
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means."""
+        return pd.DataFrame(self._fit.moments.class_means, index=self.classes, columns=self.terms)
+
+    @property
+    def cov(self) -> pd.DataFrame:
+        """Covariance within classes."""
+        unit = 1 / self._fit.moments.scale
+        matrix = self._fit.covariance.matrix() * unit[:, None] * unit
+        return pd.DataFrame(matrix, index=self.terms, columns=self.terms)
+
+    def _axes(self) -> Canonical:
+        if self._canonical is None:
+            self._canonical = self._fit.axes()
+        return self._canonical
+
+    @property
+    def _shown(self) -> int:
+        rank = len(self._axes().singular)
+        return rank if self._fit.ncomp is None else min(self._fit.ncomp, rank)
+
+    @property
+    def _axis_names(self) -> pd.Index:
+        return pd.Index([f"LD{i + 1}" for i in range(self._shown)])
+
+    @property
+    def scaling(self) -> pd.DataFrame:
+        """Discriminant coefficients."""
+        axes = self._axes().axes[:, : self._shown] * self._fit.moments.scale[:, None]
+        return pd.DataFrame(axes, index=self.terms, columns=self._axis_names)
+
+    @property
+    def svd(self) -> pd.Series:
+        """Singular values: between over within standard deviations, in MASS's scaling."""
+        return pd.Series(self._axes().singular[: self._shown], index=self._axis_names, name="svd")
+
+    @property
+    def explained(self) -> pd.Series:
+        """Proportion of trace of each axis, of all axes that there are."""
+        squares = self._axes().singular ** 2
+        return pd.Series(squares[: self._shown] / squares.sum(), index=self._axis_names, name="explained")
+
+    def _functions(self) -> tuple[Floats, Floats]:
+        with np.errstate(divide="ignore"):
+            log_prior = np.log(self._fit.prior)
+        return gaussian.classification_functions(
+            self._fit.moments, self._fit.covariance, log_prior, self._fit.reduced()
+        )
+
+    @property
+    def coef(self) -> pd.DataFrame:
+        """Coefficients of the classification functions."""
+        return pd.DataFrame(self._functions()[0], index=self.terms, columns=self.classes)
+
+    @property
+    def intercept(self) -> pd.Series:
+        """Constants of the classification functions."""
+        return pd.Series(self._functions()[1], index=self.classes, name="constant")
+
+    @property
+    def llf(self) -> float:
+        """Joint log-likelihood at maximum-likelihood covariances."""
+        return self._fit.llf()
+
+    @property
+    def df_model(self) -> int:
+        """Free parameters."""
+        return self._fit.df_model()
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion."""
+        return 2 * self.df_model - 2 * self.llf
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion."""
+        return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
+
+    @property
+    def wilks(self) -> TestResult:
+        """Wilks' lambda with Rao's F."""
+        if self._fit.covariance.is_diagonal:
+            raise NotSupportedError('Wilks\' lambda needs the full covariance: fit with covariance="pooled".')
+        moments = self._fit.moments
+        return wilks(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
+
+    # ---- rule
+
+    def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        fit = self._fit
+        with np.errstate(divide="ignore"):
+            log_prior = np.log(prior)
+        if method == "plugin":
+            return gaussian.linear_rule(fit.moments, fit.covariance, log_prior, fit.reduced())
+        if fit.covariance.is_diagonal:
+            raise NotSupportedError(f'method="{method}" is defined for the full covariance, not the diagonal one.')
+        nu, p = fit.residual_df, fit.moments.n_columns
+        if convention == "MASS":
+            mass = fit.reduced() or self._axes()
+            if method == "predictive":
+                inflate = fit.unbiased() if fit.method == "moment" else fit.covariance
+                return gaussian.common_predictive(fit.moments, inflate, log_prior, nu, mass=mass)
+            return gaussian.common_debiased(fit.moments, fit.covariance, log_prior, nu, mass=mass)
+        if fit.reduced() is not None:
+            raise NotSupportedError(f'method="{method}" uses all dimensions: fit without ncomp=.')
+        if method == "predictive":
+            return gaussian.common_predictive(fit.moments, fit.unbiased(), log_prior, nu)
+        if nu <= p + 1:
+            raise NotSupportedError(
+                f'method="debiased" needs N - K > p + 1; here N - K is {nu:g} and p is {p}.'
+            )
+        return gaussian.common_debiased(fit.moments, fit.unbiased(), log_prior, nu)
+
+    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
+        """Scores of the classification functions, rows by classes.
+
+        Returns
+        -------
+        DataFrame, or Series for two classes
+            x'coef + intercept by class. For two classes the log odds of the second against the first:
+            positive is the second class.
+        """
+        blocks = self._new_rows(data)
+        index = blocks.table.index
+        out = np.empty((len(self.classes), blocks.table.nrows))
+        rule = self._rule(self.prior.to_numpy())
+        two = len(self.classes) == 2
+        coef, intercept = (np.zeros(0), np.zeros(0)) if two else self._functions()
+        for place, x, _ in blocks.every_row():
+            out[:, place] = rule.scores(x).T if two else coef.T @ x.T + intercept[:, None]
+        if two:
+            return pd.Series(out[1] - out[0], index=index, name=str(self.classes[1]))
+        return pd.DataFrame(out.T, index=index, columns=self.classes)
+
+    def transform(self, data: Any = None) -> pd.DataFrame:
+        """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean."""
+        blocks = self._new_rows(data)
+        axes = self._axes()
+        origin, _ = gaussian.centred(self._fit.moments, axes.centre)
+        scaling = self.scaling.to_numpy()
+        out = np.empty((self._shown, blocks.table.nrows))
+        for place, x, _ in blocks.every_row():
+            out[:, place] = scaling.T @ (x.T - origin[:, None])
+        return pd.DataFrame(out.T, index=blocks.table.index, columns=self._axis_names)
+
+    def _leave_one_out_scores(self) -> Floats:
+        fit = self._fit
+        if fit.reduced() is not None:
+            raise NotSupportedError("leave_one_out() has a closed form for all axes only: fit without ncomp=.")
+        if fit.covariance.is_diagonal:
+            raise NotSupportedError('leave_one_out() has a closed form for covariance="pooled" only.')
+        with np.errstate(divide="ignore"):
+            log_prior = np.log(fit.prior)
+        held = gaussian.distances(fit.moments, (fit.covariance,))
+        return self._left_out_by_block(
+            lambda x, codes, w: common_scores(x, codes, w, held, fit.moments.counts, fit.divisor, log_prior)
+        )
+
+    # ---- inference
+
+    def log_odds(
+        self, reference: Any = None, level: float = 0.95, *, debiased: bool = False
+    ) -> pd.DataFrame:
+        """Log odds of each class against a reference, with standard errors.
+
+        Parameters
+        ----------
+        reference : label, optional
+            The first class by default.
+        level : float
+            Of the intervals.
+        debiased : bool
+            Undo the overshoot of the slopes in small samples: the factor nu/(nu - p - 1), nu the divisor.
+
+        Returns
+        -------
+        DataFrame by (class, term)
+            coef, se, z, p, low, high: asymptotic, by the delta method under the model (Efron, 1975).
+        """
+        fit = self._fit
+        if fit.reduced() is not None:
+            raise NotSupportedError("log_odds() has standard errors for all axes only: fit without ncomp=.")
+        base = 0 if reference is None else self._class_code(reference)
+        p = fit.moments.n_columns
+        shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
+        if shrink <= 0:
+            raise NotSupportedError(f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}.")
+        coef, se = [], []
+        others = [k for k in range(len(self.classes)) if k != base]
+        for k in others:
+            odds = log_odds(
+                fit.moments, fit.covariance, fit.divisor, fit.prior, k, base, estimated_prior=fit.estimated_prior
+            )
+            prior_part = float(np.log(fit.prior[k] / fit.prior[base]))
+            coef.append(np.r_[prior_part + shrink * (odds.constant - prior_part), shrink * odds.slopes])
+            se.append(np.r_[shrink * odds.constant_se, shrink * odds.slopes_se])
+        index = pd.MultiIndex.from_product(
+            [self.classes[others], ["constant", *self.terms]], names=["class", "term"]
+        )
+        return _wald_table(np.concatenate(coef), np.concatenate(se), index, level)
+
+    def boundary(self, a: Any, b: Any) -> Boundary:
+        """The plane on which classes a and b have the same posterior."""
+        i, j = self._class_code(a), self._class_code(b)
+        fit = self._fit
+        reduced = fit.reduced()
+        means = fit.moments.means_from(fit.moments.centres[j])
+        gap = means[i] - means[j]
+        slopes = (
+            fit.covariance.unwhiten(fit.covariance.whiten(gap))
+            if reduced is None
+            else reduced.axes @ (reduced.axes.T @ gap)
+        )
+        normal = pd.Series(slopes * fit.moments.scale, index=self.terms, name="normal")
+        means = fit.moments.class_means
+        midpoint = pd.Series((means[i] + means[j]) / 2, index=self.terms, name="midpoint")
+        c = float(normal @ midpoint)
+        with np.errstate(divide="ignore"):
+            return Boundary(normal, float(np.log(fit.prior[i]) - np.log(fit.prior[j])) - c, midpoint, c)
+
+    def box_m(self) -> TestResult:
+        """Box's M test that the classes have one covariance; reads the rows once more."""
+        return box_m_of(self._rows("box_m()"))
+
+    # ---- tables
+
+    def tidy(self, level: float = 0.95) -> pd.DataFrame:
+        """One row a class and term: the log odds against the first class, in broom's names."""
+        names = {"coef": "estimate", "se": "std_error", "z": "statistic", "p": "p_value"}
+        names |= {"low": "conf_low", "high": "conf_high"}
+        return self.log_odds(level=level).rename(columns=names).reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row: dict[str, Any] = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
+        row |= {"df_model": self.df_model, "llf": self.llf, "aic": self.aic, "bic": self.bic}
+        if not self._fit.covariance.is_diagonal:
+            row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
+        return pd.DataFrame([row])
+
+    def _sections(self) -> dict[str, Callable[[], Section]]:
+        return sections.linear(self)
+
+    def _brief(self) -> Summary:
+        return sections.linear_brief(self)
+
+    def plot(self, kind: Literal["scores", "regions"] | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the fit.
+
+        Parameters
+        ----------
+        kind : {"scores", "regions"}, optional
+            Discriminant scores with the class means (default), or the regions of the classes in the plane
+            of two predictors.
+        ax : Axes, optional
+        """
+        from discrim.report import plots
+
+        choice("kind", kind or "scores", ("scores", "regions"))
+        if kind == "regions":
+            return self._plot_regions(ax)
+        labels = self._labelled(self._rows("plot()").codes, self._blocks.table.index)
+        axes = self._axes()
+        centroids = pd.DataFrame(axes.scores[:, : self._shown], index=self.classes, columns=self._axis_names)
+        return plots.scores(self.transform(), labels, centroids, ax=ax)
+
+
+def _wald_table(coef: Floats, se: Floats, index: pd.MultiIndex, level: float) -> pd.DataFrame:
+    if not 0 < level < 1:
+        raise DataError(f"level={level!r}: give a share between 0 and 1, such as 0.95.")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = coef / se
+    half = stats.norm.isf((1 - level) / 2) * se
+    columns = {"coef": coef, "se": se, "z": z, "p": 2 * stats.norm.sf(np.abs(z))}
+    return pd.DataFrame(columns | {"low": coef - half, "high": coef + half}, index=index)

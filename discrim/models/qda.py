@@ -1,0 +1,331 @@
+"""Quadratic discriminant analysis: normal classes, each with a covariance of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core import gaussian
+from discrim.core.covariance import Covariance, dependencies, separate
+from discrim.core.leave_one_out import separate_scores
+from discrim.core.moments import ClassMoments
+from discrim.core.rules import Rule
+from discrim.errors import CollinearError, NotSupportedError
+from discrim.frame.blocks import Blocks, read
+from discrim.models import sections
+from discrim.models.results import ClassifierResults
+from discrim.models.sample import NaAction, choice, collinear_error, named, prior_vector, sample
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from discrim.report.tables import Section, Summary
+
+__all__ = ["QDAFit", "QDAResults", "Quadratic", "fit_qda", "qda"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class QDAFit:
+    """The numbers of a quadratic discriminant analysis.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        By class, or diagonal.
+    prior : (K,) float
+    estimated_prior : bool
+    method : {"moment", "mle"}
+    covariances : tuple of K Covariance
+        In the coordinates of the moments.
+    divisors : (K,) float
+        n_k - 1 or n_k.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    method: str
+    covariances: tuple[Covariance, ...]
+    divisors: Floats
+
+    @property
+    def is_diagonal(self) -> bool:
+        return self.covariances[0].is_diagonal
+
+    def scaled(self, divisors: Floats) -> tuple[Covariance, ...]:
+        """The covariances with other divisors (K,)."""
+        ratios = divisors / self.divisors
+        return tuple(c.divided_by(r) for c, r in zip(self.covariances, ratios.tolist(), strict=True))
+
+    def df_model(self) -> int:
+        """Free parameters: means, covariances and, where estimated, prior."""
+        k, p = self.moments.n_classes, self.moments.n_columns
+        spread = p if self.is_diagonal else p * (p + 1) // 2
+        return k * p + k * spread + (k - 1 if self.estimated_prior else 0)
+
+    def llf(self) -> float:
+        """Log-likelihood of class and row at maximum-likelihood covariances."""
+        logdets = np.array([c.logdet for c in self.scaled(self.moments.counts)])
+        return gaussian.log_likelihood(self.moments, logdets, self.prior)
+
+
+def fit_qda(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    method: str = "moment",
+    diagonal: bool = False,
+    estimated_prior: bool = True,
+) -> QDAFit:
+    """Fit from moments by class, each of full rank."""
+    divisors = moments.counts - (1.0 if method == "moment" else 0.0)
+    covariances = separate(moments, divisors, diagonal=diagonal)
+    return QDAFit(moments, prior, estimated_prior, method, covariances, divisors)
+
+
+def qda(
+    formula: str,
+    data: Any,
+    *,
+    prior: Any = None,
+    weights: Any = None,
+    method: Literal["moment", "mle"] = "moment",
+    covariance: Literal["full", "diagonal"] = "full",
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> QDAResults:
+    """Quadratic discriminant analysis.
+
+    Parameters
+    ----------
+    formula, data, prior, weights, levels, na_action, functions
+        As for `discrim.lda`.
+    method : {"moment", "mle"}
+        Divisor of each class's covariance: n_k - 1, or n_k.
+    covariance : {"full", "diagonal"}
+        The full covariance of each class, or its variances only.
+
+    Returns
+    -------
+    QDAResults
+
+    Raises
+    ------
+    FormulaError, DataError, PriorError
+        As for `discrim.lda`.
+    CollinearError
+        The covariance of a class is singular; the message names class and columns.
+
+    Examples
+    --------
+    >>> from discrim import qda
+    >>> from discrim.datasets import load_iris
+    >>> fit = qda("species ~ .", data=load_iris())
+    >>> fit.confusion(method="loo").to_numpy().tolist()
+    [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
+    """
+    choice("method", method, ("moment", "mle"))
+    choice("covariance", covariance, ("full", "diagonal"))
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    diagonal = covariance == "diagonal"
+    blocks, moments = sample(blocks, "diagonal" if diagonal else "class", na_action)
+    refuse_singular(moments, blocks.terms, blocks.design.levels, diagonal=diagonal)
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
+    fit = fit_qda(moments, shares, method=method, diagonal=diagonal, estimated_prior=prior is None)
+    return QDAResults(fit, blocks)
+
+
+class Quadratic(NamedTuple):
+    """Log odds of one class against another, x'Ax + x'b + c.
+
+    Attributes
+    ----------
+    A : DataFrame, terms by terms
+    b : Series by term
+    c : float
+    """
+
+    A: pd.DataFrame
+    b: pd.Series
+    c: float
+
+
+class QDAResults(ClassifierResults):
+    """A fitted quadratic discriminant analysis.
+
+    Attributes
+    ----------
+    means : DataFrame, classes by terms
+    covs : dict of class to DataFrame
+        Covariance of each class, divisor n_k - 1 (`method="moment"`) or n_k ("mle").
+    logdet : Series by class
+        Log-determinants of the covariances.
+    llf, aic, bic : float
+        Joint log-likelihood of class and row at maximum-likelihood covariances, and its criteria.
+    df_model : int
+        Free parameters.
+    """
+
+    title: ClassVar[str] = "Quadratic discriminant analysis"
+
+    def __init__(self, fit: QDAFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit = fit
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means."""
+        return pd.DataFrame(self._fit.moments.class_means, index=self.classes, columns=self.terms)
+
+    @property
+    def covs(self) -> dict[Any, pd.DataFrame]:
+        """Covariance of each class."""
+        unit = 1 / self._fit.moments.scale
+        return {
+            label: pd.DataFrame(c.matrix() * unit[:, None] * unit, index=self.terms, columns=self.terms)
+            for label, c in zip(self.classes, self._fit.covariances, strict=True)
+        }
+
+    @property
+    def logdet(self) -> pd.Series:
+        """Log-determinants of the covariances."""
+        units = 2.0 * np.log(self._fit.moments.scale).sum()
+        return pd.Series([c.logdet - units for c in self._fit.covariances], index=self.classes, name="logdet")
+
+    @property
+    def llf(self) -> float:
+        """Joint log-likelihood at maximum-likelihood covariances."""
+        return self._fit.llf()
+
+    @property
+    def df_model(self) -> int:
+        """Free parameters."""
+        return self._fit.df_model()
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion."""
+        return 2 * self.df_model - 2 * self.llf
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion."""
+        return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
+
+    def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        fit = self._fit
+        with np.errstate(divide="ignore"):
+            log_prior = np.log(prior)
+        if method == "plugin":
+            return gaussian.separate_plugin(fit.moments, fit.covariances, log_prior)
+        if fit.is_diagonal:
+            raise NotSupportedError(f'method="{method}" is defined for full covariances, not diagonal ones.')
+        mass = convention == "MASS"
+        covariances = fit.covariances if mass else fit.scaled(fit.moments.counts - 1)
+        if method == "predictive":
+            return gaussian.separate_predictive(fit.moments, covariances, log_prior, mass=mass)
+        few = self.counts[self.counts <= len(self.terms) + 2]
+        if len(few) and not mass:
+            raise NotSupportedError(
+                f'method="debiased" needs more than p + 2 = {len(self.terms) + 2} rows in each class; '
+                f"{few.index[0]!r} has {few.iloc[0]}."
+            )
+        return gaussian.separate_debiased(fit.moments, covariances, log_prior, mass=mass)
+
+    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
+        """Scores ln prior_k - ln|S_k|/2 - D2_k/2, rows by classes.
+
+        Returns
+        -------
+        DataFrame, or Series for two classes
+            For two classes the log odds of the second against the first: positive is the second class.
+        """
+        blocks = self._new_rows(data)
+        out = np.empty((len(self.classes), blocks.table.nrows))
+        for place, scores in self._scored(blocks, self._rule(self.prior.to_numpy())):
+            out[:, place] = scores.T
+        if len(self.classes) == 2:
+            return pd.Series(out[1] - out[0], index=blocks.table.index, name=str(self.classes[1]))
+        return pd.DataFrame(out.T, index=blocks.table.index, columns=self.classes)
+
+    def quadratic(self, a: Any, b: Any) -> Quadratic:
+        """Log odds of class a against class b as x'Ax + x'b + c."""
+        with np.errstate(divide="ignore"):
+            log_prior = np.log(self._fit.prior)
+        i, j = self._class_code(a), self._class_code(b)
+        matrix, slopes, constant = gaussian.quadratic_form(
+            self._fit.moments, self._fit.covariances, log_prior, i, j
+        )
+        return Quadratic(
+            pd.DataFrame(matrix, index=self.terms, columns=self.terms),
+            pd.Series(slopes, index=self.terms, name="b"),
+            constant,
+        )
+
+    def _leave_one_out_scores(self) -> Floats:
+        fit = self._fit
+        if fit.is_diagonal:
+            raise NotSupportedError('leave_one_out() has a closed form for covariance="full" only.')
+        with np.errstate(divide="ignore"):
+            rule = gaussian.separate_plugin(fit.moments, fit.covariances, np.log(fit.prior))
+        too_few = fit.moments.rows - 1 <= fit.moments.n_columns
+        return self._left_out_by_block(
+            lambda x, codes, w: separate_scores(
+                x, codes, w, rule.distances, fit.moments.counts, fit.divisors, rule.constant, too_few
+            )
+        )
+
+    def tidy(self) -> pd.DataFrame:
+        """One row a class and term: mean and standard deviation within the class."""
+        frame = pd.DataFrame(index=pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"]))
+        frame["mean"] = self.means.to_numpy().ravel()
+        frame["sd"] = np.concatenate([c.sd / self._fit.moments.scale for c in self._fit.covariances])
+        return frame.reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
+        row |= {"df_model": self.df_model, "llf": self.llf, "aic": self.aic, "bic": self.bic}
+        return pd.DataFrame([row])
+
+    def _sections(self) -> dict[str, Callable[[], Section]]:
+        return sections.quadratic(self)
+
+    def _brief(self) -> Summary:
+        return sections.quadratic_brief(self)
+
+    def plot(self, kind: Literal["posteriors", "regions"] | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the fit: the regions of the classes in the plane of two predictors, else posteriors by class."""
+        from discrim.report import plots
+
+        choice("kind", kind or "posteriors", ("posteriors", "regions"))
+        if kind == "regions" or (kind is None and len(self.terms) == 2):
+            return self._plot_regions(ax)
+        labels = self._labelled(self._rows("plot()").codes, self._blocks.table.index)
+        return plots.posteriors(self.predict_proba(), labels, ax=ax)
+
+
+def refuse_singular(
+    moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], *, diagonal: bool = False
+) -> None:
+    """Raise a CollinearError that names the class whose covariance is singular, and why."""
+    p = 1 if diagonal else moments.n_columns
+    for k, label in enumerate(levels):
+        rows = int(moments.rows[k])
+        if rows <= p:
+            raise CollinearError(
+                f"Class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few for a covariance of "
+                f"{moments.n_columns} columns ({named(terms)}), which takes {p + 1} at least: use fewer columns, "
+                'lda(), or covariance="diagonal".'
+            )
+        found = dependencies(moments.classes(np.array([k])), diagonal=diagonal)
+        if found:
+            raise collinear_error(found, terms, f"in class {label!r}")

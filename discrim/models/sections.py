@@ -1,0 +1,236 @@
+"""The sections of the summaries: which tables, under which words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.errors import CollinearError, NotSupportedError
+from discrim.inference.result import TestResult
+from discrim.report.numbers import p_text
+from discrim.report.tables import Pairs, Section, Summary
+
+if TYPE_CHECKING:
+    from discrim.models.lda import LDAResults
+    from discrim.models.qda import QDAResults
+
+__all__ = ["linear", "linear_brief", "quadratic", "quadratic_brief"]
+
+MOST_COVARIANCES = 6
+"""Classes whose covariances a summary of QDA prints."""
+
+Parts = dict[str, Callable[[], Section | Pairs]]
+
+
+def linear(fit: LDAResults) -> Parts:
+    """Sections of a linear discriminant analysis, in their order."""
+    parts: Parts = {
+        "header": partial(_linear_header, fit),
+        "classes": partial(_classes, fit),
+        "means": partial(_means, fit),
+        "covariance": partial(_covariance, fit),
+        "discriminants": partial(_discriminants, fit),
+        "functions": partial(_functions, fit),
+    }
+    if fit._fit.reduced() is None:
+        parts["log_odds"] = partial(_log_odds, fit)
+    if not fit._fit.covariance.is_diagonal and fit._has_rows:
+        parts["equal_covariances"] = partial(_equal_covariances, fit)
+    return parts
+
+
+def quadratic(fit: QDAResults) -> Parts:
+    """Sections of a quadratic discriminant analysis, in their order."""
+    parts: Parts = {
+        "header": partial(_quadratic_header, fit),
+        "classes": partial(_quadratic_classes, fit),
+        "means": partial(_means, fit),
+    }
+    for label in fit.classes[:MOST_COVARIANCES]:
+        parts[f"covariance {label}"] = partial(_class_covariance, fit, label)
+    if not fit._fit.is_diagonal and fit._has_rows:
+        parts["equal_covariances"] = partial(_equal_covariances, fit)
+    return parts
+
+
+def linear_brief(fit: LDAResults) -> Summary:
+    """The short form: classes, means, discriminants."""
+    parts = {"classes": _classes(fit), "means": _means(fit), "discriminants": _discriminants(fit)}
+    return Summary(f"{fit.title}: {_formula(fit)}", parts)
+
+
+def quadratic_brief(fit: QDAResults) -> Summary:
+    """The short form: classes and means."""
+    return Summary(f"{fit.title}: {_formula(fit)}", {"classes": _quadratic_classes(fit), "means": _means(fit)})
+
+
+def _formula(fit: LDAResults | QDAResults) -> str:
+    from discrim.report.numbers import clean, shorten
+
+    return shorten(clean(fit.formula), 70)
+
+
+def _number(x: float) -> str:
+    return f"{x:.0f}" if x == round(x) else f"{x:.6g}"
+
+
+def _common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any], list[Any]]:
+    prior = "class proportions" if fit._fit.estimated_prior else "given"
+    left = [
+        ("Rows used", fit.nobs, _number(fit.nobs)),
+        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+        ("Covariance", divisor, divisor),
+        ("Log-likelihood", fit.llf, f"{fit.llf:.2f}"),
+    ]
+    right = [
+        ("Classes", len(fit.classes), str(len(fit.classes))),
+        ("Columns", len(fit.terms), str(len(fit.terms))),
+        ("Prior", prior, prior),
+        ("AIC", fit.aic, f"{fit.aic:.2f}"),
+        ("BIC", fit.bic, f"{fit.bic:.2f}"),
+    ]
+    if fit._blocks.weights is not None:
+        left[0] = ("Sum of weights", fit.nobs, _number(fit.nobs))
+    for method, label in (("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")):
+        right.append(_error(fit, method, label))
+    return left, right
+
+
+def _error(fit: LDAResults | QDAResults, method: Any, label: str) -> tuple[str, float, str]:
+    try:
+        row = fit.error_rates([method]).iloc[0]
+    except NotSupportedError:
+        return label, np.nan, "not available"
+    wrong, total = _number(row["wrong"]), _number(row["total"])
+    return label, float(row["estimate"]), f"{100 * row['estimate']:.1f} %  ({wrong}/{total})"
+
+
+def _linear_header(fit: LDAResults) -> Pairs:
+    mle = fit._fit.method == "mle"
+    kind = "diagonal" if fit._fit.covariance.is_diagonal else "pooled"
+    left, right = _common_header(fit, f"{kind}, 1/{'N' if mle else '(N-K)'}")
+    if not fit._fit.covariance.is_diagonal:
+        test = fit.wilks
+        f = float(test.table["statistic"].iloc[0])
+        df1, df2 = (f"{d:.6g}" for d in test.df)
+        left += [
+            ("Wilks' lambda", test.statistic, f"{test.statistic:.4g}"),
+            (f"F({df1}, {df2})", f, f"{f:.2f}" if f < 1e6 else f"{f:.4e}"),
+            ("P > F", test.pvalue, p_text(test.pvalue)),
+        ]
+    note = ""
+    if fit._fit.reduced() is not None:
+        note = f"The rule uses the first {fit._fit.ncomp} canonical axes only (ncomp={fit._fit.ncomp})."
+    gone = [t for t in fit._blocks.design.terms if t not in set(fit.terms)]
+    if gone:
+        note = f"{note} Dropped as collinear within classes: {', '.join(gone[:6])}{', …' if len(gone) > 6 else ''}."
+    return Pairs(fit.formula, [*left, *right], note.strip())
+
+
+def _quadratic_header(fit: QDAResults) -> Pairs:
+    mle = fit._fit.method == "mle"
+    kind = "diagonal by class" if fit._fit.is_diagonal else "by class"
+    left, right = _common_header(fit, f"{kind}, 1/{'n' if mle else '(n-1)'}")
+    return Pairs(fit.formula, [*left, *right])
+
+
+def _classes(fit: LDAResults | QDAResults) -> Section:
+    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts})
+    return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
+
+
+def _quadratic_classes(fit: QDAResults) -> Section:
+    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "ln|S|": fit.logdet})
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "ln|S|": "general"}
+    return Section("Classes, with the log-determinants of their covariances", table, formats, source="fit.logdet")
+
+
+def _means(fit: LDAResults | QDAResults) -> Section:
+    return Section("Means", fit.means.rename_axis(index=None), source="fit.means")
+
+
+def _covariance(fit: LDAResults) -> Section:
+    title = f"Covariance within classes, divisor {'N' if fit._fit.method == 'mle' else 'N-K'}"
+    if fit._fit.covariance.is_diagonal:
+        return Section("Variances (diagonal c" + title[1:] + ")", _variances(fit.cov), source="fit.cov")
+    return Section("Pooled c" + title[1:], fit.cov, shared=True, triangle=True, source="fit.cov")
+
+
+def _variances(cov: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame([np.diag(cov)], index=["variance"], columns=cov.columns)
+
+
+def _class_covariance(fit: QDAResults, label: Any) -> Section:
+    cov = fit.covs[label]
+    divisor = "n" if fit._fit.method == "mle" else "n-1"
+    left_out = len(fit.classes) - MOST_COVARIANCES
+    note = f"{left_out} more classes: fit.covs." if left_out > 0 and label == fit.classes[MOST_COVARIANCES - 1] else ""
+    source = f"fit.covs[{label!r}]"
+    if fit._fit.is_diagonal:
+        return Section(f"Variances in {label}, divisor {divisor}", _variances(cov), note=note, source=source)
+    title = f"Covariance in {label}, divisor {divisor}"
+    return Section(title, cov, shared=True, triangle=True, note=note, source=source)
+
+
+def _discriminants(fit: LDAResults) -> Section:
+    table = pd.concat([fit.scaling, fit.explained.to_frame("Share of trace").T])
+    note = "In each column the largest coefficient times its standard deviation within classes is positive."
+    return Section(
+        "Discriminants (unit variance within classes)",
+        table,
+        row_formats={"Share of trace": "share"},
+        shared=True,
+        note=note if table.shape[1] else "The class means do not differ: there is no discriminant.",
+        source="fit.scaling",
+    )
+
+
+def _functions(fit: LDAResults) -> Section:
+    table = pd.concat([fit.intercept.to_frame("constant").T, fit.coef])
+    note = "A row belongs to the class whose function is largest; the constants contain ln(prior)."
+    return Section("Classification functions", table, note=note, source="fit.coef, fit.intercept")
+
+
+def _log_odds(fit: LDAResults) -> Section:
+    table = fit.log_odds().rename(
+        columns={"se": "std err", "p": "P>|z|", "low": "[0.025", "high": "0.975]"}
+    )
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "P>|z|": "p"}
+    title = f"Log odds against {fit.classes[0]} (asymptotic standard errors under the model)"
+    return Section(title, table, formats, source="fit.log_odds()")
+
+
+def _equal_covariances(fit: LDAResults | QDAResults) -> Section:
+    """Raw likelihood ratio and Box's M of the rows of the fit, from one pass by class."""
+    from discrim.models.tests import equal_covariance_tests
+
+    title = "Was one covariance enough? (LDA against QDA)"
+    empty = pd.DataFrame(columns=["statistic", "df", "p"])
+    try:
+        ratio, box = equal_covariance_tests(fit._blocks)
+    except CollinearError as error:
+        return Section(title, empty, "text", note=f"Not tested. {error}")
+    tests = pd.concat([ratio.table, box.table.drop(index="Box's M")])
+    table = pd.DataFrame(
+        {
+            "statistic": tests["statistic"],
+            "df": [_number(d) for d in tests["df"]],
+            "df2": ["" if np.isnan(d) else f"{d:.0f}" for d in tests["df2"]],
+            "p": tests["pvalue"],
+        }
+    )
+    formats: dict[Any, Any] = {"statistic": "z", "df": "text", "df2": "text", "p": "tail"}
+    return Section(title, table, formats, note=_verdict(ratio, box), source="fit.box_m(), lr_test()")
+
+
+def _verdict(ratio: TestResult, box: TestResult) -> str:
+    rejected = [test.pvalue < 0.05 for test in (ratio, box)]
+    if all(rejected):
+        return "One covariance is rejected at 5 %: see qda(), and mind that both tests are sensitive to long tails."
+    if not any(rejected):
+        return "One covariance is not rejected at 5 %."
+    return "The two tests disagree at 5 %; the likelihood ratio rejects too often in small samples."
