@@ -31,11 +31,7 @@ bench: ## Time this package beside its peers, on the same arrays
 	$(BIN)/python -m tests.benchmarks
 
 vignettes: ## Execute the vignettes and write them as HTML into build/vignettes
-	mkdir -p build/vignettes
-	for page in vignettes/*.md; do \
-		$(BIN)/mystnb-docutils-html5 --nb-execution-mode=force --nb-execution-raise-on-error=yes \
-			$$page build/vignettes/$$(basename $$page .md).html || exit 1; \
-	done
+	$(BIN)/sphinx-build -W -b html -d build/doctrees vignettes build/vignettes
 
 ci: ## All of it, in a fresh virtual environment, as before a change is taken
 	.ci/run

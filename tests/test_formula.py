@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import pickle
 import warnings
+from contextlib import suppress
 from itertools import combinations
 from math import comb
 from pathlib import Path
@@ -211,9 +212,13 @@ def test_two_thousand_terms_can_be_written_out(joined):
 # Names ----------------------------------------------------------------------------------------------------
 
 AWKWARD = [
-    "Intercept", "Q", "class", "C", "log", "I", "np", "a b", "a.b", "it's", 'say "x"', "line\nbreak", "длина",
-    "花びら", "a`b", "`", "", " ", "1st", "x + z", "log(x)", "__class__", "__import__('os')", "ﬁ", "x:z", "lambda",
-    "None", "True", "_q0_", "~", ".", "a\tb", "np.log", "\u200b", "%", "\\", "y ~ x", "#", "f'{x}'", "if", "in",
+    "Intercept", "inf", "NaN",
+    "Q", "class", "C", "log", "I", "np", "a b", "a.b", "it's", 'say "x"', "line\nbreak",
+    "длина", "花びら",
+    "हिन्दी",
+    "\u2118", "a`b", "`", "", " ", "1st", "x + z", "log(x)", "__class__", "__import__('os')", "ﬁ",
+    "x:z", "lambda", "None", "True", "_q0_", "~", ".", "a\tb", "np.log", "\u200b", "%", "\\", "y ~ x", "#",
+    "f'{x}'", "if", "in",
 ]  # fmt: skip
 
 
@@ -250,10 +255,14 @@ def test_any_text_is_a_formula_or_a_clear_error(text):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
         for formula in (text, f"y ~ {text}"):
-            try:
+            with suppress(DiscrimError):
                 build(formula, frame)
-            except DiscrimError as error:
-                assert str(error)  # noqa: PT017 -- the point is the type of what is raised
+
+
+def test_two_thousand_awkward_names_can_be_written_out():
+    names = [f"x {j}" for j in range(2000)]
+    frame = pd.DataFrame(np.ones((2, 2000)), columns=names).assign(y=["a", "b"])
+    assert terms("y ~ " + " + ".join(f"log(`{name}`)" for name in names), frame)[1999] == "log(`x 1999`)"
 
 
 def test_dotted_names_and_keywords_may_be_typed_bare():
@@ -279,6 +288,11 @@ def test_q_is_a_backtick(data):
     assert terms('y ~ Q("my x") + `my x`', frame) == ("my x",)
 
 
+def test_escapes_in_quotes():
+    frame = pd.DataFrame({"y": ["a", "b"], "a\nb": [1.0, 2.0], "é": [3.0, 5.0]})
+    assert terms(r"""y ~ Q("a\nb") + Q('\u00e9')""", frame) == ("a\nb", "é")
+
+
 def test_two_columns_of_one_name_are_refused(data):
     with pytest.raises(FormulaError, match="x:z"):
         resolve("y ~ . + x:z", Table(data.assign(**{"x:z": 1.0})))
@@ -287,22 +301,26 @@ def test_two_columns_of_one_name_are_refused(data):
 # A formula is data ----------------------------------------------------------------------------------------
 
 HOSTILE = [
-    "__import__('os')", "__import__('os').system('true')", "().__class__", "().__class__.__bases__", "x.__class__",
-    "x.values", "x . values", "np.linalg", "np.linalg.norm(x)", "np.os", "x[0]", "x['a']", "(lambda: 1)()", "lambda v: v",
-    "I(lambda: x)", "[v for v in x]", "I([x for x in z])", "{x}", "{'a': x}", "(x := 2)", "I((x := 2))", "f'{x}'",
-    "I(f'{x}')", "I(x if z else x)", "I(x > 2)", "I(x == 2)", "I(x and z)", "I(not x)", "I(x @ z)", "I(x & z)", "I(~x)",
-    "I(x << 3)", "I(*x)", "I(**x)", "log(*x)", "I(x, z)", "log(x, base=2)", "log(x, out=z)", "eval('1')", "exec('1')",
-    "open('f')", "print(x)", "getattr(x, 'a')", "globals()", "vars()", "type(x)", "min(x)", "abs", "eval", "os",
-    "l\u043eg(x)", "\uff4c\uff4f\uff47(x)", "\u0445", "\uff58", "x\u00b2", "I(1)", "I(x*1e999)", "I(1j*x)", "I('a')", "'a'",
-    "b'a'", "I(x", "x)", "(x", "I(x]", "x;z", "x # z", "x \\ z", "`x", '"x', "x!", "x?", "$x", "x@z", "x|z", "x<z",
-    "Q(x)", "Q('x').__class__", "Q('x', 'z')", "Q()", "Q(name='x')", "Q('nope')", "C(x)(z)", "log(C(g))", "C(g, eval)",
-    "C(g, Sum.__class__)", "C(g, Treatment(__import__('os')))", "C(g, levels=[x])", "C(g, levels=[[1], [2]])",
-    "C(g, contrast=Sum, contrast=Poly)", "C(g, Sum, ['u'], 3)", "C()", "log()", "log(.)", "log(..)", "...", ". .", ".x",
-    "x.", "x z", "x~z", "~x", "I(True)", "I(None)", "True", "None", "async", "await x", "yield", "1x", "x 'a'", "'a' 'b'",
-    "I(x)(z)", "log(x)(z)", "`log`(x)", "np.(x)", "np.log", "np.eval(x)", "I(x)\x00", "x\u200b", "x\u202ez", "-x", "x - -z",
-    "2", "x**0", "x**1.5", "x**z", "x**-1", "x**99999999999999999999", "x**(2", "x:1", "(x + 0):z", "(x + 1)**2", "()",
-    "x +", "*x", "x ** ", "", "   ", "1", "0", "x - x", "I(\u00d7)", "_patsy_stobj0__center__", "EvalEnvironment",
-    "I(x)._q0_", "bs(x, df=10**9)", "poly(x, degree=eval('3'))", "C(g, levels=('u', 'v', 'w').__class__)",
+    "__import__('os')", "__import__('os').system('true')", "().__class__", "().__class__.__bases__",
+    "x.__class__", "x.values", "x . values", "np.linalg", "np.linalg.norm(x)", "np.os", "x[0]", "x['a']",
+    "(lambda: 1)()", "lambda v: v", "I(lambda: x)", "[v for v in x]", "I([x for x in z])", "{x}",
+    "{'a': x}", "(x := 2)", "I((x := 2))", "f'{x}'", "I(f'{x}')", "I(x if z else x)", "I(x > 2)",
+    "I(x == 2)", "I(x and z)", "I(not x)", "I(x @ z)", "I(x & z)", "I(~x)", "I(x << 3)", "I(*x)", "I(**x)",
+    "log(*x)", "I(x, z)", "log(x, base=2)", "log(x, out=z)", "eval('1')", "exec('1')", "open('f')",
+    "print(x)", "getattr(x, 'a')", "globals()", "vars()", "type(x)", "min(x)", "abs", "eval", "os",
+    "l\u043eg(x)", "\uff4c\uff4f\uff47(x)", "\u0445", "\uff58", "x\u00b2", "I(1)", "I(x*1e999)", "I(1j*x)",
+    "I('a')", "'a'", "b'a'", "I(x", "x)", "(x", "I(x]", "x;z", "x # z", "x \\ z", "`x", '"x', "x!",
+    r"Q('\d')", r"Q('\N{DIGIT ONE}')", "x?",
+    "$x", "x@z", "x|z", "x<z", "Q(x)", "Q('x').__class__", "Q('x', 'z')", "Q()", "Q(name='x')", "Q('nope')",
+    "C(x)(z)", "log(C(g))", "C(g, eval)", "C(g, Sum.__class__)", "C(g, Treatment(__import__('os')))",
+    "C(g, levels=[x])", "C(g, levels=[[1], [2]])", "C(g, contrast=Sum, contrast=Poly)",
+    "C(g, Sum, ['u'], 3)", "C()", "log()", "log(.)", "log(..)", "...", ". .", ".x", "x.", "x z", "x~z",
+    "~x", "I(True)", "I(None)", "True", "None", "async", "await x", "yield", "1x", "x 'a'", "'a' 'b'",
+    "I(x)(z)", "log(x)(z)", "`log`(x)", "np.(x)", "np.log", "np.eval(x)", "I(x)\x00", "x\u200b", "x\u202ez",
+    "-x", "x - -z", "2", "x**0", "x**1.5", "x**z", "x**-1", "x**99999999999999999999", "x**(2", "x:1",
+    "(x + 0):z", "(x + 1)**2", "()", "x +", "*x", "x ** ", "", "   ", "1", "0", "x - x", "I(\u00d7)",
+    "_patsy_stobj0__center__", "EvalEnvironment", "I(x)._q0_", "bs(x, df=10**9)",
+    "poly(x, degree=eval('3'))", "C(g, levels=('u', 'v', 'w').__class__)",
 ]  # fmt: skip
 
 
@@ -315,7 +333,8 @@ def test_what_is_not_in_the_language_is_refused_at_its_place(text, data):
 
 
 def test_nothing_of_the_caller_is_seen(data):
-    secret = data["x"] * 2  # noqa: F841 -- a formula that looked around would find it
+    secret = data["x"] * 2
+    assert secret.notna().all()
     with pytest.raises(FormulaError, match="secret"):
         resolve("y ~ secret", Table(data))
     with pytest.raises(FormulaError, match="secret"):
@@ -606,8 +625,8 @@ def test_a_table_without_rows_is_refused(data):
 def test_levels_of_a_predictor_follow_its_order(data):
     ordered = data.assign(g=pd.Categorical(data["g"], categories=["w", "u", "v"]))
     assert terms("y ~ g", ordered) == ("g[T.u]", "g[T.v]")
+    unused = data.assign(g=pd.Categorical(data["g"], categories=["w", "gone", "u", "v"]))
     with pytest.warns(DiscrimWarning, match="'gone'"):
-        unused = data.assign(g=pd.Categorical(data["g"], categories=["w", "gone", "u", "v"]))
         assert terms("y ~ g", unused) == ("g[T.u]", "g[T.v]")
 
 
@@ -813,12 +832,16 @@ def test_standardize_keeps_its_digits_far_from_zero(data):
 
 @pytest.mark.parametrize(
     "call",
-    ["bs(x)", "bs(x, df=2)", "bs(x, df=4, knots=[1, 2, 3])", "bs(x, knots=[99])", "bs(x, df='a')", "bs(x, df=4.5)",
-     "bs(x, df=4, lower_bound=3)", "bs(x, df=4, lower_bound=5, upper_bound=1)", "bs(x, knots='a')", "bs(x, df=4, degree=-1)",
-     "bs(x, df=1000000000)", "cr(x)", "cr(x, df=1)", "cr(x, df=4, constraints='other')", "poly(x, 0)", "poly(x, 24)",
-     "poly(x, 1000000)", "poly(x, True)", "poly(x, 2, raw=1)", "poly(poly(x, 2), 2)", "standardize(x, ddof=-1)",
-     "standardize(x, ddof=24)", "standardize(x, center=0)", "standardize(I(x*0))", "C(g, Treatment('zz'))",
-     "C(g, Treatment(7))", "C(g, Poly(scores=[1]))", "C(g, Sum('zz'))", "C(poly(x, 2))", "C(g, Sum(1, 2))"],
+    [
+        "bs(x)", "bs(x, df=2)", "bs(x, df=4, knots=[1, 2, 3])", "bs(x, knots=[99])", "bs(x, df='a')",
+        "bs(x, df=4.5)", "bs(x, df=4, lower_bound=3)", "bs(x, df=4, lower_bound=5, upper_bound=1)",
+        "bs(x, knots='a')", "bs(x, df=4, degree=-1)", "bs(x, df=1000000000)", "cr(x)", "cr(x, df=1)",
+        "cr(x, df=4, constraints='other')", "poly(x, 0)", "poly(x, 24)", "poly(x, 1000000)",
+        "poly(x, True)", "poly(x, 2, raw=1)", "poly(poly(x, 2), 2)", "standardize(x, ddof=-1)",
+        "standardize(x, ddof=24)", "standardize(x, center=0)", "standardize(I(x*0))",
+        "C(g, Treatment('zz'))", "C(g, Treatment(7))", "C(g, Poly(scores=[1]))", "C(g, Sum('zz'))",
+        "C(poly(x, 2))", "C(g, Sum(1, 2))",
+    ],
 )  # fmt: skip
 def test_options_without_meaning_are_refused(call, data):
     with pytest.raises(FormulaError):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jupytext
 import pytest
+from myst_nb.core.read import is_myst_markdown_notebook
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
@@ -34,6 +35,11 @@ def test_there_is_a_vignette():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_vignette_runs(page):
     assert execute(page) > 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_vignette_is_one_that_myst_nb_executes(page):
+    assert is_myst_markdown_notebook(page.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("source", ["1 / 0", "import discrim; discrim.no_such_name"])

@@ -52,6 +52,7 @@ class Covariance:
 
     @property
     def is_diagonal(self) -> bool:
+        """Whether only variances are held."""
         return self.root.ndim == 1
 
     @property
@@ -145,23 +146,23 @@ class Dependency:
     on: tuple[int, ...]
 
 
-def dependencies(moments: ClassMoments, k: int = 0, *, diagonal: bool = False) -> list[Dependency]:
-    """Columns of the k-th scatter that carry nothing beyond the columns before them.
+def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool = False) -> list[Dependency]:
+    """Columns of the scatter of class k, or of the pooled one, that carry nothing beyond those before them.
 
     With roots the columns are orthogonalised in their order, and a residual counts as nothing
     up to the rounding of the columns it is computed from: eps sqrt(N) sum_i abs(beta_i) size_i.
     Moments without roots were found well-conditioned, so that only constant columns are looked for.
     """
-    magnitude = moments.magnitude
-    rounding = EPS * np.sqrt(max(moments.counts.sum(), 1.0)) * magnitude
-    lengths = np.sqrt(_squares(moments)[k])
+    held = moments.pooled() if k is None else moments.classes(np.array([k]))
+    rounding = EPS * np.sqrt(max(held.counts.sum(), 1.0)) * held.magnitude
+    lengths = np.sqrt(_squares(held).sum(axis=0))
     constant = [Dependency(j, ()) for j in np.flatnonzero(lengths <= rounding).tolist()]
-    if moments.roots is None or diagonal:
+    if held.roots is None or diagonal:
         return constant
     barren = {dependency.column for dependency in constant}
-    root = moments.roots[k] / np.where(lengths > 0, lengths, 1.0)
+    root = held.roots[0] / np.where(lengths > 0, lengths, 1.0)
     rounding = rounding / np.where(lengths > 0, lengths, 1.0)
-    p = moments.n_columns
+    p = held.n_columns
     basis = np.zeros((p, 0))
     kept: list[int] = []
     found = list(constant)

@@ -65,7 +65,7 @@ def linear_rule(
 def classification_functions(
     moments: ClassMoments, covariance: Covariance, log_prior: Floats, reduced: Canonical | None = None
 ) -> tuple[Floats, Floats]:
-    """Coefficients S^-1 m_k (p, K) and constants ln prior_k - m_k' S^-1 m_k / 2 (K,) in the units of the data."""
+    """Coefficients S^-1 m_k (p, K) and constants ln prior_k - m_k' S^-1 m_k / 2 (K,) in the data's units."""
     means = (moments.class_means * moments.scale).T
     if reduced is not None:
         scores = reduced.axes.T @ means
@@ -84,14 +84,21 @@ def distances(moments: ClassMoments, covariances: tuple[Covariance, ...]) -> Dis
     return Distances(origin, moments.scale, means, covariances)
 
 
-def separate_plugin(moments: ClassMoments, covariances: tuple[Covariance, ...], log_prior: Floats) -> GaussianRule:
+def separate_plugin(
+    moments: ClassMoments, covariances: tuple[Covariance, ...], log_prior: Floats
+) -> GaussianRule:
     """Rule of a covariance for each class: ln prior_k - ln|S_k|/2 - D2_k/2."""
     constant = log_prior - 0.5 * _logdets(covariances)
     return GaussianRule(distances(moments, covariances), constant, np.ones(len(constant)))
 
 
 def common_predictive(
-    moments: ClassMoments, covariance: Covariance, log_prior: Floats, nu: float, *, mass: Canonical | None = None
+    moments: ClassMoments,
+    covariance: Covariance,
+    log_prior: Floats,
+    nu: float,
+    *,
+    mass: Canonical | None = None,
 ) -> StudentRule:
     """Predictive rule of a common covariance, unbiased with nu = N - K degrees of freedom.
 
@@ -126,7 +133,12 @@ def separate_predictive(
 
 
 def common_debiased(
-    moments: ClassMoments, covariance: Covariance, log_prior: Floats, nu: float, *, mass: Canonical | None = None
+    moments: ClassMoments,
+    covariance: Covariance,
+    log_prior: Floats,
+    nu: float,
+    *,
+    mass: Canonical | None = None,
 ) -> GaussianRule:
     """Debiased rule of a common covariance: ln prior_k - [(nu-p-1)/nu D2_k - p/n_k]/2.
 
@@ -174,7 +186,7 @@ def log_likelihood(moments: ClassMoments, logdets: Floats, prior: Floats) -> flo
         classes = float(n @ np.log(prior))
     units = 2.0 * np.log(moments.scale).sum()
     normal = float(n @ (logdets - units)) + moments.total * p * (1 + np.log(2 * np.pi))
-    return classes - 0.5 * normal
+    return float(classes - 0.5 * normal)
 
 
 def quadratic_form(

@@ -15,8 +15,10 @@ c = w n_g / ((n_g - w)(N - h)) and s = (N - w - h)/(N - h), a common covariance 
 and a covariance for each class changes the own class alone. Priors are held. (Lachenbruch &
 Mickey, 1968, Technometrics 10, 1-11; the determinant lemma gives the second case.)
 
-A row alone in its class leaves a class without a mean: its own score is minus infinity. A row
-without which the covariance is singular has no leave-one-out rule: its scores are missing.
+A row alone in its class leaves a class without a mean: its own score is minus infinity. Where
+1 - c D2_g is small the subtraction has lost digits (and is zero where the covariance without
+the row is singular): such rows, few of them by the sum of the leverages, are missing here and
+left to a refit.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ __all__ = ["common_scores", "separate_scores"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+
+SPOILT = 0.05
+"""Value of 1 - c D2_g up to which a row is left to a refit."""
 
 
 def common_scores(
@@ -91,7 +96,6 @@ def separate_scores(
     counts: Floats,
     divisors: Floats,
     constant: Floats,
-    too_few: NDArray[np.bool_],
 ) -> Floats:
     """Leave-one-out scores (m, K) where each class has a covariance of its own.
 
@@ -103,15 +107,13 @@ def separate_scores(
         n_k - h of the full fit's covariances.
     constant : (K,) float
         ln prior_k - ln|S_k| / 2.
-    too_few : (K,) bool
-        Classes whose covariance is singular without any one of their rows.
     """
     p = x.shape[1]
     d2 = distances.squared(x)
     rows = np.arange(len(codes))
     d2_own = d2[codes, rows]
     gone = _removal(d2_own, counts[codes], weights, divisors[codes])
-    left = np.where(too_few[codes], 0.0, 1.0 - gone.leverage)
+    left = 1.0 - gone.leverage
     scores = -0.5 * d2 + constant[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         moved = d2_own * gone.stretch * gone.shrink / left
@@ -146,7 +148,7 @@ def _removal(d2_own: Floats, counts: Floats, weights: Floats | None, divisor: fl
 def _settle(scores: Floats, codes: Codes, removal: _Removal, left: Floats) -> Floats:
     alone = np.flatnonzero(removal.alone)
     scores[codes[alone], alone] = -np.inf
-    scores[:, left <= 64 * EPS] = np.nan
+    scores[:, left <= SPOILT] = np.nan
     return scores
 
 

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import Covariance
 
-__all__ = ["Distances", "GaussianRule", "LinearRule", "Rule", "StudentRule", "log_posteriors", "posteriors"]
+__all__ = [
+    "Distances",
+    "GaussianRule",
+    "LinearRule",
+    "Rule",
+    "StudentRule",
+    "best_class",
+    "log_posteriors",
+    "posteriors",
+]
 
 Floats = NDArray[np.float64]
 
@@ -157,7 +166,15 @@ def posteriors(scores: Floats) -> Floats:
     weights = columns - columns.max(axis=0)
     np.exp(weights, out=weights)
     weights /= weights.sum(axis=0)
-    return weights.T
+    return np.asarray(weights.T)
+
+
+def best_class(scores: Floats) -> NDArray[np.intp]:
+    """Position of the largest score in each row of (m, K), the first of equals; -1 for a missing row."""
+    rows = np.ascontiguousarray(scores)
+    best = np.argmax(rows, axis=1)
+    best[np.isnan(rows[:, 0])] = -1
+    return best
 
 
 def standard_columns(x: Floats, origin: Floats, scale: Floats) -> Floats:

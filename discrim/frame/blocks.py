@@ -80,14 +80,14 @@ class Blocks:
     def __iter__(self) -> Iterator[Block]:
         """Complete rows; a row with a missing value, response or weight is left out and counted."""
         dropped = 0
-        for start, x in self._filled():
+        for start, x, finite in self._filled():
             stop = start + len(x)
             codes = self.codes[start:stop]
             weights = None if self.weights is None else self.weights[start:stop]
             kept = codes >= 0
             if weights is not None:
                 kept &= ~np.isnan(weights)
-            if not _all_finite(x):
+            if not finite:
                 kept &= ~np.isnan(x).any(axis=1)
             if not kept.all():
                 dropped += int(len(kept) - kept.sum())
@@ -98,9 +98,15 @@ class Blocks:
 
     def every_row(self) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_] | None]]:
         """All rows, for prediction: their place, x, and which hold a missing value (None: none does)."""
-        for start, x in self._filled():
-            missing = None if _all_finite(x) else np.isnan(x).any(axis=1)
+        for start, x, finite in self._filled():
+            missing = None if finite else np.asarray(np.isnan(x).any(axis=1))
             yield slice(start, start + len(x)), x, missing
+
+    def row(self, position: int) -> NDArray[np.float64]:
+        """One row (1, p) of the table."""
+        x = np.empty((1, len(self.design.terms)))
+        fill(self.design, self.table, position, position + 1, x, self.functions)
+        return x if self.keep is None else x[:, self.keep]
 
     def refuse_missing(self) -> None:
         """Raise a DataError that names the first missing value, if there is one."""
@@ -118,19 +124,25 @@ class Blocks:
             row = self.table.index[int(np.argmax(np.isnan(self.weights)))]
             raise DataError(f'The weight is missing at row {row!r}: fill it, or pass na_action="drop".')
 
-    def _filled(self) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    def _filled(self) -> Iterator[tuple[int, NDArray[np.float64], bool]]:
+        """First row, x, and whether no value of it is missing."""
         p, n = len(self.design.terms), self.table.nrows
-        m = int(np.clip(BLOCK_NUMBERS // max(p, 1), *BLOCK_ROWS))
-        buffer = np.empty((p, min(m, n)))
+        m = int(np.clip(max(BLOCK_NUMBERS // max(p, 1), 4 * p), *BLOCK_ROWS))
+        columns = self.table.view(self.design.columns) if self.design.plain else None
+        buffer = np.empty((p, min(m, n))) if columns is None else columns
         for start in range(0, n, m):
             stop = min(start + m, n)
-            x = (buffer if stop - start == buffer.shape[1] else np.empty((p, stop - start))).T
-            fill(self.design, self.table, start, stop, x, self.functions)
+            if columns is not None:
+                x = columns[:, start:stop].T
+            else:
+                x = buffer[:, : stop - start].T
+                fill(self.design, self.table, start, stop, x, self.functions)
             if self.keep is not None:
                 x = x[:, self.keep]
-            if not _all_finite(x):
+            finite = _all_finite(x)
+            if not finite:
                 self._refuse_infinite(x, start)
-            yield start, x
+            yield start, x, finite
 
     def _refuse_infinite(self, x: NDArray[np.float64], start: int) -> None:
         infinite = np.isinf(x)
@@ -175,7 +187,9 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
         vector = table.column(weights).to_numpy(dtype=np.float64)
     else:
         if isinstance(weights, pd.Series) and not weights.index.equals(table.index):
-            raise DataError(f"The index of the {label} differs from the table's: align them, or pass an array.")
+            raise DataError(
+                f"The index of the {label} differs from the table's: align them, or pass an array."
+            )
         try:
             vector = np.asarray(weights, dtype=np.float64)
         except (TypeError, ValueError):

@@ -144,10 +144,10 @@ def _positions(
     if len(positions) and positions.min() < 0:
         row = int((positions < 0).argmax())
         value = values.iloc[row]
-        shown = ", ".join(repr(level) for level in levels[:8]) + (", ..." if len(levels) > 8 else "")
+        known = ", ".join(repr(level) for level in levels[:8]) + (", ..." if len(levels) > 8 else "")
         raise DataError(
             f"{what} is {shown(value)} at row {shown(values.index[row])}, which is "
-            f"none of its levels {shown}: correct or drop the row, or fit with this level."
+            f"none of its levels {known}: correct or drop the row, or fit with this level."
         )
     return positions
 
@@ -160,9 +160,9 @@ def shown(value: Any) -> str:
 def _without_unused(levels: tuple[Scalar, ...], present: NDArray[np.bool_], what: str) -> tuple[Scalar, ...]:
     unused = [level for level, there in zip(levels, present, strict=True) if not there]
     if unused:
-        shown = ", ".join(repr(level) for level in unused[:8])
+        named = ", ".join(repr(level) for level in unused[:8])
         more = f" and {len(unused) - 8} more" if len(unused) > 8 else ""
-        warnings.warn(f"{what} has no row of {shown}{more}; left out.", DiscrimWarning, stacklevel=2)
+        warnings.warn(f"{what} has no row of {named}{more}; left out.", DiscrimWarning, stacklevel=2)
     return tuple(level for level, there in zip(levels, present, strict=True) if there)
 
 

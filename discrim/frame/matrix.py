@@ -51,7 +51,8 @@ def write(design: Design, spec: Spec, rows: Rows, functions: Functions, bases: B
         if len(parts) > 1 and not np.isfinite(out[:, first : first + count]).all():
             row, column = np.argwhere(~np.isfinite(out[:, first : first + count]))[0]
             raise DataError(
-                f"{design.terms[first + column]!r} overflows at row {shown(rows.index[row])}: rescale its columns."
+                f"{design.terms[first + column]!r} overflows at row {shown(rows.index[row])}: rescale its "
+                "columns."
             )
         first += count
 

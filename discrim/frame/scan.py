@@ -21,17 +21,20 @@ MAX_TEXT = 500_000
 MAX_NESTING = 30
 """Brackets within brackets, and steps of depth inside a factor."""
 
+_ESCAPE = r"\\(?:[\\'\"nrt]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00[0-9a-fA-F]{6})"
 _TOKEN = re.compile(
     r"""(?P<space>\s+)
       | (?P<quoted>`(?:[^`]|``)*`)
-      | (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+      | (?P<string>"(?:[^"\\\n]|ESCAPE)*"|'(?:[^'\\\n]|ESCAPE)*')
       | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
-      | (?P<name>[^\W\d]\w*(?:\.\w+)*)
+      | (?P<name>(?:[^\W\d]|[^\x00-\x7f\s])(?:\w|[^\x00-\x7f\s])*(?:\.(?:\w|[^\x00-\x7f\s])+)*)
       | (?P<open>[(\[])
       | (?P<close>[)\]])
-      | (?P<operator>[-+*/:~.,=^%])""",
+      | (?P<operator>[-+*/:~.,=^%])""".replace("ESCAPE", _ESCAPE),
     re.VERBOSE,
 )
+_CALL = re.compile(r"\s*\(")
+_PLACEHOLDER = re.compile(r"_q+[0-9]+_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +65,9 @@ class Source:
 
     def restore(self, code: str) -> str:
         """Rewrite a piece of code with its placeholders as backticked names."""
-        if not self.names:
-            return code
-        pattern = "|".join(sorted(map(re.escape, self.names), key=len, reverse=True))
-        return re.sub(pattern, lambda found: quote(self.names[found[0]]), code)
+        return _PLACEHOLDER.sub(
+            lambda found: quote(self.names[found[0]]) if found[0] in self.names else found[0], code
+        )
 
     def find(self, name: str, start: int, end: int) -> tuple[int, int]:
         """Where a name stands in code[start:end]; all of it where the name is written some other way."""
@@ -167,12 +169,17 @@ def _put_aside(text: str, token: re.Match[str]) -> str | None:
         )
     if text[end : end + 1] in {'"', "'"}:
         raise _pointing("A string may have no prefix.", text, start, end + 1)
-    called = text[end:].lstrip()[:1] == "(" if "." in name else False
-    if ("." in name and not called) or (keyword.iskeyword(name) and name not in {"True", "False", "None"}):
+    if ("." in name and not _CALL.match(text, end)) or (
+        keyword.iskeyword(name) and name not in {"True", "False", "None"}
+    ):
         return name
     if not all(part.isidentifier() for part in name.split(".")):
         raise _pointing(f"{name!r} is not a name; if a column is called so, use backticks.", text, start, end)
-    return None
+    # To patsy, whatever float() reads is a number.
+    if name.lower() in {"inf", "infinity", "nan"} and not _CALL.match(text, end):
+        return name
+    # Combining marks are letters to Python, but not to the regular expressions of its tokenizer.
+    return None if re.fullmatch(r"[\w.]+", name) else name
 
 
 def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
@@ -209,7 +216,9 @@ def _unreadable(text: str, position: int) -> FormulaError:
     if character == "`":
         return _pointing("This backtick is never closed.", text, position, position + 1)
     if character in "\"'":
-        return _pointing("This string is never closed.", text, position, position + 1)
+        return _pointing(
+            "This string is never closed, or holds an unknown escape.", text, position, position + 1
+        )
     return _pointing(
         f"{character!r} is not part of the formula language; a column whose name has it goes in backticks.",
         text, position, position + 1,

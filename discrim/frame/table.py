@@ -53,7 +53,7 @@ class Table:
         Not a table, or two columns have the same name.
     """
 
-    __slots__ = ("_arrays", "_columns", "data", "index", "names", "nrows")
+    __slots__ = ("_arrays", "_columns", "_kinds", "_labels", "data", "index", "names", "nrows")
 
     def __init__(self, data: Any) -> None:
         if isinstance(data, dict):
@@ -61,7 +61,7 @@ class Table:
         if not isinstance(data, pd.DataFrame):
             data = _narwhals_frame(data)
         self.data = data
-        labels = list(data.columns)
+        labels = self._labels = list(data.columns)
         self.names = tuple(str(label) for label in labels)
         self._columns = {name: position for position, name in enumerate(self.names)}
         if len(self._columns) < len(labels):
@@ -71,6 +71,7 @@ class Table:
                 "rename the columns so that each name stands for one."
             )
         self._arrays: dict[str, NDArray[Any] | None] = {}
+        self._kinds: dict[str, Kind] = {}
         self.nrows = len(data)
         self.index = data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(self.nrows)
 
@@ -85,10 +86,11 @@ class Table:
 
     def kind(self, name: str) -> Kind:
         """What a column holds: numeric, boolean, categorical, text or other."""
-        series = self._native(name)
-        if isinstance(series, pd.Series):
-            return _pandas_kind(series)
-        return _narwhals_kind(series.dtype)
+        if name not in self._kinds:
+            series = self._native(name)
+            pandas = isinstance(series, pd.Series)
+            self._kinds[name] = _pandas_kind(series) if pandas else _narwhals_kind(series.dtype)
+        return self._kinds[name]
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> pd.Series:
         """Rows start to stop of a column as a pandas Series on the table's index.
@@ -103,6 +105,9 @@ class Table:
         series = series.iloc[start:stop]
         kind = _pandas_kind(series)
         if kind == "categorical":
+            if isinstance(series.dtype, pd.ArrowDtype):
+                values = _dictionary(series.to_numpy(dtype=object), series.array.__arrow_array__())
+                return pd.Series(values, index=series.index, name=name)
             return series.rename(name)
         if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
             return series.rename(name)
@@ -126,9 +131,37 @@ class Table:
             if values is not None:
                 out[:, j] = values[start:stop]
                 continue
+            if self.kind(name) not in ("numeric", "boolean"):
+                self._refuse_text(name)
             series = self._native(name)
             part = series.iloc[start:stop] if isinstance(series, pd.Series) else series[start:stop]
             out[:, j] = _floats(part, name) if isinstance(part, pd.Series) else _narwhals_values(part)
+
+    def _refuse_text(self, name: str) -> None:
+        values = self.column(name)
+        row = int(values.notna().to_numpy().argmax())
+        raise DataError(
+            f"Column {name!r} is not numeric, where the formula was fitted to numbers: row "
+            f"{self.index[row]!r} holds {values.iloc[row]!r}. Convert it, for example with pandas.to_numeric."
+        )
+
+    def view(self, names: Sequence[str]) -> NDArray[np.float64] | None:
+        """The named columns (p, n) as they lie in memory, where they are float64 at even distances.
+
+        A frame that was made from one array is read in place: no row is ever copied. The view is read-only.
+        """
+        arrays = [self._array(name) for name in names]
+        first = arrays[0] if arrays else None
+        if first is None or first.dtype != np.float64 or not self.nrows:
+            return None
+        if any(a is None or a.dtype != first.dtype or a.strides != first.strides for a in arrays):
+            return None
+        places = [a.__array_interface__["data"][0] for a in arrays if a is not None]
+        step = places[1] - places[0] if len(places) > 1 else 0
+        if any(place != places[0] + j * step for j, place in enumerate(places)):
+            return None
+        shape, strides = (len(places), self.nrows), (step, first.strides[0])
+        return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
 
     def _array(self, name: str) -> NDArray[Any] | None:
         """A column's own memory where it is plain NumPy numbers: looked up once, read block by block."""
@@ -140,10 +173,7 @@ class Table:
         return self._arrays[name]
 
     def _native(self, name: str) -> Any:
-        position = self.position(name)
-        if isinstance(self.data, pd.DataFrame):
-            return self.data.iloc[:, position]
-        return self.data[self.data.columns[position]]
+        return self.data[self._labels[self.position(name)]]
 
 
 def _quoted(names: Sequence[str], most: int = 8) -> str:
@@ -165,6 +195,8 @@ def _narwhals_frame(data: Any) -> Any:
 
 def _pandas_kind(series: pd.Series) -> Kind:
     dtype: Any = series.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        return "boolean" if dtype.kind == "b" else "numeric"
     if isinstance(dtype, pd.CategoricalDtype):
         return "categorical"
     if pd.api.types.is_bool_dtype(dtype):
@@ -173,7 +205,7 @@ def _pandas_kind(series: pd.Series) -> Kind:
         return "other"
     if pd.api.types.is_numeric_dtype(dtype):
         return "numeric"
-    if isinstance(dtype, pd.ArrowDtype) or dtype == object:
+    if isinstance(dtype, pd.ArrowDtype) or dtype.kind == "O":
         if isinstance(dtype, pd.ArrowDtype) and str(dtype.pyarrow_dtype).startswith("dictionary"):
             return "categorical"
         return _INFERRED.get(pd.api.types.infer_dtype(series, skipna=True), "other")
@@ -200,7 +232,7 @@ def _floats(series: pd.Series, name: str) -> NDArray[np.float64]:
         bad = numbers.isna() & series.notna()
         if not bad.any():
             return np.asarray(numbers, dtype=np.float64)
-        row = bad.to_numpy().argmax()
+        row = int(bad.to_numpy().argmax())
         raise DataError(
             f"Column {name!r} is not numeric: row {series.index[row]!r} holds {series.iloc[row]!r}."
         ) from None
@@ -216,5 +248,20 @@ def _narwhals_values(series: Any) -> Any:
     if kind == "boolean":
         return series.to_numpy().astype(bool)
     if kind == "categorical":
-        return pd.Categorical(series.to_list(), categories=series.cat.get_categories().to_list())
+        return _narwhals_categories(series)
     return np.array(series.to_list(), dtype=object)
+
+
+def _narwhals_categories(series: Any) -> pd.Categorical:
+    """Categories in their own order where they have one: an Enum's, or an Arrow dictionary's; else sorted."""
+    values = np.array(series.to_list(), dtype=object)
+    native = series.to_native()
+    if hasattr(native, "unify_dictionaries"):
+        return _dictionary(values, native)
+    order = getattr(series.dtype, "categories", None)
+    return pd.Categorical(values, categories=None if order is None else list(order))
+
+
+def _dictionary(values: NDArray[Any], native: Any) -> pd.Categorical:
+    chunks = native.unify_dictionaries().chunks
+    return pd.Categorical(values, categories=chunks[0].dictionary.to_pylist() if chunks else [])

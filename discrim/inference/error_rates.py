@@ -54,6 +54,13 @@ def error_table(confusions: Mapping[str, pd.DataFrame], level: float = 0.95) -> 
         tail = (1 - level) / 2
         low = float(stats.beta.ppf(tail, wrong, total - wrong + 1)) if wrong > 0 else 0.0
         high = float(stats.beta.ppf(1 - tail, wrong + 1, total - wrong)) if wrong < total else 1.0
-        rows[method] = (share, np.sqrt(share * (1 - share) / total) if total else np.nan, low, high, wrong, total)
+        rows[method] = (
+            share,
+            np.sqrt(share * (1 - share) / total) if total else np.nan,
+            low,
+            high,
+            wrong,
+            total,
+        )
     columns = ["estimate", "std_err", "low", "high", "wrong", "total"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("method")

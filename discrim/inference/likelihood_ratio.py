@@ -81,7 +81,7 @@ def box_m(covariances: Floats, counts: Floats) -> TestResult:
     c1 = ((1 / dfs).sum() - 1 / nu) * (2 * p * p + 3 * p - 1) / (6 * (p + 1) * (k - 1))
     c2 = ((1 / dfs**2).sum() - 1 / nu**2) * (p - 1) * (p + 2) / (6 * (k - 1))
     if c2 <= c1**2:
-        # Box's denominator here is 1 - b2 M; statsmodels (0.15) has 1 + b2 M, which is too lenient by simulation.
+        # Box's denominator here is 1 - b2 M, and simulation sides with it; statsmodels (0.15) has 1 + b2 M.
         b2 = (1 - c1 + 2 / df2) / df2
         f = f * (1 + b2 * m) / (1 - b2 * m) if b2 * m < 1 else np.inf
     p_chi2, p_f = float(raw.pvalue_chi2), float(stats.f.sf(f, df1, df2))

@@ -15,15 +15,19 @@ A diagonal covariance has independent columns, with var(b_j) = a/s_j + 2 b_j^2/n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
 from discrim.core.covariance import Covariance
 from discrim.core.moments import ClassMoments
+from discrim.errors import DataError
 
-__all__ = ["LogOdds", "log_odds"]
+__all__ = ["LogOdds", "log_odds", "wald_table"]
 
 Floats = NDArray[np.float64]
 
@@ -97,3 +101,35 @@ def log_odds(
         slopes * moments.scale,
         np.sqrt(slopes_var) * moments.scale,
     )
+
+
+def wald_table(
+    rows: Sequence[LogOdds], prior_odds: Floats, shrink: float, index: pd.MultiIndex, level: float
+) -> pd.DataFrame:
+    """Coefficients with z tests and intervals, one row of the index for each.
+
+    Parameters
+    ----------
+    rows : sequence of LogOdds
+    prior_odds : (len(rows),) float
+        Log prior odds, the part of each constant that `shrink` leaves alone.
+    shrink : float
+        Factor of the slopes.
+    index : MultiIndex by (class, term)
+    level : float
+        Of the intervals.
+    """
+    if not 0 < level < 1:
+        raise DataError(f"level={level!r}: give a share between 0 and 1, such as 0.95.")
+    coef = np.concatenate(
+        [
+            np.r_[p + shrink * (odds.constant - p), shrink * odds.slopes]
+            for odds, p in zip(rows, prior_odds, strict=True)
+        ]
+    )
+    se = shrink * np.concatenate([np.r_[odds.constant_se, odds.slopes_se] for odds in rows])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = coef / se
+    half = stats.norm.isf((1 - level) / 2) * se
+    columns = {"coef": coef, "se": se, "z": z, "p": 2 * stats.norm.sf(np.abs(z))}
+    return pd.DataFrame(columns | {"low": coef - half, "high": coef + half}, index=index)

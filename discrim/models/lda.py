@@ -8,148 +8,46 @@ most against the spread within classes. The second is derived from the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from discrim.core import gaussian
-from discrim.core.canonical import Canonical, canonical
-from discrim.core.covariance import Covariance, dependencies, pooled
+from discrim.core.canonical import Canonical
+from discrim.core.covariance import dependencies
+from discrim.core.lda import LDAFit, fit_lda
 from discrim.core.leave_one_out import common_scores
-from discrim.core.moments import ClassMoments
 from discrim.core.rules import Rule
-from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
-from discrim.inference.log_odds import log_odds
+from discrim.inference.log_odds import log_odds, wald_table
 from discrim.inference.manova import wilks
 from discrim.inference.result import TestResult
 from discrim.models import sections
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, collinear_error, drop_columns, named, prior_vector, sample
+from discrim.models.sample import (
+    NaAction,
+    choice,
+    class_moments,
+    collinear_error,
+    drop_columns,
+    prior_vector,
+    refuse_few_rows,
+    refuse_no_freedom,
+    sample,
+)
 from discrim.models.tests import box_m_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from discrim.report.tables import Section, Summary
+    from discrim.report.tables import Pairs, Section, Summary
 
-__all__ = ["Boundary", "LDAFit", "LDAResults", "fit_lda", "lda"]
+__all__ = ["Boundary", "LDAResults", "lda"]
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class LDAFit:
-    """The numbers of a linear discriminant analysis.
-
-    Attributes
-    ----------
-    moments : ClassMoments
-        Pooled, or diagonal.
-    prior : (K,) float
-    estimated_prior : bool
-        Whether the prior is the class proportions of the rows.
-    method : {"moment", "mle"}
-    covariance : Covariance
-        Within classes, in the coordinates of the moments.
-    divisor : float
-        N - K or N.
-    ncomp : int or None
-        Number of canonical axes the rule is restricted to; None for all.
-    """
-
-    moments: ClassMoments
-    prior: Floats
-    estimated_prior: bool
-    method: str
-    covariance: Covariance
-    divisor: float
-    ncomp: int | None
-
-    @property
-    def residual_df(self) -> float:
-        """N - K."""
-        return self.moments.total - self.moments.n_classes
-
-    def axes(self) -> Canonical:
-        """Canonical axes, weighted by the prior, with the singular values of R's MASS."""
-        k = self.moments.n_classes
-        factor = self.moments.total / (k if self.method == "mle" else k - 1)
-        return canonical(self.moments.means, self.covariance, self.prior, factor)
-
-    def roots(self) -> Floats:
-        """Eigenvalues of W^-1 B, with the class proportions as weights."""
-        total = self.moments.total
-        shares = self.moments.counts / total
-        return canonical(self.moments.means, self.covariance, shares, total / self.divisor).singular ** 2
-
-    def reduced(self) -> Canonical | None:
-        """The leading axes, where the rule is restricted to them."""
-        if self.ncomp is None:
-            return None
-        axes = self.axes()
-        if self.ncomp >= len(axes.singular):
-            return None
-        m = self.ncomp
-        return Canonical(axes.centre, axes.axes[:, :m], axes.singular[:m], axes.scores[:, :m])
-
-    def unbiased(self) -> Covariance:
-        """The covariance with divisor N - K."""
-        return self.covariance.divided_by(self.residual_df / self.divisor)
-
-    def df_model(self) -> int:
-        """Free parameters: means, covariance and, where estimated, prior."""
-        k, p = self.moments.n_classes, self.moments.n_columns
-        means = k * p
-        if self.reduced() is not None and self.ncomp is not None:
-            means = p + self.ncomp * (p + k - 1 - self.ncomp)
-        spread = p if self.covariance.is_diagonal else p * (p + 1) // 2
-        return means + spread + (k - 1 if self.estimated_prior else 0)
-
-    def llf(self) -> float:
-        """Log-likelihood of class and row at maximum-likelihood covariances.
-
-        With fewer axes than there are, the means are those of the rank-constrained maximum (Hastie &
-        Tibshirani, 1996, JRSS B 58, 155-176): each root left out costs N/2 ln(1 + root).
-        """
-        total = self.moments.total
-        logdet = self.covariance.divided_by(total / self.divisor).logdet
-        full = gaussian.log_likelihood(self.moments, np.full(self.moments.n_classes, logdet), self.prior)
-        if self.reduced() is None:
-            return full
-        return full - 0.5 * total * float(np.log1p(self.roots()[self.ncomp :]).sum())
-
-
-def fit_lda(
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    method: str = "moment",
-    diagonal: bool = False,
-    ncomp: int | None = None,
-    estimated_prior: bool = True,
-) -> LDAFit:
-    """Fit from moments of full rank.
-
-    Parameters
-    ----------
-    moments : ClassMoments
-    prior : (K,) float
-    method : {"moment", "mle"}
-        Divisor N - K or N.
-    diagonal : bool
-        Hold the variances only.
-    ncomp : int, optional
-        Number of canonical axes of the rule.
-    estimated_prior : bool
-    """
-    divisor = moments.total - (moments.n_classes if method == "moment" else 0)
-    covariance = pooled(moments, divisor, diagonal=diagonal)
-    return LDAFit(moments, prior, estimated_prior, method, covariance, divisor, ncomp)
 
 
 def lda(
@@ -223,10 +121,10 @@ def lda(
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     diagonal = covariance == "diagonal"
     if not diagonal:
-        _refuse_few_rows(blocks)
+        refuse_few_rows(blocks)
     blocks, moments = sample(blocks, "diagonal" if diagonal else "pooled", na_action)
-    _refuse_no_freedom(moments, blocks.terms, diagonal)
-    found = dependencies(moments.pooled() if not diagonal else _pooled_diagonal(moments), diagonal=diagonal)
+    refuse_no_freedom(moments, blocks.terms, diagonal=diagonal)
+    found = dependencies(moments, diagonal=diagonal)
     if found and collinear == "raise":
         raise collinear_error(found, blocks.terms)
     if found:
@@ -242,32 +140,6 @@ def lda(
         moments, shares, method=method, diagonal=diagonal, ncomp=ncomp, estimated_prior=prior is None
     )
     return LDAResults(fit, blocks)
-
-
-def _pooled_diagonal(moments: ClassMoments) -> ClassMoments:
-    """Variances pooled over the classes, in the shape of one class's."""
-    return replace(moments, scatters=moments.scatters.sum(axis=0, keepdims=True))
-
-
-def _refuse_few_rows(blocks: Blocks) -> None:
-    known = int((blocks.codes >= 0).sum())
-    p, k = len(blocks.terms), len(blocks.design.levels)
-    if known and known - k < p:
-        _refuse_wide(known, k, blocks.terms)
-
-
-def _refuse_no_freedom(moments: ClassMoments, terms: tuple[str, ...], diagonal: bool) -> None:
-    rows, k = int(moments.rows.sum()), moments.n_classes
-    if rows - k < (1 if diagonal else len(terms)):
-        _refuse_wide(rows, k, terms)
-
-
-def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:
-    raise CollinearError(
-        f"{rows} rows in {n_classes} classes leave {max(rows - n_classes, 0)} degrees of freedom within classes, "
-        f"too few for the covariance of {len(terms)} columns ({named(terms)}): name fewer columns in the "
-        'formula, or pass covariance="diagonal".'
-    )
 
 
 class Boundary(NamedTuple):
@@ -331,9 +203,7 @@ class LDAResults(ClassifierResults):
     @property
     def cov(self) -> pd.DataFrame:
         """Covariance within classes."""
-        unit = 1 / self._fit.moments.scale
-        matrix = self._fit.covariance.matrix() * unit[:, None] * unit
-        return pd.DataFrame(matrix, index=self.terms, columns=self.terms)
+        return self._covariance_frame(self._fit.covariance)
 
     def _axes(self) -> Canonical:
         if self._canonical is None:
@@ -367,10 +237,9 @@ class LDAResults(ClassifierResults):
         return pd.Series(squares[: self._shown] / squares.sum(), index=self._axis_names, name="explained")
 
     def _functions(self) -> tuple[Floats, Floats]:
-        with np.errstate(divide="ignore"):
-            log_prior = np.log(self._fit.prior)
+        fit = self._fit
         return gaussian.classification_functions(
-            self._fit.moments, self._fit.covariance, log_prior, self._fit.reduced()
+            fit.moments, fit.covariance, self._log_prior(), fit.reduced()
         )
 
     @property
@@ -382,26 +251,6 @@ class LDAResults(ClassifierResults):
     def intercept(self) -> pd.Series:
         """Constants of the classification functions."""
         return pd.Series(self._functions()[1], index=self.classes, name="constant")
-
-    @property
-    def llf(self) -> float:
-        """Joint log-likelihood at maximum-likelihood covariances."""
-        return self._fit.llf()
-
-    @property
-    def df_model(self) -> int:
-        """Free parameters."""
-        return self._fit.df_model()
-
-    @property
-    def aic(self) -> float:
-        """Akaike's criterion."""
-        return 2 * self.df_model - 2 * self.llf
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's criterion."""
-        return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
 
     @property
     def wilks(self) -> TestResult:
@@ -420,7 +269,9 @@ class LDAResults(ClassifierResults):
         if method == "plugin":
             return gaussian.linear_rule(fit.moments, fit.covariance, log_prior, fit.reduced())
         if fit.covariance.is_diagonal:
-            raise NotSupportedError(f'method="{method}" is defined for the full covariance, not the diagonal one.')
+            raise NotSupportedError(
+                f'method="{method}" is defined for the full covariance, not the diagonal one.'
+            )
         nu, p = fit.residual_df, fit.moments.n_columns
         if convention == "MASS":
             mass = fit.reduced() or self._axes()
@@ -450,7 +301,7 @@ class LDAResults(ClassifierResults):
         blocks = self._new_rows(data)
         index = blocks.table.index
         out = np.empty((len(self.classes), blocks.table.nrows))
-        rule = self._rule(self.prior.to_numpy())
+        rule = self._rule(self._prior_values(None))
         two = len(self.classes) == 2
         coef, intercept = (np.zeros(0), np.zeros(0)) if two else self._functions()
         for place, x, _ in blocks.every_row():
@@ -473,21 +324,27 @@ class LDAResults(ClassifierResults):
     def _leave_one_out_scores(self) -> Floats:
         fit = self._fit
         if fit.reduced() is not None:
-            raise NotSupportedError("leave_one_out() has a closed form for all axes only: fit without ncomp=.")
+            raise NotSupportedError(
+                "leave_one_out() has a closed form for all axes only: fit without ncomp=."
+            )
         if fit.covariance.is_diagonal:
             raise NotSupportedError('leave_one_out() has a closed form for covariance="pooled" only.')
-        with np.errstate(divide="ignore"):
-            log_prior = np.log(fit.prior)
+        log_prior = self._log_prior()
         held = gaussian.distances(fit.moments, (fit.covariance,))
         return self._left_out_by_block(
             lambda x, codes, w: common_scores(x, codes, w, held, fit.moments.counts, fit.divisor, log_prior)
         )
 
+    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
+        moments = class_moments(blocks, "pooled")
+        if moments.rows.sum() - moments.n_classes < moments.n_columns or dependencies(moments):
+            return None
+        fit = fit_lda(moments, self._fit.prior, method=self._fit.method)
+        return gaussian.linear_rule(moments, fit.covariance, self._log_prior())
+
     # ---- inference
 
-    def log_odds(
-        self, reference: Any = None, level: float = 0.95, *, debiased: bool = False
-    ) -> pd.DataFrame:
+    def log_odds(self, reference: Any = None, level: float = 0.95, *, debiased: bool = False) -> pd.DataFrame:
         """Log odds of each class against a reference, with standard errors.
 
         Parameters
@@ -511,20 +368,26 @@ class LDAResults(ClassifierResults):
         p = fit.moments.n_columns
         shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
         if shrink <= 0:
-            raise NotSupportedError(f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}.")
-        coef, se = [], []
-        others = [k for k in range(len(self.classes)) if k != base]
-        for k in others:
-            odds = log_odds(
-                fit.moments, fit.covariance, fit.divisor, fit.prior, k, base, estimated_prior=fit.estimated_prior
+            raise NotSupportedError(
+                f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}."
             )
-            prior_part = float(np.log(fit.prior[k] / fit.prior[base]))
-            coef.append(np.r_[prior_part + shrink * (odds.constant - prior_part), shrink * odds.slopes])
-            se.append(np.r_[shrink * odds.constant_se, shrink * odds.slopes_se])
+        others = [k for k in range(len(self.classes)) if k != base]
+        rows = [
+            log_odds(
+                fit.moments,
+                fit.covariance,
+                fit.divisor,
+                fit.prior,
+                k,
+                base,
+                estimated_prior=fit.estimated_prior,
+            )
+            for k in others
+        ]
         index = pd.MultiIndex.from_product(
             [self.classes[others], ["constant", *self.terms]], names=["class", "term"]
         )
-        return _wald_table(np.concatenate(coef), np.concatenate(se), index, level)
+        return wald_table(rows, np.log(fit.prior[others] / fit.prior[base]), shrink, index, level)
 
     def boundary(self, a: Any, b: Any) -> Boundary:
         """The plane on which classes a and b have the same posterior."""
@@ -541,7 +404,7 @@ class LDAResults(ClassifierResults):
         normal = pd.Series(slopes * fit.moments.scale, index=self.terms, name="normal")
         means = fit.moments.class_means
         midpoint = pd.Series((means[i] + means[j]) / 2, index=self.terms, name="midpoint")
-        c = float(normal @ midpoint)
+        c = float(normal.to_numpy() @ midpoint.to_numpy())
         with np.errstate(divide="ignore"):
             return Boundary(normal, float(np.log(fit.prior[i]) - np.log(fit.prior[j])) - c, midpoint, c)
 
@@ -559,28 +422,19 @@ class LDAResults(ClassifierResults):
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row: dict[str, Any] = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        row |= {"df_model": self.df_model, "llf": self.llf, "aic": self.aic, "bic": self.bic}
+        row = self._glance()
         if not self._fit.covariance.is_diagonal:
             row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
         return pd.DataFrame([row])
 
-    def _sections(self) -> dict[str, Callable[[], Section]]:
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
         return sections.linear(self)
 
     def _brief(self) -> Summary:
         return sections.linear_brief(self)
 
-    def plot(self, kind: Literal["scores", "regions"] | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the fit.
-
-        Parameters
-        ----------
-        kind : {"scores", "regions"}, optional
-            Discriminant scores with the class means (default), or the regions of the classes in the plane
-            of two predictors.
-        ax : Axes, optional
-        """
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the discriminant scores ("scores", the default), or the regions of two predictors ("regions")."""
         from discrim.report import plots
 
         choice("kind", kind or "scores", ("scores", "regions"))
@@ -590,13 +444,3 @@ class LDAResults(ClassifierResults):
         axes = self._axes()
         centroids = pd.DataFrame(axes.scores[:, : self._shown], index=self.classes, columns=self._axis_names)
         return plots.scores(self.transform(), labels, centroids, ax=ax)
-
-
-def _wald_table(coef: Floats, se: Floats, index: pd.MultiIndex, level: float) -> pd.DataFrame:
-    if not 0 < level < 1:
-        raise DataError(f"level={level!r}: give a share between 0 and 1, such as 0.95.")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = coef / se
-    half = stats.norm.isf((1 - level) / 2) * se
-    columns = {"coef": coef, "se": se, "z": z, "p": 2 * stats.norm.sf(np.abs(z))}
-    return pd.DataFrame(columns | {"low": coef - half, "high": coef + half}, index=index)

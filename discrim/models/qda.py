@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -11,83 +10,33 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core import gaussian
-from discrim.core.covariance import Covariance, dependencies, separate
+from discrim.core.covariance import dependencies
 from discrim.core.leave_one_out import separate_scores
 from discrim.core.moments import ClassMoments
+from discrim.core.qda import QDAFit, fit_qda
 from discrim.core.rules import Rule
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.models import sections
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, collinear_error, named, prior_vector, sample
+from discrim.models.sample import (
+    NaAction,
+    choice,
+    class_moments,
+    collinear_error,
+    named,
+    prior_vector,
+    sample,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from discrim.report.tables import Section, Summary
+    from discrim.report.tables import Pairs, Section, Summary
 
-__all__ = ["QDAFit", "QDAResults", "Quadratic", "fit_qda", "qda"]
+__all__ = ["QDAResults", "Quadratic", "qda", "refuse_singular"]
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class QDAFit:
-    """The numbers of a quadratic discriminant analysis.
-
-    Attributes
-    ----------
-    moments : ClassMoments
-        By class, or diagonal.
-    prior : (K,) float
-    estimated_prior : bool
-    method : {"moment", "mle"}
-    covariances : tuple of K Covariance
-        In the coordinates of the moments.
-    divisors : (K,) float
-        n_k - 1 or n_k.
-    """
-
-    moments: ClassMoments
-    prior: Floats
-    estimated_prior: bool
-    method: str
-    covariances: tuple[Covariance, ...]
-    divisors: Floats
-
-    @property
-    def is_diagonal(self) -> bool:
-        return self.covariances[0].is_diagonal
-
-    def scaled(self, divisors: Floats) -> tuple[Covariance, ...]:
-        """The covariances with other divisors (K,)."""
-        ratios = divisors / self.divisors
-        return tuple(c.divided_by(r) for c, r in zip(self.covariances, ratios.tolist(), strict=True))
-
-    def df_model(self) -> int:
-        """Free parameters: means, covariances and, where estimated, prior."""
-        k, p = self.moments.n_classes, self.moments.n_columns
-        spread = p if self.is_diagonal else p * (p + 1) // 2
-        return k * p + k * spread + (k - 1 if self.estimated_prior else 0)
-
-    def llf(self) -> float:
-        """Log-likelihood of class and row at maximum-likelihood covariances."""
-        logdets = np.array([c.logdet for c in self.scaled(self.moments.counts)])
-        return gaussian.log_likelihood(self.moments, logdets, self.prior)
-
-
-def fit_qda(
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    method: str = "moment",
-    diagonal: bool = False,
-    estimated_prior: bool = True,
-) -> QDAFit:
-    """Fit from moments by class, each of full rank."""
-    divisors = moments.counts - (1.0 if method == "moment" else 0.0)
-    covariances = separate(moments, divisors, diagonal=diagonal)
-    return QDAFit(moments, prior, estimated_prior, method, covariances, divisors)
 
 
 def qda(
@@ -188,10 +137,9 @@ class QDAResults(ClassifierResults):
     @property
     def covs(self) -> dict[Any, pd.DataFrame]:
         """Covariance of each class."""
-        unit = 1 / self._fit.moments.scale
         return {
-            label: pd.DataFrame(c.matrix() * unit[:, None] * unit, index=self.terms, columns=self.terms)
-            for label, c in zip(self.classes, self._fit.covariances, strict=True)
+            label: self._covariance_frame(covariance)
+            for label, covariance in zip(self.classes, self._fit.covariances, strict=True)
         }
 
     @property
@@ -199,26 +147,6 @@ class QDAResults(ClassifierResults):
         """Log-determinants of the covariances."""
         units = 2.0 * np.log(self._fit.moments.scale).sum()
         return pd.Series([c.logdet - units for c in self._fit.covariances], index=self.classes, name="logdet")
-
-    @property
-    def llf(self) -> float:
-        """Joint log-likelihood at maximum-likelihood covariances."""
-        return self._fit.llf()
-
-    @property
-    def df_model(self) -> int:
-        """Free parameters."""
-        return self._fit.df_model()
-
-    @property
-    def aic(self) -> float:
-        """Akaike's criterion."""
-        return 2 * self.df_model - 2 * self.llf
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's criterion."""
-        return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
 
     def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         fit = self._fit
@@ -250,7 +178,7 @@ class QDAResults(ClassifierResults):
         """
         blocks = self._new_rows(data)
         out = np.empty((len(self.classes), blocks.table.nrows))
-        for place, scores in self._scored(blocks, self._rule(self.prior.to_numpy())):
+        for place, scores in self._scored(blocks, self._rule(self._prior_values(None))):
             out[:, place] = scores.T
         if len(self.classes) == 2:
             return pd.Series(out[1] - out[0], index=blocks.table.index, name=str(self.classes[1]))
@@ -258,11 +186,9 @@ class QDAResults(ClassifierResults):
 
     def quadratic(self, a: Any, b: Any) -> Quadratic:
         """Log odds of class a against class b as x'Ax + x'b + c."""
-        with np.errstate(divide="ignore"):
-            log_prior = np.log(self._fit.prior)
         i, j = self._class_code(a), self._class_code(b)
         matrix, slopes, constant = gaussian.quadratic_form(
-            self._fit.moments, self._fit.covariances, log_prior, i, j
+            self._fit.moments, self._fit.covariances, self._log_prior(), i, j
         )
         return Quadratic(
             pd.DataFrame(matrix, index=self.terms, columns=self.terms),
@@ -274,36 +200,43 @@ class QDAResults(ClassifierResults):
         fit = self._fit
         if fit.is_diagonal:
             raise NotSupportedError('leave_one_out() has a closed form for covariance="full" only.')
-        with np.errstate(divide="ignore"):
-            rule = gaussian.separate_plugin(fit.moments, fit.covariances, np.log(fit.prior))
-        too_few = fit.moments.rows - 1 <= fit.moments.n_columns
+        rule = gaussian.separate_plugin(fit.moments, fit.covariances, self._log_prior())
         return self._left_out_by_block(
             lambda x, codes, w: separate_scores(
-                x, codes, w, rule.distances, fit.moments.counts, fit.divisors, rule.constant, too_few
+                x, codes, w, rule.distances, fit.moments.counts, fit.divisors, rule.constant
             )
         )
 
+    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
+        moments = class_moments(blocks, "class")
+        if (moments.rows <= moments.n_columns).any() or any(
+            dependencies(moments, k) for k in range(moments.n_classes)
+        ):
+            return None
+        fit = fit_qda(moments, self._fit.prior, method=self._fit.method)
+        return gaussian.separate_plugin(moments, fit.covariances, self._log_prior())
+
     def tidy(self) -> pd.DataFrame:
         """One row a class and term: mean and standard deviation within the class."""
-        frame = pd.DataFrame(index=pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"]))
+        frame = pd.DataFrame(
+            index=pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"])
+        )
         frame["mean"] = self.means.to_numpy().ravel()
         frame["sd"] = np.concatenate([c.sd / self._fit.moments.scale for c in self._fit.covariances])
         return frame.reset_index()
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        row |= {"df_model": self.df_model, "llf": self.llf, "aic": self.aic, "bic": self.bic}
-        return pd.DataFrame([row])
+        return pd.DataFrame([self._glance()])
 
-    def _sections(self) -> dict[str, Callable[[], Section]]:
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
         return sections.quadratic(self)
 
     def _brief(self) -> Summary:
         return sections.quadratic_brief(self)
 
-    def plot(self, kind: Literal["posteriors", "regions"] | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the fit: the regions of the classes in the plane of two predictors, else posteriors by class."""
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the regions of the classes in the plane of two predictors, or posteriors by class."""
         from discrim.report import plots
 
         choice("kind", kind or "posteriors", ("posteriors", "regions"))
@@ -323,9 +256,9 @@ def refuse_singular(
         if rows <= p:
             raise CollinearError(
                 f"Class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few for a covariance of "
-                f"{moments.n_columns} columns ({named(terms)}), which takes {p + 1} at least: use fewer columns, "
-                'lda(), or covariance="diagonal".'
+                f"{moments.n_columns} columns ({named(terms)}), which takes {p + 1} at least: "
+                'use fewer columns, lda(), or covariance="diagonal".'
             )
-        found = dependencies(moments.classes(np.array([k])), diagonal=diagonal)
+        found = dependencies(moments, k, diagonal=diagonal)
         if found:
             raise collinear_error(found, terms, f"in class {label!r}")

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.rules import Rule, log_posteriors, posteriors
+from discrim.core.covariance import Covariance
+from discrim.core.rules import Rule, best_class, log_posteriors, posteriors
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import response_codes
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from discrim.report.tables import Section, Summary
+    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["ClassifierResults"]
 
@@ -65,8 +66,47 @@ class ClassifierResults:
         self.terms = pd.Index(list(blocks.terms))
         whole = counts.astype(np.int64) if (counts == np.round(counts)).all() else counts
         self.counts = pd.Series(whole, index=self.classes, name="rows")
-        self.nobs: int | float = self.counts.sum().item()
+        self.nobs: int | float = whole.sum().item()
         self.prior = pd.Series(prior, index=self.classes, name="prior")
+
+    # ---- likelihood
+
+    _fit: Any
+
+    @property
+    def llf(self) -> float:
+        """Joint log-likelihood of class and row at maximum-likelihood estimates."""
+        return float(self._fit.llf())
+
+    @property
+    def df_model(self) -> int:
+        """Free parameters."""
+        return int(self._fit.df_model())
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion."""
+        return 2 * self.df_model - 2 * self.llf
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion."""
+        return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
+
+    def _glance(self) -> dict[str, Any]:
+        row: dict[str, Any] = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
+        return row | {"df_model": self.df_model, "llf": self.llf, "aic": self.aic, "bic": self.bic}
+
+    def _log_prior(self) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self._prior_values(None)))
+
+    def _covariance_frame(self, covariance: Covariance) -> pd.DataFrame:
+        """A covariance in the units of the data; a variance beyond 1e308 shows as infinite."""
+        unit = 1 / self._fit.moments.scale
+        with np.errstate(over="ignore", under="ignore"):
+            matrix = covariance.matrix() * unit[:, None] * unit
+        return pd.DataFrame(matrix, index=self.terms, columns=self.terms)
 
     # ---- prediction
 
@@ -113,7 +153,7 @@ class ClassifierResults:
         data, prior : optional
             As for `predict`.
         method : {"plugin", "predictive", "debiased"}
-            Estimates in the place of the parameters, the parameters integrated out, or unbiased log densities.
+            Estimates for the parameters, the parameters integrated out, or unbiased log densities.
         convention : None or "MASS"
             "MASS" gives the numbers of R's MASS for the last two methods, which depart from theory.
 
@@ -165,7 +205,7 @@ class ClassifierResults:
         rule = self._rule(self._prior_values(prior))
         codes = np.empty(blocks.table.nrows, dtype=np.intp)
         for place, scores in self._scored(blocks, rule):
-            codes[place] = _best(scores)
+            codes[place] = best_class(scores)
         return codes
 
     def _labelled(self, codes: Codes, index: pd.Index) -> pd.Series:
@@ -182,7 +222,7 @@ class ClassifierResults:
 
     def _prior_values(self, prior: Any) -> Floats:
         if prior is None:
-            return self.prior.to_numpy()
+            return np.asarray(self.prior, dtype=np.float64)
         return prior_vector(prior, self.classes, self.counts.to_numpy(dtype=np.float64))
 
     def _new_rows(self, data: Any) -> Blocks:
@@ -195,7 +235,7 @@ class ClassifierResults:
     def _rows(self, what: str) -> Blocks:
         if not self._has_rows:
             raise NotSupportedError(
-                f"{what} needs the rows of the fit, which a loaded or streamed model does not hold: pass data=."
+                f"{what} needs the rows of the fit, which a loaded model does not hold: pass data=."
             )
         return self._blocks
 
@@ -213,23 +253,38 @@ class ClassifierResults:
         index = self._rows("leave_one_out()").table.index
         scores = self._left_out_scores()
         frame = pd.DataFrame(posteriors(scores), index=index, columns=self.classes)
-        frame.insert(0, "label", self._labelled(_best(scores), index), allow_duplicates=True)
+        frame.insert(0, "label", self._labelled(best_class(scores), index), allow_duplicates=True)
         return frame.rename_axis(columns=None)
 
     def _left_out_scores(self) -> Floats:
         if self._left_out is None:
-            self._left_out = self._leave_one_out_scores()
-            used = self._rows("leave_one_out()").codes >= 0
-            undefined = used & np.isnan(self._left_out).all(axis=1) & self._complete()
-            if undefined.any():
-                row = self._blocks.table.index[int(np.argmax(undefined))]
+            scores = self._leave_one_out_scores()
+            undefined = np.flatnonzero(np.isnan(scores).all(axis=1) & self._complete())
+            for row in undefined.tolist():
+                scores[row] = self._scores_without(row)
+            none = undefined[np.isnan(scores[undefined]).all(axis=1)]
+            if len(none):
+                first = self._blocks.table.index[none[0]]
                 warn(
-                    f"{int(undefined.sum())} rows have no leave-one-out rule (row {row!r} is the first): "
-                    "without them a covariance is singular. Their labels are missing.",
+                    f"{len(none)} rows have no leave-one-out rule (the first is row {first!r}): without them "
+                    "a covariance is singular. Their labels are missing.",
                     DiscrimWarning,
                     stacklevel=3,
                 )
+            self._left_out = scores
         return self._left_out
+
+    def _scores_without(self, row: int) -> Floats:
+        """Scores (K,) of a row under a refit without it; missing where there is no such fit."""
+        blocks = self._blocks
+        weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
+        weights[row] -= min(1.0, weights[row])
+        rule = self._refitted_rule(replace(blocks, weights=weights))
+        return np.full(len(self.classes), np.nan) if rule is None else rule.scores(blocks.row(row))[0]
+
+    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
+        """The rule of a fit to other weights, the prior held; None where a covariance is singular."""
+        raise NotSupportedError(f"{self.title} has no closed-form leave-one-out; refit on parts of the rows.")
 
     def _complete(self) -> NDArray[np.bool_]:
         """Which rows of the table the fit used."""
@@ -266,7 +321,7 @@ class ClassifierResults:
 
         if len(self.terms) != 2 or not self._blocks.design.plain:
             raise NotSupportedError(
-                f"kind='regions' draws the plane of two numeric predictors; this fit has {len(self.terms)} terms."
+                f"kind='regions' draws the plane of two numeric columns; this fit has {len(self.terms)}."
             )
         blocks = self._rows("plot()")
         labels = self._labelled(blocks.codes, blocks.table.index)
@@ -299,7 +354,9 @@ class ClassifierResults:
             return confusion_table(actual, self._predicted_codes(blocks), self.classes)
         blocks = self._rows("confusion()")
         if method == "loo":
-            return confusion_table(blocks.codes, _best(self._left_out_scores()), self.classes, self._row_weights())
+            return confusion_table(
+                blocks.codes, best_class(self._left_out_scores()), self.classes, self._row_weights()
+            )
         if self._apparent is None:
             predicted = self._predicted_codes(blocks)
             self._apparent = confusion_table(blocks.codes, predicted, self.classes, self._row_weights())
@@ -323,7 +380,7 @@ class ClassifierResults:
 
     # ---- tables
 
-    def _sections(self) -> dict[str, Callable[[], Section]]:
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
         raise NotSupportedError(f"{self.title} has no summary.")
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
@@ -338,7 +395,7 @@ class ClassifierResults:
         Returns
         -------
         Summary
-            `.as_text()`, `.as_html()`, `.as_latex()`, `.as_markdown()`, and `.tables`, the same numbers unrounded.
+            `.as_text()`, `.as_html()`, `.as_latex()`, `.as_markdown()`; `.tables` has the numbers unrounded.
         """
         from discrim.report.tables import summarize
 
@@ -354,7 +411,7 @@ class ClassifierResults:
         return self._brief().as_html()
 
     def augment(self, data: Any = None) -> pd.DataFrame:
-        """The table with the predicted label (`.fitted`) and posteriors (`.posterior.<class>`) of each row."""
+        """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`)."""
         blocks = self._new_rows(data)
         table = blocks.table
         frame = table.frame(table.names)
@@ -378,17 +435,4 @@ class ClassifierResults:
     def _class_code(self, label: Any) -> int:
         if label not in self.classes:
             raise DataError(f"{label!r} is no class of this fit: {', '.join(map(repr, self.classes[:8]))}.")
-        return int(self.classes.get_indexer([label])[0])
-
-
-def _best(scores: Floats) -> Codes:
-    """Position of the largest score in each row of (m, K), the first of equals; -1 for a missing row."""
-    columns = scores.T
-    best = np.zeros(columns.shape[1], dtype=np.intp)
-    top = columns[0].copy()
-    for k in range(1, len(columns)):
-        better = columns[k] > top
-        best[better] = k
-        np.maximum(top, columns[k], out=top)
-    best[np.isnan(top)] = -1
-    return best
+        return int(self.classes.get_indexer(pd.Index([label]))[0])

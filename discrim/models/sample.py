@@ -16,7 +16,18 @@ from discrim.core.moments import ClassMoments, Spread, gather
 from discrim.errors import CollinearError, DataError, DiscrimWarning, PriorError
 from discrim.frame.blocks import Blocks
 
-__all__ = ["NaAction", "class_moments", "collinear_error", "drop_columns", "named", "prior_vector", "sample"]
+__all__ = [
+    "NaAction",
+    "choice",
+    "class_moments",
+    "collinear_error",
+    "drop_columns",
+    "named",
+    "prior_vector",
+    "refuse_few_rows",
+    "refuse_no_freedom",
+    "sample",
+]
 
 Floats = NDArray[np.float64]
 NaAction = Literal["drop", "raise"]
@@ -48,14 +59,16 @@ def sample(blocks: Blocks, spread: Spread, na_action: NaAction) -> tuple[Blocks,
     """
     choice("na_action", na_action, ("drop", "raise"))
     if not blocks.terms:
-        raise DataError(f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side.")
+        raise DataError(
+            f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side."
+        )
     moments = class_moments(blocks, spread)
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
     if not moments.total:
         raise DataError(
-            f"No row is left: each of the {blocks.table.nrows} rows misses a value in {named(blocks.design.columns)} "
-            f"or in the response {blocks.design.response!r}."
+            f"No row is left: each of the {blocks.table.nrows} rows misses a value in "
+            f"{named(blocks.design.columns)} or in the response {blocks.design.response!r}."
         )
     present = np.flatnonzero(moments.rows > 0)
     if len(present) < moments.n_classes:
@@ -105,19 +118,25 @@ def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
     """
     k = len(classes)
     if prior is None:
-        return counts / counts.sum()
+        return np.asarray(counts / counts.sum())
     if isinstance(prior, str):
         if prior != "equal":
-            raise PriorError(f"prior={prior!r} is not known: use None, 'equal', or a probability for each class.")
+            raise PriorError(
+                f"prior={prior!r} is not known: use None, 'equal', or a probability for each class."
+            )
         return np.full(k, 1.0 / k)
     if isinstance(prior, pd.Series):
         if prior.index.has_duplicates:
-            raise PriorError(f"The prior names {named(prior.index[prior.index.duplicated()])} more than once.")
+            raise PriorError(
+                f"The prior names {named(prior.index[prior.index.duplicated()])} more than once."
+            )
         prior = prior.to_dict()
     if isinstance(prior, Mapping):
         missing, unknown = [c for c in classes if c not in prior], [c for c in prior if c not in set(classes)]
         if missing or unknown:
-            said = [f"it misses {named(missing)}"] * bool(missing) + [f"{named(unknown)} is no class"] * bool(unknown)
+            said = [f"it misses {named(missing)}"] * bool(missing) + [f"{named(unknown)} is no class"] * bool(
+                unknown
+            )
             raise PriorError(f"The prior does not fit the classes {named(classes)}: {'; '.join(said)}.")
         prior = [prior[c] for c in classes]
     try:
@@ -129,25 +148,31 @@ def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
     bad = ~(values >= 0)
     if bad.any():
         raise PriorError(
-            f"The prior of class {classes[int(np.argmax(bad))]!r} is {values[bad][0]:g}: it must be 0 or more."
+            f"The prior of class {classes[int(np.argmax(bad))]!r} is {values[bad][0]:g}, not 0 or more."
         )
     total = float(values.sum())
     if not abs(total - 1) <= PRIOR_SLACK:
-        raise PriorError(f"The prior sums to {total:.10g}, not to one: divide it by its sum if that is meant.")
+        raise PriorError(
+            f"The prior sums to {total:.10g}, not to one: divide it by its sum if that is meant."
+        )
     return values / total
 
 
-def collinear_error(found: list[Dependency], terms: tuple[str, ...], where: str = "within classes") -> CollinearError:
+def collinear_error(
+    found: list[Dependency], terms: tuple[str, ...], where: str = "within classes"
+) -> CollinearError:
     """The error that names each column at fault and what it depends on."""
     said = []
     for dependency in found[:4]:
         name = repr(terms[dependency.column])
         others = named(terms[j] for j in dependency.on)
-        said.append(f"{name} is {f'a linear combination of {others}' if dependency.on else 'constant'} {where}")
+        said.append(
+            f"{name} is {f'a linear combination of {others}' if dependency.on else 'constant'} {where}"
+        )
     more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
     return CollinearError(
         f"The covariance is singular: {'; '.join(said)}{more}. Drop "
-        f"{'it' if len(found) == 1 else 'them'} from the formula, or pass collinear=\"drop\" (lda)."
+        f'{"it" if len(found) == 1 else "them"} from the formula, or pass collinear="drop" (lda).'
     )
 
 
@@ -168,3 +193,26 @@ def drop_columns(
         raise collinear_error(found, terms)
     held = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
     return replace(blocks, keep=tuple(held[j] for j in keep)), moments.columns(keep)
+
+
+def refuse_few_rows(blocks: Blocks) -> None:
+    """Raise, before any product is formed, where there are too few rows for a pooled covariance."""
+    known = int((blocks.codes >= 0).sum())
+    p, k = len(blocks.terms), len(blocks.design.levels)
+    if known and known - k < p:
+        _refuse_wide(known, k, blocks.terms)
+
+
+def refuse_no_freedom(moments: ClassMoments, terms: tuple[str, ...], *, diagonal: bool) -> None:
+    """Raise where the rows that are left have too few degrees of freedom within classes."""
+    rows, k = int(moments.rows.sum()), moments.n_classes
+    if rows - k < (1 if diagonal else len(terms)):
+        _refuse_wide(rows, k, terms)
+
+
+def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:
+    raise CollinearError(
+        f"{rows} rows in {n_classes} classes leave {max(rows - n_classes, 0)} degrees of freedom within "
+        f"classes, too few for the covariance of {len(terms)} columns ({named(terms)}): "
+        'name fewer columns in the formula, or pass covariance="diagonal".'
+    )

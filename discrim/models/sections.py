@@ -11,6 +11,7 @@ import pandas as pd
 
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.result import TestResult
+from discrim.models.sample import named
 from discrim.report.numbers import p_text
 from discrim.report.tables import Pairs, Section, Summary
 
@@ -65,7 +66,9 @@ def linear_brief(fit: LDAResults) -> Summary:
 
 def quadratic_brief(fit: QDAResults) -> Summary:
     """The short form: classes and means."""
-    return Summary(f"{fit.title}: {_formula(fit)}", {"classes": _quadratic_classes(fit), "means": _means(fit)})
+    return Summary(
+        f"{fit.title}: {_formula(fit)}", {"classes": _quadratic_classes(fit), "means": _means(fit)}
+    )
 
 
 def _formula(fit: LDAResults | QDAResults) -> str:
@@ -127,7 +130,7 @@ def _linear_header(fit: LDAResults) -> Pairs:
         note = f"The rule uses the first {fit._fit.ncomp} canonical axes only (ncomp={fit._fit.ncomp})."
     gone = [t for t in fit._blocks.design.terms if t not in set(fit.terms)]
     if gone:
-        note = f"{note} Dropped as collinear within classes: {', '.join(gone[:6])}{', …' if len(gone) > 6 else ''}."
+        note = f"{note} Dropped, collinear within classes: {named(gone)}."
     return Pairs(fit.formula, [*left, *right], note.strip())
 
 
@@ -146,7 +149,9 @@ def _classes(fit: LDAResults | QDAResults) -> Section:
 def _quadratic_classes(fit: QDAResults) -> Section:
     table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "ln|S|": fit.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "ln|S|": "general"}
-    return Section("Classes, with the log-determinants of their covariances", table, formats, source="fit.logdet")
+    return Section(
+        "Classes, with the log-determinants of their covariances", table, formats, source="fit.logdet"
+    )
 
 
 def _means(fit: LDAResults | QDAResults) -> Section:
@@ -168,7 +173,11 @@ def _class_covariance(fit: QDAResults, label: Any) -> Section:
     cov = fit.covs[label]
     divisor = "n" if fit._fit.method == "mle" else "n-1"
     left_out = len(fit.classes) - MOST_COVARIANCES
-    note = f"{left_out} more classes: fit.covs." if left_out > 0 and label == fit.classes[MOST_COVARIANCES - 1] else ""
+    note = (
+        f"{left_out} more classes: fit.covs."
+        if left_out > 0 and label == fit.classes[MOST_COVARIANCES - 1]
+        else ""
+    )
     source = f"fit.covs[{label!r}]"
     if fit._fit.is_diagonal:
         return Section(f"Variances in {label}, divisor {divisor}", _variances(cov), note=note, source=source)
@@ -196,9 +205,7 @@ def _functions(fit: LDAResults) -> Section:
 
 
 def _log_odds(fit: LDAResults) -> Section:
-    table = fit.log_odds().rename(
-        columns={"se": "std err", "p": "P>|z|", "low": "[0.025", "high": "0.975]"}
-    )
+    table = fit.log_odds().rename(columns={"se": "std err", "p": "P>|z|", "low": "[0.025", "high": "0.975]"})
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "P>|z|": "p"}
     title = f"Log odds against {fit.classes[0]} (asymptotic standard errors under the model)"
     return Section(title, table, formats, source="fit.log_odds()")
@@ -230,7 +237,7 @@ def _equal_covariances(fit: LDAResults | QDAResults) -> Section:
 def _verdict(ratio: TestResult, box: TestResult) -> str:
     rejected = [test.pvalue < 0.05 for test in (ratio, box)]
     if all(rejected):
-        return "One covariance is rejected at 5 %: see qda(), and mind that both tests are sensitive to long tails."
+        return "One covariance is rejected at 5 %: see qda(). Both tests are sensitive to long tails."
     if not any(rejected):
         return "One covariance is not rejected at 5 %."
     return "The two tests disagree at 5 %; the likelihood ratio rejects too often in small samples."

@@ -57,7 +57,9 @@ def box_m(
     >>> round(result.statistic, 3), result.df
     (140.943, (20.0,))
     """
-    blocks, _ = sample(read(formula, data, weights=weights, levels=levels, functions=functions), "diagonal", na_action)
+    blocks, _ = sample(
+        read(formula, data, weights=weights, levels=levels, functions=functions), "diagonal", na_action
+    )
     return box_m_of(blocks)
 
 
@@ -93,7 +95,7 @@ def _box_m(moments: ClassMoments) -> TestResult:
 
 
 def lr_test(lda_fit: LDAResults, qda_fit: QDAResults) -> TestResult:
-    """Raw likelihood ratio of LDA against QDA: was one covariance enough?
+    """Raw likelihood ratio of LDA against QDA: whether one covariance was enough.
 
     Parameters
     ----------
@@ -126,7 +128,9 @@ def lr_test(lda_fit: LDAResults, qda_fit: QDAResults) -> TestResult:
         raise NotSupportedError("lr_test takes a fit of lda() and a fit of qda(), in this order.")
     for name in ("classes", "terms", "counts"):
         if not getattr(lda_fit, name).equals(getattr(qda_fit, name)):
-            raise DataError(f"The two fits differ in {name}: fit both with the same formula to the same rows.")
+            raise DataError(
+                f"The two fits differ in {name}: fit both with the same formula to the same rows."
+            )
     if not np.allclose(lda_fit.prior, qda_fit.prior, rtol=1e-12, atol=0):
         raise DataError("The two fits differ in prior: fit both with the same one.")
     df = qda_fit.df_model - lda_fit.df_model

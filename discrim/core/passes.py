@@ -1,0 +1,235 @@
+"""Passes over the rows: sums, products and triangular roots of deviations from class centres.
+
+See `discrim.core.moments` for the theory; here is what a pass does with a block.
+Blocks hold x (m, p); everything works on its transpose (p, m), columns side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Rows", "Spread", "Sums", "again", "column_scale", "peaks", "roots", "triangle"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Rows = tuple[Floats, Codes, Floats | None]
+Spread = Literal["pooled", "class", "diagonal"]
+
+ONE_HOT_CLASSES = 32
+"""Classes up to which a product with the indicator matrix sums faster than `bincount`."""
+
+LITTLE = 2.0
+"""Between over within sums of squares up to which one centre serves all classes of a pooled scatter."""
+
+LOOK = 512
+"""Rows of the first block that are looked at to choose scale and centre."""
+
+SAFE = 1e75
+"""Columns whose deviations lie within 1/SAFE to SAFE are left on their own scale."""
+
+
+class Sums:
+    """What one pass adds up: sums and products of the deviations from provisional centres.
+
+    The centres are the classes' means in the first block that holds them. A pooled scatter is
+    taken about one centre common to the classes, which saves looking up each row's, where the first block
+    says that little cancels; `cancelled` has the last word on either choice.
+    """
+
+    def __init__(self, n_classes: int, n_columns: int, spread: Spread) -> None:
+        self.spread = spread
+        self.counts = np.zeros(n_classes)
+        self.rows = np.zeros(n_classes, dtype=np.int64)
+        self.centres = np.zeros((n_columns, n_classes))
+        self.scale: Floats = np.ones(n_columns)
+        self.sums = np.zeros((n_columns, n_classes))
+        shape = (n_classes, n_columns) if spread == "diagonal" else (n_columns, n_columns)
+        self.products = np.zeros((n_classes, *shape) if spread == "class" else shape)
+        self._common: Floats | None = None
+        # Indicators below the deviations make one product give products and class sums.
+        self._indicators = n_classes if spread == "pooled" and n_classes <= ONE_HOT_CLASSES else 0
+        self._buffer = np.empty((n_columns + self._indicators, 0))
+
+    def add(self, x: Floats, codes: Codes, weights: Floats | None) -> None:
+        """Add the rows of one block."""
+        if weights is not None and not (weights > 0).all():
+            present = weights > 0
+            x, codes, weights = x[present], codes[present], weights[present]
+        if not len(x):
+            return
+        columns, (n_columns, n_classes) = x.T, self.centres.shape
+        rows = np.bincount(codes, minlength=n_classes)
+        self._place_new_centres(columns, codes, rows)
+        self.rows += rows
+        if self._buffer.shape[1] != len(x):
+            self._buffer = np.empty((len(self._buffer), len(x)))
+        deviations = self._buffer[:n_columns]
+        if self._common is None:
+            np.take(self.centres, codes, axis=1, mode="clip", out=deviations)
+            np.subtract(columns, deviations, out=deviations)
+        else:
+            np.subtract(columns, self._common, out=deviations)
+        if not (self.scale == 1).all():
+            deviations *= self.scale[:, None]
+        self.counts += rows if weights is None else np.bincount(codes, weights, minlength=n_classes)
+        if self._indicators:
+            np.equal(codes, np.arange(n_classes)[:, None], out=self._buffer[n_columns:])
+            if weights is not None:
+                self._buffer *= np.sqrt(weights)
+            product = self._buffer @ self._buffer.T
+            self.products += product[:n_columns, :n_columns]
+            self.sums += product[:n_columns, n_columns:]
+            return
+        weighted = deviations if weights is None else deviations * weights
+        self.sums += _class_sums(weighted, codes, n_classes)
+        if weights is not None:
+            deviations *= np.sqrt(weights)
+        self._add_products(deviations, codes)
+
+    def restart(self, centres: Floats, scale: Floats) -> None:
+        """Start about other centres (p, K), which stay."""
+        self.centres, self.scale = centres, scale
+        self.rows[:] = 0
+
+    def _place_new_centres(self, columns: Floats, codes: Codes, rows: NDArray[np.intp]) -> None:
+        new = (rows > 0) & (self.rows == 0) & ~self.centres.any(axis=0)
+        if not new.any() or self._common is not None:
+            return
+        first = not self.rows.any()
+        reference = columns[:, :1]
+        means = _class_sums(columns - reference, codes, len(rows))[:, new] / rows[new] + reference
+        bad = ~np.isfinite(means)
+        if bad.any():
+            # A mean that overflowed would poison its class; the class's first row serves as well.
+            means[bad] = columns[:, [int(np.argmax(codes == k)) for k in np.flatnonzero(new)]][bad]
+        self.centres[:, new] = means
+        if not first:
+            return
+        deviations = columns[:, :LOOK] - np.take(self.centres, codes[:LOOK], axis=1)
+        self.scale = column_scale(np.abs(deviations).max(axis=1))
+        if self.spread == "pooled" and 2 * new.sum() > len(new) and (self.scale == 1).all():
+            # A median, so that one wild row cannot draw the centre away from all others.
+            centre = np.median(columns[:, :: max(columns.shape[1] // 101, 1)], axis=1)[:, None]
+            between = (means - centre) ** 2 @ (rows[new] / rows.sum())
+            within = np.einsum("ij,ij->i", deviations, deviations) / deviations.shape[1]
+            if (between < LITTLE * within).all():
+                self._common = centre
+                self.centres = np.repeat(centre, len(rows), axis=1)
+
+    def _add_products(self, deviations: Floats, codes: Codes) -> None:
+        n_classes = len(self.counts)
+        if self.spread == "pooled":
+            self.products += deviations @ deviations.T
+        elif self.spread == "diagonal":
+            self.products += _class_sums(deviations**2, codes, n_classes).T
+        else:
+            for k, part in _by_class(deviations, codes, n_classes):
+                self.products[k] += part @ part.T
+
+    def shifts(self) -> Floats:
+        """Means (p, K) of the deviations: what the provisional centres are off by."""
+        return np.asarray(self.sums / np.where(self.counts > 0, self.counts, 1.0))
+
+    def _squares(self) -> Floats:
+        if self.spread == "diagonal":
+            return np.asarray(self.products.sum(axis=0))
+        if self.spread == "class":
+            return np.asarray(np.diagonal(self.products.sum(axis=0)))
+        return np.asarray(np.diagonal(self.products))
+
+    def cancelled(self) -> bool:
+        """Whether the correction for the provisional centres cost some sum of squares over two bits."""
+        correction = self.counts * self.shifts() ** 2
+        if self.spread == "pooled":
+            return bool((correction.sum(axis=1) > 0.75 * self._squares()).any())
+        squares = self.products if self.spread == "diagonal" else np.diagonal(self.products, axis1=1, axis2=2)
+        return bool((0.75 * squares < correction.T).any())
+
+    def out_of_range(self) -> bool:
+        """Whether a sum of squares overflowed, or sank to where products lose digits."""
+        squares = self._squares()
+        return bool(
+            (~np.isfinite(squares) | (squares > SAFE**3) | ((squares < SAFE**-3) & (squares > 0))).any()
+        )
+
+
+def again(blocks: Iterable[Rows], first: Sums, scale: Floats) -> Sums:
+    """A second pass, about the means that the first one found."""
+    sums = Sums(len(first.counts), len(first.scale), first.spread)
+    with np.errstate(over="ignore", invalid="ignore"):
+        centres = first.centres + first.shifts() / first.scale[:, None]
+    sums.restart(np.where(np.isfinite(centres), centres, first.centres), scale)
+    for block in blocks:
+        sums.add(*block)
+    return sums
+
+
+def roots(blocks: Iterable[Rows], sums: Sums, *, by_class: bool) -> Floats:
+    """Triangular roots (K or 1, p, p) of the centred rows, by QR block after block."""
+    n_columns, n_classes = sums.centres.shape
+    shifts = sums.shifts()
+    found = [np.zeros((0, n_columns)) for _ in range(n_classes if by_class else 1)]
+    for x, codes, weights in blocks:
+        deviations = (x.T - np.take(sums.centres, codes, axis=1)) * sums.scale[:, None]
+        deviations -= np.take(shifts, codes, axis=1)
+        if weights is not None:
+            deviations *= np.sqrt(weights)
+        parts = _by_class(deviations, codes, n_classes) if by_class else iter([(0, deviations)])
+        for k, part in parts:
+            found[k] = _upper(np.concatenate([found[k], part.T]))
+    return np.stack([triangle(root) for root in found])
+
+
+def triangle(rows: Floats) -> Floats:
+    """Upper triangular (p, p) root of rows (m, p), with rows of zeros where m < p."""
+    root = _upper(rows) if len(rows) else rows
+    square = np.zeros((rows.shape[1], rows.shape[1]))
+    square[: len(root)] = root
+    return square
+
+
+def _upper(rows: Floats) -> Floats:
+    return np.asarray(np.linalg.qr(rows, mode="r"))
+
+
+def _by_class(deviations: Floats, codes: Codes, n_classes: int) -> Iterator[tuple[int, Floats]]:
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=n_classes))
+    start = 0
+    for k, end in enumerate(ends.tolist()):
+        if end > start:
+            yield k, np.take(deviations, order[start:end], axis=1)
+        start = end
+
+
+def _class_sums(columns: Floats, codes: Codes, n_classes: int) -> Floats:
+    """Sums (p, K) of columns (p, m) over the rows of each class."""
+    if n_classes <= ONE_HOT_CLASSES:
+        indicator = np.equal(codes, np.arange(n_classes)[:, None]).astype(np.float64)
+        return np.asarray(columns @ indicator.T)
+    return np.stack([np.bincount(codes, column, n_classes) for column in columns])
+
+
+def column_scale(sizes: Floats) -> Floats:
+    """Powers of two that bring extreme columns near one and leave all others alone."""
+    extreme = np.isfinite(sizes) & (sizes > 0) & ((sizes > SAFE) | (sizes < 1 / SAFE))
+    exponents = np.zeros(len(sizes))
+    exponents[extreme] = np.clip(-np.round(np.log2(sizes[extreme])), -1000, 1000)
+    return np.asarray(np.ldexp(1.0, exponents.astype(int)))
+
+
+def peaks(blocks: Iterable[Rows], n_columns: int) -> Floats:
+    """Largest deviation (p,) of each column from its first row."""
+
+    def wider(widest: Floats, columns: Floats) -> Floats:
+        return np.asarray(np.maximum(widest, np.abs(columns - reference).max(axis=1)))
+
+    parts = (x.T for x, _, _ in blocks if len(x))
+    head = next(iter(parts))
+    reference = head[:, :1].copy()
+    return reduce(wider, parts, wider(np.zeros(n_columns), head))
