@@ -23,7 +23,7 @@ Spread = Literal["pooled", "class", "diagonal"]
 ONE_HOT_CLASSES = 32
 """Classes up to which a product with the indicator matrix sums faster than `bincount`."""
 
-LITTLE = 2.0
+LITTLE = 3.0
 """Between over within sums of squares up to which one centre serves all classes of a pooled scatter."""
 
 LOOK = 512
@@ -143,12 +143,12 @@ class Sums:
         return np.asarray(np.diagonal(self.products))
 
     def cancelled(self) -> bool:
-        """Whether the correction for the provisional centres cost some sum of squares over two bits."""
+        """Whether the correction for the provisional centres cost some sum of squares over three bits."""
         correction = self.counts * self.shifts() ** 2
         if self.spread == "pooled":
-            return bool((correction.sum(axis=1) > 0.75 * self._squares()).any())
+            return bool((correction.sum(axis=1) > 0.875 * self._squares()).any())
         squares = self.products if self.spread == "diagonal" else np.diagonal(self.products, axis1=1, axis2=2)
-        return bool((0.75 * squares < correction.T).any())
+        return bool((0.875 * squares < correction.T).any())
 
     def out_of_range(self) -> bool:
         """Whether a sum of squares overflowed, or sank to where products lose digits."""

@@ -174,7 +174,7 @@ def best_class(scores: Floats) -> NDArray[np.intp]:
     rows = np.ascontiguousarray(scores)
     best = np.argmax(rows, axis=1)
     best[np.isnan(rows[:, 0])] = -1
-    return best
+    return np.asarray(best)
 
 
 def standard_columns(x: Floats, origin: Floats, scale: Floats) -> Floats:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -53,7 +53,7 @@ class Table:
         Not a table, or two columns have the same name.
     """
 
-    __slots__ = ("_arrays", "_columns", "_kinds", "_labels", "data", "index", "names", "nrows")
+    __slots__ = ("_arrays", "_columns", "_dtypes", "_kinds", "_labels", "data", "index", "names", "nrows")
 
     def __init__(self, data: Any) -> None:
         if isinstance(data, dict):
@@ -72,6 +72,7 @@ class Table:
             )
         self._arrays: dict[str, NDArray[Any] | None] = {}
         self._kinds: dict[str, Kind] = {}
+        self._dtypes = list(data.dtypes) if isinstance(data, pd.DataFrame) else []
         self.nrows = len(data)
         self.index = data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(self.nrows)
 
@@ -87,6 +88,9 @@ class Table:
     def kind(self, name: str) -> Kind:
         """What a column holds: numeric, boolean, categorical, text or other."""
         if name not in self._kinds:
+            dtype = self._dtypes[self.position(name)] if self._dtypes else None
+            if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+                return "boolean" if dtype.kind == "b" else "numeric"
             series = self._native(name)
             pandas = isinstance(series, pd.Series)
             self._kinds[name] = _pandas_kind(series) if pandas else _narwhals_kind(series.dtype)
@@ -106,8 +110,9 @@ class Table:
         kind = _pandas_kind(series)
         if kind == "categorical":
             if isinstance(series.dtype, pd.ArrowDtype):
-                values = _dictionary(series.to_numpy(dtype=object), series.array.__arrow_array__())
-                return pd.Series(values, index=series.index, name=name)
+                native = cast("Any", series.array).__arrow_array__()
+                categories = _dictionary(series.to_numpy(dtype=object), native)
+                return pd.Series(categories, index=series.index, name=name)
             return series.rename(name)
         if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
             return series.rename(name)
@@ -150,18 +155,38 @@ class Table:
 
         A frame that was made from one array is read in place: no row is ever copied. The view is read-only.
         """
-        arrays = [self._array(name) for name in names]
-        first = arrays[0] if arrays else None
-        if first is None or first.dtype != np.float64 or not self.nrows:
+        if not names or not self.nrows:
             return None
-        if any(a is None or a.dtype != first.dtype or a.strides != first.strides for a in arrays):
+        positions = [self.position(name) for name in names]
+        dtypes = {self._dtypes[j] for j in positions} if self._dtypes else set()
+        if dtypes != {np.dtype(np.float64)}:
             return None
-        places = [a.__array_interface__["data"][0] for a in arrays if a is not None]
-        step = places[1] - places[0] if len(places) > 1 else 0
-        if any(place != places[0] + j * step for j, place in enumerate(places)):
+        first = self._array(names[0])
+        step = self._even_step(names, positions)
+        if first is None or step is None:
             return None
-        shape, strides = (len(places), self.nrows), (step, first.strides[0])
+        shape, strides = (len(names), self.nrows), (step, first.strides[0])
         return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
+
+    def _even_step(self, names: Sequence[str], positions: list[int]) -> int | None:
+        """Bytes from one column to the next where they lie evenly, else None."""
+
+        def place(name: str) -> int:
+            array = self._array(name)
+            return 0 if array is None else int(array.__array_interface__["data"][0])
+
+        low, high = positions[0], positions[-1]
+        if positions == list(range(low, high + 1)):
+            # Neighbours in one block: a row of them is a view of it, which saves looking at each.
+            row = self.data.iloc[:1, low : high + 1].to_numpy()
+            start, step = row.__array_interface__["data"][0], row.strides[1]
+            if start == place(names[0]) and start + (high - low) * step == place(names[-1]):
+                return int(step)
+        places = [place(name) for name in names]
+        step = places[1] - places[0] if len(places) > 1 else 0
+        even = all(here == places[0] + j * step for j, here in enumerate(places))
+        strides = {array.strides for name in names if (array := self._array(name)) is not None}
+        return step if even and len(strides) == 1 else None
 
     def _array(self, name: str) -> NDArray[Any] | None:
         """A column's own memory where it is plain NumPy numbers: looked up once, read block by block."""

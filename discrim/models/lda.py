@@ -434,7 +434,7 @@ class LDAResults(ClassifierResults):
         return sections.linear_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the discriminant scores ("scores", the default), or the regions of two predictors ("regions")."""
+        """Draw discriminant scores ("scores", the default), or the regions of two predictors ("regions")."""
         from discrim.report import plots
 
         choice("kind", kind or "scores", ("scores", "regions"))
