@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance import EPS
 from discrim.core.rules import Distances, column_squares, standard_columns
 
-__all__ = ["common_scores", "separate_scores"]
+__all__ = ["common_scores", "diagonal_scores", "separate_scores"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -122,6 +122,49 @@ def separate_scores(
     return _settle(scores, codes, gone, left).T
 
 
+def diagonal_scores(
+    x: Floats,
+    codes: Codes,
+    weights: Floats | None,
+    distances: Distances,
+    counts: Floats,
+    divisors: Floats,
+    log_prior: Floats,
+) -> Floats:
+    """Leave-one-out scores (m, K) under diagonal covariances, one for all classes or one for each.
+
+    Parameters
+    ----------
+    x, codes, weights, distances, counts, log_prior
+        As for `common_scores`; with several covariances the score contains -ln|S_k|/2.
+    divisors : (1,) or (K,) float
+        Of the covariances.
+    """
+    common = len(distances.covariances) == 1
+    variances = np.stack([covariance.root**2 for covariance in distances.covariances])
+    origins = np.broadcast_to(distances.origin, distances.means.shape)
+    own = standard_columns(x, origins[codes].T, distances.scale) - distances.means[codes].T
+    which = np.zeros_like(codes) if common else codes
+    held, divisor, count = variances[which].T, divisors[which], counts[codes]
+    gone = _removal(np.zeros(len(codes)), count, weights, divisor)
+    lift = gone.out * gone.count / np.where(gone.alone, 1.0, gone.count - gone.out)
+    left = held - lift / divisor * own**2
+    moved = left / gone.shrink
+    scores = np.empty((len(counts), len(codes)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for k in range(len(counts)):
+            mine = codes == k
+            deviations = (
+                standard_columns(x, origins[k][:, None], distances.scale) - distances.means[k][:, None]
+            )
+            deviations *= np.where(mine, np.sqrt(gone.stretch), 1.0)
+            variance = moved if common else np.where(mine, moved, variances[k][:, None])
+            scores[k] = log_prior[k] - 0.5 * (deviations**2 / variance).sum(axis=0)
+            if not common:
+                scores[k] -= 0.5 * np.log(variance).sum(axis=0)
+    return _settle(scores, codes, gone, (left / held).min(axis=0)).T
+
+
 @dataclass(frozen=True, slots=True)
 class _Removal:
     """What leaving one row out does to the row's own class, (m,) each."""
@@ -134,7 +177,7 @@ class _Removal:
 
     @property
     def stretch(self) -> Floats:
-        return (self.count / (self.count - self.out)) ** 2
+        return np.asarray((self.count / (self.count - self.out)) ** 2)
 
 
 def _removal(d2_own: Floats, counts: Floats, weights: Floats | None, divisor: float | Floats) -> _Removal:

@@ -178,8 +178,8 @@ def best_class(scores: Floats) -> NDArray[np.intp]:
 
 
 def standard_columns(x: Floats, origin: Floats, scale: Floats) -> Floats:
-    """The coordinates z (p, m) of rows x (m, p)."""
-    z = x.T - origin[:, None]
+    """The coordinates z (p, m) of rows x (m, p), about one origin (p,) or one for each row (p, m)."""
+    z = x.T - origin.reshape(len(scale), -1)
     if not (scale == 1).all():
         z *= scale[:, None]
     return np.asarray(z)

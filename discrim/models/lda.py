@@ -18,7 +18,7 @@ from discrim.core import gaussian
 from discrim.core.canonical import Canonical
 from discrim.core.covariance import dependencies
 from discrim.core.lda import LDAFit, fit_lda
-from discrim.core.leave_one_out import common_scores
+from discrim.core.leave_one_out import common_scores, diagonal_scores
 from discrim.core.rules import Rule
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
@@ -327,19 +327,24 @@ class LDAResults(ClassifierResults):
             raise NotSupportedError(
                 "leave_one_out() has a closed form for all axes only: fit without ncomp=."
             )
-        if fit.covariance.is_diagonal:
-            raise NotSupportedError('leave_one_out() has a closed form for covariance="pooled" only.')
-        log_prior = self._log_prior()
+        log_prior, counts = self._log_prior(), fit.moments.counts
         held = gaussian.distances(fit.moments, (fit.covariance,))
+        if fit.covariance.is_diagonal:
+            divisors = np.array([fit.divisor])
+            return self._left_out_by_block(
+                lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, divisors, log_prior)
+            )
         return self._left_out_by_block(
-            lambda x, codes, w: common_scores(x, codes, w, held, fit.moments.counts, fit.divisor, log_prior)
+            lambda x, codes, w: common_scores(x, codes, w, held, counts, fit.divisor, log_prior)
         )
 
     def _refitted_rule(self, blocks: Blocks) -> Rule | None:
-        moments = class_moments(blocks, "pooled")
-        if moments.rows.sum() - moments.n_classes < moments.n_columns or dependencies(moments):
+        diagonal = self._fit.covariance.is_diagonal
+        moments = class_moments(blocks, "diagonal" if diagonal else "pooled")
+        free = moments.rows.sum() - moments.n_classes
+        if free < (1 if diagonal else moments.n_columns) or dependencies(moments, diagonal=diagonal):
             return None
-        fit = fit_lda(moments, self._fit.prior, method=self._fit.method)
+        fit = fit_lda(moments, self._fit.prior, method=self._fit.method, diagonal=diagonal)
         return gaussian.linear_rule(moments, fit.covariance, self._log_prior())
 
     # ---- inference

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discrim.core import gaussian
 from discrim.core.covariance import dependencies
-from discrim.core.leave_one_out import separate_scores
+from discrim.core.leave_one_out import diagonal_scores, separate_scores
 from discrim.core.moments import ClassMoments
 from discrim.core.qda import QDAFit, fit_qda
 from discrim.core.rules import Rule
@@ -198,22 +198,24 @@ class QDAResults(ClassifierResults):
 
     def _leave_one_out_scores(self) -> Floats:
         fit = self._fit
-        if fit.is_diagonal:
-            raise NotSupportedError('leave_one_out() has a closed form for covariance="full" only.')
         rule = gaussian.separate_plugin(fit.moments, fit.covariances, self._log_prior())
-        return self._left_out_by_block(
-            lambda x, codes, w: separate_scores(
-                x, codes, w, rule.distances, fit.moments.counts, fit.divisors, rule.constant
+        held, counts, log_prior = rule.distances, fit.moments.counts, self._log_prior()
+        if fit.is_diagonal:
+            return self._left_out_by_block(
+                lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, fit.divisors, log_prior)
             )
+        return self._left_out_by_block(
+            lambda x, codes, w: separate_scores(x, codes, w, held, counts, fit.divisors, rule.constant)
         )
 
     def _refitted_rule(self, blocks: Blocks) -> Rule | None:
-        moments = class_moments(blocks, "class")
-        if (moments.rows <= moments.n_columns).any() or any(
-            dependencies(moments, k) for k in range(moments.n_classes)
+        diagonal = self._fit.is_diagonal
+        moments = class_moments(blocks, "diagonal" if diagonal else "class")
+        if (moments.rows <= (1 if diagonal else moments.n_columns)).any() or any(
+            dependencies(moments, k, diagonal=diagonal) for k in range(moments.n_classes)
         ):
             return None
-        fit = fit_qda(moments, self._fit.prior, method=self._fit.method)
+        fit = fit_qda(moments, self._fit.prior, method=self._fit.method, diagonal=diagonal)
         return gaussian.separate_plugin(moments, fit.covariances, self._log_prior())
 
     def tidy(self) -> pd.DataFrame:
