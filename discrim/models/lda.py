@@ -389,16 +389,14 @@ class LDAResults(ClassifierResults):
             )
             for k in others
         ]
-        index = pd.MultiIndex.from_product(
-            [self.classes[others], ["constant", *self.terms]], names=["class", "term"]
-        )
+        names = [self.classes[others], ["constant", *self.terms]]
+        index = pd.MultiIndex.from_product(names, names=["class", "term"])
         return wald_table(rows, np.log(fit.prior[others] / fit.prior[base]), shrink, index, level)
 
     def boundary(self, a: Any, b: Any) -> Boundary:
         """The plane on which classes a and b have the same posterior."""
         i, j = self._class_code(a), self._class_code(b)
-        fit = self._fit
-        reduced = fit.reduced()
+        fit, reduced = self._fit, self._fit.reduced()
         means = fit.moments.means_from(fit.moments.centres[j])
         gap = means[i] - means[j]
         slopes = (

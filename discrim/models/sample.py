@@ -170,9 +170,10 @@ def collinear_error(
             f"{name} is {f'a linear combination of {others}' if dependency.on else 'constant'} {where}"
         )
     more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
+    way_out = ', or pass collinear="drop"' if where == "within classes" else ", or use lda()"
     return CollinearError(
-        f"The covariance is singular: {'; '.join(said)}{more}. Drop "
-        f'{"it" if len(found) == 1 else "them"} from the formula, or pass collinear="drop" (lda).'
+        f"The covariance is singular: {'; '.join(said)}{more}. Drop {'it' if len(found) == 1 else 'them'} "
+        f"from the formula{way_out}."
     )
 
 

@@ -41,7 +41,7 @@ def clean(label: Any) -> str:
     """
     text = str(label)
     shown = (
-        c if c == " " or unicodedata.category(c)[0] != "C" and unicodedata.category(c) not in ("Zl", "Zp")
+        c if c == " " or (unicodedata.category(c)[0] != "C" and unicodedata.category(c) not in ("Zl", "Zp"))
         else c.encode("unicode_escape").decode("ascii")
         for c in text
     )  # fmt: skip
@@ -111,7 +111,12 @@ def decimals_of(numbers: Sequence[float]) -> int:
     low = max(low, top - 12)
     decimals = max(0, SIGNIFICANT - 1 - max(top, 0) if top >= 0 else SIGNIFICANT - 1 - top)
     decimals = max(decimals, min(SMALLEST - 1 - low, WIDEST - 1 - max(top, 0)))
-    if top >= WIDEST - 2 or max(top, 0) + 1 + decimals > WIDEST or -top > 4 or SMALLEST - 1 - low > decimals + 2:
+    if (
+        top >= WIDEST - 2
+        or max(top, 0) + 1 + decimals > WIDEST
+        or -top > 4
+        or SMALLEST - 1 - low > decimals + 2
+    ):
         return -1
     return decimals
 

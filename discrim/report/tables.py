@@ -229,9 +229,7 @@ def _with_decimals(plain: pd.DataFrame) -> list[list[str]]:
     return [["" if np.isnan(x) else f"{x:{form}}" for x in column] for column in numbers.T.tolist()]
 
 
-def _grouped(
-    index: pd.Index, stubs: list[str], body: list[list[str]]
-) -> tuple[list[str], list[list[str]]]:
+def _grouped(index: pd.Index, stubs: list[str], body: list[list[str]]) -> tuple[list[str], list[list[str]]]:
     """Rows under a heading for each outer label."""
     out_stubs: list[str] = []
     out_body: list[list[str]] = []
@@ -295,7 +293,9 @@ def _laid_out(headers: list[str], stubs: list[str], cells: list[list[str]]) -> l
         [stand_in(text) for text in stubs],
         txt_fmt=layout,
     )
-    text = re.sub("([\U000f0000-\U000ffffd])\U00100000*", lambda m: stand_ins[ord(m[1]) - 0xF0000], table.as_text())
+    text = re.sub(
+        "([\U000f0000-\U000ffffd])\U00100000*", lambda m: stand_ins[ord(m[1]) - 0xF0000], table.as_text()
+    )
     return [line.rstrip() for line in text.split("\n")]
 
 
@@ -365,7 +365,13 @@ def _html(part: Part) -> str:
 
 def _latex(part: Part) -> str:
     grid = _as_grid(part)
-    layout = {"replacements": {}, "data_aligns": "r", "header_align": "r", "stub_align": "l", "empty_align": "l"}
+    layout = {
+        "replacements": {},
+        "data_aligns": "r",
+        "header_align": "r",
+        "stub_align": "l",
+        "empty_align": "l",
+    }
     layout |= {"strip_backslash": False, "header_fmt": "%s", "stub_fmt": "%s", "header": "%s", "stub": "%s"}
     table = _simple_table(*_escaped(grid, _tex), ltx_fmt=layout).as_latex_tabular(center=False)
     notes = "".join(f"\n\n{{\\footnotesize {_tex(note)}}}" for note in grid.notes)

@@ -1,0 +1,322 @@
+"""Save and load a fit, with no code in the file.
+
+The layout is that of safetensors: eight bytes with the length of a header, the header in
+JSON, then raw little-endian float64 buffers. The header names each buffer's shape and place; its metadata
+hold the design, the model's options and a checksum. Reading trusts nothing: the formula goes through
+the same check as one that is typed, and every shape and value is validated before it is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.lda import fit_lda
+from discrim.core.moments import ClassMoments
+from discrim.core.qda import fit_qda
+from discrim.errors import DataError, FormulaError, NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.frame.formula import Design
+from discrim.frame.table import Table
+
+if TYPE_CHECKING:
+    from discrim.models.results import ClassifierResults
+
+__all__ = ["load", "save"]
+
+Floats = NDArray[np.float64]
+
+FORMAT = "discrim 1"
+
+LONGEST_HEADER = 64 * 2**20
+"""Bytes of a header; a longer one is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """How one model is written and read: its options with their kinds, its fit, its results."""
+
+    options: Mapping[str, tuple[type, ...]]
+    spread: str
+    fit: Callable[..., Any]
+
+
+_NOTHING = type(None)
+
+_MODELS = {
+    "lda": _Model(
+        {"method": (str,), "diagonal": (bool,), "ncomp": (int, _NOTHING), "estimated_prior": (bool,)},
+        "pooled",
+        fit_lda,
+    ),
+    "qda": _Model({"method": (str,), "diagonal": (bool,), "estimated_prior": (bool,)}, "class", fit_qda),
+}
+
+
+def _results(model: str) -> Any:
+    from discrim.models.lda import LDAResults
+    from discrim.models.qda import QDAResults
+
+    return {"lda": LDAResults, "qda": QDAResults}[model]
+
+
+def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
+    """Write a fit to a file, whole or not at all; the rows of its table are not part of it.
+
+    Raises
+    ------
+    NotSupportedError
+        The model cannot be written.
+    """
+    name = next((m for m in _MODELS if type(fit) is _results(m)), None)
+    if name is None:
+        raise NotSupportedError(f"{fit.title} cannot be saved.")
+    numbers = fit._fit
+    options = {key: _option(numbers, key) for key in _MODELS[name].options}
+    blocks = fit._blocks
+    about = {
+        "model": name,
+        "options": options,
+        "design": blocks.design.to_dict(),
+        "keep": None if blocks.keep is None else list(blocks.keep),
+        "dropped": fit._dropped,
+        "weighted": blocks.weights is not None,
+    }
+    moments = numbers.moments
+    tensors = {
+        key: getattr(moments, key) for key in ("counts", "rows", "centres", "rests", "scale", "scatters")
+    }
+    if moments.roots is not None:
+        tensors["roots"] = moments.roots
+    tensors["prior"] = numbers.prior
+    _write(Path(path), about, {key: np.asarray(value, dtype="<f8") for key, value in tensors.items()})
+
+
+def _option(numbers: Any, key: str) -> Any:
+    if key == "diagonal":
+        return numbers.moments.spread == "diagonal"
+    return getattr(numbers, key)
+
+
+def _write(path: Path, about: Mapping[str, Any], tensors: Mapping[str, Floats]) -> None:
+    header: dict[str, Any] = {}
+    buffers, end = [], 0
+    for key, tensor in tensors.items():
+        start, end = end, end + tensor.nbytes
+        header[key] = {"dtype": "F64", "shape": list(tensor.shape), "data_offsets": [start, end]}
+        buffers.append(np.ascontiguousarray(tensor).tobytes())
+    body = b"".join(buffers)
+    fit = json.dumps(about, sort_keys=True)
+    header["__metadata__"] = {"format": FORMAT, "fit": fit, "sha256": _checksum(fit, body)}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(len(text).to_bytes(8, "little") + text + body)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _checksum(fit: str, body: bytes) -> str:
+    return hashlib.sha256(fit.encode() + b"\0" + body).hexdigest()
+
+
+def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., Any]] | None = None) -> Any:
+    """Read a fit that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+    functions : dict of str to callable, optional
+        The user's functions that the formula calls; a file holds none.
+
+    Returns
+    -------
+    LDAResults or QDAResults
+        It predicts what the saved one predicts. What needs the rows of the fit takes `data=` or says so.
+
+    Raises
+    ------
+    DataError
+        The file is not one of ours, is damaged, or does not fit together.
+    FormulaError
+        Its formula is not allowed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from discrim import lda, load
+    >>> from discrim.datasets import load_iris
+    >>> iris = load_iris()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lda("species ~ .", iris).save(f"{folder}/iris.fit")
+    ...     load(f"{folder}/iris.fit").predict(iris.head(2)).tolist()
+    ['setosa', 'setosa']
+    """
+    about, tensors = _read(Path(path))
+    try:
+        model = _MODELS[about["model"]]
+        design = Design.from_dict(about["design"])
+        options, keep = about["options"], about["keep"]
+        dropped, weighted = about["dropped"], about["weighted"]
+    except FormulaError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(path, f"its description is incomplete ({error})") from None
+    _check_about(path, model, design, options, keep, dropped, weighted)
+    missing = [name for name in design.functions if name not in (functions or {})]
+    if missing:
+        raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
+    p = len(design.terms) if keep is None else len(keep)
+    spread = "diagonal" if options["diagonal"] else model.spread
+    moments = _moments(path, tensors, len(design.levels), p, spread)
+    prior = tensors["prior"]
+    if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
+        raise _damaged(path, "its prior is no distribution over the classes")
+    nothing = Table(pd.DataFrame(index=pd.RangeIndex(0)))
+    blocks = Blocks(
+        design,
+        nothing,
+        np.zeros(0, dtype=np.intp),
+        np.zeros(0) if weighted else None,
+        functions or {},
+        None if keep is None else tuple(keep),
+        dropped,
+    )
+    return _results(about["model"])(model.fit(moments, prior, **options), blocks, has_rows=False)
+
+
+def _damaged(path: Any, what: str) -> DataError:
+    return DataError(f"{os.fspath(path)!r} cannot be read as a saved fit: {what}.")
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
+    """Description and buffers, the file's own bookkeeping checked."""
+    data = path.read_bytes()
+    if len(data) < 8:
+        raise _damaged(path, "it is shorter than its first eight bytes")
+    length = int.from_bytes(data[:8], "little")
+    if length > min(LONGEST_HEADER, len(data) - 8):
+        raise _damaged(path, "its header is longer than the file")
+    body = data[8 + length :]
+    try:
+        header = json.loads(data[8 : 8 + length])
+        metadata = header.pop("__metadata__")
+        kind, fit, checksum = metadata["format"], metadata["fit"], metadata["sha256"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise _damaged(path, "its header is not that of a fit") from None
+    if kind != FORMAT or not isinstance(fit, str):
+        raise _damaged(path, f"its format is {kind!r}, where {FORMAT!r} is read")
+    if checksum != _checksum(fit, body):
+        raise _damaged(path, "its checksum does not match: it was changed or cut off")
+    tensors, end = {}, 0
+    for key, entry in header.items():
+        tensors[key], end = _tensor(path, key, entry, body, end)
+    if end != len(body):
+        raise _damaged(path, "bytes are left over behind its last buffer")
+    try:
+        about = json.loads(fit)
+    except (ValueError, RecursionError):
+        raise _damaged(path, "its description is not JSON") from None
+    if not isinstance(about, dict):
+        raise _damaged(path, "its description is not a mapping")
+    return about, tensors
+
+
+def _tensor(path: Path, key: str, entry: Any, body: bytes, end: int) -> tuple[Floats, int]:
+    try:
+        dtype, shape, (start, stop) = entry["dtype"], entry["shape"], entry["data_offsets"]
+        whole = all(type(n) is int and 0 <= n < 2**40 for n in [*shape, start, stop])
+    except (KeyError, TypeError, ValueError):
+        raise _damaged(path, f"the entry of {key!r} is incomplete") from None
+    # Python integers: a hostile shape cannot overflow its way to a small product.
+    size = 8
+    for n in shape if whole else ():
+        size *= n
+    if (
+        not whole
+        or dtype != "F64"
+        or len(shape) > 3
+        or start != end
+        or stop - start != size
+        or stop > len(body)
+    ):
+        raise _damaged(path, f"the place or shape of {key!r} does not fit the file")
+    values = np.frombuffer(body, dtype="<f8", count=size // 8, offset=start).reshape(shape)
+    if not np.isfinite(values).all():
+        raise _damaged(path, f"{key!r} holds a value that is not finite")
+    return values.astype(np.float64), stop
+
+
+def _check_about(
+    path: Any, model: _Model, design: Design, options: Any, keep: Any, dropped: Any, weighted: Any
+) -> None:
+    """Raise unless options, columns kept and counts are of the kinds that `save` writes."""
+    if not isinstance(options, dict) or set(options) != set(model.options):
+        raise _damaged(path, "its options are not those of the model")
+    for key, kinds in model.options.items():
+        if type(options[key]) not in kinds:
+            raise _damaged(path, f"its option {key!r} is {options[key]!r}")
+    if options["method"] not in ("moment", "mle"):
+        raise _damaged(path, f"its method is {options['method']!r}")
+    ncomp = options.get("ncomp")
+    if ncomp is not None and not 1 <= ncomp < len(design.levels):
+        raise _damaged(path, f"its ncomp is {ncomp}")
+    if keep is not None:
+        whole = isinstance(keep, list) and all(type(j) is int for j in keep)
+        if (
+            not whole
+            or sorted(set(keep)) != keep
+            or not keep
+            or not 0 <= keep[0] <= keep[-1] < len(design.terms)
+        ):
+            raise _damaged(path, "the columns it keeps are not those of its design")
+    if type(dropped) is not int or dropped < 0 or type(weighted) is not bool:
+        raise _damaged(path, "its counts of rows are no counts")
+
+
+def _moments(path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: str) -> ClassMoments:
+    """Moments from buffers, each of the shape and range that moments have."""
+    scatter = {"diagonal": (k, p), "pooled": (1, p, p), "class": (k, p, p)}[spread]
+    shapes = {"counts": (k,), "rows": (k,), "centres": (k, p), "rests": (k, p), "scale": (p,), "prior": (k,)}
+    shapes["scatters"] = scatter
+    if "roots" in tensors and spread != "diagonal":
+        shapes["roots"] = scatter
+    if set(tensors) != set(shapes):
+        raise _damaged(path, f"its buffers are {sorted(tensors)}, where {sorted(shapes)} are read")
+    for key, shape in shapes.items():
+        if tensors[key].shape != shape:
+            raise _damaged(path, f"{key!r} has shape {tensors[key].shape}, where {shape} is read")
+    counts, rows, scale, scatters = (tensors[key] for key in ("counts", "rows", "scale", "scatters"))
+    if k < 2 or not (counts > 0).all() or not ((rows >= 1) & (rows == np.round(rows))).all():
+        raise _damaged(path, "its class counts are not positive")
+    if not ((scale > 0) & (np.frexp(scale)[0] == 0.5)).all():
+        raise _damaged(path, "its scales are not powers of two")
+    squares = scatters if spread == "diagonal" else np.diagonal(scatters, axis1=1, axis2=2)
+    if not (squares.sum(axis=0) > 0).all():
+        raise _damaged(path, "a column of it does not vary")
+    roots = tensors.get("roots")
+    if roots is not None:
+        if np.tril(roots, -1).any() or not np.diagonal(roots, axis1=1, axis2=2).all():
+            raise _damaged(path, "its roots are not triangular, or singular")
+    elif spread != "diagonal":
+        for matrix in scatters:
+            unit = 1 / np.sqrt(np.diagonal(matrix))
+            if (matrix != matrix.T).any() or not np.linalg.eigvalsh(matrix * unit * unit[:, None]).min() > 0:
+                raise _damaged(path, "a scatter of it is not positive definite")
+    return ClassMoments(
+        counts, rows.astype(np.int64), tensors["centres"], tensors["rests"], scale, scatters, roots
+    )
