@@ -389,8 +389,8 @@ class LDAResults(ClassifierResults):
             )
             for k in others
         ]
-        names = [self.classes[others], ["constant", *self.terms]]
-        index = pd.MultiIndex.from_product(names, names=["class", "term"])
+        labels: list[list[Any]] = [list(self.classes[others]), ["constant", *self.terms]]
+        index = pd.MultiIndex.from_product(labels, names=["class", "term"])
         return wald_table(rows, np.log(fit.prior[others] / fit.prior[base]), shrink, index, level)
 
     def boundary(self, a: Any, b: Any) -> Boundary:

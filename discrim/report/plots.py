@@ -47,11 +47,12 @@ def scores(scores: pd.DataFrame, labels: pd.Series, centroids: pd.DataFrame, ax:
     if scores.shape[1] == 1:
         return _histograms(axes, scores.iloc[:, 0], labels, centroids)
     first, second = scores.columns[:2]
+    means = centroids.to_numpy(dtype=np.float64)
     for k, label in enumerate(centroids.index):
         rows = (labels == label).to_numpy()
         axes.scatter(scores.loc[rows, first], scores.loc[rows, second], label=_name(label), **_style(k))
     for k, label in enumerate(centroids.index):
-        place = centroids.iloc[k, 0], centroids.iloc[k, 1]
+        place = (float(means[k, 0]), float(means[k, 1]))
         axes.plot(*place, marker="+", markersize=13, markeredgewidth=2.5, color="white", zorder=4)
         axes.plot(*place, marker="+", markersize=12, markeredgewidth=1.5, color="black", zorder=5)
         if len(centroids) > MOST_IN_LEGEND:
@@ -68,12 +69,13 @@ def scores(scores: pd.DataFrame, labels: pd.Series, centroids: pd.DataFrame, ax:
 
 def _histograms(axes: Axes, values: pd.Series, labels: pd.Series, centroids: pd.DataFrame) -> Axes:
     known = values.notna() & labels.notna()
+    means = centroids.to_numpy(dtype=np.float64)
     edges = np.histogram_bin_edges(values[known], bins="auto" if known.sum() < 10_000 else 100)
     for k, label in enumerate(centroids.index):
         rows = (labels == label).to_numpy() & known.to_numpy()
         colour = COLOURS[k % len(COLOURS)]
         axes.hist(values[rows], bins=edges.tolist(), alpha=0.5, color=colour, label=_name(label))
-        axes.axvline(centroids.iloc[k, 0], color=colour, linestyle=("-", "--", ":", "-.")[k % 4])
+        axes.axvline(float(means[k, 0]), color=colour, linestyle=("-", "--", ":", "-.")[k % 4])
     axes.set_xlabel(_name(values.name))
     axes.set_ylabel("Rows")
     axes.set_title("Discriminant scores; lines mark the class means")

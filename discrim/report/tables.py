@@ -251,8 +251,8 @@ def _text(part: Part) -> list[str]:
     if isinstance(part, Pairs):
         return _pairs_text(part)
     grid = _grid(part)
-    lines = _fold(part.title, WIDTH)
-    for low, high in _panels(grid):
+    lines = _fold(clean(part.title), WIDTH)
+    for low, high in _panels(grid) if grid.stubs else []:
         panel = [row[low:high] for row in grid.cells]
         lines += ([""] if low else []) + _laid_out(grid.headers[low:high], grid.stubs, panel)
     for note in grid.notes:
@@ -365,14 +365,9 @@ def _html(part: Part) -> str:
 
 def _latex(part: Part) -> str:
     grid = _as_grid(part)
-    layout = {
-        "replacements": {},
-        "data_aligns": "r",
-        "header_align": "r",
-        "stub_align": "l",
-        "empty_align": "l",
-    }
-    layout |= {"strip_backslash": False, "header_fmt": "%s", "stub_fmt": "%s", "header": "%s", "stub": "%s"}
+    layout: dict[str, Any] = {"replacements": {}, "strip_backslash": False}
+    layout |= {"data_aligns": "r", "header_align": "r", "stub_align": "l", "empty_align": "l"}
+    layout |= {"header_fmt": "%s", "stub_fmt": "%s", "header": "%s", "stub": "%s"}
     table = _simple_table(*_escaped(grid, _tex), ltx_fmt=layout).as_latex_tabular(center=False)
     notes = "".join(f"\n\n{{\\footnotesize {_tex(note)}}}" for note in grid.notes)
     return f"\\paragraph{{{_tex(clean(part.title))}}}\n\n{table}{notes}"

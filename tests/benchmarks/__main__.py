@@ -1,0 +1,177 @@
+"""Time this package beside its peers, on the same arrays, in one run.
+
+    python -m tests.benchmarks [--only TEXT] [--repeat N] [--quick]
+
+A row is a task; its figures are medians over interleaved runs after a warm-up, and ratios of
+medians. `dsyrk` is BLAS's symmetric product of the same array in its faster (Fortran) layout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from scipy.linalg.blas import dsyrk
+
+Run = Callable[[], object]
+
+
+def made(n: int, p: int, k: int) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
+    rng = np.random.default_rng(20261121)
+    codes = rng.integers(0, k, n)
+    x = rng.standard_normal((n, p)) + rng.standard_normal((k, p))[codes]
+    frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(p)])
+    frame["y"] = codes
+    return x, codes, frame
+
+
+def medians(runs: dict[str, Run], repeat: int) -> dict[str, float]:
+    """Median seconds of each run, taken in turn so that a drifting machine is the same for all."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for turn in range(repeat + 1):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            if turn:
+                times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+def row(task: str, figure: str, value: float, bar: float, *, at_least: bool = False) -> None:
+    kept = value >= bar if at_least else value <= bar
+    sign = ">=" if at_least else "<="
+    print(f"{task:34} {figure:44} {value:8.2f}  {sign} {bar:<5g} {'' if kept else 'MISSED'}", flush=True)
+
+
+def fits(n: int, p: int, k: int, repeat: int) -> None:
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as Peer
+
+    from discrim import lda
+
+    x, codes, frame = made(n, p, k)
+    fortran = np.asfortranarray(x)
+    runs: dict[str, Run] = {
+        "ours": lambda: lda("y ~ .", data=frame),
+        "dsyrk": lambda: dsyrk(1.0, fortran, trans=1),
+        "dsyrk of C order": lambda: dsyrk(1.0, x.T),
+    }
+    own = medians(runs, 2 * repeat)
+    peers = {
+        f"scikit-learn {s}": (lambda s=s: Peer(solver=s).fit(x, codes)) for s in ("svd", "eigen", "lsqr")
+    }
+    taken = own | medians(peers, max(repeat // 2, 1))
+    task = f"LDA fit {n:,} x {p} x {k:,}"
+    print(task, " ".join(f"{name} {seconds:.3f} s" for name, seconds in taken.items()), sep=": ")
+    row(task, "over dsyrk", taken["ours"] / taken["dsyrk"], 2)
+    row(task, "over dsyrk of C order", taken["ours"] / taken["dsyrk of C order"], 2)
+    default = taken["scikit-learn svd"]
+    fastest = min(taken[name] for name in peers)
+    row(task, "times faster than scikit-learn's default", default / taken["ours"], 10, at_least=True)
+    row(task, "times faster than its fastest", fastest / taken["ours"], 3, at_least=True)
+
+
+def wide_frame(n: int, p: int, repeat: int) -> None:
+    import tracemalloc
+
+    from discrim import lda
+
+    x, _, frame = made(n, p, 5)
+    fortran = np.asfortranarray(x)
+    del x
+    fit: Run = lambda: lda("y ~ .", data=frame)  # noqa: E731
+    taken = medians({"ours": fit, "dsyrk": lambda: dsyrk(1.0, fortran, trans=1)}, repeat)
+    tracemalloc.start()
+    fit()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    task = f"formula fit {n:,} x {p}"
+    row(task, "over dsyrk", taken["ours"] / taken["dsyrk"], 3)
+    row(task, "peak memory allocated, share of the data", peak / (8 * n * p), 0.2)
+
+
+def quadratic(n: int, p: int, k: int, repeat: int) -> None:
+    from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as Peer
+
+    from discrim import qda
+
+    x, codes, frame = made(n, p, k)
+    ours, peer = qda("y ~ .", data=frame), Peer().fit(x, codes)
+    runs: dict[str, Run] = {
+        "fit": lambda: qda("y ~ .", data=frame),
+        "peer's fit": lambda: Peer().fit(x, codes),
+        "posteriors": lambda: ours.predict_proba(frame),
+        "peer's posteriors": lambda: peer.predict_proba(x),
+    }
+    taken = medians(runs, repeat)
+    task = f"QDA {n:,} x {p} x {k}"
+    row(task, "fit: times faster than scikit-learn", taken["peer's fit"] / taken["fit"], 5, at_least=True)
+    ratio = taken["peer's posteriors"] / taken["posteriors"]
+    row(task, "posteriors: times faster", ratio, 2, at_least=True)
+
+
+def posteriors(n: int, p: int, k: int, bar: float, repeat: int) -> None:
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as Peer
+
+    from discrim import lda
+
+    x, codes, frame = made(n, p, k)
+    ours, peer = lda("y ~ .", data=frame), Peer(solver="lsqr").fit(x, codes)
+    runs = {"ours": lambda: ours.predict_proba(frame), "peer": lambda: peer.predict_proba(x)}
+    taken = medians(runs, repeat)
+    task = f"LDA posteriors {n:,} x {p} x {k:,}"
+    row(task, "times faster than scikit-learn", taken["peer"] / taken["ours"], bar, at_least=True)
+
+
+def left_out(n: int, p: int, k: int, repeat: int) -> None:
+    from discrim import lda
+
+    _, _, frame = made(n, p, k)
+    fit = lda("y ~ .", data=frame)
+
+    def afresh() -> None:
+        fit._left_out = None
+        fit.leave_one_out()
+
+    taken = medians({"loo": afresh, "proba": fit.predict_proba}, repeat)
+    row(f"leave-one-out {n:,} x {p} x {k}", "over predict_proba", taken["loo"] / taken["proba"], 5)
+
+
+def imports(repeat: int) -> None:
+    def run(code: str) -> Run:
+        return lambda: subprocess.run([sys.executable, "-c", code], check=True)
+
+    taken = medians({"ours": run("import discrim"), "pandas": run("import pandas")}, repeat)
+    row("import discrim", "over import pandas", taken["ours"] / taken["pandas"], 1.5)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
+    parser.add_argument("--only", default="", help="run the tasks whose name holds this text")
+    parser.add_argument("--repeat", type=int, default=5, help="counted runs of each")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, to see that it runs")
+    asked = parser.parse_args()
+    part, n = (10 if asked.quick else 1), asked.repeat
+    tasks: dict[str, Run] = {
+        "fit-50-10": lambda: fits(200_000 // part, 50, 10, n),
+        "fit-784-10": lambda: fits(20_000 // part, 784, 10, n),
+        "fit-50-1000": lambda: fits(100_000 // part, 50, 1000, n),
+        "formula": lambda: wide_frame(1_000_000 // part, 50, n),
+        "qda": lambda: quadratic(200_000 // part, 50, 10, n),
+        "posteriors-10": lambda: posteriors(200_000 // part, 50, 10, 1, n),
+        "posteriors-1000": lambda: posteriors(100_000 // part, 50, 1000, 3, max(n // 2, 1)),
+        "leave-one-out": lambda: left_out(200_000 // part, 50, 10, n),
+        "import": lambda: imports(n),
+    }
+    for name, task in tasks.items():
+        if asked.only in name:
+            task()
+
+
+if __name__ == "__main__":
+    main()
