@@ -2,8 +2,8 @@
 
 A rule's scores are log posteriors up to a constant of the row, so that labels,
 log posteriors and posteriors follow from scores alone. Rows come as x (m, p);
-everything inside works on columns (p, m), the layout of a table, and scores are
-returned as the transposed view (m, K) of (K, m).
+everything inside works on columns (p, m), the layout of a table. Scores (m, K) lie in
+memory class by class where classes are few, row by row where they are many: the longer side is the fast one.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+MANY_CLASSES = 64
+"""Classes beyond which scores lie row by row in memory, not class by class."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinearRule:
@@ -47,9 +50,14 @@ class LinearRule:
 
     def scores(self, x: Floats) -> Floats:
         """Scores (m, K) of rows x (m, p)."""
-        scores = self.coef.T @ standard_columns(x, self.origin, self.scale)
-        scores += self.intercept[:, None]
-        return scores.T
+        z = standard_columns(x, self.origin, self.scale)
+        if len(self.intercept) > MANY_CLASSES:
+            scores = z.T @ self.coef
+            scores += self.intercept
+            return np.asarray(scores)
+        columns = self.coef.T @ z
+        columns += self.intercept[:, None]
+        return np.asarray(columns.T)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,18 +163,17 @@ def log_posteriors(scores: Floats) -> Floats:
     >>> np.exp(log_posteriors(np.array([[-2000.0, -2000.0]]))).tolist()
     [[0.5, 0.5]]
     """
-    columns = scores.T
-    shifted = columns - columns.max(axis=0)
-    return np.asarray((shifted - np.log(np.exp(shifted).sum(axis=0))).T)
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return np.asarray(shifted)
 
 
 def posteriors(scores: Floats) -> Floats:
     """Posteriors (m, K) of scores (m, K); each row sums to one."""
-    columns = scores.T
-    weights = columns - columns.max(axis=0)
+    weights = scores - scores.max(axis=1, keepdims=True)
     np.exp(weights, out=weights)
-    weights /= weights.sum(axis=0)
-    return np.asarray(weights.T)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return np.asarray(weights)
 
 
 def best_class(scores: Floats) -> NDArray[np.intp]:

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance import Covariance
-from discrim.core.rules import Rule, best_class, log_posteriors, posteriors
+from discrim.core.rules import MANY_CLASSES, Rule, best_class, log_posteriors, posteriors
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import response_codes
@@ -188,10 +188,11 @@ class ClassifierResults:
             choice("convention", convention, ("MASS",))
         blocks = self._new_rows(data)
         rule = self._rule(self._prior_values(prior), method, convention)
-        out = np.empty((len(self.classes), blocks.table.nrows))
+        shape = (blocks.table.nrows, len(self.classes))
+        out = np.empty(shape, order="C" if shape[1] > MANY_CLASSES else "F")
         for place, scores in self._scored(blocks, rule):
-            out[:, place] = finish(scores).T
-        return pd.DataFrame(out.T, index=blocks.table.index, columns=self.classes, copy=False)
+            out[place] = finish(scores)
+        return pd.DataFrame(out, index=blocks.table.index, columns=self.classes, copy=False)
 
     def _scored(self, blocks: Blocks, rule: Rule) -> Iterator[tuple[slice, Floats]]:
         """Scores (m, K) of all rows, block by block, in pieces that fit the cache; missing rows are NaN."""
