@@ -306,8 +306,9 @@ def _moments(sums: Sums) -> ClassMoments:
 
 def _split(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Floats]:
     """Base + step / scale as the nearest number and, in units of z, what that leaves."""
-    centres = base + step / scale
-    return centres, step - (centres - base) * scale
+    # In one memory layout, so that moments read from a file give the same bits.
+    centres = np.add(base, step / scale, order="C")
+    return centres, np.subtract(step, (centres - base) * scale, order="C")
 
 
 def _ill_conditioned(scatter: Floats) -> bool:

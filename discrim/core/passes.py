@@ -66,9 +66,15 @@ class Sums:
         rows = np.bincount(codes, minlength=n_classes)
         self._place_new_centres(columns, codes, rows)
         self.rows += rows
+        self.counts += rows if weights is None else np.bincount(codes, weights, minlength=n_classes)
         if self._buffer.shape[1] != len(x):
             self._buffer = np.empty((len(self._buffer), len(x)))
         deviations = self._buffer[:n_columns]
+        if self.spread == "class":
+            # Classes are picked from a copy that fits the cache.
+            np.copyto(deviations, columns)
+            self._add_by_class(deviations, codes, weights)
+            return
         if self._common is None:
             np.take(self.centres, codes, axis=1, mode="clip", out=deviations)
             np.subtract(columns, deviations, out=deviations)
@@ -76,7 +82,6 @@ class Sums:
             np.subtract(columns, self._common, out=deviations)
         if not (self.scale == 1).all():
             deviations *= self.scale[:, None]
-        self.counts += rows if weights is None else np.bincount(codes, weights, minlength=n_classes)
         if self._indicators:
             np.equal(codes, np.arange(n_classes)[:, None], out=self._buffer[n_columns:])
             if weights is not None:
@@ -89,7 +94,23 @@ class Sums:
         self.sums += _class_sums(weighted, codes, n_classes)
         if weights is not None:
             deviations *= np.sqrt(weights)
-        self._add_products(deviations, codes)
+        if self.spread == "diagonal":
+            self.products += _class_sums(deviations**2, codes, n_classes).T
+        else:
+            self.products += deviations @ deviations.T
+
+    def _add_by_class(self, columns: Floats, codes: Codes, weights: Floats | None) -> None:
+        for k, rows in _by_class(codes, len(self.counts)):
+            part = np.take(columns, rows, axis=1)
+            part -= self.centres[:, k, None]
+            if not (self.scale == 1).all():
+                part *= self.scale[:, None]
+            if weights is None:
+                self.sums[:, k] += part.sum(axis=1)
+            else:
+                self.sums[:, k] += part @ weights[rows]
+                part *= np.sqrt(weights[rows])
+            self.products[k] += part @ part.T
 
     def restart(self, centres: Floats, scale: Floats) -> None:
         """Start about other centres (p, K), which stay."""
@@ -120,16 +141,6 @@ class Sums:
             if (between < LITTLE * within).all():
                 self._common = centre
                 self.centres = np.repeat(centre, len(rows), axis=1)
-
-    def _add_products(self, deviations: Floats, codes: Codes) -> None:
-        n_classes = len(self.counts)
-        if self.spread == "pooled":
-            self.products += deviations @ deviations.T
-        elif self.spread == "diagonal":
-            self.products += _class_sums(deviations**2, codes, n_classes).T
-        else:
-            for k, part in _by_class(deviations, codes, n_classes):
-                self.products[k] += part @ part.T
 
     def shifts(self) -> Floats:
         """Means (p, K) of the deviations: what the provisional centres are off by."""
@@ -179,9 +190,11 @@ def roots(blocks: Iterable[Rows], sums: Sums, *, by_class: bool) -> Floats:
         deviations -= np.take(shifts, codes, axis=1)
         if weights is not None:
             deviations *= np.sqrt(weights)
-        parts = _by_class(deviations, codes, n_classes) if by_class else iter([(0, deviations)])
-        for k, part in parts:
-            found[k] = _upper(np.concatenate([found[k], part.T]))
+        if not by_class:
+            found[0] = _upper(np.concatenate([found[0], deviations.T]))
+            continue
+        for k, rows in _by_class(codes, n_classes):
+            found[k] = _upper(np.concatenate([found[k], deviations[:, rows].T]))
     return np.stack([triangle(root) for root in found])
 
 
@@ -197,14 +210,14 @@ def _upper(rows: Floats) -> Floats:
     return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
-def _by_class(deviations: Floats, codes: Codes, n_classes: int) -> Iterator[tuple[int, Floats]]:
-    order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=n_classes))
+def _by_class(codes: Codes, n_classes: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """The classes that are there, with the positions of their rows."""
+    order = np.argsort(codes.astype(np.int16) if n_classes < 2**15 else codes, kind="stable")
     start = 0
-    for k, end in enumerate(ends.tolist()):
-        if end > start:
-            yield k, np.take(deviations, order[start:end], axis=1)
-        start = end
+    for k, count in enumerate(np.bincount(codes, minlength=n_classes).tolist()):
+        if count:
+            yield k, order[start : start + count]
+        start += count
 
 
 def _class_sums(columns: Floats, codes: Codes, n_classes: int) -> Floats:

@@ -172,7 +172,7 @@ def posteriors(scores: Floats) -> Floats:
     """Posteriors (m, K) of scores (m, K); each row sums to one."""
     weights = scores - scores.max(axis=1, keepdims=True)
     np.exp(weights, out=weights)
-    weights /= weights.sum(axis=1, keepdims=True)
+    weights *= 1 / weights.sum(axis=1, keepdims=True)
     return np.asarray(weights)
 
 
@@ -186,7 +186,8 @@ def best_class(scores: Floats) -> NDArray[np.intp]:
 
 def standard_columns(x: Floats, origin: Floats, scale: Floats) -> Floats:
     """The coordinates z (p, m) of rows x (m, p), about one origin (p,) or one for each row (p, m)."""
-    z = x.T - origin.reshape(len(scale), -1)
+    # One memory layout whatever the table's, so that the same numbers give the same bits.
+    z = np.subtract(x.T, origin.reshape(len(scale), -1), order="C")
     if not (scale == 1).all():
         z *= scale[:, None]
     return np.asarray(z)

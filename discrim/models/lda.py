@@ -321,7 +321,7 @@ class LDAResults(ClassifierResults):
             out[:, place] = scaling.T @ (x.T - origin[:, None])
         return pd.DataFrame(out.T, index=blocks.table.index, columns=self._axis_names)
 
-    def _leave_one_out_scores(self) -> Floats:
+    def _leave_one_out_scores(self) -> tuple[Floats, list[int]]:
         fit = self._fit
         if fit.reduced() is not None:
             raise NotSupportedError(

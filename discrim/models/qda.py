@@ -196,7 +196,7 @@ class QDAResults(ClassifierResults):
             constant,
         )
 
-    def _leave_one_out_scores(self) -> Floats:
+    def _leave_one_out_scores(self) -> tuple[Floats, list[int]]:
         fit = self._fit
         rule = gaussian.separate_plugin(fit.moments, fit.covariances, self._log_prior())
         held, counts, log_prior = rule.distances, fit.moments.counts, self._log_prior()

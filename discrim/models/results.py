@@ -253,17 +253,16 @@ class ClassifierResults:
         """
         index = self._rows("leave_one_out()").table.index
         scores = self._left_out_scores()
-        frame = pd.DataFrame(posteriors(scores), index=index, columns=self.classes)
+        frame = pd.DataFrame(posteriors(scores), index=index, columns=self.classes, copy=False)
         frame.insert(0, "label", self._labelled(best_class(scores), index), allow_duplicates=True)
         return frame.rename_axis(columns=None)
 
     def _left_out_scores(self) -> Floats:
         if self._left_out is None:
-            scores = self._leave_one_out_scores()
-            undefined = np.flatnonzero(np.isnan(scores).all(axis=1) & self._complete())
-            for row in undefined.tolist():
+            scores, undefined = self._leave_one_out_scores()
+            for row in undefined:
                 scores[row] = self._scores_without(row)
-            none = undefined[np.isnan(scores[undefined]).all(axis=1)]
+            none = [row for row in undefined if np.isnan(scores[row]).all()]
             if len(none):
                 first = self._blocks.table.index[none[0]]
                 warn(
@@ -287,21 +286,13 @@ class ClassifierResults:
         """The rule of a fit to other weights, the prior held; None where a covariance is singular."""
         raise NotSupportedError(f"{self.title} has no closed-form leave-one-out; refit on parts of the rows.")
 
-    def _complete(self) -> NDArray[np.bool_]:
-        """Which rows of the table the fit used."""
-        blocks = self._blocks
-        complete = blocks.codes >= 0
-        if blocks.weights is not None:
-            complete &= blocks.weights > 0
-        for place, _, missing in blocks.every_row():
-            if missing is not None:
-                complete[place] &= ~missing
-        return complete
-
-    def _left_out_by_block(self, scores: Callable[[Floats, Codes, Floats | None], Floats]) -> Floats:
-        """Leave-one-out scores (n, K) of all rows of the table; those the fit did not use are missing."""
+    def _left_out_by_block(
+        self, scores: Callable[[Floats, Codes, Floats | None], Floats]
+    ) -> tuple[Floats, list[int]]:
+        """Leave-one-out scores (n, K) of the table, and the used rows that have none; unused are missing."""
         blocks = self._rows("leave_one_out()")
         out = np.full((len(self.classes), blocks.table.nrows), np.nan)
+        undefined: list[int] = []
         for place, x, missing in blocks.every_row():
             codes = blocks.codes[place]
             weights = None if blocks.weights is None else blocks.weights[place]
@@ -315,7 +306,8 @@ class ClassifierResults:
             elif used.any():
                 rows = place.start + np.flatnonzero(used)
                 out[:, rows] = scores(x[used], codes[used], None if weights is None else weights[used]).T
-        return out.T
+            undefined += (place.start + np.flatnonzero(used & np.isnan(out[0, place]))).tolist()
+        return out.T, undefined
 
     def _plot_regions(self, ax: Axes | None) -> Axes:
         from discrim.report import plots
@@ -328,7 +320,7 @@ class ClassifierResults:
         labels = self._labelled(blocks.codes, blocks.table.index)
         return plots.regions(self.predict, blocks.table.frame(list(self.terms)), labels, ax=ax)
 
-    def _leave_one_out_scores(self) -> Floats:
+    def _leave_one_out_scores(self) -> tuple[Floats, list[int]]:
         raise NotSupportedError(f"{self.title} has no closed-form leave-one-out; refit on parts of the rows.")
 
     def confusion(self, data: Any = None, method: ErrorMethod = "apparent") -> pd.DataFrame:

@@ -1,0 +1,1 @@
+"""What every verb promises, asked of every verb."""

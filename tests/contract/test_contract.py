@@ -1,0 +1,261 @@
+"""The contract of a fitted classifier, asked of every verb and variant on several tables."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.datasets import load_iris, load_penguins
+
+VERBS = {
+    "lda": (discrim.lda, {}),
+    "lda-mle": (discrim.lda, {"method": "mle"}),
+    "lda-diagonal": (discrim.lda, {"covariance": "diagonal"}),
+    "lda-ncomp": (discrim.lda, {"ncomp": 1}),
+    "lda-equal": (discrim.lda, {"prior": "equal"}),
+    "lda-weights": (discrim.lda, {"weights": "w"}),
+    "qda": (discrim.qda, {}),
+    "qda-mle": (discrim.qda, {"method": "mle"}),
+    "qda-diagonal": (discrim.qda, {"covariance": "diagonal"}),
+    "qda-weights": (discrim.qda, {"weights": "w"}),
+}
+
+
+def synthetic() -> pd.DataFrame:
+    rng = np.random.default_rng(7)
+    y = np.repeat([3, 1, 2, 8], [30, 25, 40, 20])
+    x = rng.standard_normal((len(y), 3)) @ rng.standard_normal((3, 3)) + rng.standard_normal((9, 3))[y] * 2
+    frame = pd.DataFrame(x, columns=["a b", "Intercept", "ζ"])
+    frame["class"] = y
+    return frame.sample(frac=1, random_state=1)
+
+
+TABLES = {
+    "iris": ("species ~ . - w", load_iris()),
+    "penguins": ("species ~ bill_length_mm + bill_depth_mm + log(body_mass_g) + sex - w", load_penguins()),
+    "synthetic": ("`class` ~ . - w", synthetic()),
+}
+
+
+def table(name: str) -> tuple[str, pd.DataFrame]:
+    formula, data = TABLES[name]
+    return formula, data.assign(w=1.0 + np.arange(len(data)) % 3)
+
+
+def fitted(verb: str, name: str, data: pd.DataFrame | None = None, formula: str | None = None):
+    fit, options = VERBS[verb]
+    own, made = table(name)
+    return fit(formula or own, data=made if data is None else data, **options)
+
+
+cases = pytest.mark.parametrize(("verb", "name"), [(v, n) for v in VERBS for n in TABLES])
+
+
+@cases
+def test_posteriors_sum_to_one_and_agree_with_their_logs_and_labels(verb, name):
+    fit = fitted(verb, name)
+    proba, logs = fit.predict_proba(), fit.predict_log_proba()
+    known = proba.notna().all(axis=1)
+    assert known.sum() == len(proba) - fit._dropped
+    np.testing.assert_allclose(proba[known].sum(axis=1), 1, rtol=1e-14)
+    np.testing.assert_allclose(np.exp(logs[known]), proba[known], rtol=1e-12, atol=1e-300)
+    assert (proba[known].idxmax(axis=1) == fit.predict()[known]).all()
+    assert fit.predict()[~known].isna().all()
+
+
+@cases
+def test_order_of_rows_does_not_matter(verb, name):
+    _, data = table(name)
+    fit, shuffled = fitted(verb, name), fitted(verb, name, data.sample(frac=1, random_state=3))
+    ours, theirs = fit.predict_log_proba(), shuffled.predict_log_proba(data)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+    assert shuffled.predict().index.equals(data.sample(frac=1, random_state=3).index)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_order_of_columns_does_not_matter(verb):
+    _, data = table("iris")
+    turned = data[["petal_width", "species", "w", "sepal_length", "petal_length", "sepal_width"]]
+    fit, other = fitted(verb, "iris"), fitted(verb, "iris", turned)
+    np.testing.assert_allclose(fit.predict_log_proba(), other.predict_log_proba(), rtol=1e-9, atol=1e-9)
+    assert list(other.terms) == ["petal_width", "sepal_length", "petal_length", "sepal_width"]
+
+
+@cases
+def test_pickle_and_file_keep_every_bit(verb, name, tmp_path):
+    fit = fitted(verb, name)
+    _, data = table(name)
+    again = pickle.loads(pickle.dumps(fit))
+    pd.testing.assert_frame_equal(again.predict_proba(), fit.predict_proba(), check_exact=True)
+    fit.save(tmp_path / "fit")
+    loaded = discrim.load(tmp_path / "fit")
+    pd.testing.assert_frame_equal(loaded.predict_proba(data), fit.predict_proba(data), check_exact=True)
+    assert (loaded.llf, loaded.df_model, loaded.nobs) == (fit.llf, fit.df_model, fit.nobs)
+    assert "not available" in loaded.summary(["header"]).as_text()
+    with pytest.raises(discrim.errors.NotSupportedError, match="data="):
+        loaded.predict()
+
+
+@cases
+def test_twice_is_bitwise_the_same_and_inputs_stay(verb, name):
+    _, data = table(name)
+    before = data.copy(deep=True)
+    one, two = fitted(verb, name, data), fitted(verb, name, data)
+    one.leave_one_out() if "ncomp" not in verb else None
+    pd.testing.assert_frame_equal(one.predict_proba(), two.predict_proba(), check_exact=True)
+    pd.testing.assert_frame_equal(data, before, check_exact=True)
+
+
+@cases
+def test_one_block_equals_many(verb, name, monkeypatch):
+    whole = fitted(verb, name).predict_log_proba()
+    monkeypatch.setattr("discrim.frame.blocks.BLOCK_ROWS", (16, 16))
+    parts = fitted(verb, name).predict_log_proba()
+    np.testing.assert_allclose(whole, parts, rtol=1e-9, atol=1e-9)
+
+
+@cases
+def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
+    fit = fitted(verb, name)
+    _, data = table(name)
+    new = data.dropna().iloc[:6].copy()
+    column = fit._blocks.design.columns[0]
+    new[column] = new[column].astype(object).where(np.arange(6) != 2)
+    new[column] = new[column].infer_objects()
+    labels, proba = fit.predict(new), fit.predict_proba(new)
+    assert labels.isna().tolist() == [False, False, True, False, False, False]
+    assert proba.isna().all(axis=1).tolist() == labels.isna().tolist()
+    complete = data.dropna().iloc[[0, 1, 3, 4, 5]]
+    pd.testing.assert_frame_equal(proba.drop(index=new.index[2]), fit.predict_proba(complete))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_unseen_level_of_a_predictor_is_named(verb):
+    fit = fitted(verb, "penguins")
+    new = table("penguins")[1].head(4).assign(sex="unknown")
+    with pytest.raises(discrim.errors.DataError, match=r"sex.*unknown"):
+        fit.predict(new)
+
+
+@cases
+def test_the_response_may_be_missing_from_new_data(verb, name):
+    fit = fitted(verb, name)
+    _, data = table(name)
+    bare = data.drop(columns=fit._blocks.design.response_columns[0])
+    pd.testing.assert_series_equal(fit.predict(bare), fit.predict(data))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("index", [list("aabbcc"), pd.MultiIndex.from_product([[1, 2], ["x", "y", "z"]])])
+def test_labels_come_back_on_the_data_s_index(verb, index):
+    new = table("iris")[1].iloc[[0, 1, 60, 61, 120, 121]].set_axis(index)
+    fit = fitted(verb, "iris")
+    assert fit.predict(new).index.equals(new.index)
+    assert fit.predict_proba(new).index.equals(new.index)
+
+
+@pytest.mark.parametrize("verb", [v for v in VERBS if v != "lda-ncomp"])
+@pytest.mark.parametrize("name", ["iris", "synthetic"])
+def test_leaving_a_row_out_equals_a_refit_without_it(verb, name):
+    fit = fitted(verb, name)
+    formula, data = table(name)
+    left = fit.leave_one_out()
+    verb_, options = VERBS[verb]
+    rng = np.random.default_rng(5)
+    for row in rng.choice(len(data), 6, replace=False):
+        weights = data["w"].to_numpy().copy() if "weights" in options else np.ones(len(data))
+        weights[row] -= 1
+        refit = verb_(formula, data, **(options | {"weights": weights, "prior": fit.prior}))
+        expected = refit.predict_proba(data.iloc[[row]]).iloc[0]
+        np.testing.assert_allclose(left.iloc[row, 1:].astype(float), expected, rtol=1e-10, atol=1e-13)
+        assert left["label"].iloc[row] == refit.predict(data.iloc[[row]]).iloc[0]
+
+
+@cases
+def test_confusions_count_every_row_used(verb, name):
+    fit = fitted(verb, name)
+    methods = ["apparent"] if "ncomp" in verb else ["apparent", "loo"]
+    for method in methods:
+        counted = fit.confusion(method=method)
+        np.testing.assert_allclose(counted.sum(axis=1), fit.counts)
+    rates = fit.error_rates(methods)
+    assert ((rates["low"] <= rates["estimate"]) & (rates["estimate"] <= rates["high"])).all()
+
+
+@cases
+def test_weights_equal_repeated_rows(verb, name):
+    if "weights" not in VERBS[verb][1]:
+        verb = verb.split("-")[0] + "-weights"
+    fit = fitted(verb, name)
+    formula, data = table(name)
+    repeated = data.loc[data.index.repeat(data["w"].astype(int))].reset_index(drop=True)
+    other = VERBS[verb][0](formula, repeated)
+    np.testing.assert_allclose(
+        fit.predict_log_proba(data), other.predict_log_proba(data), rtol=1e-9, atol=1e-9
+    )
+    assert (fit.nobs, fit.df_model) == (other.nobs, other.df_model)
+    np.testing.assert_allclose(fit.llf, other.llf, rtol=1e-12)
+    np.testing.assert_allclose(fit.confusion(method="loo"), other.confusion(method="loo"))
+
+
+@pytest.mark.parametrize("verb", ["lda", "qda"])
+@pytest.mark.parametrize("kind", ["polars", "pyarrow", "Float64", "double[pyarrow]", "float32", "dict"])
+def test_every_kind_of_table_gives_the_same_fit(verb, kind):
+    formula, data = table("iris")
+    numbers = data.columns[:4]
+    reference = data
+    if kind == "polars":
+        other = pytest.importorskip("polars").DataFrame({c: data[c].to_list() for c in data})
+    elif kind == "pyarrow":
+        other = pytest.importorskip("pyarrow").table({c: data[c].to_list() for c in data})
+    elif kind == "dict":
+        other = {c: data[c].to_list() for c in data}
+    else:
+        other = data.astype(dict.fromkeys(numbers, kind))
+    if kind == "float32":
+        reference = other.astype(dict.fromkeys(numbers, "float64"))
+    fit, _ = VERBS[verb]
+    ours, theirs = fit(formula, other), fit(formula, reference)
+    np.testing.assert_array_equal(ours.predict_log_proba(), theirs.predict_log_proba())
+    assert (ours.predict(other).to_numpy() == theirs.predict().to_numpy()).all()
+
+
+@pytest.mark.parametrize("verb", ["lda", "qda"])
+def test_integer_and_boolean_columns_and_classes(verb):
+    _, data = table("iris")
+    fit, _ = VERBS[verb]
+    tenths = data[data.columns[:4]].mul(10).round().astype("int64")
+    whole = fit("y ~ .", tenths.assign(y=data["species"].eq("virginica")))
+    assert whole.classes.tolist() == [False, True]
+    as_float = fit("y ~ .", tenths.astype(float).assign(y=data["species"].eq("virginica")))
+    np.testing.assert_array_equal(whole.predict_log_proba(), as_float.predict_log_proba())
+    assert whole.predict().dtype == bool
+    scores = whole.decision_function()
+    assert isinstance(scores, pd.Series)
+    assert ((scores > 0) == whole.predict()).all()
+
+
+@pytest.mark.parametrize("verb", ["lda", "qda"])
+@pytest.mark.parametrize(
+    "prior",
+    [
+        [0.2, 0.3, 0.5],
+        {"virginica": 0.5, "setosa": 0.2, "versicolor": 0.3},
+        pd.Series([0.5, 0.2, 0.3], index=["virginica", "setosa", "versicolor"]),
+        np.array([0.2, 0.3, 0.5]),
+    ],
+    ids=["list", "dict", "series", "array"],
+)
+def test_every_form_of_prior_shifts_the_log_odds(verb, prior):
+    formula, data = table("iris")
+    fit, _ = VERBS[verb]
+    plain = fit(formula, data)
+    given = fit(formula, data, prior=prior)
+    pd.testing.assert_frame_equal(given.predict_proba(), plain.predict_proba(prior=prior))
+    shift = np.log([0.2, 0.3, 0.5]) - np.log(plain.prior.to_numpy())
+    moved = given.predict_log_proba() - plain.predict_log_proba() - shift
+    np.testing.assert_allclose(moved.sub(moved.iloc[:, 0], axis=0), 0, atol=1e-9)

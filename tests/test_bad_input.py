@@ -1,0 +1,215 @@
+"""Bad input: a clear error that names the culprit, or the stated result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discrim import box_m, lda, qda
+from discrim.datasets import load_iris
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DiscrimError,
+    DiscrimWarning,
+    FormulaError,
+    NotSupportedError,
+    PriorError,
+)
+
+IRIS = load_iris()
+FIT = lda("species ~ .", IRIS)
+both = pytest.mark.parametrize("verb", [lda, qda], ids=["lda", "qda"])
+
+
+def changed(column: str, row: int, value: object) -> pd.DataFrame:
+    data = IRIS.astype({column: object}) if isinstance(value, str) else IRIS.copy()
+    data.loc[row, column] = value
+    return data
+
+
+BAD = {
+    "unknown column": (lambda v: v("species ~ sepal_widht", IRIS), FormulaError, r"sepal_widht.*sepal_width"),
+    "unknown response": (lambda v: v("specie ~ .", IRIS), FormulaError, r"specie.*species"),
+    "response on the right": (lambda v: v("species ~ species + sepal_width", IRIS), FormulaError, "species"),
+    "one class": (lambda v: v("species ~ .", IRIS.head(50)), DataError, r"one class.*setosa"),
+    "empty table": (lambda v: v("species ~ .", IRIS.head(0)), DataError, "no rows"),
+    "no row left": (
+        lambda v: v("species ~ .", IRIS.assign(sepal_width=np.nan)),
+        DataError,
+        r"No row is left.*sepal_width",
+    ),
+    "duplicate names": (
+        lambda v: v("species ~ .", pd.concat([IRIS, IRIS["sepal_width"]], axis=1)),
+        DataError,
+        r"Duplicate.*sepal_width",
+    ),
+    "text among numbers": (
+        lambda v: v("species ~ .", changed("sepal_width", 17, "wide")),
+        DataError,
+        r"sepal_width.*17.*wide",
+    ),
+    "infinite": (
+        lambda v: v("species ~ .", changed("petal_width", 5, np.inf)),
+        DataError,
+        r"petal_width.*row 5",
+    ),
+    "prior sums to two": (lambda v: v("species ~ .", IRIS, prior=[1, 0.5, 0.5]), PriorError, "sums to 2"),
+    "prior misses a class": (
+        lambda v: v("species ~ .", IRIS, prior={"setosa": 0.5, "virginica": 0.5}),
+        PriorError,
+        "versicolor",
+    ),
+    "prior of no class": (
+        lambda v: v(
+            "species ~ .", IRIS, prior={"setosa": 0.5, "virginica": 0.2, "versicolor": 0.2, "rosa": 0.1}
+        ),
+        PriorError,
+        "rosa",
+    ),
+    "negative prior": (lambda v: v("species ~ .", IRIS, prior=[0.5, -0.5, 1]), PriorError, "versicolor"),
+    "prior of the wrong length": (
+        lambda v: v("species ~ .", IRIS, prior=[0.5, 0.5]),
+        PriorError,
+        "3 classes",
+    ),
+    "unknown prior": (lambda v: v("species ~ .", IRIS, prior="uniform"), PriorError, "uniform"),
+    "negative weight": (
+        lambda v: v("species ~ .", IRIS, weights=np.where(np.arange(150) == 9, -1, 1)),
+        DataError,
+        r"negative at row 9",
+    ),
+    "weights of the wrong length": (lambda v: v("species ~ .", IRIS, weights=[1, 2]), DataError, "150 rows"),
+    "all weights zero": (lambda v: v("species ~ .", IRIS, weights=np.zeros(150)), DataError, "all zero"),
+    "constant column": (
+        lambda v: v("species ~ .", IRIS.assign(one=1.0)),
+        CollinearError,
+        r"'one' is constant",
+    ),
+    "constant within classes": (
+        lambda v: v("species ~ .", IRIS.assign(code=pd.factorize(IRIS["species"])[0])),
+        CollinearError,
+        r"'code' is constant",
+    ),
+    "exact collinearity": (
+        lambda v: v("species ~ .", IRIS.assign(total=IRIS["sepal_width"] + IRIS["petal_width"])),
+        CollinearError,
+        r"'total'.*'sepal_width', 'petal_width'",
+    ),
+    "missing, refused": (
+        lambda v: v("species ~ .", changed("petal_width", 5, np.nan), na_action="raise"),
+        DataError,
+        r"petal_width.*row 5",
+    ),
+    "no predictor": (lambda v: v("species ~ 1", IRIS), DiscrimError, "predictor"),
+    "unknown method": (lambda v: v("species ~ .", IRIS, method="ml"), DataError, r"method='ml'"),
+    "not a table": (lambda v: v("species ~ .", 3), DataError, "not a table"),
+    "code": (lambda v: v("species ~ __import__('os')", IRIS), FormulaError, "__import__"),
+}
+
+
+@both
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_names_the_culprit(verb, case):
+    run, error, message = BAD[case]
+    with pytest.raises(error, match=f"(?s){message}"):
+        run(verb)
+
+
+def test_every_error_is_a_value_error():
+    assert issubclass(DiscrimError, ValueError)
+
+
+def test_too_few_rows_for_the_columns():
+    few = IRIS.iloc[[0, 1, 60, 61, 120]]
+    with pytest.raises(CollinearError, match=r"2 degrees of freedom.*'sepal_length'"):
+        lda("species ~ .", few)
+    with pytest.raises(CollinearError, match=r"Class 'setosa' has 2 rows.*4 columns"):
+        qda("species ~ .", few)
+    with pytest.raises(CollinearError, match=r"Class 'versicolor' has 4 rows"):
+        qda("species ~ .", IRIS.iloc[[*range(50), 50, 51, 52, 53, *range(100, 150)]])
+
+
+def test_collinear_columns_are_dropped_when_asked_for():
+    data = IRIS.assign(total=IRIS["sepal_width"] + IRIS["petal_width"])
+    with pytest.warns(DiscrimWarning, match="'total'"):
+        fit = lda("species ~ .", data, collinear="drop")
+    assert list(fit.terms) == list(IRIS.columns[:4])
+    np.testing.assert_allclose(fit.predict_log_proba(), FIT.predict_log_proba(), rtol=1e-9, atol=1e-9)
+    assert "'total'" in fit.summary(["header"]).as_text()
+
+
+def test_unused_levels_are_left_out_with_a_warning():
+    levels = ["virginica", "none", "setosa", "versicolor"]
+    data = IRIS.assign(species=pd.Categorical(IRIS["species"], categories=levels))
+    with pytest.warns(DiscrimWarning, match="'none'"):
+        fit = lda("species ~ .", data)
+    assert fit.classes.tolist() == ["virginica", "setosa", "versicolor"]
+
+
+def test_a_class_whose_rows_all_miss_a_value_is_left_out_with_a_warning():
+    data = IRIS.copy()
+    data.loc[data["species"] == "setosa", "petal_width"] = np.nan
+    with pytest.warns(DiscrimWarning, match="'setosa'"):
+        fit = lda("species ~ .", data)
+    assert fit.classes.tolist() == ["versicolor", "virginica"]
+    np.testing.assert_allclose(fit.coef, lda("species ~ .", data.iloc[50:]).coef, rtol=1e-12)
+
+
+def test_new_rows():
+    with pytest.raises(DataError, match="petal_width"):
+        FIT.predict(IRIS.drop(columns="petal_width"))
+    with pytest.raises(DataError, match=r"sepal_width.*row 7"):
+        FIT.predict(changed("sepal_width", 7, np.inf))
+    with pytest.raises(DataError, match=r"sepal_width.*wide"):
+        FIT.predict(IRIS.assign(sepal_width="wide"))
+    with pytest.raises(DataError, match=r"rosa"):
+        FIT.confusion(IRIS.assign(species="rosa"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Intercept",
+        "Q",
+        "class",
+        "sepal length",
+        "a.b",
+        "it's",
+        'say "x"',
+        "two\nlines",
+        "длина",
+        "宽度",
+        "C(x)",
+        "1",
+        "~",
+        "`",
+    ],
+)
+def test_any_name_of_a_column_will_do(name):
+    data = IRIS.rename(columns={"sepal_width": name})
+    fit = lda("species ~ .", data)
+    assert name in fit.terms
+    np.testing.assert_array_equal(fit.predict_log_proba(), FIT.predict_log_proba())
+    assert len(fit.summary().as_text()) > 1000
+    if "`" not in name:
+        alone = lda(f"species ~ `{name}`", data)
+        np.testing.assert_array_equal(
+            alone.predict_log_proba(), lda("species ~ sepal_width", IRIS).predict_log_proba()
+        )
+
+
+def test_questions_a_fit_cannot_answer():
+    with pytest.raises(DataError, match="rosa"):
+        FIT.boundary("setosa", "rosa")
+    with pytest.raises(DataError, match="rosa"):
+        FIT.log_odds("rosa")
+    with pytest.raises(DataError, match=r"ncomp=3.*2 canonical"):
+        lda("species ~ .", IRIS, ncomp=3)
+    with pytest.raises(DataError, match="header, classes"):
+        FIT.summary(["headings"])
+    with pytest.raises(NotSupportedError, match="ncomp"):
+        lda("species ~ .", IRIS, ncomp=1).leave_one_out()
+    with pytest.raises(CollinearError, match="setosa"):
+        box_m("species ~ .", IRIS.iloc[[0, 1, *range(50, 150)]])

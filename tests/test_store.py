@@ -1,0 +1,172 @@
+"""The file of a saved fit: its layout, and what a damaged or hostile one is answered."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discrim import lda, load, qda
+from discrim.datasets import load_iris
+from discrim.errors import DataError, DiscrimError
+
+IRIS = load_iris()
+
+
+def twice(x):
+    return 2 * x
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("fits") / "iris.fit"
+    lda("species ~ sepal_width + log(petal_width)", IRIS).save(path)
+    return path.read_bytes()
+
+
+def parts(data):
+    length = int.from_bytes(data[:8], "little")
+    return json.loads(data[8 : 8 + length]), data[8 + length :]
+
+
+def written(path, header, body, *, checksum=True):
+    if checksum:
+        fit = header["__metadata__"]["fit"].encode()
+        header["__metadata__"]["sha256"] = hashlib.sha256(fit + b"\0" + body).hexdigest()
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + body)
+    return path
+
+
+def test_the_layout_is_that_of_safetensors(saved):
+    header, body = parts(saved)
+    places = sorted(entry["data_offsets"] for key, entry in header.items() if key != "__metadata__")
+    assert [start for start, _ in places] == [0, *(stop for _, stop in places[:-1])]
+    assert places[-1][1] == len(body)
+    counts = header["counts"]["data_offsets"]
+    assert np.frombuffer(body[slice(*counts)], "<f8").tolist() == [50, 50, 50]
+    assert all(isinstance(value, str) for value in header["__metadata__"].values())
+
+
+def test_every_truncation_is_refused(saved, tmp_path):
+    path = tmp_path / "cut"
+    for length in {*range(0, len(saved), 37), len(saved) - 1}:
+        path.write_bytes(saved[:length])
+        with pytest.raises(DataError, match="cannot be read as a saved fit"):
+            load(path)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_every_changed_byte_is_refused(saved, tmp_path_factory, data):
+    at = data.draw(st.integers(0, len(saved) - 1))
+    value = data.draw(st.integers(0, 255).filter(lambda v: v != saved[at]))
+    path = tmp_path_factory.mktemp("flip") / "fit"
+    path.write_bytes(saved[:at] + bytes([value]) + saved[at + 1 :])
+    try:
+        fit = load(path)
+    except DiscrimError:
+        return
+    # White space and the escapes of JSON leave some bytes without a meaning; numbers never change.
+    path.write_bytes(saved)
+    assert fit.predict_proba(IRIS).equals(load(path).predict_proba(IRIS))
+
+
+def about(change):
+    def apply(header, body):
+        fit = json.loads(header["__metadata__"]["fit"])
+        change(fit)
+        header["__metadata__"]["fit"] = json.dumps(fit)
+        return header, body
+
+    return apply
+
+
+def buffer(name, values):
+    def apply(header, body):
+        start, stop = header[name]["data_offsets"]
+        held = np.frombuffer(body[start:stop], "<f8").copy()
+        held[: len(values)] = values
+        return header, body[:start] + held.tobytes() + body[stop:]
+
+    return apply
+
+
+def shape(name, shape):
+    def apply(header, body):
+        header[name]["shape"] = shape
+        return header, body
+
+    return apply
+
+
+HOSTILE = {
+    "another model": about(lambda fit: fit.update(model="os.system")),
+    "no design": about(lambda fit: fit.pop("design")),
+    "code in the formula": about(
+        lambda fit: fit["design"].update(formula="species ~ __import__('os').getcwd()")
+    ),
+    "one class": about(lambda fit: fit["design"].update(levels=["setosa"])),
+    "unknown method": about(lambda fit: fit["options"].update(method="exec")),
+    "an option more": about(lambda fit: fit["options"].update(extra=1)),
+    "ncomp": about(lambda fit: fit["options"].update(ncomp=-1)),
+    "columns it has not": about(lambda fit: fit.update(keep=[0, 9])),
+    "negative count": buffer("counts", [-50.0]),
+    "prior": buffer("prior", [0.9, 0.9]),
+    "negative prior": buffer("prior", [-0.5, 1.0, 0.5]),
+    "not a number": buffer("centres", [np.nan]),
+    "scale": buffer("scale", [3.0]),
+    "singular root": buffer("roots", [0.0, 0.0, 0.0, 0.0]),
+    "shape": shape("centres", [2, 3]),
+    "huge shape": shape("centres", [2**40, 2**40]),
+    "negative shape": shape("centres", [-3, -2]),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_file_that_does_not_fit_together_is_refused(saved, tmp_path, case):
+    header, body = HOSTILE[case](*parts(saved))
+    with pytest.raises(DiscrimError):
+        load(written(tmp_path / "fit", header, body))
+
+
+def test_a_wrong_checksum_is_refused(saved, tmp_path):
+    header, body = buffer("centres", [1.0])(*parts(saved))
+    with pytest.raises(DataError, match="checksum"):
+        load(written(tmp_path / "fit", header, body, checksum=False))
+
+
+def test_functions_are_given_again(tmp_path):
+    fit = lda("species ~ f(petal_width)", IRIS, functions={"f": twice})
+    fit.save(tmp_path / "fit")
+    with pytest.raises(DataError, match="'f'"):
+        load(tmp_path / "fit")
+    again = load(tmp_path / "fit", functions={"f": twice})
+    assert again.predict_proba(IRIS).equals(fit.predict_proba(IRIS))
+
+
+def test_nothing_is_left_behind_and_the_old_file_stays_where_writing_fails(tmp_path, monkeypatch):
+    path = tmp_path / "fit"
+    lda("species ~ .", IRIS).save(path)
+    before = path.read_bytes()
+
+    def fails(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", fails)
+    with pytest.raises(OSError, match="disk full"):
+        qda("species ~ .", IRIS).save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["fit"]
+
+
+def test_dropped_columns_stay_dropped(tmp_path):
+    data = IRIS.assign(total=IRIS["sepal_width"] + IRIS["petal_width"])
+    with pytest.warns(UserWarning, match="total"):
+        fit = lda("species ~ .", data, collinear="drop")
+    fit.save(tmp_path / "fit")
+    assert load(tmp_path / "fit").predict_proba(data).equals(fit.predict_proba(data))
