@@ -85,7 +85,7 @@ def test_tables_hold_full_precision():
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False, width=64), min_size=1, max_size=6))
+@given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=6))
 def test_shown_numbers_are_the_numbers_within_their_digits(values):
     texts = column_texts(values, "general")
     biggest = max(map(abs, values))
@@ -130,13 +130,13 @@ def test_text_lines_up_within_a_hundred_columns(name, p, k):
     summary = wide_fit(p, k, name).summary()
     text = summary.as_text()
     assert max(map(display_width, text.splitlines())) <= 100
-    section = Summary("T", {"m": Section("Means", table(4, 3, name), "share")}).as_text().splitlines()
+    section = Summary("T", {"m": Section("Means", table(4, 2, name), "share")}).as_text().splitlines()
     dots = [
         [display_width(line[: m.start()]) for m in re.finditer(r"\.\d{4}(?=\s|$)", line)]
         for line in section[5:9]
     ]
     assert len({tuple(row) for row in dots}) == 1
-    assert len(dots[0]) == 3
+    assert len(dots[0]) == 2
 
 
 def test_wide_and_tall_tables_say_what_they_leave_out():

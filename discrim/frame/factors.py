@@ -376,8 +376,11 @@ def _held(table: Table, name: str) -> str:
     values = table.column(name).dropna()
     if values.dtype.kind != "O":
         return f"values of type {values.dtype}"
-    kinds = sorted({type(each).__name__ for each in values.iloc[:1000]})
-    return "values of type " + " and ".join(kinds)
+    types = values.map(type)
+    kinds = sorted({each.__name__ for each in types.unique()})
+    # The type met least often is the one that does not belong.
+    odd = int((types == types.value_counts().index[-1]).to_numpy().argmax())
+    return f"values of type {' and '.join(kinds)} ({values.iloc[odd]!r} at row {shown(values.index[odd])})"
 
 
 def _holds_integers(table: Table, name: str) -> bool:
