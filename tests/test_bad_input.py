@@ -48,7 +48,7 @@ BAD = {
     "text among numbers": (
         lambda v: v("species ~ .", changed("sepal_width", 17, "wide")),
         DataError,
-        r"sepal_width.*17.*wide",
+        r"sepal_width.*'wide' at row 17",
     ),
     "infinite": (
         lambda v: v("species ~ .", changed("petal_width", 5, np.inf)),

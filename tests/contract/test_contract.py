@@ -36,7 +36,7 @@ def synthetic() -> pd.DataFrame:
 
 TABLES = {
     "iris": ("species ~ . - w", load_iris()),
-    "penguins": ("species ~ bill_length_mm + bill_depth_mm + log(body_mass_g) + sex - w", load_penguins()),
+    "penguins": ("species ~ bill_length_mm + bill_depth_mm + log(body_mass_g) + sex", load_penguins()),
     "synthetic": ("`class` ~ . - w", synthetic()),
 }
 
