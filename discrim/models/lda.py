@@ -41,8 +41,7 @@ from discrim.models.sample import (
 from discrim.models.tests import box_m_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+    from discrim.report.plots import Axes
     from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["Boundary", "LDAResults", "lda"]

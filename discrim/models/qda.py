@@ -30,8 +30,7 @@ from discrim.models.sample import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+    from discrim.report.plots import Axes
     from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["QDAResults", "Quadratic", "qda", "refuse_singular"]

@@ -27,8 +27,7 @@ from discrim.models.sample import choice, prior_vector
 if TYPE_CHECKING:
     from os import PathLike
 
-    from matplotlib.axes import Axes
-
+    from discrim.report.plots import Axes
     from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["ClassifierResults"]

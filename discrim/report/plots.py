@@ -15,7 +15,7 @@ import pandas as pd
 from discrim.report.numbers import clean, shorten
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
 
 __all__ = ["posteriors", "regions", "scores"]
 
