@@ -213,3 +213,19 @@ def test_questions_a_fit_cannot_answer():
         lda("species ~ .", IRIS, ncomp=1).leave_one_out()
     with pytest.raises(CollinearError, match="setosa"):
         box_m("species ~ .", IRIS.iloc[[0, 1, *range(50, 150)]])
+
+
+def test_a_class_of_prior_zero_is_never_predicted_and_its_log_odds_are_infinite():
+    fit = lda("species ~ .", IRIS, prior=[0, 0.5, 0.5])
+    assert "setosa" not in set(fit.predict())
+    assert (fit.predict_proba()["setosa"] == 0).all()
+    assert fit.log_odds().loc[("versicolor", "constant"), "coef"] == np.inf
+    assert np.isfinite(fit.log_odds("virginica").loc["versicolor"]).all(axis=None)
+
+
+def test_a_boundary_is_where_two_classes_tie():
+    normal, offset, midpoint = FIT.boundary("versicolor", "virginica")
+    on = midpoint.to_frame().T - normal.to_numpy() * (normal @ midpoint + offset) / (normal @ normal)
+    proba = FIT.predict_log_proba(on).iloc[0]
+    assert abs(proba["versicolor"] - proba["virginica"]) < 1e-9
+    assert FIT.boundary("versicolor", "virginica").c == pytest.approx(normal @ midpoint)

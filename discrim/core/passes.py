@@ -51,6 +51,7 @@ class Sums:
         shape = (n_classes, n_columns) if spread == "diagonal" else (n_columns, n_columns)
         self.products = np.zeros((n_classes, *shape) if spread == "class" else shape)
         self._common: Floats | None = None
+        self._settled = False
         # Indicators below the deviations make one product give products and class sums.
         self._indicators = n_classes if spread == "pooled" and n_classes <= ONE_HOT_CLASSES else 0
         self._buffer = np.empty((n_columns + self._indicators, 0))
@@ -114,12 +115,11 @@ class Sums:
 
     def restart(self, centres: Floats, scale: Floats) -> None:
         """Start about other centres (p, K), which stay."""
-        self.centres, self.scale = centres, scale
-        self.rows[:] = 0
+        self.centres, self.scale, self._settled = centres, scale, True
 
     def _place_new_centres(self, columns: Floats, codes: Codes, rows: NDArray[np.intp]) -> None:
-        new = (rows > 0) & (self.rows == 0) & ~self.centres.any(axis=0)
-        if not new.any() or self._common is not None:
+        new = (rows > 0) & (self.rows == 0)
+        if self._settled or self._common is not None or not new.any():
             return
         first = not self.rows.any()
         reference = columns[:, :1]

@@ -38,11 +38,17 @@ class LogOdds:
 
     Attributes
     ----------
-    constant, constant_se : float
+    prior_odds : float
+        Log odds of the priors, infinite where one of them is zero.
+    cut : float
+        The rest of the constant, -b'c.
+    constant_se : float
+        Standard error of prior_odds + cut.
     slopes, slopes_se : (p,) float
     """
 
-    constant: float
+    prior_odds: float
+    cut: float
     constant_se: float
     slopes: Floats
     slopes_se: Floats
@@ -96,37 +102,29 @@ def log_odds(
     if estimated_prior:
         constant_var += both
     return LogOdds(
-        prior_odds - along,
+        prior_odds,
+        -along,
         float(np.sqrt(constant_var)),
         slopes * moments.scale,
         np.sqrt(slopes_var) * moments.scale,
     )
 
 
-def wald_table(
-    rows: Sequence[LogOdds], prior_odds: Floats, shrink: float, index: pd.MultiIndex, level: float
-) -> pd.DataFrame:
+def wald_table(rows: Sequence[LogOdds], shrink: float, index: pd.MultiIndex, level: float) -> pd.DataFrame:
     """Coefficients with z tests and intervals, one row of the index for each.
 
     Parameters
     ----------
     rows : sequence of LogOdds
-    prior_odds : (len(rows),) float
-        Log prior odds, the part of each constant that `shrink` leaves alone.
     shrink : float
-        Factor of the slopes.
+        Factor of the slopes, and of all of the constants but the prior odds.
     index : MultiIndex by (class, term)
     level : float
         Of the intervals.
     """
     if not 0 < level < 1:
         raise DataError(f"level={level!r}: give a share between 0 and 1, such as 0.95.")
-    coef = np.concatenate(
-        [
-            np.r_[p + shrink * (odds.constant - p), shrink * odds.slopes]
-            for odds, p in zip(rows, prior_odds, strict=True)
-        ]
-    )
+    coef = np.concatenate([np.r_[odds.prior_odds + shrink * odds.cut, shrink * odds.slopes] for odds in rows])
     se = shrink * np.concatenate([np.r_[odds.constant_se, odds.slopes_se] for odds in rows])
     with np.errstate(divide="ignore", invalid="ignore"):
         z = coef / se

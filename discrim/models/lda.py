@@ -151,14 +151,16 @@ class Boundary(NamedTuple):
     offset : float
     midpoint : Series by term
         Halfway between the two means.
-    c : float
-        normal'midpoint: with equal priors a row is of the first class where normal'x exceeds it.
     """
 
     normal: pd.Series
     offset: float
     midpoint: pd.Series
-    c: float
+
+    @property
+    def c(self) -> float:
+        """normal'midpoint: with equal priors a row is of the first class where normal'x exceeds it."""
+        return float(self.normal.to_numpy() @ self.midpoint.to_numpy())
 
 
 class LDAResults(ClassifierResults):
@@ -390,7 +392,7 @@ class LDAResults(ClassifierResults):
         ]
         labels: list[list[Any]] = [list(self.classes[others]), ["constant", *self.terms]]
         index = pd.MultiIndex.from_product(labels, names=["class", "term"])
-        return wald_table(rows, np.log(fit.prior[others] / fit.prior[base]), shrink, index, level)
+        return wald_table(rows, shrink, index, level)
 
     def boundary(self, a: Any, b: Any) -> Boundary:
         """The plane on which classes a and b have the same posterior."""
@@ -406,9 +408,9 @@ class LDAResults(ClassifierResults):
         normal = pd.Series(slopes * fit.moments.scale, index=self.terms, name="normal")
         means = fit.moments.class_means
         midpoint = pd.Series((means[i] + means[j]) / 2, index=self.terms, name="midpoint")
-        c = float(normal.to_numpy() @ midpoint.to_numpy())
-        with np.errstate(divide="ignore"):
-            return Boundary(normal, float(np.log(fit.prior[i]) - np.log(fit.prior[j])) - c, midpoint, c)
+        log_prior = self._log_prior()
+        offset = float(log_prior[i] - log_prior[j]) - float(normal.to_numpy() @ midpoint.to_numpy())
+        return Boundary(normal, offset, midpoint)
 
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance; reads the rows once more."""
