@@ -194,8 +194,6 @@ class LDAResults(ClassifierResults):
         self._fit = fit
         self._canonical: Canonical | None = None
 
-    # ---- estimates
-
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
@@ -260,8 +258,6 @@ class LDAResults(ClassifierResults):
             raise NotSupportedError('Wilks\' lambda needs the full covariance: fit with covariance="pooled".')
         moments = self._fit.moments
         return wilks(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
-
-    # ---- rule
 
     def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         fit = self._fit
@@ -348,8 +344,6 @@ class LDAResults(ClassifierResults):
         fit = fit_lda(moments, self._fit.prior, method=self._fit.method, diagonal=diagonal)
         return gaussian.linear_rule(moments, fit.covariance, self._log_prior())
 
-    # ---- inference
-
     def log_odds(self, reference: Any = None, level: float = 0.95, *, debiased: bool = False) -> pd.DataFrame:
         """Log odds of each class against a reference, with standard errors.
 
@@ -415,8 +409,6 @@ class LDAResults(ClassifierResults):
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance; reads the rows once more."""
         return box_m_of(self._rows("box_m()"))
-
-    # ---- tables
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term: the log odds against the first class, in broom's names."""
