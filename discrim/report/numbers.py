@@ -7,7 +7,20 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, Literal
 
-__all__ = ["Format", "clean", "column_texts", "display_width", "p_text", "shorten"]
+import pandas as pd
+
+__all__ = [
+    "Format",
+    "clean",
+    "column_texts",
+    "display_width",
+    "fold",
+    "p_text",
+    "point_aligned",
+    "short_labels",
+    "shorten",
+    "table_texts",
+]
 
 Format = Literal["general", "count", "p", "tail", "z", "share", "text"]
 
@@ -19,6 +32,15 @@ SMALLEST = 3
 
 WIDEST = 9
 """Digits of a fixed-point number; beyond, the column turns to powers of ten."""
+
+EXACT = 1e-12
+"""Relative error within which a number is its shorter form: a mean of 5.006 has three decimals, not four."""
+
+LABEL = 28
+"""Display width of a label before it is cut in its middle."""
+
+LONGEST_LABEL = 46
+"""The same, where a shorter form would not tell two labels apart; row and column label fit one line."""
 
 
 def display_width(text: str) -> int:
@@ -72,74 +94,171 @@ def p_text(p: float) -> str:
     ['0.0213', '7.3e-22', '<1e-300']
     """
     if math.isnan(p):
-        return ""
+        return "nan"
     if p < 1e-300:
         return "<1e-300"
     return f"{p:.4f}" if p >= 0.001 else f"{p:.1e}"
 
 
 def column_texts(values: Sequence[Any], form: Format) -> list[str]:
-    """Texts of a column, with the same number of decimals; a missing value is blank.
+    """Texts of a column, with the same number of decimals and no more than its numbers have.
 
     Examples
     --------
     >>> column_texts([13.4558634, -7.84595831, 0.0], "general")
     ['13.456', '-7.846', '0.000']
+    >>> column_texts([5.006, 5.936, 6.5], "general")
+    ['5.006', '5.936', '6.500']
     >>> column_texts([2.65e-19, 9.27e-20], "general")
-    ['2.6500e-19', '9.2700e-20']
+    ['2.65e-19', '9.27e-20']
+    >>> column_texts([0.3333333, 1e-7], "share")
+    ['0.3333', '1.0e-07']
     """
     if form == "text":
         return ["" if _missing(v) else clean(v) for v in values]
-    if form in ("p", "tail"):
-        return [_p_short(v) if form == "p" else p_text(float(v)) for v in values]
-    numbers = [float(v) if v is not None else math.nan for v in values]
-    if form == "count" and all(x == round(x) for x in numbers if math.isfinite(x)):
+    numbers = [math.nan if _missing(v) else float(v) for v in values]
+    if form == "p":
+        return [_p_short(x) for x in numbers]
+    if form == "tail":
+        return [p_text(x) for x in numbers]
+    if form == "share":
+        return [_share(x) for x in numbers]
+    sizes = [abs(x) for x in numbers if math.isfinite(x)]
+    if form == "count" and all(x == round(x) for x in sizes):
         return [_fixed(x, 0) for x in numbers]
-    decimals = {"z": 2, "share": 4}.get(form)
-    if decimals is None:
-        decimals = decimals_of(numbers)
-    return [_scientific(x) if decimals < 0 else _fixed(x, decimals) for x in numbers]
+    if form == "z" and max(sizes, default=0.0) < 10.0 ** (WIDEST - 2):
+        return [_fixed(x, 2) for x in numbers]
+    return _texts(numbers, _decimals(numbers))
 
 
-def decimals_of(numbers: Sequence[float]) -> int:
+def table_texts(columns: Sequence[Sequence[float]]) -> list[list[str]]:
+    """Texts of several columns of one kind of number, such as covariances: one number of decimals for all.
+
+    Examples
+    --------
+    >>> table_texts([[0.265008, 0.092721], [0.092721, 0.115388]])
+    [['0.26501', '0.09272'], ['0.09272', '0.11539']]
+    """
+    numbers = [float(x) for column in columns for x in column]
+    texts = iter(_texts(numbers, _decimals(numbers)))
+    return [[next(texts) for _ in column] for column in columns]
+
+
+def point_aligned(texts: Sequence[str]) -> list[str]:
+    """Fixed-point numbers of different decimals, filled with blanks on the right until their points line up.
+
+    Examples
+    --------
+    >>> point_aligned(["-0.020072", "0.5692", "12"])
+    ['-0.020072', '0.5692  ', '12       ']
+    """
+    if any("e" in text for text in texts):
+        return list(texts)
+    tails = [len(text) - text.find(".") if "." in text else 0 for text in texts]
+    return [text + " " * (max(tails, default=0) - tail) for text, tail in zip(texts, tails, strict=True)]
+
+
+def short_labels(labels: Sequence[Any]) -> list[str]:
+    """Labels as lines of bounded width; what tells two labels apart is not cut away.
+
+    Examples
+    --------
+    >>> short_labels(["gene expression before any treatment", "gene expression after any treatment"])
+    ['gene expression before any treatment', 'gene expression after any treatment']
+    >>> short_labels(["x", "y" * 60])
+    ['x', 'yyyyyyyyyyyyyy…yyyyyyyyyyyyy']
+    """
+    texts = [clean(label) for label in labels]
+    cut = texts
+    for width in (LABEL, LONGEST_LABEL):
+        cut = [shorten(text, width) for text in texts]
+        if len(set(cut)) == len(set(texts)):
+            return cut
+    fulls: dict[str, set[str]] = {}
+    for text, short in zip(texts, cut, strict=True):
+        fulls.setdefault(short, set()).add(text)
+    # Last resort: the label's place, as R makes names unique by a number.
+    return [
+        short if len(fulls[short]) == 1 else f"{shorten(text, LONGEST_LABEL - 1 - len(str(i)))}~{i}"
+        for i, (text, short) in enumerate(zip(texts, cut, strict=True), start=1)
+    ]
+
+
+def fold(text: str, width: int) -> list[str]:
+    """A text in lines of a display width, broken at blanks where there are any.
+
+    Examples
+    --------
+    >>> fold("a line and another", 8)
+    ['a line', 'and', 'another']
+    """
+    lines: list[str] = []
+    line = ""
+    for word in text.split(" "):
+        while display_width(word) > width:
+            cut = next(i for i in range(len(word), 0, -1) if display_width(word[:i]) <= width)
+            lines += [line] if line else []
+            lines, line, word = [*lines, word[:cut]], "", word[cut:]
+        joined = f"{line} {word}" if line else word
+        if display_width(joined) > width:
+            lines, line = [*lines, line], word
+        else:
+            line = joined
+    return [*lines, line]
+
+
+def _decimals(numbers: Sequence[float]) -> int:
     """Decimals that suit numbers printed under one another; -1 where powers of ten do."""
     sizes = [abs(x) for x in numbers if math.isfinite(x) and x != 0]
     if not sizes:
         return 0
     top, low = _exponent(max(sizes)), _exponent(min(sizes))
-    # Digits below the rounding of the largest are noise of it, as in a difference that should be zero.
-    low = max(low, top - 12)
-    decimals = max(0, SIGNIFICANT - 1 - max(top, 0) if top >= 0 else SIGNIFICANT - 1 - top)
-    decimals = max(decimals, min(SMALLEST - 1 - low, WIDEST - 1 - max(top, 0)))
-    if (
-        top >= WIDEST - 2
-        or max(top, 0) + 1 + decimals > WIDEST
-        or -top > 4
-        or SMALLEST - 1 - low > decimals + 2
-    ):
+    whole = max(top, 0) + 1
+    most = SMALLEST - 1 - low
+    decimals = max(0, SIGNIFICANT - 1 - top, min(most, WIDEST - whole))
+    if top >= WIDEST - 2 or top < -4 or whole + decimals > WIDEST or most > decimals + 2:
         return -1
-    return decimals
+    return next(d for d in range(decimals + 1) if d == decimals or all(_is(x, f"{x:.{d}f}") for x in sizes))
 
 
 def _exponent(size: float) -> int:
-    return math.floor(math.log10(size)) if size > 0 else 0
+    return math.floor(math.log10(size))
+
+
+def _is(x: float, text: str) -> bool:
+    return abs(float(text) - x) <= EXACT * abs(x)
+
+
+def _texts(numbers: Sequence[float], decimals: int) -> list[str]:
+    if decimals >= 0:
+        return [_fixed(x, decimals) for x in numbers]
+    finite = [x for x in numbers if math.isfinite(x)]
+    digits = next(
+        d for d in range(SIGNIFICANT) if d == SIGNIFICANT - 1 or all(_is(x, f"{x:.{d}e}") for x in finite)
+    )
+    texts = [f"{abs(x) if x == 0 else x:.{digits}e}" for x in numbers]
+    # Exponents of the same number of figures, or the points would not line up.
+    places = max((len(text.partition("e")[2]) for text in texts), default=0)
+    return [text if "e" not in text else _exponent_of(text, places) for text in texts]
+
+
+def _exponent_of(text: str, places: int) -> str:
+    mantissa, _, exponent = text.partition("e")
+    return f"{mantissa}e{exponent[0]}{exponent[1:].zfill(places - 1)}"
 
 
 def _fixed(x: float, decimals: int) -> str:
-    if math.isnan(x):
-        return ""
     text = f"{x:.{decimals}f}"
     return text.removeprefix("-") if not text.strip("-0.") else text
 
 
-def _scientific(x: float) -> str:
-    return "" if math.isnan(x) else f"{x:.{SIGNIFICANT - 1}e}" if x else "0"
+def _share(x: float) -> str:
+    return f"{x:.1e}" if 0 < abs(x) < 0.00005 else _fixed(x, 4)
 
 
-def _p_short(p: Any) -> str:
-    value = float(p)
-    return "" if math.isnan(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
+def _p_short(p: float) -> str:
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    return bool(pd.api.types.is_scalar(value) and pd.isna(value))
