@@ -9,12 +9,16 @@ from numpy.typing import NDArray
 
 from discrim.core import gaussian
 from discrim.core.canonical import Canonical, canonical
-from discrim.core.covariance import Covariance, pooled
+from discrim.core.covariance import Covariance, dependencies, pooled
+from discrim.core.leave_one_out import LeftOut, common_distances, common_scores, diagonal_scores
 from discrim.core.moments import ClassMoments
+from discrim.core.rules import Distances, Rule
+from discrim.errors import NotSupportedError
 
 __all__ = ["LDAFit", "fit_lda"]
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,11 @@ class LDAFit:
         """N - K."""
         return self.moments.total - self.moments.n_classes
 
+    @property
+    def has_distances(self) -> bool:
+        """Whether the covariance is full."""
+        return not self.covariance.is_diagonal
+
     def axes(self) -> Canonical:
         """Canonical axes, weighted by the prior, with the singular values of R's MASS."""
         k = self.moments.n_classes
@@ -71,6 +80,93 @@ class LDAFit:
             return None
         m = self.ncomp
         return Canonical(axes.centre, axes.axes[:, :m], axes.singular[:m], axes.scores[:, :m])
+
+    def distances(self) -> Distances:
+        """Squared distances to the class means."""
+        return gaussian.distances(self.moments, (self.covariance,))
+
+    def unbiased_distances(self) -> tuple[Distances, Floats]:
+        """Distances under the unbiased covariance, and its degrees of freedom by class (K,)."""
+        held = gaussian.distances(self.moments, (self.unbiased(),))
+        return held, np.full(self.moments.n_classes, self.residual_df)
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        """The decision rule under a prior (K,).
+
+        Raises
+        ------
+        NotSupportedError
+            The method does not exist for a diagonal covariance, reduced axes or so few rows.
+        """
+        if method == "plugin":
+            return gaussian.linear_rule(self.moments, self.covariance, log_prior, self.reduced())
+        if self.covariance.is_diagonal:
+            raise NotSupportedError(
+                f'method="{method}" is defined for the full covariance, not the diagonal one.'
+            )
+        nu, p = self.residual_df, self.moments.n_columns
+        if convention == "MASS":
+            mass = self.reduced() or self.axes()
+            if method == "predictive":
+                inflate = self.unbiased() if self.method == "moment" else self.covariance
+                return gaussian.common_predictive(self.moments, inflate, log_prior, nu, mass=mass)
+            return gaussian.common_debiased(self.moments, self.covariance, log_prior, nu, mass=mass)
+        if self.reduced() is not None:
+            raise NotSupportedError(f'method="{method}" uses all dimensions: fit without ncomp=.')
+        if method == "predictive":
+            return gaussian.common_predictive(self.moments, self.unbiased(), log_prior, nu)
+        if nu <= p + 1:
+            raise NotSupportedError(
+                f'method="debiased" needs N - K > p + 1; here N - K is {nu:g} and p is {p}.'
+            )
+        return gaussian.common_debiased(self.moments, self.unbiased(), log_prior, nu)
+
+    def left_out(self, log_prior: Floats) -> LeftOut:
+        """Scores of rows under the rule fitted without each of them.
+
+        Raises
+        ------
+        NotSupportedError
+            The rule is restricted to fewer axes than there are.
+        """
+        if self.reduced() is not None:
+            raise NotSupportedError(
+                "leave_one_out() has a closed form for all axes only: fit without ncomp=, "
+                'or cross-validate (method="cv").'
+            )
+        held, counts = self.distances(), self.moments.counts
+        if self.covariance.is_diagonal:
+            divisors = np.array([self.divisor])
+            return lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, divisors, log_prior)
+        return lambda x, codes, w: common_scores(x, codes, w, held, counts, self.divisor, log_prior)
+
+    def left_out_distances(
+        self, x: Floats, codes: Codes, weights: Floats | None
+    ) -> tuple[Floats, Floats, Floats]:
+        """Distances (K, m) of rows of the fit under the unbiased moments without each of them.
+
+        With the sums of weights (K, m) and degrees of freedom (K, m) that these then have.
+        """
+        held, counts, nu = self.unbiased_distances()[0], self.moments.counts, self.residual_df
+        d2, gone = common_distances(x, codes, weights, held, counts, nu)
+        left = np.repeat(counts[:, None], len(codes), axis=1)
+        left[codes, np.arange(len(codes))] -= gone.out
+        return d2, left, np.repeat((nu - gone.out)[None], len(counts), axis=0)
+
+    def refit(self, moments: ClassMoments) -> LDAFit | None:
+        """The same model of other rows, the prior held; None where its covariance is singular."""
+        diagonal = self.covariance.is_diagonal
+        free = moments.rows.sum() - moments.n_classes
+        if free < (1 if diagonal else moments.n_columns) or dependencies(moments, diagonal=diagonal):
+            return None
+        return fit_lda(
+            moments,
+            self.prior,
+            method=self.method,
+            diagonal=diagonal,
+            ncomp=self.ncomp,
+            estimated_prior=self.estimated_prior,
+        )
 
     def unbiased(self) -> Covariance:
         """The covariance with divisor N - K."""

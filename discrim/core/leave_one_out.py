@@ -23,7 +23,8 @@ left to a refit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +32,22 @@ from numpy.typing import NDArray
 from discrim.core.covariance import EPS
 from discrim.core.rules import Distances, column_squares, standard_columns
 
-__all__ = ["common_scores", "diagonal_scores", "separate_scores"]
+__all__ = [
+    "LeftOut",
+    "Removal",
+    "common_distances",
+    "common_scores",
+    "diagonal_scores",
+    "separate_distances",
+    "separate_scores",
+    "squared_gaps",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+
+LeftOut = Callable[[Floats, Codes, Floats | None], Floats]
+"""From x (m, p), codes (m,) and weights (m,) or None to scores (m, K), each row left out in turn."""
 
 SPOILT = 0.05
 """Value of 1 - c D2_g up to which a row is left to a refit."""
@@ -66,6 +79,21 @@ def common_scores(
         N - h of the full fit's covariance.
     log_prior : (K,) float
     """
+    d2, gone = common_distances(x, codes, weights, distances, counts, divisor)
+    d2 *= -0.5
+    d2 += log_prior[:, None]
+    return _settle(d2, codes, gone).T
+
+
+def common_distances(
+    x: Floats,
+    codes: Codes,
+    weights: Floats | None,
+    distances: Distances,
+    counts: Floats,
+    divisor: float,
+) -> tuple[Floats, Removal]:
+    """Leave-one-out squared distances (K, m) where the classes share one covariance; as `common_scores`."""
     (covariance,) = distances.covariances
     means = covariance.whiten(distances.means.T).T
     own = covariance.whiten(standard_columns(x, distances.origin, distances.scale)) - means.T[:, codes]
@@ -73,19 +101,16 @@ def common_scores(
     along = means @ own
     rows = np.arange(len(codes))
     lead = along[codes, rows] - along
-    between = _squared_gaps(means)
+    between = squared_gaps(means)
     # D2_k and T_k from the row's deviation from its own mean, so that nothing large cancels.
     cross = d2_own + lead
     d2 = cross + lead + between[:, codes]
     gone = _removal(d2_own, counts[codes], weights, divisor)
-    left = 1.0 - gone.leverage
     with np.errstate(divide="ignore", invalid="ignore"):
-        lift = gone.out * gone.count / ((gone.count - gone.out) * divisor) / left
-        scores = gone.shrink * (d2 + lift * cross**2)
-        scores[codes, rows] = gone.shrink * gone.stretch * d2_own / left
-    scores *= -0.5
-    scores += log_prior[:, None]
-    return _settle(scores, codes, gone, left).T
+        lift = gone.out * gone.count / ((gone.count - gone.out) * divisor) / gone.left
+        d2 = gone.shrink * (d2 + lift * cross**2)
+        d2[codes, rows] = gone.shrink * gone.stretch * d2_own / gone.left
+    return d2, gone
 
 
 def separate_scores(
@@ -108,18 +133,29 @@ def separate_scores(
     constant : (K,) float
         ln prior_k - ln|S_k| / 2.
     """
-    p = x.shape[1]
-    d2 = distances.squared(x)
-    rows = np.arange(len(codes))
-    d2_own = d2[codes, rows]
-    gone = _removal(d2_own, counts[codes], weights, divisors[codes])
-    left = 1.0 - gone.leverage
+    d2, gone = separate_distances(x, codes, weights, distances, counts, divisors)
     scores = -0.5 * d2 + constant[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        moved = d2_own * gone.stretch * gone.shrink / left
-        logdet_change = np.log(left) - p * np.log(gone.shrink)
-    scores[codes, rows] = constant[codes] - 0.5 * (moved + logdet_change)
-    return _settle(scores, codes, gone, left).T
+        logdet_change = np.log(gone.left) - x.shape[1] * np.log(gone.shrink)
+    scores[codes, np.arange(len(codes))] -= 0.5 * logdet_change
+    return _settle(scores, codes, gone).T
+
+
+def separate_distances(
+    x: Floats,
+    codes: Codes,
+    weights: Floats | None,
+    distances: Distances,
+    counts: Floats,
+    divisors: Floats,
+) -> tuple[Floats, Removal]:
+    """Leave-one-out squared distances (K, m) where each class has its covariance; as `separate_scores`."""
+    d2 = distances.squared(x)
+    rows = np.arange(len(codes))
+    gone = _removal(d2[codes, rows], counts[codes], weights, divisors[codes])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        d2[codes, rows] *= gone.stretch * gone.shrink / gone.left
+    return d2, gone
 
 
 def diagonal_scores(
@@ -162,12 +198,25 @@ def diagonal_scores(
             scores[k] = log_prior[k] - 0.5 * (deviations**2 / variance).sum(axis=0)
             if not common:
                 scores[k] -= 0.5 * np.log(variance).sum(axis=0)
-    return _settle(scores, codes, gone, (left / held).min(axis=0)).T
+    return _settle(scores, codes, replace(gone, leverage=1.0 - (left / held).min(axis=0))).T
 
 
 @dataclass(frozen=True, slots=True)
-class _Removal:
-    """What leaving one row out does to the row's own class, (m,) each."""
+class Removal:
+    """What leaving one row out does to the row's own class, (m,) each.
+
+    Attributes
+    ----------
+    out : (m,) float
+        Weight that is left out, zero for a row alone in its class.
+    count : (m,) float
+        n_g before.
+    alone : (m,) bool
+    shrink : (m,) float
+        Divisor after over divisor before.
+    leverage : (m,) float
+        c D2_g; 1 - leverage is what the determinant is multiplied by.
+    """
 
     out: Floats
     count: Floats
@@ -176,25 +225,31 @@ class _Removal:
     leverage: Floats
 
     @property
+    def left(self) -> Floats:
+        """1 - leverage, which divides the distances."""
+        return np.asarray(1.0 - self.leverage)
+
+    @property
     def stretch(self) -> Floats:
+        """Square of what the row's distance from its mean grows by."""
         return np.asarray((self.count / (self.count - self.out)) ** 2)
 
 
-def _removal(d2_own: Floats, counts: Floats, weights: Floats | None, divisor: float | Floats) -> _Removal:
+def _removal(d2_own: Floats, counts: Floats, weights: Floats | None, divisor: float | Floats) -> Removal:
     out = np.ones(len(d2_own)) if weights is None else np.minimum(weights, 1.0)
     alone = counts - out <= EPS * counts
     out = np.where(alone, 0.0, out)
     leverage = out * counts / ((counts - out) * divisor) * d2_own
-    return _Removal(out, counts, alone, (divisor - out) / divisor, leverage)
+    return Removal(out, counts, alone, (divisor - out) / divisor, leverage)
 
 
-def _settle(scores: Floats, codes: Codes, removal: _Removal, left: Floats) -> Floats:
+def _settle(scores: Floats, codes: Codes, removal: Removal) -> Floats:
     alone = np.flatnonzero(removal.alone)
     scores[codes[alone], alone] = -np.inf
-    scores[:, left <= SPOILT] = np.nan
+    scores[:, removal.left <= SPOILT] = np.nan
     return scores
 
 
-def _squared_gaps(means: Floats) -> Floats:
+def squared_gaps(means: Floats) -> Floats:
     """Squared distances (K, K) between whitened means (K, p)."""
     return np.stack([((means - mean) ** 2).sum(axis=1) for mean in means])

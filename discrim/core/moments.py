@@ -25,7 +25,7 @@ difference of the means; roots are merged by the QR of what they stand for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,7 +35,7 @@ from scipy.linalg import lapack
 from discrim.core.passes import Rows, Spread, Sums, again, column_scale, peaks, roots, triangle
 from discrim.errors import DataError
 
-__all__ = ["ClassMoments", "Spread", "gather"]
+__all__ = ["ClassMoments", "Spread", "gather", "gather_parts"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -275,18 +275,84 @@ def gather(
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for block in blocks:
             sums.add(*block)
+    return _settled(blocks, sums, int(sums.rows.sum()))
+
+
+def gather_parts(
+    blocks: Iterable[Rows], *, n_parts: int, n_classes: int, n_columns: int, spread: Spread = "pooled"
+) -> list[ClassMoments]:
+    """Moments of each part of the rows, from one pass over all of them.
+
+    Parameters
+    ----------
+    blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
+        The codes hold part and class: part * n_classes + class.
+    n_parts, n_classes, n_columns : int
+    spread : {"pooled", "class", "diagonal"}
+
+    Returns
+    -------
+    list of ClassMoments
+        They merge to the moments of all rows.
+    """
+    sums = [Sums(n_classes, n_columns, spread) for _ in range(n_parts)]
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for x, codes, weights in blocks:
+            parts = codes // n_classes
+            order = np.argsort(parts, kind="stable")
+            # One copy of the block, whose slices are the parts.
+            columns, codes = np.take(x.T, order, axis=1), codes[order] % n_classes
+            weights = None if weights is None else weights[order]
+            stops = np.cumsum(np.bincount(parts, minlength=n_parts)).tolist()
+            for own, start, stop in zip(sums, [0, *stops], stops, strict=False):
+                if stop > start:
+                    held = None if weights is None else weights[start:stop]
+                    own.add(columns[:, start:stop].T, codes[start:stop], held)
+    rows = sum(int(own.rows.sum()) for own in sums)
+    found = [_settled(_Part(blocks, part, n_classes), own, rows) for part, own in enumerate(sums)]
+    if any(moments.roots is not None for moments in found):
+        return [
+            moments
+            if moments.roots is not None or spread == "diagonal"
+            else _rooted(_Part(blocks, part, n_classes), own, moments)
+            for part, (own, moments) in enumerate(zip(sums, found, strict=True))
+        ]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The rows of one part, read again from the blocks of all of them."""
+
+    blocks: Iterable[Rows]
+    part: int
+    n_classes: int
+
+    def __iter__(self) -> Iterator[Rows]:
+        for x, codes, weights in self.blocks:
+            own = np.flatnonzero(codes // self.n_classes == self.part)
+            held = None if weights is None else weights[own]
+            yield np.take(x.T, own, axis=1).T, codes[own] % self.n_classes, held
+
+
+def _settled(blocks: Iterable[Rows], sums: Sums, rows: int) -> ClassMoments:
+    """Moments of the sums of a pass over all or some of the rows, with what their digits ask for."""
     if sums.out_of_range():
-        sums = again(blocks, sums, column_scale(peaks(blocks, n_columns)))
+        sums = again(blocks, sums, column_scale(peaks(blocks, len(sums.scale))))
     elif sums.cancelled():
         sums = again(blocks, sums, sums.scale)
     moments = _moments(sums)
-    if spread == "diagonal" or not moments.total:
+    if sums.spread == "diagonal" or not moments.total:
         return moments
-    few = moments.rows.sum() * n_columns**2 <= ROOT_WORK
+    few = rows * moments.n_columns**2 <= ROOT_WORK
     if few or any(_ill_conditioned(scatter) for scatter in moments.scatters):
-        held = roots(blocks, sums, by_class=spread == "class")
-        return replace(moments, scatters=np.swapaxes(held, 1, 2) @ held, roots=held)
+        return _rooted(blocks, sums, moments)
     return moments
+
+
+def _rooted(blocks: Iterable[Rows], sums: Sums, moments: ClassMoments) -> ClassMoments:
+    held = roots(blocks, sums, by_class=sums.spread == "class")
+    return replace(moments, scatters=np.swapaxes(held, 1, 2) @ held, roots=held)
 
 
 def _moments(sums: Sums) -> ClassMoments:

@@ -18,19 +18,18 @@ from discrim.core import gaussian
 from discrim.core.canonical import Canonical
 from discrim.core.covariance import dependencies
 from discrim.core.lda import LDAFit, fit_lda
-from discrim.core.leave_one_out import common_scores, diagonal_scores
-from discrim.core.rules import Rule
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.log_odds import log_odds, wald_table
 from discrim.inference.manova import wilks
 from discrim.inference.result import TestResult
 from discrim.models import sections
+from discrim.models.labels import class_code, covariance_frame
+from discrim.models.pictures import plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import (
     NaAction,
     choice,
-    class_moments,
     collinear_error,
     drop_columns,
     prior_vector,
@@ -187,6 +186,7 @@ class LDAResults(ClassifierResults):
         Wilks' lambda with Rao's F.
     """
 
+    _fit: LDAFit
     title: ClassVar[str] = "Linear discriminant analysis"
 
     def __init__(self, fit: LDAFit, blocks: Blocks, *, has_rows: bool = True) -> None:
@@ -202,7 +202,7 @@ class LDAResults(ClassifierResults):
     @property
     def cov(self) -> pd.DataFrame:
         """Covariance within classes."""
-        return self._covariance_frame(self._fit.covariance)
+        return covariance_frame(self._fit.covariance, self._fit.moments.scale, self.terms)
 
     def _axes(self) -> Canonical:
         if self._canonical is None:
@@ -259,33 +259,6 @@ class LDAResults(ClassifierResults):
         moments = self._fit.moments
         return wilks(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
 
-    def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        fit = self._fit
-        with np.errstate(divide="ignore"):
-            log_prior = np.log(prior)
-        if method == "plugin":
-            return gaussian.linear_rule(fit.moments, fit.covariance, log_prior, fit.reduced())
-        if fit.covariance.is_diagonal:
-            raise NotSupportedError(
-                f'method="{method}" is defined for the full covariance, not the diagonal one.'
-            )
-        nu, p = fit.residual_df, fit.moments.n_columns
-        if convention == "MASS":
-            mass = fit.reduced() or self._axes()
-            if method == "predictive":
-                inflate = fit.unbiased() if fit.method == "moment" else fit.covariance
-                return gaussian.common_predictive(fit.moments, inflate, log_prior, nu, mass=mass)
-            return gaussian.common_debiased(fit.moments, fit.covariance, log_prior, nu, mass=mass)
-        if fit.reduced() is not None:
-            raise NotSupportedError(f'method="{method}" uses all dimensions: fit without ncomp=.')
-        if method == "predictive":
-            return gaussian.common_predictive(fit.moments, fit.unbiased(), log_prior, nu)
-        if nu <= p + 1:
-            raise NotSupportedError(
-                f'method="debiased" needs N - K > p + 1; here N - K is {nu:g} and p is {p}.'
-            )
-        return gaussian.common_debiased(fit.moments, fit.unbiased(), log_prior, nu)
-
     def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
         """Scores of the classification functions, rows by classes.
 
@@ -318,32 +291,6 @@ class LDAResults(ClassifierResults):
             out[:, place] = scaling.T @ (x.T - origin[:, None])
         return pd.DataFrame(out.T, index=blocks.table.index, columns=self._axis_names)
 
-    def _leave_one_out_scores(self) -> tuple[Floats, list[int]]:
-        fit = self._fit
-        if fit.reduced() is not None:
-            raise NotSupportedError(
-                "leave_one_out() has a closed form for all axes only: fit without ncomp=."
-            )
-        log_prior, counts = self._log_prior(), fit.moments.counts
-        held = gaussian.distances(fit.moments, (fit.covariance,))
-        if fit.covariance.is_diagonal:
-            divisors = np.array([fit.divisor])
-            return self._left_out_by_block(
-                lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, divisors, log_prior)
-            )
-        return self._left_out_by_block(
-            lambda x, codes, w: common_scores(x, codes, w, held, counts, fit.divisor, log_prior)
-        )
-
-    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
-        diagonal = self._fit.covariance.is_diagonal
-        moments = class_moments(blocks, "diagonal" if diagonal else "pooled")
-        free = moments.rows.sum() - moments.n_classes
-        if free < (1 if diagonal else moments.n_columns) or dependencies(moments, diagonal=diagonal):
-            return None
-        fit = fit_lda(moments, self._fit.prior, method=self._fit.method, diagonal=diagonal)
-        return gaussian.linear_rule(moments, fit.covariance, self._log_prior())
-
     def log_odds(self, reference: Any = None, level: float = 0.95, *, debiased: bool = False) -> pd.DataFrame:
         """Log odds of each class against a reference, with standard errors.
 
@@ -364,7 +311,7 @@ class LDAResults(ClassifierResults):
         fit = self._fit
         if fit.reduced() is not None:
             raise NotSupportedError("log_odds() has standard errors for all axes only: fit without ncomp=.")
-        base = 0 if reference is None else self._class_code(reference)
+        base = 0 if reference is None else class_code(reference, self.classes)
         p = fit.moments.n_columns
         shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
         if shrink <= 0:
@@ -390,7 +337,7 @@ class LDAResults(ClassifierResults):
 
     def boundary(self, a: Any, b: Any) -> Boundary:
         """The plane on which classes a and b have the same posterior."""
-        i, j = self._class_code(a), self._class_code(b)
+        i, j = class_code(a, self.classes), class_code(b, self.classes)
         fit, reduced = self._fit, self._fit.reduced()
         means = fit.moments.means_from(fit.moments.centres[j])
         gap = means[i] - means[j]
@@ -435,7 +382,7 @@ class LDAResults(ClassifierResults):
 
         choice("kind", kind or "scores", ("scores", "regions"))
         if kind == "regions":
-            return self._plot_regions(ax)
+            return plot_regions(self, ax)
         labels = self._labelled(self._rows("plot()").codes, self._blocks.table.index)
         axes = self._axes()
         centroids = pd.DataFrame(axes.scores[:, : self._shown], index=self.classes, columns=self._axis_names)

@@ -11,18 +11,19 @@ from numpy.typing import NDArray
 
 from discrim.core import gaussian
 from discrim.core.covariance import dependencies
-from discrim.core.leave_one_out import diagonal_scores, separate_scores
 from discrim.core.moments import ClassMoments
 from discrim.core.qda import QDAFit, fit_qda
 from discrim.core.rules import Rule
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.models import sections
+from discrim.models.labels import class_code, covariance_frame
+from discrim.models.pictures import plot_posteriors, plot_regions
+from discrim.models.prediction import scored
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import (
     NaAction,
     choice,
-    class_moments,
     collinear_error,
     named,
     prior_vector,
@@ -122,6 +123,7 @@ class QDAResults(ClassifierResults):
         Free parameters.
     """
 
+    _fit: QDAFit
     title: ClassVar[str] = "Quadratic discriminant analysis"
 
     def __init__(self, fit: QDAFit, blocks: Blocks, *, has_rows: bool = True) -> None:
@@ -137,7 +139,7 @@ class QDAResults(ClassifierResults):
     def covs(self) -> dict[Any, pd.DataFrame]:
         """Covariance of each class."""
         return {
-            label: self._covariance_frame(covariance)
+            label: covariance_frame(covariance, self._fit.moments.scale, self.terms)
             for label, covariance in zip(self.classes, self._fit.covariances, strict=True)
         }
 
@@ -148,24 +150,13 @@ class QDAResults(ClassifierResults):
         return pd.Series([c.logdet - units for c in self._fit.covariances], index=self.classes, name="logdet")
 
     def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        fit = self._fit
-        with np.errstate(divide="ignore"):
-            log_prior = np.log(prior)
-        if method == "plugin":
-            return gaussian.separate_plugin(fit.moments, fit.covariances, log_prior)
-        if fit.is_diagonal:
-            raise NotSupportedError(f'method="{method}" is defined for full covariances, not diagonal ones.')
-        mass = convention == "MASS"
-        covariances = fit.covariances if mass else fit.scaled(fit.moments.counts - 1)
-        if method == "predictive":
-            return gaussian.separate_predictive(fit.moments, covariances, log_prior, mass=mass)
         few = self.counts[self.counts <= len(self.terms) + 2]
-        if len(few) and not mass:
+        if method == "debiased" and convention is None and len(few) and not self._fit.is_diagonal:
             raise NotSupportedError(
                 f'method="debiased" needs more than p + 2 = {len(self.terms) + 2} rows in each class; '
                 f"{few.index[0]!r} has {few.iloc[0]}."
             )
-        return gaussian.separate_debiased(fit.moments, covariances, log_prior, mass=mass)
+        return super()._rule(prior, method, convention)
 
     def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
         """Scores ln prior_k - ln|S_k|/2 - D2_k/2, rows by classes.
@@ -177,7 +168,8 @@ class QDAResults(ClassifierResults):
         """
         blocks = self._new_rows(data)
         out = np.empty((len(self.classes), blocks.table.nrows))
-        for place, scores in self._scored(blocks, self._rule(self._prior_values(None))):
+        rule = self._rule(self._prior_values(None))
+        for place, scores in scored(blocks, rule, len(self.classes)):
             out[:, place] = scores.T
         if len(self.classes) == 2:
             return pd.Series(out[1] - out[0], index=blocks.table.index, name=str(self.classes[1]))
@@ -185,7 +177,7 @@ class QDAResults(ClassifierResults):
 
     def quadratic(self, a: Any, b: Any) -> Quadratic:
         """Log odds of class a against class b as x'Ax + x'b + c."""
-        i, j = self._class_code(a), self._class_code(b)
+        i, j = class_code(a, self.classes), class_code(b, self.classes)
         matrix, slopes, constant = gaussian.quadratic_form(
             self._fit.moments, self._fit.covariances, self._log_prior(), i, j
         )
@@ -194,28 +186,6 @@ class QDAResults(ClassifierResults):
             pd.Series(slopes, index=self.terms, name="b"),
             constant,
         )
-
-    def _leave_one_out_scores(self) -> tuple[Floats, list[int]]:
-        fit = self._fit
-        rule = gaussian.separate_plugin(fit.moments, fit.covariances, self._log_prior())
-        held, counts, log_prior = rule.distances, fit.moments.counts, self._log_prior()
-        if fit.is_diagonal:
-            return self._left_out_by_block(
-                lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, fit.divisors, log_prior)
-            )
-        return self._left_out_by_block(
-            lambda x, codes, w: separate_scores(x, codes, w, held, counts, fit.divisors, rule.constant)
-        )
-
-    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
-        diagonal = self._fit.is_diagonal
-        moments = class_moments(blocks, "diagonal" if diagonal else "class")
-        if (moments.rows <= (1 if diagonal else moments.n_columns)).any() or any(
-            dependencies(moments, k, diagonal=diagonal) for k in range(moments.n_classes)
-        ):
-            return None
-        fit = fit_qda(moments, self._fit.prior, method=self._fit.method, diagonal=diagonal)
-        return gaussian.separate_plugin(moments, fit.covariances, self._log_prior())
 
     def tidy(self) -> pd.DataFrame:
         """One row a class and term: mean and standard deviation within the class."""
@@ -238,13 +208,10 @@ class QDAResults(ClassifierResults):
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw the regions of the classes in the plane of two predictors, or posteriors by class."""
-        from discrim.report import plots
-
         choice("kind", kind or "posteriors", ("posteriors", "regions"))
         if kind == "regions" or (kind is None and len(self.terms) == 2):
-            return self._plot_regions(ax)
-        labels = self._labelled(self._rows("plot()").codes, self._blocks.table.index)
-        return plots.posteriors(self.predict_proba(), labels, ax=ax)
+            return plot_regions(self, ax)
+        return plot_posteriors(self, ax)
 
 
 def refuse_singular(

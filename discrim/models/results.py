@@ -6,27 +6,31 @@ sections; rows, labels and pandas are handled here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
-from warnings import warn
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.covariance import Covariance
-from discrim.core.rules import MANY_CLASSES, Rule, best_class, log_posteriors, posteriors
-from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+from discrim.core.fits import MomentsFit
+from discrim.core.leave_one_out import LeftOut
+from discrim.core.moments import ClassMoments, Spread
+from discrim.core.rules import Rule, best_class, log_posteriors, posteriors
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.frame.formula import response_codes
 from discrim.frame.table import Table
-from discrim.inference.error_rates import confusion_table, error_table
-from discrim.models.sample import choice, prior_vector
+from discrim.models import assessment
+from discrim.models.labels import labelled
+from discrim.models.prediction import Decision, augmented, posterior_frame, predicted_codes
+from discrim.models.sample import choice, class_moments, cost_matrix, prior_vector
+from discrim.models.validation import left_out_scores
 
 if TYPE_CHECKING:
     from os import PathLike
 
+    from discrim.models.classification import Classification
     from discrim.report.plots import Axes
     from discrim.report.tables import Pairs, Section, Summary
 
@@ -35,7 +39,6 @@ __all__ = ["ClassifierResults"]
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Method = Literal["plugin", "predictive", "debiased"]
-ErrorMethod = Literal["apparent", "loo"]
 
 
 class ClassifierResults:
@@ -58,8 +61,7 @@ class ClassifierResults:
         self._blocks = blocks
         self._has_rows = has_rows
         self._dropped = blocks.dropped
-        self._apparent: pd.DataFrame | None = None
-        self._left_out: Floats | None = None
+        self._cache: dict[str, Any] = {}
         self.formula = blocks.design.formula
         self.classes = pd.Index(list(blocks.design.levels), name=blocks.design.response)
         self.terms = pd.Index(list(blocks.terms))
@@ -70,17 +72,18 @@ class ClassifierResults:
 
     # ---- likelihood
 
-    _fit: Any
+    _fit: MomentsFit
+    """The model's numbers. A model that is not one of moments replaces what asks for them."""
 
     @property
     def llf(self) -> float:
         """Joint log-likelihood of class and row at maximum-likelihood estimates."""
-        return float(self._fit.llf())
+        return self._fit.llf()
 
     @property
     def df_model(self) -> int:
         """Free parameters."""
-        return int(self._fit.df_model())
+        return self._fit.df_model()
 
     @property
     def aic(self) -> float:
@@ -96,23 +99,45 @@ class ClassifierResults:
         row: dict[str, Any] = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
         return row | {"df_model": self.df_model, "llf": self.llf, "aic": self.aic, "bic": self.bic}
 
+    # ---- the rule
+
     def _log_prior(self) -> Floats:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self._prior_values(None)))
 
-    def _covariance_frame(self, covariance: Covariance) -> pd.DataFrame:
-        """A covariance in the units of the data; a variance beyond 1e308 shows as infinite."""
-        unit = 1 / self._fit.moments.scale
-        with np.errstate(over="ignore", under="ignore"):
-            matrix = covariance.matrix() * unit[:, None] * unit
-        return pd.DataFrame(matrix, index=self.terms, columns=self.terms)
+    def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        with np.errstate(divide="ignore"):
+            return self._fit.rule(np.log(prior), method, convention)
+
+    @property
+    def _spread(self) -> Spread | None:
+        """What the model needs of the moments; None where it is no function of moments."""
+        return self._fit.moments.spread
+
+    def _rule_of(self, moments: ClassMoments) -> Rule | None:
+        """The rule of other moments, the prior held; None where a covariance is singular."""
+        refit = self._fit.refit(moments)
+        return None if refit is None else refit.rule(self._log_prior())
+
+    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
+        """The rule of a fit to other weights, the prior held; None where there is none."""
+        return self._rule_of(class_moments(blocks, self._fit.moments.spread))
+
+    def _left_out(self) -> LeftOut:
+        """Scores of rows under the rule without each of them, in closed form."""
+        return self._fit.left_out(self._log_prior())
 
     # ---- prediction
 
-    def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        raise NotSupportedError(f"{self.title} has no rule.")
-
-    def predict(self, data: Any = None, prior: Any = None) -> pd.Series:
+    def predict(
+        self,
+        data: Any = None,
+        prior: Any = None,
+        *,
+        costs: Any = None,
+        reject: float | None = None,
+        outlier: float | None = None,
+    ) -> pd.Series:
         """Predicted class of each row.
 
         Parameters
@@ -121,6 +146,13 @@ class ClassifierResults:
             New rows; the response need not be there. Without it, the rows of the fit.
         prior : optional
             In any form that the verb takes; the fit's own by default.
+        costs : DataFrame or (K, K) array, optional
+            Cost of calling a row of one class (row) another (column): the label is that of least cost.
+        reject : float, optional
+            Cost of leaving a row without a class: a row whose least expected cost (one less its largest
+            posterior, without costs) is above it is labelled "rejected".
+        outlier : float, optional
+            A row whose typicality is below this in every class is labelled "unknown"; see `typicality`.
 
         Returns
         -------
@@ -130,12 +162,20 @@ class ClassifierResults:
         Raises
         ------
         DataError
-            A column is missing, infinite, or holds a category that the fit has not seen.
+            A column is missing, infinite, or holds an unseen category; costs that do not fit the classes.
         PriorError
             The prior is not a distribution over the classes.
         """
+        for name, bound in (("reject", reject), ("outlier", outlier)):
+            if bound is not None and not 0 <= bound < np.inf:
+                raise DataError(f"{name}={bound!r}: give a number from 0 on.")
         blocks = self._new_rows(data)
-        return self._labelled(self._predicted_codes(blocks, prior), blocks.table.index)
+        decision = Decision(cost_matrix(costs, self.classes), reject)
+        codes = self._predicted_codes(blocks, prior, decision)
+        if outlier is not None:
+            strange = (self.typicality(data).to_numpy() < outlier).all(axis=1)
+            codes[strange & (codes >= 0)] = len(self.classes) + 1
+        return labelled(codes, self.classes, blocks.table.index)
 
     def predict_proba(
         self,
@@ -175,50 +215,20 @@ class ClassifierResults:
         return self._posterior_frame(data, prior, method, convention, log_posteriors)
 
     def _posterior_frame(
-        self,
-        data: Any,
-        prior: Any,
-        method: str,
-        convention: str | None,
-        finish: Callable[[Floats], Floats],
+        self, data: Any, prior: Any, method: str, convention: str | None, finish: Callable[[Floats], Floats]
     ) -> pd.DataFrame:
         choice("method", method, ("plugin", "predictive", "debiased"))
-        if convention is not None:
-            choice("convention", convention, ("MASS",))
+        choice("convention", convention or "MASS", ("MASS",))
         blocks = self._new_rows(data)
         rule = self._rule(self._prior_values(prior), method, convention)
-        shape = (blocks.table.nrows, len(self.classes))
-        out = np.empty(shape, order="C" if shape[1] > MANY_CLASSES else "F")
-        for place, scores in self._scored(blocks, rule):
-            out[place] = finish(scores)
-        return pd.DataFrame(out, index=blocks.table.index, columns=self.classes, copy=False)
+        return posterior_frame(blocks, rule, self.classes, finish)
 
-    def _scored(self, blocks: Blocks, rule: Rule) -> Iterator[tuple[slice, Floats]]:
-        """Scores (m, K) of all rows, block by block, in pieces that fit the cache; missing rows are NaN."""
-        piece = max(2**17 // len(self.classes), 64)
-        for place, x, _ in blocks.every_row():
-            for start in range(0, len(x), piece):
-                stop = min(start + piece, len(x))
-                yield slice(place.start + start, place.start + stop), rule.scores(x[start:stop])
-
-    def _predicted_codes(self, blocks: Blocks, prior: Any = None) -> Codes:
+    def _predicted_codes(self, blocks: Blocks, prior: Any = None, decision: Decision | None = None) -> Codes:
         rule = self._rule(self._prior_values(prior))
-        codes = np.empty(blocks.table.nrows, dtype=np.intp)
-        for place, scores in self._scored(blocks, rule):
-            codes[place] = best_class(scores)
-        return codes
+        return predicted_codes(blocks, rule, len(self.classes), decision or Decision())
 
     def _labelled(self, codes: Codes, index: pd.Index) -> pd.Series:
-        labels = self.classes.to_numpy()[codes]
-        series = pd.Series(labels, index=index, name=self.classes.name)
-        missing = codes < 0
-        if not missing.any():
-            return series
-        if series.dtype.kind in "iu":
-            series = series.astype("Int64")
-        elif series.dtype.kind == "b":
-            series = series.astype("boolean")
-        return series.mask(missing)
+        return labelled(codes, self.classes, index)
 
     def _prior_values(self, prior: Any) -> Floats:
         if prior is None:
@@ -251,124 +261,145 @@ class ClassifierResults:
             did not use are missing; so are rows without which the rule does not exist.
         """
         index = self._rows("leave_one_out()").table.index
-        scores = self._left_out_scores()
+        scores = left_out_scores(self)
         frame = pd.DataFrame(posteriors(scores), index=index, columns=self.classes, copy=False)
         frame.insert(0, "label", self._labelled(best_class(scores), index), allow_duplicates=True)
         return frame.rename_axis(columns=None)
 
-    def _left_out_scores(self) -> Floats:
-        if self._left_out is None:
-            scores, undefined = self._leave_one_out_scores()
-            for row in undefined:
-                scores[row] = self._scores_without(row)
-            none = [row for row in undefined if np.isnan(scores[row]).all()]
-            if len(none):
-                first = self._blocks.table.index[none[0]]
-                warn(
-                    f"{len(none)} rows have no leave-one-out rule (the first is row {first!r}): without them "
-                    "a covariance is singular. Their labels are missing.",
-                    DiscrimWarning,
-                    stacklevel=3,
-                )
-            self._left_out = scores
-        return self._left_out
-
-    def _scores_without(self, row: int) -> Floats:
-        """Scores (K,) of a row under a refit without it; missing where there is no such fit."""
-        blocks = self._blocks
-        weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
-        weights[row] -= min(1.0, weights[row])
-        rule = self._refitted_rule(replace(blocks, weights=weights))
-        return np.full(len(self.classes), np.nan) if rule is None else rule.scores(blocks.row(row))[0]
-
-    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
-        """The rule of a fit to other weights, the prior held; None where a covariance is singular."""
-        raise NotSupportedError(f"{self.title} has no closed-form leave-one-out; refit on parts of the rows.")
-
-    def _left_out_by_block(
-        self, scores: Callable[[Floats, Codes, Floats | None], Floats]
-    ) -> tuple[Floats, list[int]]:
-        """Leave-one-out scores (n, K) of the table, and the used rows that have none; unused are missing."""
-        blocks = self._rows("leave_one_out()")
-        out = np.full((len(self.classes), blocks.table.nrows), np.nan)
-        undefined: list[int] = []
-        for place, x, missing in blocks.every_row():
-            codes = blocks.codes[place]
-            weights = None if blocks.weights is None else blocks.weights[place]
-            used = codes >= 0
-            if weights is not None:
-                used = used & (weights > 0)
-            if missing is not None:
-                used &= ~missing
-            if used.all():
-                out[:, place] = scores(x, codes, weights).T
-            elif used.any():
-                rows = place.start + np.flatnonzero(used)
-                out[:, rows] = scores(x[used], codes[used], None if weights is None else weights[used]).T
-            undefined += (place.start + np.flatnonzero(used & np.isnan(out[0, place]))).tolist()
-        return out.T, undefined
-
-    def _plot_regions(self, ax: Axes | None) -> Axes:
-        from discrim.report import plots
-
-        if len(self.terms) != 2 or not self._blocks.design.plain:
-            raise NotSupportedError(
-                f"kind='regions' draws the plane of two numeric columns; this fit has {len(self.terms)}."
-            )
-        blocks = self._rows("plot()")
-        labels = self._labelled(blocks.codes, blocks.table.index)
-        return plots.regions(self.predict, blocks.table.frame(list(self.terms)), labels, ax=ax)
-
-    def _leave_one_out_scores(self) -> tuple[Floats, list[int]]:
-        raise NotSupportedError(f"{self.title} has no closed-form leave-one-out; refit on parts of the rows.")
-
-    def confusion(self, data: Any = None, method: ErrorMethod = "apparent") -> pd.DataFrame:
+    def confusion(
+        self,
+        data: Any = None,
+        method: assessment.Counting = "apparent",
+        *,
+        costs: Any = None,
+        folds: int = 10,
+        seed: int | None = None,
+    ) -> pd.DataFrame:
         """Actual classes (rows) by predicted classes (columns).
 
         Parameters
         ----------
         data : table, optional
             New rows with their response. Without it, the rows of the fit.
-        method : {"apparent", "loo"}
-            For the rows of the fit: by the rule itself, or leaving each row out.
+        method : {"apparent", "loo", "cv"}
+            For the rows of the fit: by the rule itself, leaving each row out, or leaving out folds.
+        costs : optional
+            As for `predict`.
+        folds, seed : int
+            Number of folds, and the seed that deals the rows to them.
 
         Returns
         -------
         DataFrame
             Counts, or sums of weights. Rows without a class or a prediction are left out.
         """
-        choice("method", method, ("apparent", "loo"))
-        if data is not None:
-            if method == "loo":
-                raise NotSupportedError("method='loo' leaves out rows of the fit: it does not go with data=.")
-            blocks = self._new_rows(data)
-            actual = response_codes(blocks.design, blocks.table, blocks.functions)
-            return confusion_table(actual, self._predicted_codes(blocks), self.classes)
-        blocks = self._rows("confusion()")
-        if method == "loo":
-            return confusion_table(
-                blocks.codes, best_class(self._left_out_scores()), self.classes, self._row_weights()
-            )
-        if self._apparent is None:
-            predicted = self._predicted_codes(blocks)
-            self._apparent = confusion_table(blocks.codes, predicted, self.classes, self._row_weights())
-        return self._apparent.copy()
-
-    def _row_weights(self) -> Floats | None:
-        weights = self._blocks.weights
-        return None if weights is None else np.nan_to_num(weights)
+        return assessment.confusion(self, data, method, cost_matrix(costs, self.classes), folds, seed)
 
     def error_rates(
-        self, methods: Sequence[ErrorMethod] = ("apparent", "loo"), *, level: float = 0.95
+        self,
+        methods: Sequence[assessment.ErrorMethod] = ("apparent", "loo"),
+        *,
+        costs: Any = None,
+        level: float = 0.95,
+        folds: int = 10,
+        replicates: int = 200,
+        seed: int | None = None,
+        by_class: bool = False,
     ) -> pd.DataFrame:
-        """Share of rows of the fit that the rule gets wrong.
+        """Estimates of the error rate, weighted by the prior.
+
+        Parameters
+        ----------
+        methods : sequence of str
+            "apparent": on the rows of the fit. "loo": each row left out, in closed form. "cv": folds left
+            out. "632+": the bootstrap of Efron & Tibshirani. "D", "DS", "O", "OS": from the normal model
+            (linear rule only). "posterior", "posterior-stratified": from the posteriors of the rows.
+        costs : optional
+            As for `predict`: the rate is then the mean cost of the rule of least expected cost.
+        level : float
+            Of the intervals.
+        folds, replicates, seed : int
+            Folds of "cv"; bootstrap samples of "632+"; the seed of both.
+        by_class : bool
+            Add a column for each class, the rate within it.
 
         Returns
         -------
         DataFrame
-            method -> estimate, std_err, low, high (exact binomial interval), wrong, total.
+            method -> estimate, std_err, low, high (see `discrim.inference.error_rates`), wrong, total.
         """
-        return error_table({method: self.confusion(method=method) for method in methods}, level)
+        plan = assessment.Plan(cost_matrix(costs, self.classes), level, folds, replicates, seed)
+        return assessment.error_rates(self, methods, plan, by_class=by_class)
+
+    def classification(
+        self,
+        data: Any = None,
+        method: assessment.Counting = "apparent",
+        *,
+        folds: int = 10,
+        seed: int | None = None,
+    ) -> Classification:
+        """The rows beside their predictions: classification table, average posteriors, misclassified rows.
+
+        Parameters
+        ----------
+        data, method, folds, seed
+            As for `confusion`.
+        """
+        from discrim.models.classification import classification
+
+        return classification(self, data, method, folds, seed)
+
+    # ---- one row
+
+    def typicality(self, data: Any = None) -> pd.DataFrame:
+        """Probability that a row of the class lies as far from its mean or farther, rows by classes.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows. Without it, the rows of the fit, each judged by the others.
+
+        Returns
+        -------
+        DataFrame
+            P(D2 > d2 | class), exact under normal classes.
+        """
+        from discrim.models.single_rows import typicality
+
+        return typicality(self, data)
+
+    def posterior_intervals(
+        self,
+        data: Any = None,
+        *,
+        method: Literal["delta", "bootstrap"] = "delta",
+        level: float = 0.95,
+        replicates: int = 999,
+        seed: int | None = None,
+    ) -> pd.DataFrame:
+        """Posteriors of rows with intervals that show how well the sample determines them.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows; the rows of the fit by default.
+        method : {"delta", "bootstrap"}
+            Normal intervals on the logit scale, from the asymptotic variance under the model; or percentiles
+            of posteriors under fits to rows drawn again within classes.
+        level : float
+        replicates, seed : int
+            Of the bootstrap.
+
+        Returns
+        -------
+        DataFrame
+            Columns (class, "posterior" | "low" | "high").
+        """
+        from discrim.models.single_rows import posterior_intervals
+
+        choice("method", method, ("delta", "bootstrap"))
+        return posterior_intervals(self, data, method, level, replicates, seed)
 
     # ---- tables
 
@@ -381,8 +412,7 @@ class ClassifierResults:
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections wanted, in the order wanted; all of them by default. Only what is asked
-            for is computed.
+            Keys of the sections wanted, in order; all by default. Only what is asked for is computed.
 
         Returns
         -------
@@ -404,13 +434,7 @@ class ClassifierResults:
 
     def augment(self, data: Any = None) -> pd.DataFrame:
         """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`)."""
-        blocks = self._new_rows(data)
-        table = blocks.table
-        frame = table.frame(table.names)
-        frame[".fitted"] = self._labelled(self._predicted_codes(blocks), table.index)
-        proba = self.predict_proba(data)
-        proba.columns = pd.Index([f".posterior.{label}" for label in self.classes])
-        return pd.concat([frame, proba], axis=1)
+        return augmented(self, data)
 
     # ---- keeping
 
@@ -423,8 +447,3 @@ class ClassifierResults:
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """A picture of the fit; see the model for its kinds."""
         raise NotSupportedError(f"{self.title} has no plot.")
-
-    def _class_code(self, label: Any) -> int:
-        if label not in self.classes:
-            raise DataError(f"{label!r} is no class of this fit: {', '.join(map(repr, self.classes[:8]))}.")
-        return int(self.classes.get_indexer(pd.Index([label]))[0])

@@ -21,6 +21,7 @@ __all__ = [
     "choice",
     "class_moments",
     "collinear_error",
+    "cost_matrix",
     "drop_columns",
     "named",
     "prior_vector",
@@ -156,6 +157,43 @@ def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
             f"The prior sums to {total:.10g}, not to one: divide it by its sum if that is meant."
         )
     return values / total
+
+
+def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
+    """Costs (K, K) of calling a row of one class (row) another (column).
+
+    Parameters
+    ----------
+    costs : None, DataFrame labelled by class, or (K, K) array in the order of the classes
+
+    Raises
+    ------
+    DataError
+        A wrong shape or label, a missing, infinite or negative cost, or no cost at all.
+    """
+    if costs is None:
+        return None
+    k = len(classes)
+    if isinstance(costs, pd.DataFrame):
+        for axis, what in ((costs.index, "rows"), (costs.columns, "columns")):
+            if len(axis) != k or set(axis) != set(classes):
+                raise DataError(f"The {what} of costs are {named(axis)}; the classes are {named(classes)}.")
+        costs = costs.loc[classes, classes]
+    try:
+        values = np.asarray(costs, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("costs is not numeric: give the cost of calling each class each other one.") from None
+    if values.shape != (k, k):
+        raise DataError(f"costs has shape {values.shape}; {k} classes take {(k, k)}, actual by predicted.")
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise DataError(
+            f"The cost of calling {classes[i]!r} a {classes[j]!r} is {values[i, j]:g}: give 0 or more."
+        )
+    if not (values > 0).any():
+        raise DataError("Every cost is zero: any decision is as good as any other.")
+    return values
 
 
 def collinear_error(

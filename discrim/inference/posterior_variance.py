@@ -1,0 +1,104 @@
+"""How typical a row is of a class, and how sure its posterior.
+
+Theory. *Typicality.* A new row x of class k lies at D2 from the estimated mean, with S on nu degrees of
+freedom; then n_k/(n_k + 1) D2 (nu - p + 1)/(nu p) has an F distribution with p and nu - p + 1 degrees of
+freedom (Hotelling's T2 for a sample of one; McLachlan, 1992, Discriminant Analysis and Statistical Pattern
+Recognition, sec. 6.4). The chi-square that other programs print is its limit. A row of the fit is judged
+by the others: its distances under the moments without it have the same distribution with n_k - 1 and nu -
+1.
+
+*Posteriors.* Let s_k = ln pi_k - (D2_k + ln|S_k|)/2 be the scores of a row and u_k its whitened deviation
+from mean k. Means and covariances of normal samples are independent, and the delta method gives
+
+    cov(s_k, s_l) = [k = l] (D2_k + 1)/n_k + (u_k'u_l)^2 / (2 nu)           (one covariance),
+    var(s_k)      = (D2_k + 1)/n_k + (D2_k^2 - 2 D2_k + p) / (2 nu_k)       (a covariance each),
+
+without the 1 where the prior is given. Of ln p_k/(1 - p_k) the derivatives are 1 by s_k and
+-p_j/(1 - p_k) by s_j: its variance follows, and intervals are made on this scale.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.special import expit
+
+__all__ = ["common_covariance", "delta_intervals", "separate_covariance", "typical"]
+
+Floats = NDArray[np.float64]
+
+
+def typical(d2: Floats, counts: Floats, free: Floats, p: int) -> Floats:
+    """P(D2 > d2 | class) of new rows.
+
+    Parameters
+    ----------
+    d2 : (K, m) float
+        Squared distances under unbiased covariances.
+    counts, free : (K, m) or (K, 1) float
+        n_k and the degrees of freedom nu of the covariance, without the row.
+    p : int
+
+    Returns
+    -------
+    (K, m) float
+        Missing where nu < p.
+    """
+    denominator = np.where(free >= p, free - p + 1, np.nan)
+    f = counts / (counts + 1) * d2 * denominator / (free * p)
+    return np.asarray(stats.f.sf(f, p, denominator))
+
+
+def common_covariance(
+    d2: Floats, gaps: Floats, counts: Floats, nu: float, *, estimated_prior: bool
+) -> Floats:
+    """Covariances (m, K, K) of scores under one covariance.
+
+    Parameters
+    ----------
+    d2 : (K, m) float
+        Squared distances of rows to means.
+    gaps : (K, K) float
+        Squared distances between the means.
+    counts : (K,) float
+    nu : float
+    estimated_prior : bool
+    """
+    inner = (d2[:, None, :] + d2[None, :, :] - gaps[:, :, None]) / 2
+    covariance = inner**2 / (2 * nu)
+    own = np.arange(len(counts))
+    covariance[own, own] += (d2 + estimated_prior) / counts[:, None]
+    return np.moveaxis(covariance, 2, 0)
+
+
+def separate_covariance(d2: Floats, counts: Floats, nu: Floats, p: int, *, estimated_prior: bool) -> Floats:
+    """Covariances (m, K, K), diagonal, of scores where each class has its own; as `common_covariance`."""
+    variances = (d2 + estimated_prior) / counts[:, None] + (d2**2 - 2 * d2 + p) / (2 * nu[:, None])
+    return np.asarray(variances.T[:, :, None] * np.eye(len(counts)))
+
+
+def delta_intervals(posteriors: Floats, covariance: Floats, level: float) -> tuple[Floats, Floats]:
+    """Lower and upper bounds (m, K) of posteriors, normal on the logit scale.
+
+    Parameters
+    ----------
+    posteriors : (m, K) float
+    covariance : (m, K, K) float
+        Of the scores.
+    level : float
+    """
+    others = 1 - posteriors
+    # Where p is one in floating point, the others' sum is what it leaves of them.
+    exact = np.stack(
+        [np.delete(posteriors, k, axis=1).sum(axis=1) for k in range(posteriors.shape[1])], axis=1
+    )
+    others = np.where(posteriors > 0.5, exact, others)
+    k = posteriors.shape[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = -posteriors[:, None, :] / others[:, :, None]
+        slopes[:, np.arange(k), np.arange(k)] = 1.0
+        variance = np.einsum("mkj,mjl,mkl->mk", slopes, covariance, slopes, optimize=True)
+        logit = np.log(posteriors) - np.log(others)
+        half = stats.norm.isf((1 - level) / 2) * np.sqrt(variance)
+    return expit(logit - half), expit(logit + half)

@@ -1,0 +1,228 @@
+"""How good is a fit's rule? Its predictions on rows it did or did not see, as confusions and error rates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.rules import Rule, posteriors
+from discrim.errors import DataError, NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.frame.formula import response_codes
+from discrim.inference import error_rates as rates_of
+from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
+from discrim.inference.resampling import progress_bar
+from discrim.models.parametric import parametric_rates
+from discrim.models.prediction import Decision, scored
+from discrim.models.sample import choice
+from discrim.models.validation import bootstrap_weights, deal_folds, fold_scores, left_out_scores, used_rows
+
+if TYPE_CHECKING:
+    from discrim.models.results import ClassifierResults
+
+__all__ = ["Counting", "ErrorMethod", "Plan", "confusion", "error_rates", "judged_scores"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Counting = Literal["apparent", "loo", "cv"]
+ErrorMethod = Literal[
+    "apparent", "loo", "cv", "632+", "D", "DS", "O", "OS", "posterior", "posterior-stratified"
+]
+
+COUNTING: tuple[Counting, ...] = ("apparent", "loo", "cv")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How error rates are to be estimated.
+
+    Attributes
+    ----------
+    costs : (K, K) float or None
+    level : float
+        Of the intervals.
+    folds, replicates : int
+        Of cross-validation, and of the bootstrap.
+    seed : int or None
+    """
+
+    costs: Floats | None = None
+    level: float = 0.95
+    folds: int = 10
+    replicates: int = 200
+    seed: int | None = None
+
+
+def confusion(
+    fit: ClassifierResults, data: Any, method: Counting, costs: Floats | None, folds: int, seed: int | None
+) -> pd.DataFrame:
+    """Actual by predicted classes of new rows, or of the fit's; see `ClassifierResults.confusion`."""
+    actual, predicted, weights = judged_codes(fit, data, method, Decision(costs), folds, seed)
+    return confusion_table(actual, predicted, fit.classes, weights)
+
+
+def judged_codes(
+    fit: ClassifierResults, data: Any, method: Counting, decision: Decision, folds: int, seed: int | None
+) -> tuple[Codes, Codes, Floats | None]:
+    """Actual class, predicted class and weight of each row of a table."""
+    if data is None and method == "apparent":
+        # Labels alone need no table of posteriors.
+        blocks = fit._rows("confusion()")
+        if decision.costs is not None:
+            return blocks.codes, fit._predicted_codes(blocks, None, decision), row_weights(blocks)
+        if "apparent" not in fit._cache:
+            fit._cache["apparent"] = fit._predicted_codes(blocks)
+        return blocks.codes, fit._cache["apparent"], row_weights(blocks)
+    actual, scores, weights, _ = judged_scores(fit, data, method, folds, seed)
+    return actual, decision.codes(scores), weights
+
+
+def judged_scores(
+    fit: ClassifierResults, data: Any, method: Counting, folds: int, seed: int | None
+) -> tuple[Codes, Floats, Floats | None, Blocks]:
+    """Actual class, scores (n, K) and weight of each row of a table, and its blocks.
+
+    Raises
+    ------
+    NotSupportedError
+        New rows are to be left out of a fit that has not seen them.
+    """
+    choice("method", method, COUNTING)
+    if data is not None:
+        if method != "apparent":
+            raise NotSupportedError(
+                f'method="{method}" leaves out rows of the fit: it does not go with data=.'
+            )
+        blocks = fit._new_rows(data)
+        actual = response_codes(blocks.design, blocks.table, blocks.functions)
+        return actual, _scores(fit, blocks), None, blocks
+    blocks = fit._rows(f'method="{method}"')
+    if method == "loo":
+        scores = left_out_scores(fit)
+    elif method == "cv":
+        scores = fold_scores(fit, deal_folds(fit, folds, seed), folds)
+    else:
+        scores = _scores(fit, blocks)
+    return blocks.codes, scores, row_weights(blocks), blocks
+
+
+def _scores(fit: ClassifierResults, blocks: Blocks) -> Floats:
+    out = np.empty((blocks.table.nrows, len(fit.classes)), order="F")
+    for place, scores in scored(blocks, fit._rule(fit._prior_values(None)), len(fit.classes)):
+        out[place] = scores
+    return out
+
+
+def row_weights(blocks: Blocks) -> Floats | None:
+    """Weights (n,) of the table's rows, zero where one is missing."""
+    return None if blocks.weights is None else np.nan_to_num(blocks.weights)
+
+
+def error_rates(
+    fit: ClassifierResults, methods: Sequence[ErrorMethod], plan: Plan, *, by_class: bool
+) -> pd.DataFrame:
+    """One row a method; see `ClassifierResults.error_rates`."""
+    named: dict[str, Callable[[], Rates]] = {
+        "632+": lambda: _bootstrapped(fit, plan),
+        "posterior": lambda: _posterior_based(fit, plan, stratified=False),
+        "posterior-stratified": lambda: _posterior_based(fit, plan, stratified=True),
+    }
+    for way in COUNTING:
+        named[way] = partial(_counted, fit, way, plan)
+    for name in ("D", "DS", "O", "OS"):
+        named[name] = partial(parametric_rates, fit, name, plan)
+    wanted = [methods] if isinstance(methods, str) else list(methods)
+    for method in wanted:
+        choice("methods", method, tuple(named))
+    found = [(method, named[method]()) for method in wanted]
+    table = rates_table(found)
+    if by_class:
+        own = np.array([rates.by_class for _, rates in found]).reshape(len(found), len(fit.classes))
+        within = pd.DataFrame(own, index=table.index, columns=fit.classes)
+        return pd.concat([table, within], axis=1)
+    return table
+
+
+def _counted(fit: ClassifierResults, method: Counting, plan: Plan) -> Rates:
+    codes = judged_codes(fit, None, method, Decision(plan.costs), plan.folds, plan.seed)
+    counts = counts_of(codes[0], codes[1], len(fit.classes), codes[2]).astype(np.float64)
+    return rates_of.counted(
+        counts, fit._prior_values(None), plan.costs, plan.level, sampled=fit._fit.estimated_prior
+    )
+
+
+def _posterior_based(fit: ClassifierResults, plan: Plan, *, stratified: bool) -> Rates:
+    if plan.costs is not None:
+        raise NotSupportedError("The posterior-based error rates count errors: leave out costs=.")
+    actual, scores, weights, _ = judged_scores(fit, None, "apparent", 0, None)
+    return rates_of.posterior_based(
+        posteriors(scores), actual, fit._prior_values(None), weights, plan.level, stratified=stratified
+    )
+
+
+def _bootstrapped(fit: ClassifierResults, plan: Plan) -> Rates:
+    """The .632+ estimate; samples are drawn within classes, as the prior is held."""
+    blocks = fit._rows('method="632+"')
+    if blocks.weights is not None:
+        raise NotSupportedError(
+            'method="632+" draws single rows: repeat each row by its weight, or use "cv".'
+        )
+    if not (isinstance(plan.replicates, int) and plan.replicates >= 2):
+        raise DataError(f"replicates={plan.replicates!r}: give a number of bootstrap samples, 2 or more.")
+    k = len(fit.classes)
+    decision = Decision(plan.costs)
+    unit = 1.0 - np.eye(k) if plan.costs is None else plan.costs
+    codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
+    for rows, _, own, _ in used_rows(blocks):
+        codes[rows] = own
+    losses, times = np.zeros(len(codes)), np.zeros(len(codes))
+    draws = bootstrap_weights(codes, k, np.random.default_rng(plan.seed))
+    with progress_bar(plan.replicates, ".632+ bootstrap") as bar:
+        for _ in range(plan.replicates):
+            rule, drawn = drawn_rule(fit, blocks, draws)
+            for rows, x, own, _ in used_rows(replace(blocks, codes=np.where(drawn == 0, codes, -1))):
+                predicted = decision.codes(rule.scores(x))
+                losses[rows] += unit[own, predicted]
+                times[rows] += 1
+            bar.update(1)
+    used = codes >= 0
+    counts = np.bincount(codes[used], minlength=k)
+    prior = fit._prior_values(None)
+    shares = (prior / counts)[codes[used]]
+    seen = judged_codes(fit, None, "apparent", decision, 0, None)
+    table = counts_of(seen[0], seen[1], k).astype(np.float64)
+    apparent = rates_of.counted(table, prior, plan.costs, plan.level, sampled=False).estimate
+    return rates_of.point_six_three_two(
+        apparent,
+        losses[used],
+        times[used],
+        shares,
+        (codes[used], k),
+        rates_of.no_information(table, prior, plan.costs),
+        plan.level,
+    )
+
+
+def drawn_rule(fit: ClassifierResults, blocks: Blocks, draws: Any) -> tuple[Rule, Floats]:
+    """The rule of the next bootstrap sample that has one, and the times (n,) each row is in it.
+
+    Raises
+    ------
+    NotSupportedError
+        Of twenty samples in a row none has a nonsingular covariance.
+    """
+    for _ in range(20):
+        weights = next(draws)
+        rule = fit._refitted_rule(replace(blocks, weights=weights))
+        if rule is not None:
+            return rule, weights
+    raise NotSupportedError(
+        "Bootstrap samples of these rows have singular covariances: there are too few rows for "
+        f"{len(fit.terms)} columns. Use fewer columns, or leave_one_out()."
+    )

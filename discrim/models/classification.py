@@ -1,0 +1,153 @@
+"""Rows beside their predictions: the tables that SAS and Stata print of a classification."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.rules import best_class, posteriors
+from discrim.inference.error_rates import confusion_table
+from discrim.models.assessment import Counting, judged_scores
+from discrim.models.labels import labelled
+
+if TYPE_CHECKING:
+    from discrim.models.results import ClassifierResults
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["Classification", "classification"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+WAYS = {"apparent": "by the rule itself", "loo": "leaving each row out", "cv": "leaving out folds"}
+
+
+def classification(
+    fit: ClassifierResults, data: Any, method: Counting, folds: int, seed: int | None
+) -> Classification:
+    """Judge rows of known class; see `ClassifierResults.classification`."""
+    actual, scores, weights, blocks = judged_scores(fit, data, method, folds, seed)
+    prior = pd.Series(fit._prior_values(None), index=fit.classes)
+    way = WAYS[method] if data is None else "new rows"
+    return Classification(actual, posteriors(scores), weights, prior, blocks.table.index, way)
+
+
+class Classification:
+    """Rows of known class beside their posteriors.
+
+    Attributes
+    ----------
+    confusion : DataFrame, actual by predicted
+    table : DataFrame by (actual, "rows" | "percent")
+        Counts with totals, percentages of each actual class, and the priors in the last row.
+    average_posteriors : DataFrame, actual by predicted
+        Mean posterior of the predicted class among the rows of each cell; missing where there is none.
+    misclassified : DataFrame
+        Rows that are called another class: actual, predicted, and the posteriors.
+    """
+
+    def __init__(
+        self,
+        actual: Codes,
+        proba: Floats,
+        weights: Floats | None,
+        prior: pd.Series,
+        index: pd.Index,
+        way: str,
+    ) -> None:
+        self._actual, self._proba, self._weights = actual, proba, weights
+        self._predicted = best_class(proba)
+        self._prior, self._index, self._way = prior, index, way
+
+    @property
+    def confusion(self) -> pd.DataFrame:
+        """Actual by predicted, counts or sums of weights."""
+        return confusion_table(self._actual, self._predicted, self._prior.index, self._weights)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Counts with totals, row percentages, and the priors."""
+        counts = self.confusion
+        rows = {}
+        whole = [*counts.index, "total"]
+        numbers = np.vstack([counts, counts.sum(axis=0)]).astype(np.float64)
+        numbers = np.column_stack([numbers, numbers.sum(axis=1)])
+        for label, line in zip(whole, numbers, strict=True):
+            rows[label, "rows"] = line
+            rows[label, "percent"] = 100 * line / line[-1] if line[-1] else np.full(len(line), np.nan)
+        rows["prior", "share"] = np.append(self._prior, self._prior.sum())
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=pd.Index(whole, name="predicted"))
+        frame.index = pd.MultiIndex.from_tuples(list(rows), names=["actual", None])
+        return frame
+
+    @property
+    def average_posteriors(self) -> pd.DataFrame:
+        """Mean posterior of the predicted class, actual by predicted."""
+        known = (self._actual >= 0) & (self._predicted >= 0)
+        k = len(self._prior)
+        own = self._proba[known].max(axis=1)
+        weights = np.ones(len(own)) if self._weights is None else self._weights[known]
+        cells = self._actual[known] * k + self._predicted[known]
+        sums, counts = np.bincount(cells, weights * own, k * k), np.bincount(cells, weights, k * k)
+        mean = np.divide(sums, counts, out=np.full(k * k, np.nan), where=counts > 0)
+        return self.confusion.astype(np.float64).mask(lambda frame: frame.notna(), mean.reshape(k, k))
+
+    @property
+    def misclassified(self) -> pd.DataFrame:
+        """Actual and predicted class, and posteriors, of the rows that are called another class."""
+        wrong = (self._actual >= 0) & (self._predicted >= 0) & (self._actual != self._predicted)
+        classes, index = self._prior.index, self._index[wrong]
+        frame = pd.DataFrame(
+            {
+                "actual": labelled(self._actual[wrong], classes, index),
+                "predicted": labelled(self._predicted[wrong], classes, index),
+            },
+            index=index,
+        )
+        proba = pd.DataFrame(self._proba[wrong], index=index, columns=classes).rename_axis(columns=None)
+        return pd.concat([frame, proba], axis=1)
+
+    def summary(self) -> Summary:
+        """The tables; prints, and renders in a notebook."""
+        from discrim.report.tables import Section, summarize
+
+        wrong = self.misclassified
+        formats: dict[Any, Any] = dict.fromkeys(wrong.columns, "share") | {
+            "actual": "text",
+            "predicted": "text",
+        }
+        kinds: dict[str, Any] = {"rows": "count", "percent": "z", "share": "share"}
+        lines: dict[Any, Any] = {label: kinds[label[1]] for label in self.table.index}
+        parts: dict[str, Callable[[], Section | Pairs]] = {
+            "classification": lambda: Section(
+                "Actual classes (rows) by predicted classes",
+                self.table,
+                row_formats=lines,
+                note="Percentages are of the actual class.",
+                source=".table",
+            ),
+            "average posteriors": lambda: Section(
+                "Average posterior of the predicted class",
+                self.average_posteriors.rename_axis(index=None, columns=None),
+                dict.fromkeys(self._prior.index, "share"),
+                source=".average_posteriors",
+            ),
+            "misclassified": lambda: Section(
+                "Misclassified rows",
+                wrong,
+                formats,
+                note="" if len(wrong) else "None.",
+                source=".misclassified",
+            ),
+        }
+        return summarize(f"Classification, {self._way}", parts)
+
+    def __repr__(self) -> str:
+        return self.summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()

@@ -1,0 +1,75 @@
+"""The error rates that the normal model itself implies for a fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discrim.core.lda import LDAFit
+from discrim.errors import NotSupportedError
+from discrim.inference.error_rates import Rates
+from discrim.inference.parametric_errors import many_classes, two_classes
+
+if TYPE_CHECKING:
+    from discrim.models.assessment import Plan
+    from discrim.models.results import ClassifierResults
+
+__all__ = ["parametric_rates"]
+
+
+def parametric_rates(results: ClassifierResults, method: str, plan: Plan) -> Rates:
+    """D, DS, O or OS of a linear discriminant analysis.
+
+    Raises
+    ------
+    NotSupportedError
+        Another model, a diagonal covariance, reduced axes, or O and OS for more than two classes.
+    """
+    fit = results._fit
+    if not (isinstance(fit, LDAFit) and fit.has_distances and fit.reduced() is None):
+        raise NotSupportedError(
+            f'method="{method}" is computed from normal classes with one full covariance: it is for lda().'
+        )
+    shrunk, expected = method in ("DS", "OS"), method in ("O", "OS")
+    moments, nu = fit.moments, fit.residual_df
+    whitened = fit.unbiased().whiten(moments.means.T).T
+    # A covariance with divisor N makes the rule's log odds N/(N - K) times those of the unbiased one.
+    stretch = fit.divisor / nu
+    log_prior = results._log_prior()
+    if moments.n_classes > 2:
+        if expected:
+            raise NotSupportedError(
+                f'method="{method}" is for two classes; this fit has {moments.n_classes}. Use "DS" or "cv".'
+            )
+        return many_classes(
+            whitened,
+            moments.counts,
+            nu,
+            log_prior,
+            plan.costs,
+            plan.level,
+            shrunk=shrunk,
+            stretch=stretch,
+            seed=plan.seed,
+        )
+    costs = 1.0 - np.eye(2) if plan.costs is None else plan.costs
+    regret = np.array([costs[0, 1] - costs[0, 0], costs[1, 0] - costs[1, 1]])
+    if not (regret > 0).all():
+        raise NotSupportedError("These costs make one of the classes the better answer everywhere.")
+    gap = whitened[0] - whitened[1]
+    prior = np.exp(log_prior)
+    with np.errstate(divide="ignore"):
+        cut = float(log_prior[1] - log_prior[0] + np.log(regret[1] / regret[0])) / stretch
+    rates = two_classes(
+        float(gap @ gap),
+        moments.counts,
+        nu,
+        moments.n_columns,
+        cut,
+        prior * regret,
+        plan.level,
+        shrunk=shrunk,
+        expected=expected,
+    )
+    return rates

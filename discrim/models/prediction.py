@@ -1,0 +1,92 @@
+"""From rows to labels and posteriors, block by block, on the index of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.rules import MANY_CLASSES, Rule, best_class, posteriors
+from discrim.frame.blocks import Blocks
+
+if TYPE_CHECKING:
+    from discrim.models.results import ClassifierResults
+
+__all__ = ["Decision", "augmented", "posterior_frame", "predicted_codes", "scored"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How scores become classes.
+
+    Attributes
+    ----------
+    costs : (K, K) float or None
+        Cost of predicting class j (column) for a row of class i (row); None for the most probable class.
+    reject : float or None
+        Cost of rejecting a row; a row whose least expected cost is above it has the code K.
+    """
+
+    costs: Floats | None = None
+    reject: float | None = None
+
+    def codes(self, scores: Floats) -> Codes:
+        """Codes (m,) of scores (m, K); -1 for a missing row.
+
+        The least expected cost is Chow's rule (1970, IEEE Transactions on Information Theory 16, 41-46).
+        """
+        if self.costs is None and self.reject is None:
+            return best_class(scores)
+        n_classes = scores.shape[1]
+        costs = 1.0 - np.eye(n_classes) if self.costs is None else self.costs
+        expected = posteriors(scores) @ costs
+        codes = best_class(-expected)
+        if self.reject is not None:
+            codes[(expected.min(axis=1) > self.reject) & (codes >= 0)] = n_classes
+        return codes
+
+
+def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
+    """Scores (m, K) of all rows, block by block, in pieces that fit the cache; missing rows are NaN."""
+    piece = max(2**17 // n_classes, 64)
+    for place, x, _ in blocks.every_row():
+        for start in range(0, len(x), piece):
+            stop = min(start + piece, len(x))
+            yield slice(place.start + start, place.start + stop), rule.scores(x[start:stop])
+
+
+def predicted_codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
+    """Predicted class (n,) of each row of the table, -1 where a value is missing."""
+    codes = np.empty(blocks.table.nrows, dtype=np.intp)
+    for place, scores in scored(blocks, rule, n_classes):
+        codes[place] = decision.codes(scores)
+    return codes
+
+
+def posterior_frame(
+    blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
+) -> pd.DataFrame:
+    """What `finish` makes of the scores, rows by classes, on the table's index."""
+    shape = (blocks.table.nrows, len(classes))
+    out = np.empty(shape, order="C" if shape[1] > MANY_CLASSES else "F")
+    for place, scores in scored(blocks, rule, shape[1]):
+        out[place] = finish(scores)
+    return pd.DataFrame(out, index=blocks.table.index, columns=classes, copy=False)
+
+
+def augmented(fit: ClassifierResults, data: Any) -> pd.DataFrame:
+    """The table with each row's label and posteriors; see `ClassifierResults.augment`."""
+    blocks = fit._new_rows(data)
+    table = blocks.table
+    frame = table.frame(table.names)
+    frame[".fitted"] = fit._labelled(fit._predicted_codes(blocks), table.index)
+    proba = fit.predict_proba(data)
+    proba.columns = pd.Index([f".posterior.{label}" for label in fit.classes])
+    return pd.concat([frame, proba], axis=1)

@@ -1,0 +1,135 @@
+"""What the sample says of single rows: how typical they are of a class, how sure their posteriors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.leave_one_out import squared_gaps
+from discrim.core.rules import posteriors
+from discrim.errors import DataError, NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.inference.error_rates import check_level
+from discrim.inference.posterior_variance import (
+    common_covariance,
+    delta_intervals,
+    separate_covariance,
+    typical,
+)
+from discrim.inference.resampling import progress_bar
+from discrim.models.assessment import drawn_rule
+from discrim.models.validation import bootstrap_weights, used_rows
+
+if TYPE_CHECKING:
+    from discrim.models.results import ClassifierResults
+
+__all__ = ["posterior_intervals", "typicality"]
+
+Floats = NDArray[np.float64]
+
+
+def typicality(fit: ClassifierResults, data: Any) -> pd.DataFrame:
+    """P(D2 > d2 | class) of new rows, or of the fit's own by the others; see `ClassifierResults`."""
+    if not fit._fit.has_distances:
+        raise NotSupportedError(
+            f"typicality is defined for normal classes with full covariances, which {fit.title.lower()} "
+            "as it was fitted has not: use lda() or qda()."
+        )
+    blocks = fit._rows("typicality()") if data is None else fit._new_rows(data)
+    out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
+    p = len(fit.terms)
+    if data is None:
+        for rows, x, codes, weights in used_rows(blocks):
+            out[:, rows] = typical(*fit._fit.left_out_distances(x, codes, weights), p)
+    else:
+        distances, free = fit._fit.unbiased_distances()
+        counts = fit._fit.moments.counts
+        for place, x, _ in blocks.every_row():
+            out[:, place] = typical(distances.squared(x), counts[:, None], free[:, None], p)
+    return pd.DataFrame(out.T, index=blocks.table.index, columns=fit.classes, copy=False)
+
+
+def posterior_intervals(
+    fit: ClassifierResults,
+    data: Any,
+    method: str,
+    level: float,
+    replicates: int,
+    seed: int | None,
+) -> pd.DataFrame:
+    """Posteriors with intervals; see `ClassifierResults`."""
+    check_level(level)
+    blocks = fit._new_rows(data)
+    if method == "delta":
+        if not fit._fit.has_distances:
+            raise NotSupportedError(
+                f'method="delta" needs normal classes with full covariances, which {fit.title.lower()} as it '
+                'was fitted has not: use method="bootstrap".'
+            )
+        rule = fit._rule(fit._prior_values(None))
+        parts = []
+        for _, x, _ in blocks.every_row():
+            p = posteriors(rule.scores(x))
+            variances = _score_covariance(fit, x)
+            parts.append(np.stack([p, *delta_intervals(p, variances, level)], axis=2))
+        found = np.concatenate(parts)
+    else:
+        found = _bootstrapped(fit, blocks, level, replicates, seed)
+    columns = pd.MultiIndex.from_product(
+        [fit.classes, ["posterior", "low", "high"]], names=[fit.classes.name, None]
+    )
+    return pd.DataFrame(found.reshape(len(found), -1), index=blocks.table.index, columns=columns)
+
+
+def _score_covariance(fit: ClassifierResults, x: Floats) -> Floats:
+    """Covariances (m, K, K) of the scores of rows x (m, p)."""
+    numbers = fit._fit
+    held, free = numbers.unbiased_distances()
+    # What counts is the relative noise of a covariance, and that of the divisor N is the same.
+    d2 = numbers.distances().squared(x)
+    counts, known = numbers.moments.counts, numbers.estimated_prior
+    if len(held.covariances) > 1:
+        return separate_covariance(d2, counts, free, len(fit.terms), estimated_prior=known)
+    (covariance,) = numbers.distances().covariances
+    gaps = squared_gaps(covariance.whiten(numbers.moments.means.T).T)
+    return common_covariance(d2, gaps, counts, float(free[0]), estimated_prior=known)
+
+
+def _bootstrapped(
+    fit: ClassifierResults, blocks: Blocks, level: float, replicates: int, seed: int | None
+) -> Floats:
+    """Posteriors (n, K) with the percentiles of those under fits to rows drawn again."""
+    if not (isinstance(replicates, int) and replicates >= 2):
+        raise DataError(f"replicates={replicates!r}: give a number of bootstrap samples, 2 or more.")
+    own = fit._rows('method="bootstrap"')
+    k = len(fit.classes)
+    if own.weights is not None and (own.weights != np.round(own.weights)).any():
+        raise NotSupportedError('method="bootstrap" draws rows: it takes whole weights. Use method="delta".')
+    rng = np.random.default_rng(seed)
+    codes = np.full(own.table.nrows, -1, dtype=np.intp)
+    for rows, _, known, _ in used_rows(own):
+        codes[rows] = known
+    draws = bootstrap_weights(codes, k, rng, own.weights)
+    counts = fit.counts.to_numpy(dtype=np.float64)
+    log_prior = np.log(fit._prior_values(None))
+    fitted = fit._rule(fit._prior_values(None))
+    every = np.empty((replicates, blocks.table.nrows, k))
+    with progress_bar(replicates, "bootstrap") as bar:
+        for i in range(replicates):
+            rule, _ = drawn_rule(fit, own, draws)
+            shift = np.zeros(k)
+            if fit._fit.estimated_prior:
+                # The shares of the classes are as uncertain as their rows.
+                with np.errstate(divide="ignore"):
+                    drawn = np.log(rng.multinomial(round(counts.sum()), counts / counts.sum()) / counts.sum())
+                shift = drawn - log_prior
+            for place, x, _ in blocks.every_row():
+                every[i, place] = posteriors(rule.scores(x) + shift)
+            bar.update(1)
+    tail = (1 - level) / 2
+    low, high = np.quantile(every, [tail, 1 - tail], axis=0)
+    p = np.concatenate([posteriors(fitted.scores(x)) for _, x, _ in blocks.every_row()])
+    return np.stack([p, low, high], axis=2)

@@ -1,0 +1,179 @@
+"""Scores of the rows of a fit under rules that did not see them: leave-one-out, folds, bootstrap.
+
+A model that is a function of moments is refitted from merged moments of folds, without a second pass over
+the rows; any other is fitted again with the rows of a fold weighted zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from warnings import warn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.moments import ClassMoments, Spread, gather_parts
+from discrim.core.rules import Rule
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+from discrim.frame.blocks import Blocks
+
+if TYPE_CHECKING:
+    from discrim.models.results import ClassifierResults
+
+__all__ = ["bootstrap_weights", "deal_folds", "fold_scores", "left_out_scores", "rules_without", "used_rows"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+def used_rows(blocks: Blocks) -> Iterator[tuple[slice | Codes, Floats, Codes, Floats | None]]:
+    """Rows that a fit uses, block by block: their positions in the table, x, codes and weights."""
+    for place, x, missing in blocks.every_row():
+        codes = blocks.codes[place]
+        weights = None if blocks.weights is None else blocks.weights[place]
+        used = codes >= 0
+        if weights is not None:
+            used = used & (weights > 0)
+        if missing is not None:
+            used &= ~missing
+        if used.all():
+            yield place, x, codes, weights
+        elif used.any():
+            rows = place.start + np.flatnonzero(used)
+            yield rows, x[used], codes[used], None if weights is None else weights[used]
+
+
+def left_out_scores(fit: ClassifierResults) -> Floats:
+    """Leave-one-out scores (n, K) of the fit's table; unused rows, and rows without a rule, are missing."""
+    blocks = fit._rows("leave_one_out()")
+    if "left out" in fit._cache:
+        kept: Floats = fit._cache["left out"]
+        return kept
+    scores = fit._left_out()
+    out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
+    used = np.zeros(blocks.table.nrows, dtype=bool)
+    for rows, x, codes, weights in used_rows(blocks):
+        out[:, rows] = scores(x, codes, weights).T
+        used[rows] = True
+    without = np.flatnonzero(used & np.isnan(out[0])).tolist()
+    for row in without:
+        out[:, row] = _scores_without(fit, blocks, row)
+    none = [row for row in without if np.isnan(out[:, row]).all()]
+    if none:
+        warn(
+            f"{len(none)} rows have no leave-one-out rule (first of them {blocks.table.index[none[0]]!r}): "
+            "without them a covariance is singular. Their labels are missing.",
+            DiscrimWarning,
+            stacklevel=4,
+        )
+    fit._cache["left out"] = out.T
+    return out.T
+
+
+def _scores_without(fit: ClassifierResults, blocks: Blocks, row: int) -> Floats:
+    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
+    weights[row] -= min(1.0, weights[row])
+    rule = fit._refitted_rule(replace(blocks, weights=weights))
+    return np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.row(row))[0]
+
+
+def deal_folds(fit: ClassifierResults, folds: int, seed: int | None) -> Codes:
+    """Fold (n,) of each row of the fit's table, -1 for rows that are not used.
+
+    The rows of each class are shuffled and dealt in turn, so that folds hold the classes in proportion.
+
+    Raises
+    ------
+    DataError
+        Fewer than two folds, or more than rows.
+    """
+    blocks = fit._rows("cross-validation")
+    codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
+    for rows, _, own, _ in used_rows(blocks):
+        codes[rows] = own
+    positions = np.flatnonzero(codes >= 0)
+    if not (isinstance(folds, int) and 2 <= folds <= len(positions)):
+        raise DataError(f"folds={folds!r}: give a number from 2 to the {len(positions)} rows of the fit.")
+    order = np.random.default_rng(seed).permutation(positions)
+    order = order[np.argsort(codes[order], kind="stable")]
+    dealt = np.full(len(codes), -1, dtype=np.intp)
+    dealt[order] = np.arange(len(order)) % folds
+    return dealt
+
+
+def moment_folds(blocks: Blocks, dealt: Codes, folds: int, spread: Spread) -> list[ClassMoments]:
+    """Moments of the rows outside each fold, all from one pass."""
+    n_classes = len(blocks.design.levels)
+    both = np.where(dealt >= 0, dealt * n_classes + blocks.codes, -1)
+    parts = gather_parts(
+        replace(blocks, codes=both),
+        n_parts=folds,
+        n_classes=n_classes,
+        n_columns=len(blocks.terms),
+        spread=spread,
+    )
+    # Of the folds before and after each one, so that folds merge in 2 F steps, not F^2.
+    before, after = [parts[0]], [parts[-1]]
+    for part in parts[1:]:
+        before.append(before[-1].merge(part))
+    for part in parts[-2::-1]:
+        after.append(part.merge(after[-1]))
+    inner = [before[f - 1].merge(after[folds - 2 - f]) for f in range(1, folds - 1)]
+    return [after[-2], *inner, before[-2]]
+
+
+def rules_without(fit: ClassifierResults, dealt: Codes, folds: int) -> list[Rule | None]:
+    """The rule without each fold, priors held; None where a covariance is singular."""
+    blocks = fit._rows("cross-validation")
+    if fit._spread is not None:
+        return [fit._rule_of(moments) for moments in moment_folds(blocks, dealt, folds, fit._spread)]
+    base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+    return [
+        fit._refitted_rule(replace(blocks, weights=np.where(dealt == f, 0.0, base))) for f in range(folds)
+    ]
+
+
+def fold_scores(fit: ClassifierResults, dealt: Codes, folds: int) -> Floats:
+    """Scores (n, K) of each row under the rule fitted without its fold; unused rows are missing.
+
+    Raises
+    ------
+    NotSupportedError
+        Without some fold there is no rule.
+    """
+    blocks = fit._rows("cross-validation")
+    rules = rules_without(fit, dealt, folds)
+    if any(rule is None for rule in rules):
+        raise NotSupportedError(
+            f"Without fold {[r is None for r in rules].index(True) + 1} of {folds} a covariance is singular: "
+            "use more folds, fewer columns, or leave_one_out()."
+        )
+    out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
+    for rows, x, _, _ in used_rows(blocks):
+        positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        own = dealt[positions]
+        order = np.argsort(own, kind="stable")
+        columns = np.take(x.T, order, axis=1)
+        stops = np.cumsum(np.bincount(own, minlength=folds)).tolist()
+        for rule, start, stop in zip(rules, [0, *stops], stops, strict=False):
+            if rule is not None and stop > start:
+                out[:, positions[order[start:stop]]] = rule.scores(columns[:, start:stop].T).T
+    return out.T
+
+
+def bootstrap_weights(
+    codes: Codes, n_classes: int, rng: np.random.Generator, weights: Floats | None = None
+) -> Iterator[Floats]:
+    """Times (n,) that each row is in a bootstrap sample drawn within classes, sample after sample."""
+    members = [np.flatnonzero(codes == k) for k in range(n_classes)]
+    while True:
+        drawn = np.zeros(len(codes))
+        for rows in members:
+            if weights is None:
+                drawn[rows] = np.bincount(rng.integers(len(rows), size=len(rows)), minlength=len(rows))
+            else:
+                total = weights[rows].sum()
+                drawn[rows] = rng.multinomial(round(total), weights[rows] / total)
+        yield drawn
