@@ -23,10 +23,15 @@ if TYPE_CHECKING:
     from discrim.models.lda import lda as lda
     from discrim.models.qda import QDAResults as QDAResults
     from discrim.models.qda import qda as qda
+    from discrim.models.selection import StepwiseResults as StepwiseResults
+    from discrim.models.selection import stepwise as stepwise
     from discrim.models.store import load as load
     from discrim.models.tests import box_m as box_m
     from discrim.models.tests import compare as compare
+    from discrim.models.tests import covariance_models as covariance_models
+    from discrim.models.tests import hausman as hausman
     from discrim.models.tests import lr_test as lr_test
+    from discrim.models.tests import manova as manova
 
     __version__: str
 
@@ -35,12 +40,17 @@ _SUBMODULES = ("datasets", "errors")
 _HOME = {
     "LDAResults": "discrim.models.lda",
     "QDAResults": "discrim.models.qda",
+    "StepwiseResults": "discrim.models.selection",
     "box_m": "discrim.models.tests",
     "compare": "discrim.models.tests",
+    "covariance_models": "discrim.models.tests",
+    "hausman": "discrim.models.tests",
     "lda": "discrim.models.lda",
     "load": "discrim.models.store",
     "lr_test": "discrim.models.tests",
+    "manova": "discrim.models.tests",
     "qda": "discrim.models.qda",
+    "stepwise": "discrim.models.selection",
 }
 
 __all__ = [*_HOME, *_SUBMODULES]

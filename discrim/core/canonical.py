@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import EPS, Covariance
 
-__all__ = ["Canonical", "canonical", "weighted_centre"]
+__all__ = ["Canonical", "canonical", "svd_signs", "weighted_centre"]
 
 Floats = NDArray[np.float64]
 
@@ -82,3 +82,19 @@ def _signs(standardized: Floats) -> Floats:
         return np.ones(standardized.shape[1])
     first = np.argmax(sizes >= sizes.max(axis=0) * (1 - 1e-8), axis=0)
     return np.where(standardized[first, np.arange(standardized.shape[1])] < 0, -1.0, 1.0)
+
+
+def svd_signs(means: Floats, covariance: Covariance, weights: Floats, axes: Floats) -> Floats:
+    """Signs (r,) that turn axes (p, r) as LAPACK's singular value decomposition happens to leave them.
+
+    R's MASS and scikit-learn keep the signs of the decomposition of the weighted means (K, p) in the
+    principal axes within classes of the standardized columns. They depend on that basis where K exceeds p,
+    so the same way is gone here.
+    """
+    sd = covariance.sd
+    _, lengths, principal = np.linalg.svd(covariance.root / sd)
+    basis = principal.T / lengths / sd[:, None]
+    spread = np.sqrt(weights)[:, None] * (means - weighted_centre(means, weights)) @ basis
+    _, _, right = np.linalg.svd(spread, full_matrices=False)
+    theirs = covariance.root @ (basis @ right[: axes.shape[1]].T)
+    return np.where(((covariance.root @ axes) * theirs).sum(axis=0) < 0, -1.0, 1.0)

@@ -65,11 +65,15 @@ class LDAFit:
         factor = self.moments.total / (k if self.method == "mle" else k - 1)
         return canonical(self.moments.means, self.covariance, self.prior, factor)
 
+    def canonical(self) -> Canonical:
+        """Canonical axes, classes weighted by rows; squared singular values are eigenvalues of W^-1 B."""
+        moments = self.moments
+        factor = moments.total / self.residual_df
+        return canonical(moments.means, self.unbiased(), moments.counts / moments.total, factor)
+
     def roots(self) -> Floats:
-        """Eigenvalues of W^-1 B, with the class proportions as weights."""
-        total = self.moments.total
-        shares = self.moments.counts / total
-        return canonical(self.moments.means, self.covariance, shares, total / self.divisor).singular ** 2
+        """Eigenvalues of W^-1 B."""
+        return self.canonical().singular ** 2
 
     def reduced(self) -> Canonical | None:
         """The leading axes, where the rule is restricted to them."""

@@ -136,6 +136,23 @@ class Design:
         """The left side as `grammar.expression` reads it."""
         return quote(self.response) if (self.response,) == self.response_columns else self.response
 
+    def parts(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """The terms as a formula writes them, each with the positions of its columns.
+
+        The text of a term and the columns it makes where it is one of several: a formula of some of them
+        gives the same columns, up to the coding of categories.
+        """
+        if self.spec is None:
+            return tuple((quote(name), (j,)) for j, name in enumerate(self.terms))
+        texts = [":".join(self.spec.factors[f].code for f, _ in each) for each in self.spec.products]
+        widths = [math.prod(self.spec.widths(each)) for each in self.spec.products]
+        stops = [sum(widths[: i + 1]) for i in range(len(widths))]
+        columns = [tuple(range(stop - width, stop)) for width, stop in zip(widths, stops, strict=True)]
+        found: dict[str, tuple[int, ...]] = {}
+        for text, own in zip(texts, columns, strict=True):
+            found[text] = found.get(text, ()) + own
+        return tuple(found.items())
+
     def to_dict(self) -> dict[str, Any]:
         """Dicts, lists, text and numbers only, for JSON."""
         values: dict[str, Any] = _listed(dataclasses.asdict(self))

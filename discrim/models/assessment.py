@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.rules import Rule, posteriors
-from discrim.errors import DataError, NotSupportedError
+from discrim.core.rules import posteriors
+from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import response_codes
 from discrim.inference import error_rates as rates_of
@@ -21,7 +21,7 @@ from discrim.inference.resampling import progress_bar
 from discrim.models.parametric import parametric_rates
 from discrim.models.prediction import Decision, scored
 from discrim.models.sample import choice
-from discrim.models.validation import bootstrap_weights, deal_folds, fold_scores, left_out_scores, used_rows
+from discrim.models.validation import BootstrapSamples, deal_folds, fold_scores, left_out_scores, used_rows
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -173,19 +173,15 @@ def _bootstrapped(fit: ClassifierResults, plan: Plan) -> Rates:
         raise NotSupportedError(
             'method="632+" draws single rows: repeat each row by its weight, or use "cv".'
         )
-    if not (isinstance(plan.replicates, int) and plan.replicates >= 2):
-        raise DataError(f"replicates={plan.replicates!r}: give a number of bootstrap samples, 2 or more.")
     k = len(fit.classes)
     decision = Decision(plan.costs)
     unit = 1.0 - np.eye(k) if plan.costs is None else plan.costs
-    codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
-    for rows, _, own, _ in used_rows(blocks):
-        codes[rows] = own
+    samples = BootstrapSamples(blocks, plan.replicates, plan.seed)
+    codes = samples.codes
     losses, times = np.zeros(len(codes)), np.zeros(len(codes))
-    draws = bootstrap_weights(codes, k, np.random.default_rng(plan.seed))
     with progress_bar(plan.replicates, ".632+ bootstrap") as bar:
         for _ in range(plan.replicates):
-            rule, drawn = drawn_rule(fit, blocks, draws)
+            rule, drawn = samples.rule(fit)
             for rows, x, own, _ in used_rows(replace(blocks, codes=np.where(drawn == 0, codes, -1))):
                 predicted = decision.codes(rule.scores(x))
                 losses[rows] += unit[own, predicted]
@@ -206,23 +202,4 @@ def _bootstrapped(fit: ClassifierResults, plan: Plan) -> Rates:
         (codes[used], k),
         rates_of.no_information(table, prior, plan.costs),
         plan.level,
-    )
-
-
-def drawn_rule(fit: ClassifierResults, blocks: Blocks, draws: Any) -> tuple[Rule, Floats]:
-    """The rule of the next bootstrap sample that has one, and the times (n,) each row is in it.
-
-    Raises
-    ------
-    NotSupportedError
-        Of twenty samples in a row none has a nonsingular covariance.
-    """
-    for _ in range(20):
-        weights = next(draws)
-        rule = fit._refitted_rule(replace(blocks, weights=weights))
-        if rule is not None:
-            return rule, weights
-    raise NotSupportedError(
-        "Bootstrap samples of these rows have singular covariances: there are too few rows for "
-        f"{len(fit.terms)} columns. Use fewer columns, or leave_one_out()."
     )

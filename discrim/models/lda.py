@@ -8,7 +8,7 @@ most against the spread within classes. The second is derived from the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,13 @@ from discrim.core.lda import LDAFit, fit_lda
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.log_odds import log_odds, wald_table
-from discrim.inference.manova import wilks
+from discrim.inference.manova import manova_table, wilks
+from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
 from discrim.inference.result import TestResult
 from discrim.models import sections
+from discrim.models.anova import anova
+from discrim.models.boundary import Boundary, boundary
+from discrim.models.canonical import CanonicalResults, Convention
 from discrim.models.labels import class_code, covariance_frame
 from discrim.models.pictures import plot_regions
 from discrim.models.results import ClassifierResults
@@ -37,7 +41,7 @@ from discrim.models.sample import (
     refuse_no_freedom,
     sample,
 )
-from discrim.models.tests import box_m_of
+from discrim.models.tests import box_m_of, covariance_models_of
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -140,28 +144,6 @@ def lda(
     return LDAResults(fit, blocks)
 
 
-class Boundary(NamedTuple):
-    """The plane between two classes: normal'x + offset is the log odds of the first against the second.
-
-    Attributes
-    ----------
-    normal : Series by term
-        S^-1 (m_a - m_b).
-    offset : float
-    midpoint : Series by term
-        Halfway between the two means.
-    """
-
-    normal: pd.Series
-    offset: float
-    midpoint: pd.Series
-
-    @property
-    def c(self) -> float:
-        """normal'midpoint: with equal priors a row is of the first class where normal'x exceeds it."""
-        return float(self.normal.to_numpy() @ self.midpoint.to_numpy())
-
-
 class LDAResults(ClassifierResults):
     """A fitted linear discriminant analysis.
 
@@ -251,11 +233,14 @@ class LDAResults(ClassifierResults):
         """Constants of the classification functions."""
         return pd.Series(self._functions()[1], index=self.classes, name="constant")
 
+    def _need_full(self, what: str) -> None:
+        if not self._fit.has_distances:
+            raise NotSupportedError(f'{what} needs the full covariance: fit with covariance="pooled".')
+
     @property
     def wilks(self) -> TestResult:
         """Wilks' lambda with Rao's F."""
-        if self._fit.covariance.is_diagonal:
-            raise NotSupportedError('Wilks\' lambda needs the full covariance: fit with covariance="pooled".')
+        self._need_full("Wilks' lambda")
         moments = self._fit.moments
         return wilks(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
 
@@ -337,21 +322,71 @@ class LDAResults(ClassifierResults):
 
     def boundary(self, a: Any, b: Any) -> Boundary:
         """The plane on which classes a and b have the same posterior."""
-        i, j = class_code(a, self.classes), class_code(b, self.classes)
-        fit, reduced = self._fit, self._fit.reduced()
-        means = fit.moments.means_from(fit.moments.centres[j])
-        gap = means[i] - means[j]
-        slopes = (
-            fit.covariance.unwhiten(fit.covariance.whiten(gap))
-            if reduced is None
-            else reduced.axes @ (reduced.axes.T @ gap)
-        )
-        normal = pd.Series(slopes * fit.moments.scale, index=self.terms, name="normal")
-        means = fit.moments.class_means
-        midpoint = pd.Series((means[i] + means[j]) / 2, index=self.terms, name="midpoint")
-        log_prior = self._log_prior()
-        offset = float(log_prior[i] - log_prior[j]) - float(normal.to_numpy() @ midpoint.to_numpy())
-        return Boundary(normal, offset, midpoint)
+        return boundary(self, a, b)
+
+    # ---- tests
+
+    def canonical(self, convention: Convention | None = None) -> CanonicalResults:
+        """Canonical variates: eigenvalues, dimension tests, coefficients, structure, centroids.
+
+        Parameters
+        ----------
+        convention : {"mass", "stata", "sas", "spss", "sklearn"}, optional
+            Scale, signs and names of the axes as another system has them; see `CanonicalResults.coef`.
+
+        Examples
+        --------
+        >>> from discrim import lda
+        >>> from discrim.datasets import load_iris
+        >>> lda("species ~ .", load_iris()).canonical().eigenvalues.round(4).tolist()
+        [32.1919, 0.2854]
+        """
+        return CanonicalResults(self, convention)
+
+    def manova(self) -> pd.DataFrame:
+        """The four tests of equal class means: statistic, F, df1, df2, p, and what kind of F it is."""
+        self._need_full("manova()")
+        moments = self._fit.moments
+        return manova_table(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
+
+    def anova(self, *, levene: bool = True, adjust: str | None = None) -> pd.DataFrame:
+        """One-way analysis of variance of each column.
+
+        Parameters
+        ----------
+        levene : bool
+            Add Levene's test of equal variances, about the class means; it reads the rows once more.
+        adjust : str, optional
+            Add p-values adjusted for the number of columns, by a method of statsmodels' `multipletests`.
+
+        Returns
+        -------
+        DataFrame
+            By term: sd_total, sd_within, sd_between, R2, F, df1, df2, p, levene_F, levene_p, and adjusted p.
+        """
+        return anova(self, levene=levene, adjust=adjust)
+
+    def partial_tests(self) -> pd.DataFrame:
+        """What each column adds to the others: partial Wilks' lambda, F, tolerance; t for two classes."""
+        self._need_full("partial_tests()")
+        fit = self._fit
+        moments = fit.moments
+        return partial_table(fit.canonical(), fit.unbiased(), moments.n_classes, fit.residual_df, self.terms)
+
+    def distances(self) -> pd.DataFrame:
+        """Squared Mahalanobis distance of each pair of classes, with F, its degrees of freedom and p."""
+        self._need_full("distances()")
+        fit = self._fit
+        return distance_table(fit.moments, fit.unbiased(), fit.residual_df, self.classes)
+
+    def generalized_distances(self) -> pd.DataFrame:
+        """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
+        fit = self._fit
+        return generalized_distances(fit.moments, (fit.covariance,), self._log_prior(), self.classes)
+
+    def covariance_models(self) -> pd.DataFrame:
+        """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more."""
+        return covariance_models_of(self)
 
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance; reads the rows once more."""
@@ -377,10 +412,12 @@ class LDAResults(ClassifierResults):
         return sections.linear_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw discriminant scores ("scores", the default), or the regions of two predictors ("regions")."""
+        """Draw scores ("scores", the default), the regions of two predictors ("regions"), or a "biplot"."""
         from discrim.report import plots
 
-        choice("kind", kind or "scores", ("scores", "regions"))
+        choice("kind", kind or "scores", ("scores", "regions", "biplot"))
+        if kind == "biplot":
+            return self.canonical().plot(ax=ax)
         if kind == "regions":
             return plot_regions(self, ax)
         labels = self._labelled(self._rows("plot()").codes, self._blocks.table.index)

@@ -10,12 +10,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core import gaussian
-from discrim.core.covariance import dependencies
+from discrim.core.covariance import dependencies, pooled
 from discrim.core.moments import ClassMoments
 from discrim.core.qda import QDAFit, fit_qda
 from discrim.core.rules import Rule
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
+from discrim.inference.log_determinants import log_determinant_table
+from discrim.inference.mean_differences import generalized_distances
+from discrim.inference.result import TestResult
 from discrim.models import sections
 from discrim.models.labels import class_code, covariance_frame
 from discrim.models.pictures import plot_posteriors, plot_regions
@@ -29,6 +32,7 @@ from discrim.models.sample import (
     prior_vector,
     sample,
 )
+from discrim.models.tests import box_m_of, covariance_models_of
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -187,6 +191,43 @@ class QDAResults(ClassifierResults):
             constant,
         )
 
+    def log_determinants(self, level: float = 0.95) -> pd.DataFrame:
+        """Log-determinants of the classes' covariances and of the pooled one, with intervals.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals, exact for normal classes.
+
+        Returns
+        -------
+        DataFrame
+            By class, and "pooled": logdet, debiased (its bias subtracted), se, low, high, df. Divisors n_k
+            - 1 and N - K.
+        """
+        if not self._fit.has_distances:
+            raise NotSupportedError("log_determinants() is for full covariances, not diagonal ones.")
+        moments, free = self._fit.moments, self._fit.moments.counts - 1
+        units = 2.0 * np.log(moments.scale).sum()
+        nu = moments.total - moments.n_classes
+        covariances = (*self._fit.scaled(free), pooled(moments, nu))
+        logdets = np.array([c.logdet - units for c in covariances])
+        index = pd.Index([*self.classes, "pooled"], name=self.classes.name)
+        return log_determinant_table(logdets, np.append(free, nu), len(self.terms), level, index)
+
+    def generalized_distances(self) -> pd.DataFrame:
+        """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
+        fit = self._fit
+        return generalized_distances(fit.moments, fit.covariances, self._log_prior(), self.classes)
+
+    def covariance_models(self) -> pd.DataFrame:
+        """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more."""
+        return covariance_models_of(self)
+
+    def box_m(self) -> TestResult:
+        """Box's M test that the classes have one covariance; reads the rows once more."""
+        return box_m_of(self._rows("box_m()"))
+
     def tidy(self) -> pd.DataFrame:
         """One row a class and term: mean and standard deviation within the class."""
         frame = pd.DataFrame(
@@ -208,7 +249,11 @@ class QDAResults(ClassifierResults):
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw the regions of the classes in the plane of two predictors, or posteriors by class."""
-        choice("kind", kind or "posteriors", ("posteriors", "regions"))
+        choice("kind", kind or "posteriors", ("posteriors", "regions", "log_determinants"))
+        if kind == "log_determinants":
+            from discrim.report import plots
+
+            return plots.log_determinants(self.log_determinants(), ax=ax)
         if kind == "regions" or (kind is None and len(self.terms) == 2):
             return plot_regions(self, ax)
         return plot_posteriors(self, ax)

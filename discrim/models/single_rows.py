@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discrim.core.leave_one_out import squared_gaps
 from discrim.core.rules import posteriors
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import check_level
 from discrim.inference.posterior_variance import (
@@ -20,8 +20,7 @@ from discrim.inference.posterior_variance import (
     typical,
 )
 from discrim.inference.resampling import progress_bar
-from discrim.models.assessment import drawn_rule
-from discrim.models.validation import bootstrap_weights, used_rows
+from discrim.models.validation import BootstrapSamples, used_rows
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -102,29 +101,22 @@ def _bootstrapped(
     fit: ClassifierResults, blocks: Blocks, level: float, replicates: int, seed: int | None
 ) -> Floats:
     """Posteriors (n, K) with the percentiles of those under fits to rows drawn again."""
-    if not (isinstance(replicates, int) and replicates >= 2):
-        raise DataError(f"replicates={replicates!r}: give a number of bootstrap samples, 2 or more.")
-    own = fit._rows('method="bootstrap"')
+    samples = BootstrapSamples(fit._rows('method="bootstrap"'), replicates, seed)
     k = len(fit.classes)
-    if own.weights is not None and (own.weights != np.round(own.weights)).any():
-        raise NotSupportedError('method="bootstrap" draws rows: it takes whole weights. Use method="delta".')
-    rng = np.random.default_rng(seed)
-    codes = np.full(own.table.nrows, -1, dtype=np.intp)
-    for rows, _, known, _ in used_rows(own):
-        codes[rows] = known
-    draws = bootstrap_weights(codes, k, rng, own.weights)
     counts = fit.counts.to_numpy(dtype=np.float64)
     log_prior = np.log(fit._prior_values(None))
     fitted = fit._rule(fit._prior_values(None))
     every = np.empty((replicates, blocks.table.nrows, k))
     with progress_bar(replicates, "bootstrap") as bar:
         for i in range(replicates):
-            rule, _ = drawn_rule(fit, own, draws)
+            rule, _ = samples.rule(fit)
             shift = np.zeros(k)
             if fit._fit.estimated_prior:
                 # The shares of the classes are as uncertain as their rows.
                 with np.errstate(divide="ignore"):
-                    drawn = np.log(rng.multinomial(round(counts.sum()), counts / counts.sum()) / counts.sum())
+                    drawn = np.log(
+                        samples.rng.multinomial(round(counts.sum()), counts / counts.sum()) / counts.sum()
+                    )
                 shift = drawn - log_prior
             for place, x, _ in blocks.every_row():
                 every[i, place] = posteriors(rule.scores(x) + shift)

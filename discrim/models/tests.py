@@ -1,26 +1,45 @@
-"""Verbs that test or compare fits: `box_m`, `lr_test`, `compare`."""
+"""Verbs that test or compare fits: `manova`, `box_m`, `lr_test`, `covariance_models`, `hausman`..."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from discrim.core.covariance import pooled, separate
 from discrim.core.moments import ClassMoments
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference import likelihood_ratio
-from discrim.inference.result import TestResult
-from discrim.models.sample import NaAction, class_moments, sample
+from discrim.inference.covariance_models import covariance_models as ladder
+from discrim.inference.hausman import hausman as hausman_test
+from discrim.inference.hausman import slope_covariance
+from discrim.inference.resampling import bootstrap_ratios, exceedance, permutation_ratios
+from discrim.inference.result import TestResult, approximations
+from discrim.models.sample import NaAction, class_moments, named, sample
+from discrim.models.validation import used_rows
 
 if TYPE_CHECKING:
     from discrim.models.lda import LDAResults
     from discrim.models.qda import QDAResults
 
-__all__ = ["box_m", "box_m_of", "compare", "equal_covariance_tests", "lr_test"]
+__all__ = [
+    "box_m",
+    "box_m_of",
+    "compare",
+    "covariance_models",
+    "covariance_models_of",
+    "equal_covariance_tests",
+    "hausman",
+    "lr_test",
+    "manova",
+]
+
+Floats = NDArray[np.float64]
 
 
 def box_m(
@@ -94,24 +113,40 @@ def _box_m(moments: ClassMoments) -> TestResult:
     return likelihood_ratio.box_m(np.stack([root.T @ root for root in roots]), moments.counts)
 
 
-def lr_test(lda_fit: LDAResults, qda_fit: QDAResults) -> TestResult:
-    """Raw likelihood ratio of LDA against QDA: whether one covariance was enough.
+def lr_test(
+    lda_fit: LDAResults,
+    qda_fit: QDAResults,
+    *,
+    bootstrap: int = 0,
+    permutations: int = 0,
+    seed: int | None = None,
+) -> TestResult:
+    """Likelihood ratio of LDA against QDA: whether one covariance was enough.
 
     Parameters
     ----------
     lda_fit, qda_fit
         Fitted to the same rows and columns.
+    bootstrap : int
+        Replicates of the parametric bootstrap, which needs no large sample; none by default.
+    permutations : int
+        Permutations of the rows' deviations from their class means, which need no normality either.
+    seed : int, optional
+        Of both.
 
     Returns
     -------
     TestResult
+        The raw ratio with its chi-square. `table` has Box's M by chi-square and F, and the p-values of the
+        bootstrap and the permutations, as well. A bar shows the progress of more than a second.
 
     Raises
     ------
     DataError
         The fits differ in rows, classes, columns or prior.
     NotSupportedError
-        The first does not hold one covariance and the second one for each class.
+        The first does not hold one covariance and the second one for each class; replicates of fits
+        with diagonal covariances or `ncomp`; permutations without rows or of weights that are not whole.
 
     Examples
     --------
@@ -134,7 +169,167 @@ def lr_test(lda_fit: LDAResults, qda_fit: QDAResults) -> TestResult:
     if not np.allclose(lda_fit.prior, qda_fit.prior, rtol=1e-12, atol=0):
         raise DataError("The two fits differ in prior: fit both with the same one.")
     df = qda_fit.df_model - lda_fit.df_model
-    return likelihood_ratio.likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
+    result = likelihood_ratio.likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
+    linear, quadratic = lda_fit._fit, qda_fit._fit
+    if not (linear.has_distances and quadratic.has_distances and linear.reduced() is None):
+        if bootstrap or permutations:
+            raise NotSupportedError(
+                "bootstrap= and permutations= resample the ratio of full covariances: fit without "
+                'covariance="diagonal" and ncomp=.'
+            )
+        return result
+    rows = [result.table, _box_m(quadratic.moments).table.drop(index="Box's M")]
+    resampled = {"parametric bootstrap": bootstrap, "permutation": permutations}
+    for name, replicates in resampled.items():
+        if not (isinstance(replicates, int) and replicates >= 0):
+            raise DataError(f"{replicates!r} replicates of the {name}: give a whole number.")
+        if replicates:
+            ratios = _ratios(name, qda_fit, replicates, seed)
+            row = (result.statistic, np.nan, np.nan, exceedance(result.statistic, ratios))
+            rows.append(approximations({f"Likelihood ratio, {name}": row}))
+    return dataclasses.replace(result, table=pd.concat(rows))
+
+
+def _ratios(name: str, fit: QDAResults, replicates: int, seed: int | None) -> Floats:
+    """The ratio under one covariance, (replicates,)."""
+    moments = fit._fit.moments
+    if (moments.counts != np.round(moments.counts)).any():
+        raise NotSupportedError(f"The {name} takes weights that are whole numbers of rows.")
+    if name == "parametric bootstrap":
+        return bootstrap_ratios(moments.counts, moments.n_columns, replicates, seed)
+    blocks = fit._rows("permutations=")
+    whiten = pooled(moments, moments.total - moments.n_classes).whiten
+    parts, codes = [], []
+    for _, x, own, weights in used_rows(blocks):
+        z = (x.T - moments.centres[own].T) * moments.scale[:, None] - moments.rests[own].T
+        times = np.ones(len(own), dtype=np.intp) if weights is None else weights.astype(np.intp)
+        parts.append(np.repeat(whiten(z).T, times, axis=0))
+        codes.append(np.repeat(own, times))
+    order = np.argsort(np.concatenate(codes), kind="stable")
+    counts = moments.counts.astype(np.int64)
+    return permutation_ratios(np.concatenate(parts)[order], counts, replicates, seed)
+
+
+def manova(
+    formula: str,
+    data: Any,
+    *,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> pd.DataFrame:
+    """The four multivariate tests that the classes have one mean.
+
+    Parameters
+    ----------
+    formula, data, weights, levels, na_action, functions
+        As for `discrim.lda`: the class on the left, the measurements on the right.
+
+    Returns
+    -------
+    DataFrame
+        Wilks, Pillai, Hotelling-Lawley by two approximations, Roy: statistic, F, df1, df2, p, and whether
+        the F is exact, approximate or an upper bound.
+
+    Raises
+    ------
+    CollinearError
+        The covariance within classes is singular.
+
+    Examples
+    --------
+    >>> from discrim import manova
+    >>> from discrim.datasets import load_iris
+    >>> manova("species ~ .", load_iris())["F"].round(3).tolist()
+    [199.145, 53.466, 580.532, 582.197, 1166.957]
+    """
+    from discrim.models.lda import lda
+
+    fit = lda(formula, data, weights=weights, levels=levels, na_action=na_action, functions=functions)
+    return fit.manova()
+
+
+def covariance_models(
+    formula: str,
+    data: Any,
+    *,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> pd.DataFrame:
+    """The ladder of covariance models, from spherical to a free covariance for each class.
+
+    Parameters
+    ----------
+    formula, data, weights, levels, na_action, functions
+        As for `discrim.lda`.
+
+    Returns
+    -------
+    DataFrame
+        By model: df, llf, AIC, BIC; the likelihood ratio against the next model with its df and p; and the
+        same against the free one.
+
+    Raises
+    ------
+    CollinearError
+        The covariance of a class is singular.
+
+    Examples
+    --------
+    >>> from discrim import covariance_models
+    >>> from discrim.datasets import load_iris
+    >>> covariance_models("species ~ .", load_iris())["df"].tolist()
+    [15, 18, 24, 26, 32, 44]
+    """
+    from discrim.models.qda import qda
+
+    fit = qda(formula, data, weights=weights, levels=levels, na_action=na_action, functions=functions)
+    return covariance_models_of(fit)
+
+
+def covariance_models_of(fit: LDAResults | QDAResults) -> pd.DataFrame:
+    """The ladder of covariance models for the rows of a fit."""
+    moments = _full_rank_moments(fit._rows("covariance_models()"))
+    return ladder(moments, fit._prior_values(None), estimated_prior=fit._fit.estimated_prior)
+
+
+def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
+    """Hausman's test of normal classes with one covariance: LDA's slopes against the logistic model's.
+
+    Parameters
+    ----------
+    lda_fit : LDAResults
+    logit
+        A logistic regression of the same classes, against the first, on the same columns: a fit of the
+        package or of statsmodels' Logit or MNLogit, with `params` and `cov_params()`, columns in the order
+        of the terms and a constant first.
+
+    Returns
+    -------
+    TestResult
+
+    Raises
+    ------
+    DataError
+        The logistic fit has other classes or columns.
+    """
+    fit = lda_fit._fit
+    lda_fit._need_full("hausman()")
+    slopes, cov = slope_covariance(fit.moments, fit.covariance, fit.residual_df, 0)
+    params = np.asarray(logit.params, dtype=np.float64)
+    params = params.reshape(len(params), -1)
+    q, p = slopes.shape
+    if params.shape != (p + 1, q):
+        raise DataError(
+            f"The logistic fit has coefficients of shape {params.shape}; {p} columns and {q + 1} classes "
+            f"take {(p + 1, q)}: a constant, then {named(lda_fit.terms)}, for each class but the first."
+        )
+    theirs = np.asarray(logit.cov_params(), dtype=np.float64)
+    keep = np.arange(q * (p + 1)).reshape(q, p + 1)[:, 1:].ravel()
+    return hausman_test(slopes.ravel(), cov, params[1:].T.ravel(), theirs[np.ix_(keep, keep)])
 
 
 def compare(*fits: Any) -> pd.DataFrame:

@@ -6,9 +6,9 @@ the rows; any other is fitted again with the rows of a fold weighted zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from warnings import warn
 
 import numpy as np
@@ -22,7 +22,15 @@ from discrim.frame.blocks import Blocks
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
 
-__all__ = ["bootstrap_weights", "deal_folds", "fold_scores", "left_out_scores", "rules_without", "used_rows"]
+__all__ = [
+    "BootstrapSamples",
+    "deal_folds",
+    "fold_scores",
+    "left_out_scores",
+    "rules_without",
+    "used_codes",
+    "used_rows",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -43,6 +51,14 @@ def used_rows(blocks: Blocks) -> Iterator[tuple[slice | Codes, Floats, Codes, Fl
         elif used.any():
             rows = place.start + np.flatnonzero(used)
             yield rows, x[used], codes[used], None if weights is None else weights[used]
+
+
+def used_codes(blocks: Blocks) -> Codes:
+    """Class (n,) of each row of the table that a fit uses, -1 for the others."""
+    codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
+    for rows, _, own, _ in used_rows(blocks):
+        codes[rows] = own
+    return codes
 
 
 def left_out_scores(fit: ClassifierResults) -> Floats:
@@ -89,10 +105,7 @@ def deal_folds(fit: ClassifierResults, folds: int, seed: int | None) -> Codes:
     DataError
         Fewer than two folds, or more than rows.
     """
-    blocks = fit._rows("cross-validation")
-    codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
-    for rows, _, own, _ in used_rows(blocks):
-        codes[rows] = own
+    codes = used_codes(fit._rows("cross-validation"))
     positions = np.flatnonzero(codes >= 0)
     if not (isinstance(folds, int) and 2 <= folds <= len(positions)):
         raise DataError(f"folds={folds!r}: give a number from 2 to the {len(positions)} rows of the fit.")
@@ -163,17 +176,66 @@ def fold_scores(fit: ClassifierResults, dealt: Codes, folds: int) -> Floats:
     return out.T
 
 
-def bootstrap_weights(
-    codes: Codes, n_classes: int, rng: np.random.Generator, weights: Floats | None = None
-) -> Iterator[Floats]:
-    """Times (n,) that each row is in a bootstrap sample drawn within classes, sample after sample."""
-    members = [np.flatnonzero(codes == k) for k in range(n_classes)]
-    while True:
-        drawn = np.zeros(len(codes))
-        for rows in members:
-            if weights is None:
-                drawn[rows] = np.bincount(rng.integers(len(rows), size=len(rows)), minlength=len(rows))
+T = TypeVar("T")
+
+
+class BootstrapSamples:
+    """Samples of the rows of a fit, drawn with replacement within classes, as weights of the rows.
+
+    Attributes
+    ----------
+    codes : (n,) int
+        Class of each row of the table, -1 for rows that are not used.
+    rng : Generator
+
+    Raises
+    ------
+    DataError
+        Fewer than two replicates.
+    NotSupportedError
+        Weights that are not whole numbers of rows.
+    """
+
+    def __init__(self, blocks: Blocks, replicates: int, seed: int | None) -> None:
+        if not (isinstance(replicates, int) and replicates >= 2):
+            raise DataError(f"replicates={replicates!r}: give a number of bootstrap samples, 2 or more.")
+        weights = blocks.weights
+        if weights is not None and (np.nan_to_num(weights) != np.round(np.nan_to_num(weights))).any():
+            raise NotSupportedError("A bootstrap draws rows: it takes weights that are whole numbers.")
+        self.codes = used_codes(blocks)
+        self.rng = np.random.default_rng(seed)
+        self._blocks = blocks
+        self._members = [np.flatnonzero(self.codes == k) for k in range(len(blocks.design.levels))]
+
+    def draw(self) -> Floats:
+        """Times (n,) that each row is in the next sample."""
+        drawn = np.zeros(len(self.codes))
+        for rows in self._members:
+            if self._blocks.weights is None:
+                drawn[rows] = np.bincount(self.rng.integers(len(rows), size=len(rows)), minlength=len(rows))
             else:
-                total = weights[rows].sum()
-                drawn[rows] = rng.multinomial(round(total), weights[rows] / total)
-        yield drawn
+                weights = self._blocks.weights[rows]
+                drawn[rows] = self.rng.multinomial(round(weights.sum()), weights / weights.sum())
+        return drawn
+
+    def rule(self, fit: ClassifierResults) -> tuple[Rule, Floats]:
+        """The rule of the next sample that has one, and the sample."""
+        return self.fitted(fit._refitted_rule)
+
+    def fitted(self, fit: Callable[[Blocks], T | None]) -> tuple[T, Floats]:
+        """What a function fits to the next sample for which it is not None, and the sample.
+
+        Raises
+        ------
+        NotSupportedError
+            It is None for twenty samples in a row.
+        """
+        for _ in range(20):
+            weights = self.draw()
+            found = fit(replace(self._blocks, weights=weights))
+            if found is not None:
+                return found, weights
+        raise NotSupportedError(
+            "Bootstrap samples of these rows have singular covariances: there are too few rows for "
+            f"{len(self._blocks.terms)} columns. Use fewer columns."
+        )

@@ -21,7 +21,7 @@ from discrim.report.numbers import clean, shorten
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
 
-__all__ = ["posteriors", "regions", "scores"]
+__all__ = ["log_determinants", "numbers", "posteriors", "regions", "scores", "shown_name"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C00", "#000000")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
@@ -58,14 +58,14 @@ def scores(scores: pd.DataFrame, labels: pd.Series, centroids: pd.DataFrame, ax:
     """
     classes = list(centroids.index)
     codes = _codes(labels, classes)
-    x, means = _numbers(scores), _numbers(centroids)
+    x, means = numbers(scores), numbers(centroids)
     strips = x.shape[1] == 1 and len(classes) > MOST_IN_LEGEND
     axes, own = _axes(ax, len(classes) if strips else 0)
     if not x.shape[1]:
         axes.set_title("The class means do not differ: there is no discriminant.")
         axes.set_axis_off()
         return axes
-    axes.set_xlabel(_name(scores.columns[0]))
+    axes.set_xlabel(shown_name(scores.columns[0]))
     if strips:
         _draw_strips(axes, x[:, 0], codes, classes)
         axes.scatter(means[:, 0], range(len(classes)), marker="|", s=60, color="black", zorder=3)
@@ -76,7 +76,7 @@ def scores(scores: pd.DataFrame, labels: pd.Series, centroids: pd.DataFrame, ax:
         axes.set_title("Discriminant scores; lines mark the class means")
         return _legend(axes, own)
     _draw_points(axes, x[:, 0], x[:, 1], codes, classes)
-    axes.set_ylabel(_name(scores.columns[1]))
+    axes.set_ylabel(shown_name(scores.columns[1]))
     # Both axes have unit variance within classes: equal units show distances as the rule sees them.
     axes.set_aspect("equal", adjustable="datalim")
     if len(classes) > MOST_IN_LEGEND:
@@ -116,7 +116,7 @@ def regions(
     DataError
         No row has both predictors.
     """
-    xy = _numbers(points)
+    xy = numbers(points)
     known = np.isfinite(xy).all(axis=1)
     if not known.any():
         names = " and ".join(repr(name) for name in points.columns)
@@ -133,8 +133,8 @@ def regions(
     _draw_points(axes, xy[:, 0], xy[:, 1], codes, classes)
     axes.set_xlim(across[0], across[-1])
     axes.set_ylim(up[0], up[-1])
-    axes.set_xlabel(_name(points.columns[0]))
-    axes.set_ylabel(_name(points.columns[1]))
+    axes.set_xlabel(shown_name(points.columns[0]))
+    axes.set_ylabel(shown_name(points.columns[1]))
     if len(classes) <= MOST_IN_LEGEND:
         axes.set_title("Regions of the predicted classes")
         return _legend(axes, own)
@@ -161,13 +161,42 @@ def posteriors(proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None) -
     """
     classes = list(proba.columns)
     codes = _codes(labels, classes)
-    p = _numbers(proba)
+    p = numbers(proba)
     own = p[np.arange(len(p)), codes]
     axes, _ = _axes(ax, len(classes))
     _draw_strips(axes, own, codes, classes, wrong=own < p.max(axis=1, initial=0.0))
     axes.set_xlim(-0.02, 1.02)
     axes.set_xlabel("Posterior probability of the row's own class")
     axes.set_title("Posteriors; rows of another predicted class are ringed")
+    return axes
+
+
+def log_determinants(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Log-determinants of the classes' covariances with their intervals, and the pooled one as a line.
+
+    Parameters
+    ----------
+    table : DataFrame
+        By class, and "pooled" in the last row: debiased, low, high. The raw log-determinant is biased and may
+        lie outside its interval.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, _ = _axes(ax, len(table))
+    values = numbers(table[["debiased", "low", "high"]])
+    for i, (value, low, high) in enumerate(values.tolist()):
+        whole = i == len(values) - 1
+        colour = "black" if whole else COLOURS[i % len(COLOURS)]
+        axes.plot([low, high], [i, i], color=colour, linewidth=1.5)
+        axes.scatter([value], [i], color=colour, marker="D" if whole else "o", s=30, zorder=3)
+    axes.axvline(float(values[-1, 0]), color="black", linestyle="--", linewidth=0.8)
+    axes.set_yticks(range(len(values)), [shown_name(label) for label in table.index])
+    axes.set_ylim(len(values) - 0.4, -0.6)
+    axes.set_xlabel("ln |S|, its bias subtracted")
+    axes.set_title("Log-determinants of the covariances, with intervals")
     return axes
 
 
@@ -178,14 +207,14 @@ def _draw_points(axes: Axes, x: Floats, y: Floats, codes: Codes, classes: Sequen
     many = len(classes) > MOST_IN_LEGEND
     for k, label in enumerate(classes):
         rows = codes == k
-        axes.scatter(x[rows], y[rows], label=_name(label), **_style(k, int(rows.sum()), many))
+        axes.scatter(x[rows], y[rows], label=shown_name(label), **_style(k, int(rows.sum()), many))
 
 
 def _draw_labels(axes: Axes, places: Floats, classes: Sequence[Any]) -> None:
     from matplotlib.patheffects import withStroke
 
     for (x, y), label in zip(places.tolist(), classes, strict=True):
-        text = axes.annotate(_name(label, 16), (x, y), fontsize=7, ha="center", va="center", zorder=6)
+        text = axes.annotate(shown_name(label, 16), (x, y), fontsize=7, ha="center", va="center", zorder=6)
         text.set_path_effects([withStroke(linewidth=2, foreground="white")])
         text.set_clip_on(True)
 
@@ -200,7 +229,7 @@ def _draw_histograms(axes: Axes, x: Floats, codes: Codes, classes: Sequence[Any]
     for k, label in enumerate(classes):
         colour, line = COLOURS[k % len(COLOURS)], ("-", "--", ":", "-.")[k % 4]
         style: dict[str, Any] = {"histtype": "stepfilled", "facecolor": (colour, 0.3), "edgecolor": colour}
-        axes.hist(values[codes == k], bins=edges, label=_name(label), linestyle=line, **style)
+        axes.hist(values[codes == k], bins=edges, label=shown_name(label), linestyle=line, **style)
         axes.axvline(float(means[k]), color=colour, linestyle=line)
     axes.set_ylabel("Rows")
 
@@ -225,7 +254,7 @@ def _draw_strips(
     step = math.ceil(0.13 * len(classes) / inches)
     small = "small" if len(classes) > MOST_IN_LEGEND else None
     ticks = range(0, len(classes), step)
-    axes.set_yticks(ticks, [_name(classes[k]) for k in ticks], fontsize=small)
+    axes.set_yticks(ticks, [shown_name(classes[k]) for k in ticks], fontsize=small)
     axes.set_ylim(len(classes) - 0.4, -0.6)
 
 
@@ -262,7 +291,8 @@ def _classes(labels: pd.Series, predicted: pd.Series) -> list[Any]:
     return list(dict.fromkeys([*first, *predicted.dropna().astype(object).unique().tolist()]))
 
 
-def _numbers(frame: pd.DataFrame) -> Floats:
+def numbers(frame: pd.DataFrame) -> Floats:
+    """The columns of a table as numbers (n, p)."""
     columns = [frame.iloc[:, j].to_numpy(dtype=np.float64, na_value=np.nan) for j in range(frame.shape[1])]
     return np.column_stack(columns) if columns else np.empty((len(frame), 0))
 
@@ -286,7 +316,7 @@ def _style(k: int, rows: int, small: bool) -> dict[str, Any]:
     return style | {"rasterized": rows > 5_000}
 
 
-def _name(label: Any, width: int = LABEL) -> str:
+def shown_name(label: Any, width: int = LABEL) -> str:
     """A label as matplotlib should show it: no mathematics, no control characters, not too long."""
     text = shorten(clean(label), width).replace("$", r"\$")
     # matplotlib keeps labels with a leading underscore out of legends.

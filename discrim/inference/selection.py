@@ -1,0 +1,182 @@
+"""Choice of variables by sweeping one matrix: what each adds to those chosen, or takes from them.
+
+Theory. Sweeping the scatter within classes on the chosen columns s leaves, for every other column j, its
+scatter given them, W_jj.s, and in the borders its class means given them (Goodnight, 1979, The American
+Statistician 33, 149-158); a step costs p^2. For a term of g columns, partial Wilks' lambda is
+|W_gg.s|/|T_gg.s| with T the total scatter, and Rao's F, for one column the exact (1 - lambda)/lambda (N -
+K - |s|)/(K - 1). (R's klaR has one degree of freedom too few there.) Of a chosen term, the same ratio is
+that of the swept inverses. The distance between two classes grows by d'W_gg.s^-1 d with d the difference
+of the adjusted means, and Rao's V, the Hotelling-Lawley trace times N - K, likewise (Rao, 1952, Advanced
+Statistical Methods in Biometric Research).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from discrim.core.canonical import weighted_centre
+from discrim.core.moments import ClassMoments
+
+__all__ = ["CRITERIA", "Partial", "Sweep"]
+
+Floats = NDArray[np.float64]
+Positions = NDArray[np.intp]
+
+CRITERIA = ("wilks", "mahalanobis", "maxminf", "rao")
+
+TOLERANCE = 1e-8
+"""Share of a column's scatter, given those chosen, below which it is taken for their combination."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """Test of one term given the chosen ones.
+
+    Attributes
+    ----------
+    wilks : float
+        Partial lambda.
+    F, df1, df2, pvalue : float
+    """
+
+    wilks: float
+    F: float
+    df1: float
+    df2: float
+    pvalue: float
+
+
+class Sweep:
+    """Scatters within classes and in total, swept on the chosen columns.
+
+    Attributes
+    ----------
+    chosen : list of int
+        Columns swept.
+    log_wilks : float
+        ln of Wilks' lambda of the chosen columns.
+    """
+
+    def __init__(self, moments: ClassMoments) -> None:
+        means = moments.means
+        centred = means - weighted_centre(means, moments.counts)
+        scatter = moments.pooled().scatters[0]
+        lengths = np.sqrt(np.diagonal(scatter))
+        self._flat = lengths == 0
+        unit = 1 / np.where(self._flat, 1.0, lengths)
+        self._centred = centred = centred * unit
+        within = scatter * unit[:, None] * unit
+        self.n_columns, self.n_classes = moments.n_columns, moments.n_classes
+        self._counts, self._nu = moments.counts, moments.total - moments.n_classes
+        self._total = within + (centred.T * moments.counts) @ centred
+        # Class means border the scatter within: sweeping leaves the means given the chosen columns.
+        self._within = np.block([[within, centred.T], [centred, np.zeros((self.n_classes, self.n_classes))]])
+        self.chosen: list[int] = []
+        self.log_wilks = 0.0
+
+    # ---- one term at a time
+
+    def dependent(self, columns: Positions) -> bool:
+        """Whether a term holds a column that the chosen ones, or its others, determine within classes."""
+        if self._flat[columns].any():
+            return True
+        block = self._within[np.ix_(columns, columns)]
+        if len(columns) == 1:
+            return bool(block[0, 0] < TOLERANCE)
+        return bool(np.linalg.eigvalsh(block)[0] < TOLERANCE)
+
+    def partial(self, columns: Positions) -> Partial:
+        """What a term adds to the chosen ones, or, chosen itself, to the others of them."""
+        inside = columns[0] in self.chosen
+        blocks = [-m[np.ix_(columns, columns)] if inside else m[np.ix_(columns, columns)] for m in self._both]
+        logs = [float(np.linalg.slogdet(block)[1]) for block in blocks]
+        log_lambda = logs[1] - logs[0] if inside else logs[0] - logs[1]
+        g, q = len(columns), self.n_classes - 1
+        v = self._nu - len(self.chosen) + (g if inside else 0)
+        return _partial(min(log_lambda, 0.0), g, q, v)
+
+    def first_partials(self, columns: Positions) -> Floats:
+        """F of single columns that are not chosen, all at once; they share their degrees of freedom."""
+        within, total = (np.diagonal(m)[columns] for m in self._both)
+        v = self._nu - len(self.chosen)
+        return np.asarray(np.maximum(total - within, 0.0) / within * v / (self.n_classes - 1))
+
+    def gain(self, columns: Positions, criterion: str) -> float:
+        """The criterion's value once a term is chosen: what a step maximizes among admissible terms."""
+        if criterion == "wilks":
+            return -self.partial(columns).wilks
+        block = self._within[np.ix_(columns, columns)]
+        means = self._within[self.n_columns :, columns]
+        return self._value(
+            self._products() + means @ np.linalg.solve(block, means.T), len(columns), criterion
+        )
+
+    def value(self, criterion: str) -> float:
+        """Wilks' lambda, the smallest D2 or F between two classes, or Rao's V, of the chosen columns."""
+        if criterion == "wilks":
+            return float(np.exp(self.log_wilks))
+        return self._value(self._products(), 0, criterion)
+
+    def sweep(self, columns: Positions) -> None:
+        """Choose a term, or take a chosen one back."""
+        inside = columns[0] in self.chosen
+        step = np.log(self.partial(columns).wilks)
+        self.log_wilks += -step if inside else step
+        for column in columns.tolist():
+            _sweep(self._within, column, back=inside)
+            _sweep(self._total, column, back=inside)
+            if inside:
+                self.chosen.remove(column)
+            else:
+                self.chosen.append(column)
+
+    # ---- all chosen ones
+
+    @property
+    def pillai(self) -> float:
+        """Pillai's trace of the chosen; over K - 1 it is SAS's average squared canonical correlation."""
+        if not self.chosen:
+            return 0.0
+        means = self._centred[:, self.chosen]
+        inverse = -self._total[np.ix_(self.chosen, self.chosen)]
+        return float(self._counts @ ((means @ inverse) * means).sum(axis=1))
+
+    @property
+    def _both(self) -> tuple[Floats, Floats]:
+        return self._within[: self.n_columns, : self.n_columns], self._total
+
+    def _products(self) -> Floats:
+        """M W_s^-1 M' (K, K) of the class means on the chosen columns."""
+        return -self._within[self.n_columns :, self.n_columns :]
+
+    def _value(self, products: Floats, more: int, criterion: str) -> float:
+        if criterion == "rao":
+            return float(self._nu * (self._counts @ np.diagonal(products)))
+        own = np.diagonal(products)
+        d2 = self._nu * (own[:, None] + own - 2 * products)
+        if criterion == "maxminf":
+            n, p = self._counts, len(self.chosen) + more
+            d2 = d2 * (n[:, None] * n / (n[:, None] + n)) * (self._nu - p + 1) / (self._nu * max(p, 1))
+        return float(d2[np.triu_indices(self.n_classes, 1)].min())
+
+
+def _partial(log_lambda: float, g: int, q: int, v: float) -> Partial:
+    free = g * g + q * q - 5
+    t = np.sqrt((g * g * q * q - 4) / free) if free > 0 and g * q > 2 else 1.0
+    df1 = float(g * q)
+    df2 = float(t * (v - (g - q + 1) / 2) - (g * q - 2) / 2)
+    f = float(np.expm1(-log_lambda / t)) * df2 / df1
+    return Partial(float(np.exp(log_lambda)), f, df1, df2, float(stats.f.sf(f, df1, df2)))
+
+
+def _sweep(matrix: Floats, k: int, *, back: bool) -> None:
+    """Sweep a symmetric matrix on column k, in place; the swept corner is minus the inverse."""
+    pivot = matrix[k, k]
+    line = matrix[k] / pivot
+    matrix -= np.outer(matrix[:, k], line)
+    matrix[k] = matrix[:, k] = -line if back else line
+    matrix[k, k] = -1 / pivot
