@@ -110,6 +110,7 @@ def counted(counts: Floats, shares: Floats, costs: Floats | None, level: float, 
     sampled : bool
         The shares are those of the rows: the errors are binomial.
     """
+    check_level(level)
     rows = counts.sum(axis=1)
     total, wrong = float(rows.sum()), float(counts.sum() - np.trace(counts))
     unit = 1.0 - np.eye(len(counts)) if costs is None else costs
