@@ -336,7 +336,9 @@ def test_typicality_is_uniform_under_the_model(verb):
     for _ in range(150):
         data = two_groups(int(rng.integers(2**31)), (12, 9), 1.0, 3)
         fit = verb("y ~ .", data)
-        new = pd.DataFrame(np.add(rng.standard_normal((2, 3)), [[1, 0, 0], [0, 0, 0]]), columns=["x0", "x1", "x2"])
+        new = pd.DataFrame(
+            np.add(rng.standard_normal((2, 3)), [[1, 0, 0], [0, 0, 0]]), columns=["x0", "x1", "x2"]
+        )
         p_values += np.diag(fit.typicality(new)).tolist()
         p_values.append(float(fit.typicality().loc[0, "a"]))
     assert stats.kstest(p_values, "uniform").pvalue > 0.01

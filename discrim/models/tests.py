@@ -193,11 +193,11 @@ def lr_test(
 def _ratios(name: str, fit: QDAResults, replicates: int, seed: int | None) -> Floats:
     """The ratio under one covariance, (replicates,)."""
     moments = fit._fit.moments
-    if (moments.counts != np.round(moments.counts)).any():
-        raise NotSupportedError(f"The {name} takes weights that are whole numbers of rows.")
     if name == "parametric bootstrap":
         return bootstrap_ratios(moments.counts, moments.n_columns, replicates, seed)
     blocks = fit._rows("permutations=")
+    if blocks.weights is not None and (np.nan_to_num(blocks.weights) % 1 != 0).any():
+        raise NotSupportedError("permutations= shuffles rows: it takes weights that are whole numbers.")
     whiten = pooled(moments, moments.total - moments.n_classes).whiten
     parts, codes = [], []
     for _, x, own, weights in used_rows(blocks):

@@ -259,3 +259,68 @@ def test_every_form_of_prior_shifts_the_log_odds(verb, prior):
     shift = np.log([0.2, 0.3, 0.5]) - np.log(plain.prior.to_numpy())
     moved = given.predict_log_proba() - plain.predict_log_proba() - shift
     np.testing.assert_allclose(moved.sub(moved.iloc[:, 0], axis=0), 0, atol=1e-9)
+
+
+@cases
+def test_folds_bootstrap_and_posteriors_judge_every_verb(verb, name):
+    fit = fitted(verb, name)
+    methods = ["apparent", "cv", "posterior", "posterior-stratified"]
+    methods += [] if "weights" in VERBS[verb][1] else ["632+"]
+    rates = fit.error_rates(methods, folds=4, replicates=5, seed=0, by_class=True)
+    assert rates.index.tolist() == methods
+    assert rates["estimate"].between(0, 1).all()
+    np.testing.assert_allclose(fit.confusion(method="cv", folds=4, seed=0).sum(axis=1), fit.counts)
+    again = fit.error_rates(methods, folds=4, replicates=5, seed=0, by_class=True)
+    pd.testing.assert_frame_equal(rates, again)
+
+
+@cases
+def test_a_classification_is_its_confusion(verb, name):
+    fit = fitted(verb, name)
+    for options in ({}, {"method": "cv", "folds": 3, "seed": 1}):
+        result = fit.classification(**options)
+        pd.testing.assert_frame_equal(result.confusion, fit.confusion(**options))
+        wrong = result.confusion.to_numpy().sum() - np.trace(result.confusion)
+        assert (len(result.misclassified) == wrong) or "weights" in VERBS[verb][1]
+        assert result.misclassified["actual"].isin(fit.classes).all()
+
+
+@cases
+def test_equal_costs_change_no_label_and_a_high_price_of_rejection_rejects_none(verb, name):
+    fit = fitted(verb, name)
+    k = len(fit.classes)
+    pd.testing.assert_series_equal(fit.predict(costs=1 - np.eye(k)), fit.predict())
+    pd.testing.assert_series_equal(fit.predict(reject=1.0), fit.predict())
+    assert fit.predict(reject=0.0).dropna().isin([*fit.classes, "rejected"]).all()
+
+
+@cases
+def test_intervals_hold_their_posterior(verb, name):
+    fit = fitted(verb, name)
+    _, data = table(name)
+    new = data.dropna().iloc[::9]
+    methods = ["delta", "bootstrap"] if fit._fit.has_distances else ["bootstrap"]
+    for method in methods:
+        bounds = fit.posterior_intervals(new, method=method, replicates=19, seed=0)
+        proba = bounds.xs("posterior", axis=1, level=1)
+        pd.testing.assert_frame_equal(proba, fit.predict_proba(new), check_names=False)
+        low, high = (bounds.xs(side, axis=1, level=1) for side in ("low", "high"))
+        assert ((low >= 0) & (low <= high) & (high <= 1)).all(axis=None)
+        if method == "delta":
+            assert ((low <= proba) & (proba <= high)).all(axis=None)
+
+
+@cases
+def test_typicality_is_a_probability_and_knows_the_row_s_own_class(verb, name):
+    fit = fitted(verb, name)
+    if not fit._fit.has_distances:
+        with pytest.raises(discrim.errors.NotSupportedError, match="typicality"):
+            fit.typicality()
+        return
+    own = fit.typicality()
+    known = own.notna().all(axis=1)
+    assert known.sum() == len(own) - fit._dropped
+    assert own[known].stack().between(0, 1).all()
+    codes = fit._blocks.codes
+    mine = own.to_numpy()[np.arange(len(own)), codes][known]
+    assert 0.3 < mine.mean() < 0.7
