@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from discrim.core.passes import Rows, Spread, Sums, again, column_scale, peaks, roots, triangle
+from discrim.core.passes import Rows, Spread, Sums, again, column_scale, peaks, roots, sorted_by, triangle
 from discrim.errors import DataError
 
 __all__ = ["ClassMoments", "Spread", "gather", "gather_parts"]
@@ -299,7 +299,7 @@ def gather_parts(
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for x, codes, weights in blocks:
             parts = codes // n_classes
-            order = np.argsort(parts, kind="stable")
+            order = sorted_by(parts, n_parts)
             # One copy of the block, whose slices are the parts.
             columns, codes = np.take(x.T, order, axis=1), codes[order] % n_classes
             weights = None if weights is None else weights[order]

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Rows", "Spread", "Sums", "again", "column_scale", "peaks", "roots", "triangle"]
+__all__ = ["Rows", "Spread", "Sums", "again", "column_scale", "peaks", "roots", "sorted_by", "triangle"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -210,9 +210,14 @@ def _upper(rows: Floats) -> Floats:
     return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
+def sorted_by(codes: Codes, n_codes: int) -> Codes:
+    """Positions that sort codes, equal ones in their order; short codes sort by radix, in linear time."""
+    return np.argsort(codes.astype(np.int16) if n_codes < 2**15 else codes, kind="stable")
+
+
 def _by_class(codes: Codes, n_classes: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
     """The classes that are there, with the positions of their rows."""
-    order = np.argsort(codes.astype(np.int16) if n_classes < 2**15 else codes, kind="stable")
+    order = sorted_by(codes, n_classes)
     start = 0
     for k, count in enumerate(np.bincount(codes, minlength=n_classes).tolist()):
         if count:

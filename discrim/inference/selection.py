@@ -12,6 +12,7 @@ Statistical Methods in Biometric Research).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discrim.core.canonical import weighted_centre
+from discrim.core.covariance import EPS
 from discrim.core.moments import ClassMoments
 
 __all__ = ["CRITERIA", "Partial", "Sweep"]
@@ -66,7 +68,7 @@ class Sweep:
         centred = means - weighted_centre(means, moments.counts)
         scatter = moments.pooled().scatters[0]
         lengths = np.sqrt(np.diagonal(scatter))
-        self._flat = lengths == 0
+        self._flat = lengths <= EPS * np.sqrt(moments.total) * moments.magnitude
         unit = 1 / np.where(self._flat, 1.0, lengths)
         self._centred = centred = centred * unit
         within = scatter * unit[:, None] * unit
@@ -84,31 +86,40 @@ class Sweep:
         """Whether a term holds a column that the chosen ones, or its others, determine within classes."""
         if self._flat[columns].any():
             return True
-        block = self._within[np.ix_(columns, columns)]
         if len(columns) == 1:
-            return bool(block[0, 0] < TOLERANCE)
-        return bool(np.linalg.eigvalsh(block)[0] < TOLERANCE)
+            return bool(self._within[columns[0], columns[0]] < TOLERANCE)
+        return bool(np.linalg.eigvalsh(self._within[np.ix_(columns, columns)])[0] < TOLERANCE)
 
-    def partial(self, columns: Positions) -> Partial:
-        """What a term adds to the chosen ones, or, chosen itself, to the others of them."""
-        inside = columns[0] in self.chosen
-        blocks = [-m[np.ix_(columns, columns)] if inside else m[np.ix_(columns, columns)] for m in self._both]
-        logs = [float(np.linalg.slogdet(block)[1]) for block in blocks]
-        log_lambda = logs[1] - logs[0] if inside else logs[0] - logs[1]
-        g, q = len(columns), self.n_classes - 1
-        v = self._nu - len(self.chosen) + (g if inside else 0)
-        return _partial(min(log_lambda, 0.0), g, q, v)
-
-    def first_partials(self, columns: Positions) -> Floats:
-        """F of single columns that are not chosen, all at once; they share their degrees of freedom."""
-        within, total = (np.diagonal(m)[columns] for m in self._both)
-        v = self._nu - len(self.chosen)
-        return np.asarray(np.maximum(total - within, 0.0) / within * v / (self.n_classes - 1))
+    def partials(self, terms: Sequence[Positions]) -> list[Partial]:
+        """What each term adds to the chosen ones, or, chosen themselves, each to the others of them."""
+        if not terms:
+            return []
+        inside = terms[0][0] in self.chosen
+        within, total = self._both
+        single = np.array([columns[0] for columns in terms])
+        ratio = within[single, single] / total[single, single]
+        logs = np.log(np.where(ratio > 0, ratio, 1.0))
+        for i, columns in enumerate(terms):
+            if len(columns) > 1:
+                blocks = (m[np.ix_(columns, columns)] * (-1 if inside else 1) for m in (within, total))
+                own, whole = (float(np.linalg.slogdet(block)[1]) for block in blocks)
+                logs[i] = own - whole
+        # Swept corners are minus the inverses, whose ratio is the reciprocal.
+        logs = np.minimum(-logs if inside else logs, 0.0)
+        g, q = np.array([len(columns) for columns in terms], dtype=np.float64), self.n_classes - 1
+        v = self._nu - len(self.chosen) + (g if inside else 0.0)
+        free = g**2 + q**2 - 5
+        rao = np.sqrt(np.maximum(g**2 * q**2 - 4, 0.0) / np.where(free > 0, free, 1.0))
+        t = np.where((free > 0) & (g * q > 2), rao, 1.0)
+        df1, df2 = g * q, t * (v - (g - q + 1) / 2) - (g * q - 2) / 2
+        f = np.expm1(-logs / t) * df2 / df1
+        columns_of = (np.exp(logs), f, df1, df2, stats.f.sf(f, df1, df2))
+        return [Partial(*row) for row in np.stack(columns_of, axis=1).tolist()]
 
     def gain(self, columns: Positions, criterion: str) -> float:
         """The criterion's value once a term is chosen: what a step maximizes among admissible terms."""
         if criterion == "wilks":
-            return -self.partial(columns).wilks
+            return -self.partials([columns])[0].wilks
         block = self._within[np.ix_(columns, columns)]
         means = self._within[self.n_columns :, columns]
         return self._value(
@@ -124,7 +135,7 @@ class Sweep:
     def sweep(self, columns: Positions) -> None:
         """Choose a term, or take a chosen one back."""
         inside = columns[0] in self.chosen
-        step = np.log(self.partial(columns).wilks)
+        step = np.log(self.partials([columns])[0].wilks)
         self.log_wilks += -step if inside else step
         for column in columns.tolist():
             _sweep(self._within, column, back=inside)
@@ -162,15 +173,6 @@ class Sweep:
             n, p = self._counts, len(self.chosen) + more
             d2 = d2 * (n[:, None] * n / (n[:, None] + n)) * (self._nu - p + 1) / (self._nu * max(p, 1))
         return float(d2[np.triu_indices(self.n_classes, 1)].min())
-
-
-def _partial(log_lambda: float, g: int, q: int, v: float) -> Partial:
-    free = g * g + q * q - 5
-    t = np.sqrt((g * g * q * q - 4) / free) if free > 0 and g * q > 2 else 1.0
-    df1 = float(g * q)
-    df2 = float(t * (v - (g - q + 1) / 2) - (g * q - 2) / 2)
-    f = float(np.expm1(-log_lambda / t)) * df2 / df1
-    return Partial(float(np.exp(log_lambda)), f, df1, df2, float(stats.f.sf(f, df1, df2)))
 
 
 def _sweep(matrix: Floats, k: int, *, back: bool) -> None:

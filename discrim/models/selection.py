@@ -184,7 +184,7 @@ class _Path:
 
     def _remove(self, include: list[str]) -> bool:
         free = [term for term in self._chosen if term not in include]
-        tests = {term: self._sweep.partial(self._parts[term]) for term in free}
+        tests = self._tests(free)
         weak = max(tests, key=lambda term: tests[term].pvalue, default=None)
         if weak is None or tests[weak].pvalue <= self._stay:
             return False
@@ -195,7 +195,7 @@ class _Path:
         open_terms = [term for term in self._parts if term not in self._chosen]
         independent = [term for term in open_terms if not self._sweep.dependent(self._parts[term])]
         self.excluded = [term for term in open_terms if term not in independent]
-        tests = {term: self._sweep.partial(self._parts[term]) for term in independent}
+        tests = self._tests(independent)
         ready = [term for term, test in tests.items() if test.df2 > 0 and test.pvalue <= self._enter]
         if not ready:
             return False
@@ -206,8 +206,11 @@ class _Path:
         self._step("entered", best)
         return True
 
+    def _tests(self, terms: list[str]) -> dict[str, Partial]:
+        return dict(zip(terms, self._sweep.partials([self._parts[term] for term in terms]), strict=True))
+
     def _step(self, action: str, term: str) -> None:
-        test = self._sweep.partial(self._parts[term])
+        test = self._tests([term])[term]
         self._move(term)
         self._rows.append(self._row(action, term, test))
 

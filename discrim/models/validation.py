@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments import ClassMoments, Spread, gather_parts
+from discrim.core.passes import sorted_by
 from discrim.core.rules import Rule
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
 from discrim.frame.blocks import Blocks
@@ -55,6 +56,10 @@ def used_rows(blocks: Blocks) -> Iterator[tuple[slice | Codes, Floats, Codes, Fl
 
 def used_codes(blocks: Blocks) -> Codes:
     """Class (n,) of each row of the table that a fit uses, -1 for the others."""
+    if not blocks.dropped:
+        # No row misses a value: there is nothing to look for.
+        weights = blocks.weights
+        return blocks.codes if weights is None else np.where(weights > 0, blocks.codes, -1)
     codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
     for rows, _, own, _ in used_rows(blocks):
         codes[rows] = own
@@ -110,7 +115,7 @@ def deal_folds(fit: ClassifierResults, folds: int, seed: int | None) -> Codes:
     if not (isinstance(folds, int) and 2 <= folds <= len(positions)):
         raise DataError(f"folds={folds!r}: give a number from 2 to the {len(positions)} rows of the fit.")
     order = np.random.default_rng(seed).permutation(positions)
-    order = order[np.argsort(codes[order], kind="stable")]
+    order = order[sorted_by(codes[order], len(fit.classes))]
     dealt = np.full(len(codes), -1, dtype=np.intp)
     dealt[order] = np.arange(len(order)) % folds
     return dealt
@@ -167,7 +172,7 @@ def fold_scores(fit: ClassifierResults, dealt: Codes, folds: int) -> Floats:
     for rows, x, _, _ in used_rows(blocks):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         own = dealt[positions]
-        order = np.argsort(own, kind="stable")
+        order = sorted_by(own, folds)
         columns = np.take(x.T, order, axis=1)
         stops = np.cumsum(np.bincount(own, minlength=folds)).tolist()
         for rule, start, stop in zip(rules, [0, *stops], stops, strict=False):

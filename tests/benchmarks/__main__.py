@@ -9,46 +9,14 @@ medians. `dsyrk` is BLAS's symmetric product of the same array in its faster (Fo
 from __future__ import annotations
 
 import argparse
-import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 from scipy.linalg.blas import dsyrk
 
-Run = Callable[[], object]
-
-
-def made(n: int, p: int, k: int) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
-    rng = np.random.default_rng(20261121)
-    codes = rng.integers(0, k, n)
-    x = rng.standard_normal((n, p)) + rng.standard_normal((k, p))[codes]
-    frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(p)])
-    frame["y"] = codes
-    return x, codes, frame
-
-
-def medians(runs: dict[str, Run], repeat: int) -> dict[str, float]:
-    """Median seconds of each run, taken in turn so that a drifting machine is the same for all."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for turn in range(repeat + 1):
-        for name, run in runs.items():
-            # NumPy and SciPy bring a BLAS each, whose threads spin for a while after their work.
-            time.sleep(0.1)
-            start = time.perf_counter()
-            run()
-            if turn:
-                times[name].append(time.perf_counter() - start)
-    return {name: statistics.median(taken) for name, taken in times.items()}
-
-
-def row(task: str, figure: str, value: float, bar: float, *, at_least: bool = False) -> None:
-    kept = value >= bar if at_least else value <= bar
-    sign = ">=" if at_least else "<="
-    print(f"{task:34} {figure:44} {value:8.2f}  {sign} {bar:<5g} {'' if kept else 'MISSED'}", flush=True)
+from tests.benchmarks import inference
+from tests.benchmarks.timing import Run, made, medians, row
 
 
 def fits(n: int, p: int, k: int, repeat: int) -> None:
@@ -171,6 +139,9 @@ def main() -> None:
         "posteriors-10": lambda: posteriors(200_000 // part, 50, 10, 1, n),
         "posteriors-1000": lambda: posteriors(100_000 // part, 50, 1000, 3, max(n // 2, 1)),
         "leave-one-out": lambda: left_out(200_000 // part, 50, 10, n),
+        "error-rates": lambda: inference.error_rates(200_000 // part, 50, 10, n),
+        "lr-test": lambda: inference.resampled_ratio(1_000, 10, 5, n),
+        "stepwise": lambda: inference.stepwise_choice(5_000, 200, n),
         "import": lambda: imports(n),
     }
     for name, task in tasks.items():

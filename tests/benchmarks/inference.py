@@ -1,0 +1,79 @@
+"""What is asked of a fit: folds, leave-one-out, resampled tests, choice of variables; beside refits."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pandas as pd
+
+from tests.benchmarks.timing import Run, made, medians, row
+
+
+def error_rates(n: int, p: int, k: int, repeat: int) -> None:
+    from discrim import lda
+
+    _, _, frame = made(n, p, k)
+    fit = lda("y ~ .", data=frame)
+
+    def left_out() -> None:
+        fit._cache.clear()
+        fit.error_rates(["loo"])
+
+    runs: dict[str, Run] = {
+        "fit": lambda: lda("y ~ .", data=frame),
+        "cv": lambda: fit.error_rates(["cv"], seed=0),
+        "loo": left_out,
+    }
+    taken = medians(runs, repeat)
+    task = f"error rates {n:,} x {p} x {k}"
+    row(task, "10 folds over the fit", taken["cv"] / taken["fit"], 4)
+    row(task, "leave-one-out over the fit", taken["loo"] / taken["fit"], 4)
+
+
+def resampled_ratio(n: int, p: int, k: int, repeat: int, replicates: int = 999) -> None:
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+
+    from discrim import lda, lr_test, qda
+
+    x, codes, frame = made(n, p, k)
+    pair = lda("y ~ .", data=frame), qda("y ~ .", data=frame)
+
+    def refits() -> None:
+        # A twentieth of them, counted twenty times below.
+        for _ in range(replicates // 20):
+            LinearDiscriminantAnalysis(solver="lsqr").fit(x, codes)
+            QuadraticDiscriminantAnalysis().fit(x, codes)
+
+    runs: dict[str, Run] = {
+        "bootstrap": lambda: lr_test(*pair, bootstrap=replicates, seed=0),
+        "permutations": lambda: lr_test(*pair, permutations=replicates, seed=0),
+        "refits": refits,
+    }
+    taken = medians(runs, repeat)
+    task = f"LR test {n:,} x {p} x {k}, {replicates}"
+    for name in ("bootstrap", "permutations"):
+        ratio = 20 * taken["refits"] / taken[name]
+        row(task, f"{name}: times faster than refits", ratio, 10, at_least=True)
+
+
+def stepwise_choice(n: int, p: int, repeat: int) -> None:
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    from discrim import stepwise
+
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, n)
+    x = rng.standard_normal((n, p)) + rng.standard_normal((4, p))[codes] * (np.arange(p) < 30) * 0.3
+    frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(p)]).assign(y=codes)
+    taken = medians({"stepwise": lambda: stepwise("y ~ .", frame, enter=0.01, stay=0.01)}, repeat)
+    steps = len(stepwise("y ~ .", frame, enter=0.01, stay=0.01).steps)
+    refits = 0.0
+    for chosen in range(1, steps + 2):
+        # One candidate of each step is timed and stands for all of them.
+        start = time.perf_counter()
+        LinearDiscriminantAnalysis(solver="lsqr").fit(x[:, :chosen], codes)
+        refits += (time.perf_counter() - start) * (p - chosen + 1)
+    task = f"stepwise {n:,} x {p}, {steps} steps"
+    ratio = refits / taken["stepwise"]
+    row(task, "times faster than refitting candidates", ratio, 100, at_least=True)
