@@ -305,6 +305,19 @@ def test_classification_tables_are_those_of_their_rows():
     assert new.confusion.to_numpy().sum() == 75
 
 
+@BOTH
+def test_group_summaries_are_those_of_pandas(verb):
+    data = load_penguins()
+    fit = verb("species ~ bill_length_mm + body_mass_g", data)
+    used = data.dropna(subset=["bill_length_mm", "body_mass_g"])
+    got = fit.group_summary()
+    groups = [*used.groupby("species", observed=True), ("total", used)]
+    for label, group in groups:
+        for term in fit.terms:
+            wanted = [len(group), group[term].mean(), group[term].std()]
+            np.testing.assert_allclose(got.loc[(label, term)].astype(float), wanted, rtol=1e-12)
+
+
 # ------------------------------------------------------------------ single rows
 
 

@@ -28,6 +28,7 @@ from discrim.models import sections
 from discrim.models.anova import anova
 from discrim.models.boundary import Boundary, boundary
 from discrim.models.canonical import CanonicalResults, Convention
+from discrim.models.group_summary import group_summary
 from discrim.models.labels import class_code, covariance_frame
 from discrim.models.pictures import plot_regions
 from discrim.models.results import ClassifierResults
@@ -383,6 +384,10 @@ class LDAResults(ClassifierResults):
         """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
         fit = self._fit
         return generalized_distances(fit.moments, (fit.covariance,), self._log_prior(), self.classes)
+
+    def group_summary(self) -> pd.DataFrame:
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
+        return group_summary(self)
 
     def covariance_models(self) -> pd.DataFrame:
         """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more."""

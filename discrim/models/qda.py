@@ -20,6 +20,7 @@ from discrim.inference.log_determinants import log_determinant_table
 from discrim.inference.mean_differences import generalized_distances
 from discrim.inference.result import TestResult
 from discrim.models import sections
+from discrim.models.group_summary import group_summary
 from discrim.models.labels import class_code, covariance_frame
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.prediction import scored
@@ -219,6 +220,10 @@ class QDAResults(ClassifierResults):
         """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
         fit = self._fit
         return generalized_distances(fit.moments, fit.covariances, self._log_prior(), self.classes)
+
+    def group_summary(self) -> pd.DataFrame:
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
+        return group_summary(self)
 
     def covariance_models(self) -> pd.DataFrame:
         """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more."""
