@@ -237,7 +237,7 @@ def _equal_covariances(fit: LDAResults | QDAResults) -> Section:
 def _verdict(ratio: TestResult, box: TestResult) -> str:
     rejected = [test.pvalue < 0.05 for test in (ratio, box)]
     if all(rejected):
-        return "One covariance is rejected at 5 %: see qda(), covariance_models(), and the vignette on covariances."
+        return "One covariance is rejected at 5 %: see qda() and covariance_models()."
     if not any(rejected):
         return "One covariance is not rejected at 5 %."
     return "The two tests disagree at 5 %; the likelihood ratio rejects too often in small samples."
