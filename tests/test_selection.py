@@ -185,15 +185,31 @@ def test_nothing_chosen_is_said():
         _ = result.fit
 
 
+def test_rows_complete_in_the_chosen_terms_only_are_fitted_and_counted():
+    data = IRIS.assign(sepal_length=IRIS["sepal_length"].mask(np.arange(150) % 5 == 0))
+    result = stepwise("species ~ .", data, enter=1e-6, stay=1e-6)
+    assert "sepal_length" not in result.selected
+    assert result.fit.nobs == 150
+    assert (
+        "Chosen on 120 rows complete in all candidates; fitted to 150"
+        in result.summary().as_text().replace("\n", " ")
+    )
+    complete = stepwise("species ~ .", data.dropna(), enter=1e-6, stay=1e-6)
+    pd.testing.assert_frame_equal(result.steps, complete.steps)
+
+
 def test_weights_levels_and_quoted_names_reach_the_fit():
     data = WINE.rename(columns={"hue": "the hue", "ash": "class"}).assign(w=1.0 + np.arange(178) % 3)
-    shared = {"include": ["`the hue`"], "enter": 0.01, "stay": 0.01, "options": {"prior": "equal"}}
+    shared = {"include": ["the hue"], "enter": 0.01, "stay": 0.01, "options": {"prior": "equal"}}
     result = stepwise("cultivar ~ .", data, weights="w", **shared)
     repeated = data.loc[data.index.repeat(data["w"].astype(int))]
     other = stepwise("cultivar ~ . - w", repeated, **shared)
     assert result.selected.tolist() == other.selected.tolist()
     np.testing.assert_allclose(result.steps["F"], other.steps["F"], rtol=1e-9)
     assert result.fit.nobs == repeated.shape[0]
+    assert result.selected[0] == "the hue"
+    quoted = stepwise("cultivar ~ .", data, weights="w", **(shared | {"include": ["`the hue`"]}))
+    assert quoted.selected.tolist() == result.selected.tolist()
     assert result.fit.prior.tolist() == pytest.approx([1 / 3] * 3)
 
 

@@ -96,6 +96,26 @@ class Spec:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One term of the right side.
+
+    Attributes
+    ----------
+    label : str
+        The column's name, or the term as a formula writes it.
+    text : str
+        As a formula writes it.
+    columns : tuple of int
+        Positions of its columns in the design. A formula of some of the terms makes the same columns, up
+        to the coding of categories.
+    """
+
+    label: str
+    text: str
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Design:
     """A formula resolved against the columns of a table.
 
@@ -136,22 +156,18 @@ class Design:
         """The left side as `grammar.expression` reads it."""
         return quote(self.response) if (self.response,) == self.response_columns else self.response
 
-    def parts(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """The terms as a formula writes them, each with the positions of its columns.
-
-        The text of a term and the columns it makes where it is one of several: a formula of some of them
-        gives the same columns, up to the coding of categories.
-        """
+    def parts(self) -> tuple[Part, ...]:
+        """The terms of the right side, each with its columns."""
+        names = {quote(name): name for name in self.columns}
         if self.spec is None:
-            return tuple((quote(name), (j,)) for j, name in enumerate(self.terms))
-        texts = [":".join(self.spec.factors[f].code for f, _ in each) for each in self.spec.products]
-        widths = [math.prod(self.spec.widths(each)) for each in self.spec.products]
-        stops = [sum(widths[: i + 1]) for i in range(len(widths))]
-        columns = [tuple(range(stop - width, stop)) for width, stop in zip(widths, stops, strict=True)]
-        found: dict[str, tuple[int, ...]] = {}
-        for text, own in zip(texts, columns, strict=True):
-            found[text] = found.get(text, ()) + own
-        return tuple(found.items())
+            return tuple(Part(name, quote(name), (j,)) for j, name in enumerate(self.terms))
+        columns: dict[str, tuple[int, ...]] = {}
+        stop = 0
+        for product in self.spec.products:
+            start, stop = stop, stop + math.prod(self.spec.widths(product))
+            text = ":".join(self.spec.factors[factor].code for factor, _ in product)
+            columns[text] = columns.get(text, ()) + tuple(range(start, stop))
+        return tuple(Part(names.get(text, text), text, own) for text, own in columns.items())
 
     def to_dict(self) -> dict[str, Any]:
         """Dicts, lists, text and numbers only, for JSON."""

@@ -60,7 +60,7 @@ def stepwise(
         Level at which the partial F of a term lets it enter, and beyond which it has to leave. Not used
         by "cv", which goes on as long as the error falls.
     include : sequence of str
-        Terms that are always in, as the formula writes them.
+        Terms that are always in: names of columns, or terms as the formula writes them.
     verb : callable, optional
         The model of the final fit, and of "cv": any verb of the package; `discrim.lda` by default.
     options : mapping, optional
@@ -71,6 +71,8 @@ def stepwise(
     Returns
     -------
     StepwiseResults
+        Steps are taken on the rows that are complete in all candidates; the fit uses every row complete in
+        the chosen ones.
 
     Raises
     ------
@@ -102,7 +104,10 @@ def stepwise(
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     blocks, moments = sample(blocks, "pooled", na_action)
     design = blocks.design
-    parts = {text: np.array(columns) for text, columns in design.parts()}
+    texts = {part.label: part.text for part in design.parts()}
+    parts = {part.label: np.array(part.columns) for part in design.parts()}
+    labels = {part.text: part.label for part in design.parts()}
+    include = [include] if isinstance(include, str) else [labels.get(term, term) for term in include]
     unknown = [term for term in include if term not in parts]
     if unknown:
         raise DataError(f"include names {named(unknown)}, which is no term of the formula: {named(parts)}.")
@@ -110,7 +115,9 @@ def stepwise(
     arguments |= {"weights": weights, "levels": levels, "na_action": na_action, "functions": functions}
 
     def fit(terms: Sequence[str]) -> ClassifierResults:
-        return model(f"{design.response_code} ~ {' + '.join(terms)}", data, **arguments)
+        return model(
+            f"{design.response_code} ~ {' + '.join(texts[term] for term in terms)}", data, **arguments
+        )
 
     if criterion == "cv":
         from discrim.models.selection_cv import by_error
@@ -129,7 +136,7 @@ def stepwise(
         note = f"Enters at p <= {enter:g}, leaves at p > {stay:g} (partial F)."
         if path.excluded:
             note += f" Left out, a combination of those chosen: {named(path.excluded)}."
-    return StepwiseResults(formula, criterion, chosen, steps, note, fit)
+    return StepwiseResults(formula, criterion, chosen, steps, note, fit, moments.total)
 
 
 class _Path:
@@ -254,11 +261,12 @@ class StepwiseResults:
         steps: pd.DataFrame,
         note: str,
         fit: Callable[[Sequence[str]], ClassifierResults],
+        nobs: float,
     ) -> None:
         self.formula, self.criterion = formula, criterion
         self.selected = pd.Index(selected, name="term", dtype=object)
         self.steps = steps
-        self._note = note
+        self._note, self._nobs = note, nobs
         self._fit = fit(selected) if selected else None
 
     @property
@@ -285,6 +293,10 @@ class StepwiseResults:
         formats |= dict.fromkeys(["terms_in", "df1"], "count")
         chosen = self._fit.formula if self._fit is not None else "none: no term meets the criterion"
         note = f"{self._note} Chosen: {chosen}."
+        if self._fit is not None and self._fit.nobs != self._nobs:
+            note += (
+                f" Chosen on {self._nobs:g} rows complete in all candidates; fitted to {self._fit.nobs:g}."
+            )
         # Its own criterion takes the place of what can be counted or is seldom asked for.
         spare = [] if self.criterion in ("wilks", "cv") else ["terms_in", "ascc"]
         shown = self.steps.drop(columns=spare)
