@@ -301,6 +301,11 @@ def test_classification_tables_are_those_of_their_rows():
     assert table.loc[("total", "rows"), "total"] == 150
     np.testing.assert_allclose(table.loc[("prior", "share"), list(fit.classes)], fit.prior)
     assert "134" not in result.summary().as_text().split("Misclassified")[0]
+    awkward = IRIS.assign(
+        species=IRIS["species"].astype(object).replace({"setosa": "total", "virginica": "prior"})
+    )
+    same = lda("species ~ .", awkward, levels=["total", "versicolor", "prior"]).classification().table
+    np.testing.assert_array_equal(same, table)
     new = fit.classification(IRIS.iloc[::2])
     assert new.confusion.to_numpy().sum() == 75
 

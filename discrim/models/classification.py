@@ -72,17 +72,18 @@ class Classification:
     def table(self) -> pd.DataFrame:
         """Counts with totals, row percentages, and the priors."""
         counts = self.confusion
-        rows = {}
         whole = [*counts.index, "total"]
         numbers = np.vstack([counts, counts.sum(axis=0)]).astype(np.float64)
         numbers = np.column_stack([numbers, numbers.sum(axis=1)])
-        for label, line in zip(whole, numbers, strict=True):
-            rows[label, "rows"] = line
-            rows[label, "percent"] = 100 * line / line[-1] if line[-1] else np.full(len(line), np.nan)
-        rows["prior", "share"] = np.append(self._prior, self._prior.sum())
-        frame = pd.DataFrame.from_dict(rows, orient="index", columns=pd.Index(whole, name="predicted"))
-        frame.index = pd.MultiIndex.from_tuples(list(rows), names=["actual", None])
-        return frame
+        with np.errstate(invalid="ignore"):
+            percent = 100 * numbers / numbers[:, -1:]
+        lines = np.stack([numbers, percent], axis=1).reshape(-1, len(whole))
+        labels = [(label, kind) for label in whole for kind in ("rows", "percent")]
+        index = pd.MultiIndex.from_tuples([*labels, ("prior", "share")], names=["actual", None])
+        priors = np.append(self._prior, self._prior.sum())
+        return pd.DataFrame(
+            np.vstack([lines, priors]), index=index, columns=pd.Index(whole, name="predicted")
+        )
 
     @property
     def average_posteriors(self) -> pd.DataFrame:
