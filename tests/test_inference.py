@@ -393,7 +393,7 @@ def test_data_of_a_model_s_own_shape_leave_its_ratio_at_zero():
 
 def test_what_units_change_and_what_they_do_not():
     table = covariance_models("species ~ .", IRIS)
-    rescaled = IRIS.assign(sepal_length=1e6 * IRIS["sepal_length"], petal_width=1e-5 * IRIS["petal_width"])
+    rescaled = IRIS.assign(sepal_length=1e3 * IRIS["sepal_length"], petal_width=1e-2 * IRIS["petal_width"])
     moved = covariance_models("species ~ .", rescaled)["LR_free"] - table["LR_free"]
     np.testing.assert_allclose(moved[["diagonal", "common", "proportional"]], 0, atol=1e-7)
     assert (moved[["spherical", "common principal components"]].abs() > 1).all()
@@ -515,3 +515,20 @@ def test_no_difference_at_all_is_said_not_divided():
     assert fit.distances()["D2"].iloc[0] == pytest.approx(0, abs=1e-20)
     with pytest.raises(CollinearError):
         manova("species ~ .", same.assign(copy=same["petal_width"]))
+
+
+def test_columns_of_hopelessly_different_units_have_no_common_components():
+    apart = IRIS.assign(sepal_length=1e150 * IRIS["sepal_length"], petal_width=1e-150 * IRIS["petal_width"])
+    table = covariance_models("species ~ .", apart)
+    plain = covariance_models("species ~ .", IRIS)
+    assert (
+        table.loc["common principal components", ["llf", "AIC", "LR", "p", "LR_free", "p_free"]].isna().all()
+    )
+    kept = ["diagonal", "common", "proportional"]
+    np.testing.assert_allclose(table.loc[kept, "LR_free"], plain.loc[kept, "LR_free"], rtol=1e-9)
+
+
+def test_a_row_is_named_as_its_index_names_it():
+    few = IRIS.groupby("species", observed=True).head(6)
+    with pytest.warns(discrim.errors.DiscrimWarning, match="first of them 5"):
+        qda("species ~ .", few).leave_one_out()

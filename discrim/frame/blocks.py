@@ -114,14 +114,14 @@ class Blocks:
         for name in dict.fromkeys(names):
             missing = self.table.column(name).isna().to_numpy()
             if missing.any():
-                row, more = self.table.index[int(np.argmax(missing))], int(missing.sum()) - 1
+                row, more = self.table.label(int(np.argmax(missing))), int(missing.sum()) - 1
                 raise DataError(
                     f"Column {name!r} is missing at row {row!r}"
                     f"{f' and in {more} more' if more else ''}: fill or drop the rows, "
                     'or pass na_action="drop".'
                 )
         if self.weights is not None and np.isnan(self.weights).any():
-            row = self.table.index[int(np.argmax(np.isnan(self.weights)))]
+            row = self.table.label(int(np.argmax(np.isnan(self.weights))))
             raise DataError(f'The weight is missing at row {row!r}: fill it, or pass na_action="drop".')
 
     def _filled(self) -> Iterator[tuple[int, NDArray[np.float64], bool]]:
@@ -149,7 +149,7 @@ class Blocks:
         if infinite.any():
             row, column = np.argwhere(infinite)[0]
             raise DataError(
-                f"Column {self.terms[column]!r} is infinite at row {self.table.index[start + row]!r}: "
+                f"Column {self.terms[column]!r} is infinite at row {self.table.label(start + row)!r}: "
                 "replace the value, or make it missing to drop the row."
             )
 
@@ -199,7 +199,7 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     for bad, what in ((vector < 0, "negative"), (np.isinf(vector), "infinite")):
         if bad.any():
             row = int(np.argmax(bad))
-            raise DataError(f"The {label} are {what} at row {table.index[row]!r} ({vector[row]:g}).")
+            raise DataError(f"The {label} are {what} at row {table.label(row)!r} ({vector[row]:g}).")
     if not (vector > 0).any():
         raise DataError(f"The {label} are all zero or missing: no row is left.")
     return vector

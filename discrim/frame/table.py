@@ -124,6 +124,11 @@ class Table:
             values = series.to_numpy(dtype=object)
         return pd.Series(values, index=series.index, name=name)
 
+    def label(self, row: int) -> Any:
+        """The index's label of a row, as Python shows it."""
+        label = self.index[row]
+        return label.item() if isinstance(label, np.generic) else label
+
     def frame(self, names: Sequence[str], start: int = 0, stop: int | None = None) -> pd.DataFrame:
         """Rows start to stop of the named columns as a pandas DataFrame."""
         index = self.index[start : self.nrows if stop is None else stop]

@@ -37,6 +37,9 @@ Floats = NDArray[np.float64]
 STARTS = 4
 """Classes whose eigenvectors are tried as starts, the largest ones."""
 
+SPAN = 1e14
+"""Ratio of variances beyond which the axes of the smaller ones drown in the rounding of the larger."""
+
 STEPS = 1000
 """Iterations after which a fit is given up, with a warning."""
 
@@ -56,7 +59,8 @@ def covariance_models(moments: ClassMoments, prior: Floats, *, estimated_prior: 
     -------
     DataFrame
         By model: df (of means, covariances and prior), llf (of class and row jointly), AIC, BIC; LR,
-        LR_df, p against the next model; LR_free, LR_free_df, p_free against the free one.
+        LR_df, p against the next model; LR_free, LR_free_df, p_free against the free one. Common
+        principal components are missing where the columns' variances differ by more than 1e14.
     """
     k, p, counts = moments.n_classes, moments.n_columns, moments.counts
     logdets = _log_determinants(moments)
@@ -95,17 +99,20 @@ def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
     unit = common.sd / moments.scale
     size = float(np.exp(np.log(unit).mean()))
     offset = units + 2 * p * np.log(size)
-    roots = np.stack([c.root / (moments.scale * size) for c in own])
-    covariances = np.swapaxes(roots, 1, 2) @ roots
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        roots = np.stack([c.root / (moments.scale * size) for c in own])
+        covariances = np.swapaxes(roots, 1, 2) @ roots
     variances = np.diagonal(covariances, axis1=1, axis2=2)
     mean_variances = counts @ variances / n
     whitened = np.stack([common.whiten(c.root.T).T for c in own])
     factors, shape = proportional(np.swapaxes(whitened, 1, 2) @ whitened, counts)
-    _, lengths = common_components(covariances, counts)
+    in_range = bool(np.isfinite(covariances).all())
+    alike = in_range and bool(variances.max() < SPAN * variances.min())
+    lengths = common_components(covariances, counts)[1] if alike else np.full(variances.shape, np.nan)
     shared = np.linalg.slogdet(shape)[1] + common.logdet
     return {
-        "spherical": np.full(len(counts), p * np.log(mean_variances.mean()) + offset),
-        "diagonal": np.full(len(counts), np.log(mean_variances).sum() + offset),
+        "spherical": np.full(len(counts), p * np.log(mean_variances.mean()) + offset if in_range else np.nan),
+        "diagonal": np.full(len(counts), 2.0 * np.log(common.sd).sum()),
         "common": np.full(len(counts), common.logdet),
         "proportional": p * np.log(factors) + shared,
         "common principal components": np.log(lengths).sum(axis=1) + offset,

@@ -35,7 +35,7 @@ def typicality(fit: ClassifierResults, data: Any) -> pd.DataFrame:
     if not fit._fit.has_distances:
         raise NotSupportedError(
             f"typicality is defined for normal classes with full covariances, which {fit.title.lower()} "
-            "as it was fitted has not: use lda() or qda()."
+            "as it was fitted has not: fit lda() or qda() with full ones."
         )
     blocks = fit._rows("typicality()") if data is None else fit._new_rows(data)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
@@ -104,7 +104,7 @@ def _bootstrapped(
     samples = BootstrapSamples(fit._rows('method="bootstrap"'), replicates, seed)
     k = len(fit.classes)
     counts = fit.counts.to_numpy(dtype=np.float64)
-    log_prior = np.log(fit._prior_values(None))
+    log_prior = fit._log_prior()
     fitted = fit._rule(fit._prior_values(None))
     every = np.empty((replicates, blocks.table.nrows, k))
     with progress_bar(replicates, "bootstrap") as bar:

@@ -84,7 +84,7 @@ def left_out_scores(fit: ClassifierResults) -> Floats:
     none = [row for row in without if np.isnan(out[:, row]).all()]
     if none:
         warn(
-            f"{len(none)} rows have no leave-one-out rule (first of them {blocks.table.index[none[0]]!r}): "
+            f"{len(none)} rows have no leave-one-out rule (first of them {blocks.table.label(none[0])!r}): "
             "without them a covariance is singular. Their labels are missing.",
             DiscrimWarning,
             stacklevel=4,
