@@ -100,6 +100,35 @@ def test_wilks_of_the_roots_is_the_ratio_of_determinants_and_partial_wilks_its_q
         assert tests.loc[term, "tolerance"] == pytest.approx(wanted, rel=1e-6)
 
 
+def test_partial_tests_keep_their_digits_where_classes_lie_far_apart():
+    import mpmath as mp
+
+    # Two columns in sixteenths, so that every sum is exact; the means are 1e6 standard deviations apart.
+    rng = np.random.default_rng(0)
+    x = np.round(16 * rng.standard_normal((24, 3))) / 16
+    x[12:, :2] += [2.0**20, 2.0**21]
+    data = pd.DataFrame(x, columns=list("abc")).assign(y=np.repeat([0, 1], 12))
+    got = lda("y ~ .", data).partial_tests()
+    mp.mp.dps = 60
+    rows = mp.matrix(x.tolist())
+
+    def scatter(parts):
+        total = mp.zeros(3)
+        for part in parts:
+            mean = [sum(rows[i, j] for i in part) / len(part) for j in range(3)]
+            for i in part:
+                gap = mp.matrix([[rows[i, j] - mean[j] for j in range(3)]])
+                total += gap.T * gap
+        return total
+
+    within, total = scatter([range(12), range(12, 24)]) ** -1, scatter([range(24)]) ** -1
+    for j, term in enumerate("abc"):
+        ratio = total[j, j] / within[j, j]
+        wanted = float((1 / ratio - 1) * 20)
+        assert got.loc[term, "F"] == pytest.approx(wanted, rel=1e-11)
+        assert got.loc[term, "partial_wilks"] == pytest.approx(float(ratio), rel=1e-11)
+
+
 def test_tables_of_the_means_keep_their_digits_far_from_zero():
     far = WINE.assign(**{c: WINE[c] + 2.0**30 for c in WINE.columns if c != "cultivar"})
     near = far.assign(**{c: far[c] - 2.0**30 for c in WINE.columns if c != "cultivar"})
@@ -513,6 +542,7 @@ def test_no_difference_at_all_is_said_not_divided():
     assert "do not differ" in canonical.summary().as_text()
     assert fit.manova().loc["Wilks' lambda", "p"] == pytest.approx(1)
     assert fit.distances()["D2"].iloc[0] == pytest.approx(0, abs=1e-20)
+    assert (fit.partial_tests()["F"] == 0).all()
     with pytest.raises(CollinearError):
         manova("species ~ .", same.assign(copy=same["petal_width"]))
 

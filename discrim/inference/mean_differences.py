@@ -150,8 +150,10 @@ def partial_table(
     precision = (covariance.inverse**2).sum(axis=1)
     roots = axes.singular**2
     between = axes.axes**2 @ (roots / (1 + roots))
-    # A column's residual on the axes: what T^-1 keeps of the precision, a sum of positive terms as well.
-    left = np.maximum(precision - (axes.axes**2).sum(axis=1), 0.0) + axes.axes**2 @ (1 / (1 + roots))
+    # What T^-1 keeps of the precision, a sum of positive terms as well: along the axes, and across them.
+    basis = np.linalg.qr(covariance.root @ axes.axes, mode="complete")[0]
+    across = covariance.unwhiten(basis[:, len(roots) :])
+    left = (across**2).sum(axis=1) + axes.axes**2 @ (1 / (1 + roots))
     df1, df2 = float(n_classes - 1), nu - len(terms) + 1
     f = between / left * df2 / df1
     table = pd.DataFrame(index=terms)
@@ -161,6 +163,6 @@ def partial_table(
     table["tolerance"] = 1 / (precision * covariance.sd**2)
     if n_classes == 2:
         # The sign of the second class's log odds against the first.
-        direction = axes.axes[:, 0] * (axes.scores[1, 0] - axes.scores[0, 0])
+        direction = axes.axes @ (axes.scores[1] - axes.scores[0])
         table["t"] = np.sign(direction) * np.sqrt(f)
     return table
