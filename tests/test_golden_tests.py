@@ -137,8 +137,10 @@ def test_anova_and_levene(name: str) -> None:
         )
         close(row[["sd_total", "sd_within"]].astype(float), [wanted["total_sd"], wanted["within_sd"]])
         tail(row["p"], wanted["p"])
-        close(row["levene_F"], wanted["levene_mean"]["f"])
-        tail(row["levene_p"], wanted["levene_mean"]["p"])
+        for middle in ("mean", "median"):
+            test = fitted(name).anova(levene=middle).loc[column]
+            close(test["levene_F"], wanted[f"levene_{middle}"]["f"])
+            tail(test["levene_p"], wanted[f"levene_{middle}"]["p"])
 
 
 @every_case

@@ -151,7 +151,7 @@ def test_adjusted_p_values_are_those_of_multipletests():
     table = fit.anova(adjust="holm")
     np.testing.assert_allclose(table["p_adjusted"], multipletests(table["p"], method="holm")[1])
     np.testing.assert_allclose(table["levene_p_adjusted"], multipletests(table["levene_p"], method="holm")[1])
-    assert "p_adjusted" not in fit.anova(levene=False)
+    assert "p_adjusted" not in fit.anova(levene=None)
     with pytest.raises(DataError, match="'nosuch' is not known"):
         fit.anova(adjust="nosuch")
 

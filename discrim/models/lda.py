@@ -350,13 +350,16 @@ class LDAResults(ClassifierResults):
         moments = self._fit.moments
         return manova_table(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
 
-    def anova(self, *, levene: bool = True, adjust: str | None = None) -> pd.DataFrame:
+    def anova(
+        self, *, levene: Literal["mean", "median"] | None = "mean", adjust: str | None = None
+    ) -> pd.DataFrame:
         """One-way analysis of variance of each column.
 
         Parameters
         ----------
-        levene : bool
-            Add Levene's test of equal variances, about the class means; it reads the rows once more.
+        levene : {"mean", "median"} or None
+            Add Levene's test of equal variances, about the class means or (Brown & Forsythe) medians. It
+            reads the rows once more; medians hold them all.
         adjust : str, optional
             Add p-values adjusted for the number of columns, by a method of statsmodels' `multipletests`.
 
