@@ -562,3 +562,9 @@ def test_a_row_is_named_as_its_index_names_it():
     few = IRIS.groupby("species", observed=True).head(6)
     with pytest.warns(discrim.errors.DiscrimWarning, match="first of them 5"):
         qda("species ~ .", few).leave_one_out()
+
+
+def test_compare_tells_fits_of_one_model_apart():
+    fits = lda("species ~ .", IRIS), qda("species ~ .", IRIS), lda("species ~ .", IRIS, covariance="diagonal")
+    assert discrim.compare(*fits).index.tolist() == ["LDA (1)", "QDA", "LDA (3)"]
+    assert discrim.compare(*fits[:2]).index.tolist() == ["LDA", "QDA"]

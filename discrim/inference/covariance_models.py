@@ -12,8 +12,8 @@ Biometrika 74, 841-847). With S_k the maximum-likelihood covariances, each model
     free                         Sigma_k, that is QDA.
 
 Each contains the one before, so that the likelihood ratios of neighbours add up to that of any two. At
-every maximum the traces sum to N p and the log-determinants say it all. Spherical, diagonal and common
-principal components are meant in the units of the data; the others do not depend on them.
+every maximum the traces sum to N p and the log-determinants say it all. Spherical covariances and common
+principal components are meant in the units of the data, and change with them; the others do not.
 """
 
 from __future__ import annotations

@@ -270,7 +270,8 @@ def covariance_models(
     -------
     DataFrame
         By model: df, llf, AIC, BIC; the likelihood ratio against the next model with its df and p; and the
-        same against the free one.
+        same against the free one. Spherical covariances and common principal components depend on the units
+        of the columns, the other models do not.
 
     Raises
     ------
@@ -366,4 +367,6 @@ def compare(*fits: Any) -> pd.DataFrame:
                 row[f"error_{method}"] = np.nan
         rows.append(row)
     names = [type(fit).__name__.removesuffix("Results") for fit in fits]
-    return pd.DataFrame(rows, index=pd.Index(names))
+    # Fits of one model are told apart by their place.
+    shown = [f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
+    return pd.DataFrame(rows, index=pd.Index(shown))
