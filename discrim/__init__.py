@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from discrim import errors as errors
     from discrim.models.lda import LDAResults as LDAResults
     from discrim.models.lda import lda as lda
+    from discrim.models.logistic import LogisticResults as LogisticResults
+    from discrim.models.logistic import logistic as logistic
     from discrim.models.qda import QDAResults as QDAResults
     from discrim.models.qda import qda as qda
     from discrim.models.selection import StepwiseResults as StepwiseResults
@@ -39,6 +41,7 @@ _SUBMODULES = ("datasets", "errors")
 
 _HOME = {
     "LDAResults": "discrim.models.lda",
+    "LogisticResults": "discrim.models.logistic",
     "QDAResults": "discrim.models.qda",
     "StepwiseResults": "discrim.models.selection",
     "box_m": "discrim.models.tests",
@@ -47,6 +50,7 @@ _HOME = {
     "hausman": "discrim.models.tests",
     "lda": "discrim.models.lda",
     "load": "discrim.models.store",
+    "logistic": "discrim.models.logistic",
     "lr_test": "discrim.models.tests",
     "manova": "discrim.models.tests",
     "qda": "discrim.models.qda",

@@ -142,6 +142,28 @@ class ClassMoments:
         roots = None if self.roots is None else triangle(self.roots.reshape(-1, self.n_columns))[None]
         return replace(self, scatters=self.scatters.sum(axis=0, keepdims=True), roots=roots)
 
+    def as_one(self) -> ClassMoments:
+        """The moments of all rows as one class; its scatter is that within plus that between."""
+        share = self.counts / self.total
+        means = self.means
+        anchor = means[int(np.argmax(self.counts))]
+        middle = anchor + share @ (means - anchor)
+        lift = np.sqrt(self.counts)[:, None] * (means - middle)
+        whole = self.pooled()
+        centres, rests = _split(self.origin, middle, self.scale)
+        roots = None
+        if whole.roots is not None:
+            roots = triangle(np.concatenate([whole.roots[0], lift]))[None]
+        return ClassMoments(
+            np.array([self.total]),
+            self.rows.sum(keepdims=True),
+            centres[None],
+            rests[None],
+            self.scale,
+            whole.scatters + lift.T @ lift,
+            roots,
+        )
+
     def columns(self, keep: NDArray[np.intp]) -> ClassMoments:
         """The moments of some of the columns."""
         scatters = self.scatters[:, keep] if self.spread == "diagonal" else self.scatters[:, keep][:, :, keep]

@@ -72,18 +72,18 @@ class ClassifierResults:
 
     # ---- likelihood
 
-    _fit: MomentsFit
-    """The model's numbers. A model that is not one of moments replaces what asks for them."""
+    _fit: Any
+    """The model's numbers, a `MomentsFit`; a model that is not one of moments replaces what asks for one."""
 
     @property
     def llf(self) -> float:
         """Joint log-likelihood of class and row at maximum-likelihood estimates."""
-        return self._fit.llf()
+        return float(self._fit.llf())
 
     @property
     def df_model(self) -> int:
         """Free parameters."""
-        return self._fit.df_model()
+        return int(self._fit.df_model())
 
     @property
     def aic(self) -> float:
@@ -107,16 +107,18 @@ class ClassifierResults:
 
     def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         with np.errstate(divide="ignore"):
-            return self._fit.rule(np.log(prior), method, convention)
+            rule: Rule = self._fit.rule(np.log(prior), method, convention)
+        return rule
 
     @property
     def _spread(self) -> Spread | None:
         """What the model needs of the moments; None where it is no function of moments."""
-        return self._fit.moments.spread
+        spread: Spread = self._fit.moments.spread
+        return spread
 
     def _rule_of(self, moments: ClassMoments) -> Rule | None:
         """The rule of other moments, the prior held; None where a covariance is singular."""
-        refit = self._fit.refit(moments)
+        refit: MomentsFit | None = self._fit.refit(moments)
         return None if refit is None else refit.rule(self._log_prior())
 
     def _refitted_rule(self, blocks: Blocks) -> Rule | None:
@@ -125,7 +127,8 @@ class ClassifierResults:
 
     def _left_out(self) -> LeftOut:
         """Scores of rows under the rule without each of them, in closed form."""
-        return self._fit.left_out(self._log_prior())
+        left_out: LeftOut = self._fit.left_out(self._log_prior())
+        return left_out
 
     # ---- prediction
 
@@ -157,7 +160,7 @@ class ClassifierResults:
         Returns
         -------
         Series
-            Labels on the data's index. A row with a missing value keeps its place and has a missing label.
+            Labels on the data's index; of a row with a missing value, missing.
 
         Raises
         ------
@@ -350,8 +353,6 @@ class ClassifierResults:
 
         return classification(self, data, method, folds, seed)
 
-    # ---- one row
-
     def typicality(self, data: Any = None) -> pd.DataFrame:
         """Probability that a row of the class lies as far from its mean or farther, rows by classes.
 
@@ -435,8 +436,6 @@ class ClassifierResults:
     def augment(self, data: Any = None) -> pd.DataFrame:
         """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`)."""
         return augmented(self, data)
-
-    # ---- keeping
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fit to a file that `discrim.load` reads; the rows of the table are not part of it."""

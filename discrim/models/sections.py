@@ -18,8 +18,9 @@ from discrim.report.tables import Pairs, Section, Summary
 if TYPE_CHECKING:
     from discrim.models.lda import LDAResults
     from discrim.models.qda import QDAResults
+    from discrim.models.results import ClassifierResults
 
-__all__ = ["linear", "linear_brief", "quadratic", "quadratic_brief"]
+__all__ = ["error_pair", "linear", "linear_brief", "quadratic", "quadratic_brief"]
 
 MOST_COVARIANCES = 6
 """Classes whose covariances a summary of QDA prints."""
@@ -99,11 +100,12 @@ def _common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any
     if fit._blocks.weights is not None:
         left[0] = ("Sum of weights", fit.nobs, _number(fit.nobs))
     for method, label in (("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")):
-        right.append(_error(fit, method, label))
+        right.append(error_pair(fit, method, label))
     return left, right
 
 
-def _error(fit: LDAResults | QDAResults, method: Any, label: str) -> tuple[str, float, str]:
+def error_pair(fit: ClassifierResults, method: Any, label: str) -> tuple[str, float, str]:
+    """Label, value and text of an error rate, where the fit has it."""
     try:
         row = fit.error_rates([method]).iloc[0]
     except NotSupportedError:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.fits import MomentsFit
 from discrim.core.leave_one_out import squared_gaps
 from discrim.core.rules import posteriors
 from discrim.errors import NotSupportedError
@@ -39,13 +40,14 @@ def typicality(fit: ClassifierResults, data: Any) -> pd.DataFrame:
         )
     blocks = fit._rows("typicality()") if data is None else fit._new_rows(data)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
-    p = len(fit.terms)
+    p, numbers = len(fit.terms), fit._fit
     if data is None:
         for rows, x, codes, weights in used_rows(blocks):
-            out[:, rows] = typical(*fit._fit.left_out_distances(x, codes, weights), p)
+            d2, left, free = numbers.left_out_distances(x, codes, weights)
+            out[:, rows] = typical(d2, left, free, p)
     else:
-        distances, free = fit._fit.unbiased_distances()
-        counts = fit._fit.moments.counts
+        distances, free = numbers.unbiased_distances()
+        counts = numbers.moments.counts
         for place, x, _ in blocks.every_row():
             out[:, place] = typical(distances.squared(x), counts[:, None], free[:, None], p)
     return pd.DataFrame(out.T, index=blocks.table.index, columns=fit.classes, copy=False)
@@ -85,7 +87,7 @@ def posterior_intervals(
 
 def _score_covariance(fit: ClassifierResults, x: Floats) -> Floats:
     """Covariances (m, K, K) of the scores of rows x (m, p)."""
-    numbers = fit._fit
+    numbers: MomentsFit = fit._fit
     held, free = numbers.unbiased_distances()
     # What counts is the relative noise of a covariance, and that of the divisor N is the same.
     d2 = numbers.distances().squared(x)

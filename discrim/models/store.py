@@ -22,6 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.lda import fit_lda
+from discrim.core.logistic import fit_from_search
 from discrim.core.moments import ClassMoments
 from discrim.core.qda import fit_qda
 from discrim.errors import DataError, FormulaError, NotSupportedError
@@ -49,6 +50,10 @@ class _Model:
     options: Mapping[str, tuple[type, ...]]
     spread: str
     fit: Callable[..., Any]
+    buffers: Callable[[Any], dict[str, Floats]] = lambda numbers: {}
+    """What is kept of the fit beside its moments, and given to `fit` again by name."""
+    shapes: Callable[[int, int], dict[str, tuple[int, ...]]] = lambda k, p: {}
+    """The shapes that these have for K classes and p columns."""
 
 
 _NOTHING = type(None)
@@ -60,14 +65,22 @@ _MODELS = {
         fit_lda,
     ),
     "qda": _Model({"method": (str,), "diagonal": (bool,), "estimated_prior": (bool,)}, "class", fit_qda),
+    "logistic": _Model(
+        {"reference": (int,), "estimated_prior": (bool,)},
+        "pooled",
+        fit_from_search,
+        lambda numbers: numbers.search(),
+        lambda k, p: {"coef": (p + 1, k - 1), "information": ((k - 1) * (p + 1),) * 2, "course": (3,)},
+    ),
 }
 
 
 def _results(model: str) -> Any:
     from discrim.models.lda import LDAResults
+    from discrim.models.logistic import LogisticResults
     from discrim.models.qda import QDAResults
 
-    return {"lda": LDAResults, "qda": QDAResults}[model]
+    return {"lda": LDAResults, "qda": QDAResults, "logistic": LogisticResults}[model]
 
 
 def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
@@ -99,6 +112,7 @@ def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
     if moments.roots is not None:
         tensors["roots"] = moments.roots
     tensors["prior"] = numbers.prior
+    tensors |= _MODELS[name].buffers(numbers)
     _write(Path(path), about, {key: np.asarray(value, dtype="<f8") for key, value in tensors.items()})
 
 
@@ -145,7 +159,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
 
     Returns
     -------
-    LDAResults or QDAResults
+    LDAResults, QDAResults or LogisticResults
         It predicts what the saved one predicts. What needs the rows of the fit takes `data=` or says so.
 
     Raises
@@ -181,7 +195,8 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     if missing:
         raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
     p = len(design.terms) if keep is None else len(keep)
-    spread = "diagonal" if options["diagonal"] else model.spread
+    spread = "diagonal" if options.get("diagonal") else model.spread
+    own = _own_buffers(path, model, tensors, len(design.levels), p)
     moments = _moments(path, tensors, len(design.levels), p, spread)
     prior = tensors["prior"]
     if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
@@ -196,7 +211,20 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
         None if keep is None else tuple(keep),
         dropped,
     )
-    return _results(about["model"])(model.fit(moments, prior, **options), blocks, has_rows=False)
+    return _results(about["model"])(model.fit(moments, prior, **options, **own), blocks, has_rows=False)
+
+
+def _own_buffers(path: Any, model: _Model, tensors: dict[str, Floats], k: int, p: int) -> dict[str, Floats]:
+    """The model's own buffers, taken out of the others."""
+    own = {}
+    for key, shape in model.shapes(k, p).items():
+        if key not in tensors or tensors[key].shape != shape:
+            raise _damaged(path, f"{key!r} is not there in shape {shape}")
+        own[key] = tensors.pop(key)
+        square = len(shape) == 2 and shape[0] == shape[1] and key == "information"
+        if square and not np.linalg.eigvalsh(own[key])[0] > 0:
+            raise _damaged(path, f"{key!r} is not positive definite")
+    return own
 
 
 def _damaged(path: Any, what: str) -> DataError:
@@ -270,8 +298,10 @@ def _check_about(
     for key, kinds in model.options.items():
         if type(options[key]) not in kinds:
             raise _damaged(path, f"its option {key!r} is {options[key]!r}")
-    if options["method"] not in ("moment", "mle"):
+    if options.get("method", "moment") not in ("moment", "mle"):
         raise _damaged(path, f"its method is {options['method']!r}")
+    if not 0 <= options.get("reference", 0) < len(design.levels):
+        raise _damaged(path, f"its reference is class {options['reference']}")
     ncomp = options.get("ncomp")
     if ncomp is not None and not 1 <= ncomp < len(design.levels):
         raise _damaged(path, f"its ncomp is {ncomp}")

@@ -165,8 +165,8 @@ def fold_scores(fit: ClassifierResults, dealt: Codes, folds: int) -> Floats:
     rules = rules_without(fit, dealt, folds)
     if any(rule is None for rule in rules):
         raise NotSupportedError(
-            f"Without fold {[r is None for r in rules].index(True) + 1} of {folds} a covariance is singular: "
-            "use more folds, fewer columns, or leave_one_out()."
+            f"Without fold {[r is None for r in rules].index(True) + 1} of {folds} the model has no fit "
+            "(a covariance is singular, or classes are separated): use more folds or fewer columns."
         )
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     for rows, x, _, _ in used_rows(blocks):
@@ -241,6 +241,6 @@ class BootstrapSamples:
             if found is not None:
                 return found, weights
         raise NotSupportedError(
-            "Bootstrap samples of these rows have singular covariances: there are too few rows for "
-            f"{len(self._blocks.terms)} columns. Use fewer columns."
+            "The model has no fit to bootstrap samples of these rows (a covariance is singular, or classes "
+            f"are separated): there are too few rows for {len(self._blocks.terms)} columns."
         )

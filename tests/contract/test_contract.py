@@ -22,6 +22,9 @@ VERBS = {
     "qda-mle": (discrim.qda, {"method": "mle"}),
     "qda-diagonal": (discrim.qda, {"covariance": "diagonal"}),
     "qda-weights": (discrim.qda, {"weights": "w"}),
+    "logistic": (discrim.logistic, {}),
+    "logistic-equal": (discrim.logistic, {"prior": "equal"}),
+    "logistic-weights": (discrim.logistic, {"weights": "w"}),
 }
 
 
@@ -34,10 +37,20 @@ def synthetic() -> pd.DataFrame:
     return frame.sample(frac=1, random_state=1)
 
 
+def overlapping(data: pd.DataFrame, response: str) -> pd.DataFrame:
+    """The table with every twelfth label exchanged for another, so that no hyperplane separates classes."""
+    classes = data[response].dropna().unique()
+    turned = data[response].map(dict(zip(classes, np.roll(classes, 1), strict=True)))
+    return data.assign(**{response: data[response].where(np.arange(len(data)) % 12 != 7, turned)})
+
+
 TABLES = {
-    "iris": ("species ~ . - w", load_iris()),
-    "penguins": ("species ~ bill_length_mm + bill_depth_mm + log(body_mass_g) + sex", load_penguins()),
-    "synthetic": ("`class` ~ . - w", synthetic()),
+    "iris": ("species ~ . - w", overlapping(load_iris(), "species")),
+    "penguins": (
+        "species ~ bill_length_mm + bill_depth_mm + log(body_mass_g) + sex",
+        overlapping(load_penguins(), "species"),
+    ),
+    "synthetic": ("`class` ~ . - w", overlapping(synthetic(), "class")),
 }
 
 

@@ -1,0 +1,175 @@
+"""The numbers of a logistic regression, and the pure function that fits them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+
+from discrim.core.covariance import pooled
+from discrim.core.moments import ClassMoments
+from discrim.core.newton import Frame, Newton, maximize
+from discrim.core.passes import Rows
+from discrim.core.rules import LinearRule
+
+__all__ = ["LogisticFit", "fit_from_search", "fit_logistic", "frame_of"]
+
+Floats = NDArray[np.float64]
+
+TOLERANCE = 1e-6
+"""Distance to the maximum, in standard errors, after which one step more is the last."""
+
+MOST_STEPS = 50
+"""Steps of Newton's method, unless it is told otherwise."""
+
+SINGULAR = 1e-7
+"""Share of the information at the start below which Newton's method hints at a separation."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticFit:
+    """The numbers of a logistic regression.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Pooled: means of the classes, and the scatter that orthogonalised the columns.
+    counts : (K,) float
+        Of the rows of the fit.
+    prior : (K,) float
+    estimated_prior : bool
+    reference : int
+    frame : Frame
+    newton : Newton
+        Where the search ended.
+    """
+
+    moments: ClassMoments
+    counts: Floats
+    prior: Floats
+    estimated_prior: bool
+    reference: int
+    frame: Frame
+    newton: Newton
+
+    has_distances = False
+
+    @property
+    def others(self) -> list[int]:
+        """The classes that have coefficients."""
+        return [k for k in range(self.moments.n_classes) if k != self.reference]
+
+    def params(self) -> Floats:
+        """Coefficients (p + 1, K - 1) in the units of the data, the constants first."""
+        return np.asarray(self.frame.to_data() @ self.newton.coef)
+
+    def cov_params(self) -> Floats:
+        """Inverse information of the coefficients in the units of the data, class by class."""
+        factor = cholesky(self.newton.information, lower=True)
+        matrix = np.kron(np.eye(len(self.others)), self.frame.to_data())
+        half = solve_triangular(factor, matrix.T, lower=True)
+        return np.asarray(half.T @ half)
+
+    def llf(self) -> float:
+        """Log-likelihood of the classes given the rows."""
+        return self.newton.llf
+
+    def llnull(self) -> float:
+        """Log-likelihood of the class proportions alone."""
+        return float(self.counts @ np.log(self.counts / self.counts.sum()))
+
+    def df_model(self) -> int:
+        """Free parameters: a constant and a slope a column, for each class but the reference."""
+        return int(self.newton.coef.size)
+
+    def refit(self, blocks: Iterable[Rows], counts: Floats) -> LogisticFit | None:
+        """The same model of other weights, from where this one ended; None where it has no maximum.
+
+        The frame stays that of all rows, whose columns are close to orthonormal over part of them too.
+        """
+        if not (counts > 0).all():
+            return None
+        found = maximize(
+            blocks,
+            self.frame,
+            self.newton.coef,
+            self.reference,
+            tol=TOLERANCE,
+            maxiter=MOST_STEPS,
+            singular=SINGULAR,
+        )
+        return replace(self, counts=counts, newton=found) if found.converged else None
+
+    def search(self) -> dict[str, Floats]:
+        """Where the search ended: coefficients, information, and (llf, decrement, steps)."""
+        ended = self.newton
+        course = np.array([ended.llf, ended.decrement, ended.steps], dtype=np.float64)
+        return {"coef": ended.coef, "information": ended.information, "course": course}
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
+        """The decision rule under a prior (K,): the constants move by its log odds against the rows' own."""
+        k = self.moments.n_classes
+        coef, intercept = np.zeros((len(self.frame.scale), k)), np.zeros(k)
+        slopes = self.frame.covariance.unwhiten(self.newton.coef[1:])
+        coef[:, self.others] = slopes
+        intercept[self.others] = self.newton.coef[0] - self.frame.rest @ slopes
+        shift = log_prior - np.log(self.counts / self.counts.sum())
+        return LinearRule(self.frame.centre, self.frame.scale, coef, intercept + shift)
+
+
+def frame_of(moments: ClassMoments) -> Frame:
+    """Coordinates in which the columns are orthonormal over all rows."""
+    whole = moments.as_one()
+    return Frame(whole.centres[0], whole.rests[0], whole.scale, pooled(whole, whole.total))
+
+
+def fit_logistic(
+    blocks: Iterable[Rows],
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    reference: int,
+    estimated_prior: bool,
+    tol: float,
+    maxiter: int,
+) -> LogisticFit:
+    """Maximum likelihood by Newton's method, from the constants of the class proportions.
+
+    Parameters
+    ----------
+    blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
+    moments : ClassMoments
+        Of the same rows, pooled, no column constant or collinear.
+    prior : (K,) float
+    reference : int
+        Class without coefficients.
+    estimated_prior : bool
+    tol : float
+        Distance to the maximum, in standard errors, after which one step more is the last.
+    maxiter : int
+    """
+    frame = frame_of(moments)
+    others = [k for k in range(moments.n_classes) if k != reference]
+    start = np.zeros((moments.n_columns + 1, len(others)))
+    start[0] = np.log(moments.counts[others] / moments.counts[reference])
+    found = maximize(blocks, frame, start, reference, tol=tol, maxiter=maxiter, singular=SINGULAR)
+    return LogisticFit(moments, moments.counts, prior, estimated_prior, reference, frame, found)
+
+
+def fit_from_search(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    reference: int,
+    estimated_prior: bool,
+    coef: Floats,
+    information: Floats,
+    course: Floats,
+) -> LogisticFit:
+    """A fit from where its search ended, as `LogisticFit.search` gives it."""
+    llf, decrement, steps = course.tolist()
+    ended = Newton(coef, information, llf, decrement, int(steps), True)
+    return LogisticFit(moments, moments.counts, prior, estimated_prior, reference, frame_of(moments), ended)

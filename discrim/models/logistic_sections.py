@@ -1,0 +1,76 @@
+"""The sections of a logistic regression's summary, in the order statsmodels prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from discrim.models.sections import error_pair
+from discrim.report.numbers import clean, p_text, shorten
+from discrim.report.tables import Pairs, Section, Summary
+
+if TYPE_CHECKING:
+    from discrim.models.logistic import LogisticResults
+
+__all__ = ["logistic_brief", "logistic_sections"]
+
+
+def logistic_sections(fit: LogisticResults) -> dict[str, Callable[[], Section | Pairs]]:
+    """Sections of a logistic regression, in their order."""
+    return {
+        "header": lambda: _header(fit),
+        "classes": lambda: _classes(fit),
+        "log_odds": lambda: _log_odds(fit),
+        "odds_ratios": lambda: _odds_ratios(fit),
+    }
+
+
+def logistic_brief(fit: LogisticResults) -> Summary:
+    """The short form: classes and coefficients."""
+    params = fit.params.rename_axis(index=None, columns=None)
+    parts = {"classes": _classes(fit), "params": Section(_against(fit), params, source="fit.params")}
+    return Summary(f"{fit.title}: {shorten(clean(fit.formula), 70)}", parts)
+
+
+def _against(fit: LogisticResults) -> str:
+    return f"Log odds against {fit.reference}"
+
+
+def _header(fit: LogisticResults) -> Pairs:
+    test, numbers = fit.lr_test(), fit._fit
+    prior = "class proportions" if numbers.estimated_prior else "given"
+    items: list[tuple[str, Any, str]] = [
+        ("Rows used", fit.nobs, f"{fit.nobs:g}"),
+        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+        ("Log-likelihood", fit.llf, f"{fit.llf:.2f}"),
+        ("LL, constants only", fit.llnull, f"{fit.llnull:.2f}"),
+        ("Pseudo R-squared", fit.prsquared, f"{fit.prsquared:.4f}"),
+        (f"LR chi-square({test.df[0]:.0f})", test.statistic, f"{test.statistic:.2f}"),
+        ("P > chi-square", test.pvalue, p_text(test.pvalue)),
+        ("Classes", len(fit.classes), str(len(fit.classes))),
+        ("Columns", len(fit.terms), str(len(fit.terms))),
+        ("Prior", prior, prior),
+        ("AIC", fit.aic, f"{fit.aic:.2f}"),
+        ("BIC", fit.bic, f"{fit.bic:.2f}"),
+        ("Newton steps", numbers.newton.steps, str(numbers.newton.steps)),
+        error_pair(fit, "apparent", "Error, apparent"),
+    ]
+    return Pairs(fit.formula, items)
+
+
+def _classes(fit: LogisticResults) -> Section:
+    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts})
+    return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
+
+
+def _log_odds(fit: LogisticResults) -> Section:
+    table = fit.log_odds().rename(columns={"se": "std err", "p": "P>|z|", "low": "[0.025", "high": "0.975]"})
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "P>|z|": "p"}
+    return Section(_against(fit), table, formats, source="fit.log_odds()")
+
+
+def _odds_ratios(fit: LogisticResults) -> Section:
+    table = fit.odds_ratios().rename(columns={"low": "[0.025", "high": "0.975]"})
+    return Section("Odds ratios for one unit of a column", table, source="fit.odds_ratios()")
