@@ -12,11 +12,13 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from discrim import lda, qda
-from discrim.datasets import load_iris
+from discrim.datasets import load_iris, load_wine
 from discrim.errors import DataError
 from discrim.report import plots
+from discrim.report.biplot import biplot
 from discrim.report.numbers import (
     clean,
     column_texts,
@@ -605,3 +607,186 @@ def test_sixty_four_classes_have_sixty_four_signs():
         (tuple(c.get_facecolor()[0]), c.get_paths()[0].vertices.tobytes()) for c in drawn(axes).collections
     }
     assert len(signs) == 64
+
+
+# ---- the biplot and the log-determinants
+
+STRUCTURE = pd.DataFrame(
+    {"LD1": [0.8, -0.3, 0.0], "LD2": [0.1, 0.6, -0.2]}, index=["first", "second", "third"]
+)
+
+
+def few(axes: int, rows=(9, 4)):
+    """Scores, labels, centroids and counts of two classes of so many rows, for a biplot."""
+    labels = pd.Series(np.repeat(["a", "b"], rows))
+    draws = np.random.default_rng(0).standard_normal((len(labels), axes))
+    scores = pd.DataFrame(draws, columns=[f"LD{j + 1}" for j in range(axes)])
+    return scores, labels, scores.groupby(labels).mean(), labels.value_counts().sort_index()
+
+
+def arrows(axes) -> np.ndarray:
+    """From where to where each arrow goes, (m, 2, 2); one that has no length is among them."""
+    found = [text for text in axes.texts if getattr(text, "arrow_patch", None) is not None]
+    return np.array([[text.xyann, text.xy] for text in found])
+
+
+def boxes(axes, texts) -> np.ndarray:
+    """Left, bottom, right and top of texts in the picture, in pixels."""
+    axes.figure.canvas.draw()
+    renderer = axes.figure.canvas.get_renderer()
+    return np.array([mpl.text.Text.get_window_extent(text, renderer).extents for text in texts])
+
+
+def overlaps(extents: np.ndarray) -> int:
+    """Pairs of boxes that have more than a pixel in common, both ways."""
+    low = np.maximum(extents[:, None, :2], extents[None, :, :2])
+    high = np.minimum(extents[:, None, 2:], extents[None, :, 2:])
+    return int(np.triu((high - low > 1).all(axis=2), 1).sum())
+
+
+def test_circles_hold_the_class_means_at_95_percent():
+    scores, labels, centroids, counts = few(2, (9, 4))
+    axes = drawn(biplot(scores, labels, centroids, STRUCTURE, counts))
+    assert len(axes.patches) == 2
+    for patch, mean, n in zip(axes.patches, centroids.to_numpy(), (9, 4), strict=True):
+        away = np.hypot(*(patch.get_xy() - mean).T)
+        assert away == pytest.approx(np.full(len(away), np.sqrt(stats.chi2.isf(0.05, 2) / n)), rel=1e-12)
+    assert axes.get_aspect() == 1
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9])
+def test_arrows_are_the_structure_to_one_scale(unit):
+    scores, labels, centroids, counts = few(2)
+    axes = drawn(biplot(scores, labels, centroids, unit * STRUCTURE, counts))
+    tails, tips = arrows(axes).swapaxes(0, 1)
+    assert (tails == 0).all()
+    shown = [text.get_text() for text in axes.texts if text.get_text()]
+    wanted = STRUCTURE.loc[shown].to_numpy()
+    factor = tips[0, 0] / wanted[0, 0]
+    assert factor > 0
+    assert tips == pytest.approx(factor * wanted, rel=1e-12, abs=1e-12)
+    low, high = np.transpose([axes.get_xlim(), axes.get_ylim()])
+    assert ((low < tips) & (tips < high)).all()
+    # They fill the picture: the longest is at least half as long as the farthest row is away.
+    assert np.hypot(*tips.T).max() > 0.5 * np.hypot(*scores.to_numpy().T).max()
+
+
+def test_arrows_without_length_are_drawn_and_said():
+    scores, labels, centroids, counts = few(2)
+    axes = drawn(biplot(scores, labels, centroids, 0 * STRUCTURE, counts))
+    assert {text.get_text() for text in axes.texts} >= set(STRUCTURE.index)
+    assert (arrows(axes) == 0).all()
+
+
+@pytest.mark.parametrize("data", [IRIS, load_wine()], ids=["iris", "wine"])
+def test_names_of_arrows_are_there_and_apart(data):
+    response = "species" if "species" in data else "cultivar"
+    axes = lda(f"{response} ~ .", data).plot("biplot")
+    names = [text for text in axes.texts if text.get_text()]
+    assert len(names) == data.shape[1] - 1
+    assert overlaps(boxes(axes, names)) == 0
+    assert overlaps(np.tile(boxes(axes, names[:1]), (2, 1))) == 1
+    drawn(axes)
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.parametrize("k", [2, 3, 20])
+def test_names_of_arrows_are_not_typeset(k):
+    y = np.repeat(np.arange(k), 12)
+    x = np.random.default_rng(1).standard_normal((len(y), len(MARKED))) + y[:, None] % 5
+    fit = lda("y ~ .", pd.DataFrame(x, columns=MARKED).assign(y=[f"class {j}" for j in y]))
+    texts = [text.get_text().lstrip("\u200a").replace(r"\$", "$") for text in drawn(fit.plot("biplot")).texts]
+    texts = [text for text in texts if text and not text.startswith("class")]
+    assert len(texts) == len(MARKED)
+    short = [label for label in MARKED if len(label) < 15]
+    assert {clean(label) for label in short} <= set(texts)
+    assert max(map(display_width, texts)) <= 30
+
+
+def test_of_many_arrows_the_twenty_longest_are_named():
+    scores, labels, centroids, counts = few(2)
+    angle = np.arange(23) * 2.4
+    lengths = np.random.default_rng(2).permutation(np.linspace(0.1, 0.9, 23))
+    many = pd.DataFrame(
+        lengths[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]), columns=scores.columns
+    )
+    many.index = [f"x{j}" for j in range(23)]
+    axes = drawn(biplot(scores, labels, centroids, many, counts))
+    assert "20 longest of 23" in axes.get_title()
+    wanted = {f"x{j}" for j in np.argsort(lengths)[3:]}
+    assert {text.get_text() for text in axes.texts if text.get_text()} == wanted
+
+
+def test_with_one_axis_arrows_lie_below_the_histograms():
+    scores, labels, centroids, counts = few(1)
+    axes = biplot(scores, labels, centroids, STRUCTURE[["LD1"]], counts)
+    assert overlaps(boxes(axes, [text for text in axes.texts if text.get_text()])) == 0
+    tails, tips = arrows(axes).swapaxes(0, 1)
+    names = [text.get_text() for text in axes.texts if text.get_text()]
+    wanted = STRUCTURE.loc[names, "LD1"].to_numpy()
+    run = tips[:, 0] - tails[:, 0]
+    assert run == pytest.approx(run[0] / wanted[0] * wanted, rel=1e-12, abs=1e-12)
+    assert run[0] * wanted[0] > 0
+    assert (tips[:, 1] == tails[:, 1]).all()
+    assert len(set(tips[:, 1])) == 3
+    assert axes.get_ylim()[0] < tips[:, 1].min()
+    assert tips[:, 1].max() < 0
+    assert axes.get_ylim()[1] >= max(patch.get_path().vertices[:, 1].max() for patch in axes.patches)
+    assert min(drawn(axes).get_yticks()) >= 0
+
+
+def test_without_an_axis_there_is_no_biplot():
+    scores, labels, centroids, counts = few(0)
+    axes = drawn(biplot(scores, labels, centroids, STRUCTURE[[]], counts))
+    assert "no discriminant" in axes.get_title()
+
+
+def logdets(names) -> pd.DataFrame:
+    """Estimates that a picture can be checked against; the raw ones would be seen off the scale."""
+    m = np.arange(len(names), dtype=float)
+    return pd.DataFrame({"logdet": 1e6, "debiased": m, "low": m - 2, "high": m + 1}, index=names)
+
+
+def test_log_determinants_are_drawn_with_their_intervals():
+    axes = drawn(plots.log_determinants(logdets(["a", "$b$", "pooled", "pooled"])))
+    *lines, dashed = axes.lines
+    assert [line.get_xydata().tolist() for line in lines] == [[[i - 2, i], [i + 1, i]] for i in range(4)]
+    assert [points(c).tolist() for c in axes.collections] == [[[i, i]] for i in range(4)]
+    # A class may be called "pooled" too: the covariance within classes is the last line.
+    assert set(dashed.get_xdata()) == {3}
+    assert dashed.get_linestyle() == "--"
+    signs = [c.get_paths()[0].vertices.tobytes() for c in axes.collections]
+    assert signs[0] == signs[1] == signs[2] != signs[3]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["a", r"\$b\$", "pooled", "pooled"]
+    assert axes.yaxis_inverted()
+
+
+@pytest.mark.parametrize("k", [3, 20, 64])
+def test_lines_are_named_as_far_as_there_is_room(k):
+    figure, given = mpl.pyplot.subplots(figsize=(4, 3))
+    axes = plots.log_determinants(logdets([*(f"class {j}" for j in range(k)), "pooled"]), ax=given)
+    ticks = axes.get_yticklabels()
+    names = [text.get_text() for text in ticks]
+    places = [text.get_position()[1] for text in ticks]
+    assert names[-1] == "pooled"
+    assert names[:-1] == [f"class {j}" for j in places[:-1]]
+    assert places[-1] == k
+    assert len(names) >= min(k + 1, 10)
+    assert overlaps(boxes(axes, ticks)) == 0
+    mpl.pyplot.close(figure)
+
+
+def test_neither_makes_a_figure_where_axes_are_given():
+    figure, given = mpl.pyplot.subplots(1, 3)
+    before = mpl.pyplot.get_fignums()
+    wanted = [given[0], given[1], given[2]]
+    one, two = few(1), few(2)
+    got = [
+        biplot(*two[:3], STRUCTURE, two[3], ax=given[0]),
+        biplot(*one[:3], STRUCTURE[["LD1"]], one[3], ax=given[1]),
+        plots.log_determinants(logdets(["a", "pooled"]), ax=given[2]),
+    ]
+    assert all(a is b for a, b in zip(got, wanted, strict=True))
+    assert mpl.pyplot.get_fignums() == before
+    assert figure.axes == wanted
+    drawn(given[0])

@@ -193,10 +193,9 @@ def log_determinants(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         axes.plot([low, high], [i, i], color=colour, linewidth=1.5)
         axes.scatter([value], [i], color=colour, marker="D" if whole else "o", s=30, zorder=3)
     axes.axvline(float(values[-1, 0]), color="black", linestyle="--", linewidth=0.8)
-    axes.set_yticks(range(len(values)), [shown_name(label) for label in table.index])
-    axes.set_ylim(len(values) - 0.4, -0.6)
+    _name_lines(axes, list(table.index))
     axes.set_xlabel("ln |S|, its bias subtracted")
-    axes.set_title("Log-determinants of the covariances, with intervals")
+    axes.set_title("Log-determinants of the covariances, with intervals", wrap=True)
     return axes
 
 
@@ -250,12 +249,18 @@ def _draw_strips(
             style |= {"facecolors": "none", "edgecolors": "black", "linewidths": 1.0, "alpha": 1.0}
             del style["color"]
             axes.scatter(values[rows][ring], height[ring], **style)
+    _name_lines(axes, classes)
+
+
+def _name_lines(axes: Axes, names: Sequence[Any]) -> None:
+    """Names of lines from the top down, as many as there is room for, and always the last."""
     inches = axes.get_window_extent().height / axes.figure.dpi
-    step = math.ceil(0.13 * len(classes) / inches)
-    small = "small" if len(classes) > MOST_IN_LEGEND else None
-    ticks = range(0, len(classes), step)
-    axes.set_yticks(ticks, [shown_name(classes[k]) for k in ticks], fontsize=small)
-    axes.set_ylim(len(classes) - 0.4, -0.6)
+    step = math.ceil(0.13 * len(names) / inches)
+    small = "small" if len(names) > MOST_IN_LEGEND else None
+    # Counted from the last line, which is that of the pooled covariance where there is one.
+    ticks = range(len(names) - 1, -1, -step)[::-1]
+    axes.set_yticks(ticks, [shown_name(names[k]) for k in ticks], fontsize=small)
+    axes.set_ylim(len(names) - 0.4, -0.6)
 
 
 def _draw_regions(axes: Axes, across: Floats, up: Floats, cells: Codes, n_classes: int) -> None:
