@@ -26,7 +26,7 @@ from discrim.frame.scan import quote
 HERE = Path(__file__).parent
 TABLES = HERE.parents[1] / "shared" / "data" / "classic"
 GOLDEN = json.loads((HERE / "golden" / "logistic.json").read_text())
-TWO, MANY = GOLDEN["two"], GOLDEN["many"]
+TWO, MANY, REDUCED = GOLDEN["two"], GOLDEN["many"], GOLDEN["reduced"]
 IRIS = load_iris()
 PAIR = IRIS[IRIS["species"] != "setosa"].astype({"species": str})
 TUMOURS = load_breast_cancer()[["diagnosis", "texture_mean", "smoothness_mean", "symmetry_mean"]]
@@ -85,6 +85,37 @@ def test_many_classes_as_multinom(name: str) -> None:
     np.testing.assert_allclose(fit.bse.to_numpy().T, case["se"], rtol=1e-3)
     # Its own search stops a little below the maximum.
     assert -1e-9 < fit.llf - case["llf"] < 1e-6
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_bias_reduction_as_brglm2(name: str) -> None:
+    case = REDUCED[name]
+    if case["file"] == "datasets_iris":
+        names = {c: ".".join(word.capitalize() for word in c.split("_")) for c in IRIS.columns}
+        data = IRIS.rename(columns=names)
+    else:
+        data = table(case["file"])
+    data = data[data[case["response"]].isin(case["classes"])]
+    terms = " + ".join(quote(column) for column in case["columns"])
+    formula = f"{case['response']} ~ {terms}"
+    fit = logistic(formula, data, levels=case["classes"], bias_reduction=True)
+    assert fit.nobs == case["nobs"]
+    np.testing.assert_allclose(fit.params.to_numpy().T, case["coef"], rtol=1e-8)
+    np.testing.assert_allclose(fit.bse.to_numpy().T, case["se"], rtol=1e-8)
+    assert "bias reduced" in fit.summary(["header"]).as_text()
+
+
+def test_the_penalty_removes_the_bias_of_first_order():
+    rng, plain, reduced = np.random.default_rng(3), [], []
+    while len(plain) < 120:
+        x = rng.standard_normal(60)
+        y = (rng.random(60) < 1 / (1 + np.exp(-x))).astype(int)
+        data = pd.DataFrame({"x": x, "y": y})
+        plain.append(logistic("y ~ x", data).params.loc["x", 1])
+        reduced.append(logistic("y ~ x", data, bias_reduction=True).params.loc["x", 1])
+    error = np.std(reduced) / np.sqrt(120)
+    assert np.mean(plain) > 1 + 2 * error
+    assert abs(np.mean(reduced) - 1) < 2.5 * error
 
 
 # ------------------------------------------------------------------ definitions

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
+from discrim.core.bias_reduction import maximize_penalized
 from discrim.core.covariance import pooled
 from discrim.core.moments import ClassMoments
 from discrim.core.newton import Frame, Newton, maximize
@@ -24,6 +25,9 @@ TOLERANCE = 1e-6
 
 MOST_STEPS = 50
 """Steps of Newton's method, unless it is told otherwise."""
+
+PENALIZED_TOLERANCE = 1e-4
+"""Share of the tolerance to which a penalized search goes, since its steps converge linearly."""
 
 SINGULAR = 1e-7
 """Share of the information at the start below which Newton's method hints at a separation."""
@@ -45,6 +49,8 @@ class LogisticFit:
     frame : Frame
     newton : Newton
         Where the search ended.
+    bias_reduction : bool
+        Whether the likelihood was penalized.
     """
 
     moments: ClassMoments
@@ -54,6 +60,7 @@ class LogisticFit:
     reference: int
     frame: Frame
     newton: Newton
+    bias_reduction: bool = False
 
     has_distances = False
 
@@ -92,14 +99,9 @@ class LogisticFit:
         """
         if not (counts > 0).all():
             return None
-        found = maximize(
-            blocks,
-            self.frame,
-            self.newton.coef,
-            self.reference,
-            tol=TOLERANCE,
-            maxiter=MOST_STEPS,
-            singular=SINGULAR,
+        start = self.newton.coef
+        found = _search(
+            blocks, self.frame, start, self.reference, TOLERANCE, MOST_STEPS, penalized=self.bias_reduction
         )
         return replace(self, counts=counts, newton=found) if found.converged else None
 
@@ -135,8 +137,9 @@ def fit_logistic(
     estimated_prior: bool,
     tol: float,
     maxiter: int,
+    bias_reduction: bool = False,
 ) -> LogisticFit:
-    """Maximum likelihood by Newton's method, from the constants of the class proportions.
+    """Maximum likelihood, penalized where asked for, from the constants of the class proportions.
 
     Parameters
     ----------
@@ -150,13 +153,34 @@ def fit_logistic(
     tol : float
         Distance to the maximum, in standard errors, after which one step more is the last.
     maxiter : int
+    bias_reduction : bool
     """
     frame = frame_of(moments)
     others = [k for k in range(moments.n_classes) if k != reference]
     start = np.zeros((moments.n_columns + 1, len(others)))
     start[0] = np.log(moments.counts[others] / moments.counts[reference])
-    found = maximize(blocks, frame, start, reference, tol=tol, maxiter=maxiter, singular=SINGULAR)
-    return LogisticFit(moments, moments.counts, prior, estimated_prior, reference, frame, found)
+    found = _search(blocks, frame, start, reference, tol, maxiter, penalized=bias_reduction)
+    return LogisticFit(
+        moments, moments.counts, prior, estimated_prior, reference, frame, found, bias_reduction
+    )
+
+
+def _search(
+    blocks: Iterable[Rows],
+    frame: Frame,
+    start: Floats,
+    reference: int,
+    tol: float,
+    maxiter: int,
+    *,
+    penalized: bool,
+) -> Newton:
+    if penalized:
+        # Linear convergence: the last step does not square what is left, and there are more of them.
+        return maximize_penalized(
+            blocks, frame, start, reference, tol=tol * PENALIZED_TOLERANCE, maxiter=20 * maxiter
+        )
+    return maximize(blocks, frame, start, reference, tol=tol, maxiter=maxiter, singular=SINGULAR)
 
 
 def fit_from_search(
@@ -165,6 +189,7 @@ def fit_from_search(
     *,
     reference: int,
     estimated_prior: bool,
+    bias_reduction: bool,
     coef: Floats,
     information: Floats,
     course: Floats,
@@ -172,4 +197,7 @@ def fit_from_search(
     """A fit from where its search ended, as `LogisticFit.search` gives it."""
     llf, decrement, steps = course.tolist()
     ended = Newton(coef, information, llf, decrement, int(steps), True)
-    return LogisticFit(moments, moments.counts, prior, estimated_prior, reference, frame_of(moments), ended)
+    frame = frame_of(moments)
+    return LogisticFit(
+        moments, moments.counts, prior, estimated_prior, reference, frame, ended, bias_reduction
+    )

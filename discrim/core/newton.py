@@ -26,7 +26,7 @@ from scipy.special import logsumexp
 from discrim.core.covariance import Covariance
 from discrim.core.passes import Rows
 
-__all__ = ["Frame", "Newton", "maximize", "sweep"]
+__all__ = ["HALVINGS", "Frame", "Newton", "class_shares", "maximize", "sweep"]
 
 Floats = NDArray[np.float64]
 
@@ -106,12 +106,9 @@ def sweep(
     others = [k for k in range(q + 1) if k != reference]
     for x, codes, weights in blocks:
         z = frame.columns(x)
-        eta = np.zeros((q + 1, len(codes)))
-        eta[others] = coef.T @ z
-        level = logsumexp(eta, axis=0)
-        own = eta[codes, np.arange(len(codes))] - level
+        logs, shares = class_shares(coef.T @ z, reference)
+        own = logs[codes, np.arange(len(codes))]
         llf += float(own.sum() if weights is None else own @ weights)
-        shares = np.exp(eta[others] - level)
         residual = np.equal(codes, np.array(others)[:, None]) - shares
         if weights is not None:
             residual = residual * weights
@@ -130,6 +127,13 @@ def sweep(
                 information[k, :, m] -= block
                 information[m, :, k] -= block.T
     return llf, score, information.reshape(q * p1, q * p1)
+
+
+def class_shares(odds: Floats, reference: int) -> tuple[Floats, Floats]:
+    """Log probabilities (K, m) of all classes, and probabilities (K - 1, m) of those but the reference."""
+    logs = np.insert(odds, reference, 0.0, axis=0)
+    logs -= logsumexp(logs, axis=0)
+    return logs, np.exp(np.delete(logs, reference, axis=0))
 
 
 def maximize(

@@ -35,8 +35,8 @@ __all__ = ["LogisticResults", "logistic"]
 
 Floats = NDArray[np.float64]
 
-MOST_REFITS = 2000
-"""Rows up to which leave-one-out is computed, by a refit for each."""
+MOST_REFITS, PENALIZED_REFITS = 2000, 100
+"""Rows up to which leave-one-out is computed, by a refit for each; those of a penalized fit are slower."""
 
 
 def logistic(
@@ -48,11 +48,12 @@ def logistic(
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
+    bias_reduction: bool = False,
     tol: float = TOLERANCE,
     maxiter: int = MOST_STEPS,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> LogisticResults:
-    """Multinomial logistic regression, by maximum likelihood.
+    """Multinomial logistic regression, by maximum likelihood or with Firth's bias reduction.
 
     Parameters
     ----------
@@ -63,6 +64,9 @@ def logistic(
         the event.
     prior : optional
         In any form that `discrim.lda` takes; predictions move by its log odds against the class proportions.
+    bias_reduction : bool
+        Maximize the likelihood with Jeffreys' penalty (Firth, 1993): the bias of first order is gone, and the
+        estimates are finite where a hyperplane separates classes.
     tol : float
         Distance to the maximum, in standard errors, after which one step of Newton's method more is the last.
     maxiter : int
@@ -79,7 +83,8 @@ def logistic(
     CollinearError
         A column is constant or a combination of others; the message names them.
     SeparationError
-        A hyperplane separates classes, so that there is no maximum; classes, terms and rows are named.
+        A hyperplane separates classes, so that there is no maximum; classes, terms and rows are named. With
+        `bias_reduction=True` there is one.
 
     Examples
     --------
@@ -101,8 +106,19 @@ def logistic(
     shares = prior_vector(prior, classes, moments.counts)
     base = 0 if reference is None else class_code(reference, classes)
     fit = fit_logistic(
-        blocks, moments, shares, reference=base, estimated_prior=prior is None, tol=tol, maxiter=maxiter
+        blocks,
+        moments,
+        shares,
+        reference=base,
+        estimated_prior=prior is None,
+        tol=tol,
+        maxiter=maxiter,
+        bias_reduction=bias_reduction,
     )
+    if not fit.newton.converged and bias_reduction:
+        raise DataError(
+            f"The penalized likelihood has not converged in {fit.newton.steps} steps: raise maxiter=."
+        )
     if not fit.newton.converged:
         refuse_separated(fit, blocks, maxiter)
     return LogisticResults(fit, blocks)
@@ -165,10 +181,11 @@ class LogisticResults(ClassifierResults):
         return None if refit is None else refit.rule(self._log_prior())
 
     def _left_out(self) -> LeftOut:
-        if self.nobs > MOST_REFITS:
+        most = PENALIZED_REFITS if self._fit.bias_reduction else MOST_REFITS
+        if self.nobs > most:
             raise NotSupportedError(
                 f"Leave-one-out of a logistic regression takes a refit a row; {self.nobs} are more than "
-                f'{MOST_REFITS:,}: cross-validate (method="cv").'
+                f'{most:,}: cross-validate (method="cv").'
             )
         # Missing scores are left to refits, row by row.
         return lambda x, codes, weights: np.full((len(x), len(self.classes)), np.nan)

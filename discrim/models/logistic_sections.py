@@ -40,6 +40,7 @@ def _against(fit: LogisticResults) -> str:
 
 def _header(fit: LogisticResults) -> Pairs:
     test, numbers = fit.lr_test(), fit._fit
+    method = "bias reduced (Firth)" if numbers.bias_reduction else "maximum likelihood"
     prior = "class proportions" if numbers.estimated_prior else "given"
     items: list[tuple[str, Any, str]] = [
         ("Rows used", fit.nobs, f"{fit.nobs:g}"),
@@ -54,7 +55,8 @@ def _header(fit: LogisticResults) -> Pairs:
         ("Prior", prior, prior),
         ("AIC", fit.aic, f"{fit.aic:.2f}"),
         ("BIC", fit.bic, f"{fit.bic:.2f}"),
-        ("Newton steps", numbers.newton.steps, str(numbers.newton.steps)),
+        ("Estimates", method, method),
+        ("Steps", numbers.newton.steps, str(numbers.newton.steps)),
         error_pair(fit, "apparent", "Error, apparent"),
     ]
     return Pairs(fit.formula, items)

@@ -69,7 +69,7 @@ def _said(
         where = f"in part, by {terms}: no row lies on the wrong side of it{plane}"
     return (
         f"A hyperplane separates {said}{more} {where}. The likelihood has no maximum, the estimates would be "
-        "infinite: leave out one of these terms, or use lda(), whose estimates are finite."
+        "infinite: pass bias_reduction=True, leave out one of these terms, or use lda()."
     )
 
 

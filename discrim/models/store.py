@@ -66,7 +66,7 @@ _MODELS = {
     ),
     "qda": _Model({"method": (str,), "diagonal": (bool,), "estimated_prior": (bool,)}, "class", fit_qda),
     "logistic": _Model(
-        {"reference": (int,), "estimated_prior": (bool,)},
+        {"reference": (int,), "estimated_prior": (bool,), "bias_reduction": (bool,)},
         "pooled",
         fit_from_search,
         lambda numbers: numbers.search(),

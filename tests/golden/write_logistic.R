@@ -1,11 +1,11 @@
-# Golden values of logistic regression, from glm of base R and multinom of nnet.
+# Golden values of logistic regression, from glm of base R, multinom of nnet, and brglm2.
 #
 #   Rscript tests/golden/write_logistic.R DATA_DIR
 #
 # reads DATA_DIR/classic/*.csv.gz and writes logistic.json beside this script, numbers with 17 significant digits.
 # glm iterates to 1e-15; multinom stops by its likelihood, so that its coefficients have about six digits.
 
-suppressMessages({library(nnet); library(jsonlite)})
+suppressMessages({library(nnet); library(brglm2); library(jsonlite)})
 
 arguments <- commandArgs(trailingOnly = TRUE)
 if (length(arguments) != 1L) stop("usage: Rscript write_logistic.R DATA_DIR")
@@ -37,6 +37,26 @@ many <- function(file, response, columns) {
        coef = rows_of(coef(fit)), se = rows_of(summary(fit)$standard.errors), llf = as.numeric(logLik(fit)))
 }
 
+reduced <- function(file, response, columns, classes) {
+  data <- table_of(file)[, c(response, columns)]
+  data <- data[complete.cases(data) & data[[response]] %in% classes, ]
+  y <- factor(data[[response]], levels = classes)
+  control <- list(epsilon = 1e-14, maxit = 2000)
+  if (length(classes) == 2) {
+    fit <- glm(y ~ ., data = data[columns], family = binomial(), method = "brglmFit", type = "AS_mean",
+               control = control)
+    coef <- t(coef(fit))
+    se <- t(summary(fit)$coefficients[, 2])
+  } else {
+    fit <- suppressWarnings(brmultinom(y ~ ., data = data[columns], ref = classes[1], type = "AS_mean",
+                                       control = control))
+    coef <- coef(fit)
+    se <- summary(fit)$standard.errors
+  }
+  list(file = file, response = response, columns = I(columns), classes = classes, nobs = nrow(data),
+       coef = rows_of(coef), se = rows_of(se))
+}
+
 iris <- c("Sepal.Length", "Sepal.Width", "Petal.Length", "Petal.Width")
 pima <- c("npreg", "glu", "bp", "skin", "bmi", "ped", "age")
 heart <- c("sbp", "tobacco", "ldl", "adiposity", "typea", "obesity", "alcohol", "age")
@@ -51,6 +71,12 @@ cases <- list(
     petals = many("palmerpenguins_penguins", "island", c("bill_length_mm", "flipper_length_mm", "body_mass_g")),
     vehicle = many("mlbench_Vehicle", "Class", c("Comp", "Circ", "Elong", "Sc.Var.Maxis"))
   )
+)
+cases$reduced <- list(
+  iris = reduced("datasets_iris", "Species", iris, c("setosa", "versicolor", "virginica")),
+  pair = reduced("datasets_iris", "Species", iris, c("versicolor", "virginica")),
+  apart = reduced("datasets_iris", "Species", iris, c("setosa", "virginica")),
+  heart = reduced("ElemStatLearn_SAheart", "chd", heart, c(0, 1))
 )
 cases$R <- as.character(getRversion())
 write(toJSON(cases, digits = I(17), auto_unbox = TRUE), file.path(dirname(script), "logistic.json"))
