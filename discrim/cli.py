@@ -80,6 +80,13 @@ def build_parser() -> argparse.ArgumentParser:
     lda.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
     qda = _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
     qda.add_argument("--covariance", choices=["full", "diagonal"], help="diagonal: no correlations")
+    for gaussian in (lda, qda):
+        gaussian.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
+    logistic = _add_verb(verbs, "logistic", "logistic regression: log odds linear in the columns")
+    logistic.add_argument("--reference", metavar="CLASS", help="class that the log odds are against")
+    logistic.add_argument(
+        "--bias-reduction", action="store_true", help="Firth's penalty; finite where classes are separated"
+    )
     return parser
 
 
@@ -97,7 +104,6 @@ def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
     verb.add_argument("formula", metavar="FORMULA", help='classes ~ columns, as "species ~ ."; quote it')
     verb.add_argument("data", metavar="DATA", help="name of a table or of a file, see below")
     verb.add_argument("--prior", help=_PRIOR_HELP)
-    verb.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
     verb.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
     verb.add_argument("--na", dest="na_action", choices=["drop", "raise"], help="rows with missing values")
     verb.add_argument("--sections", type=_names, metavar="NAME,...", help="only these parts of the summary")

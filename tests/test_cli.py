@@ -412,3 +412,12 @@ def test_a_mistake_in_a_process_of_its_own_has_no_traceback():
     assert said.startswith("discrim: ")
     assert "species" in said
     assert said.count("\n") == 1
+
+
+def test_logistic_has_options_of_its_own(capsys):
+    arguments = ["logistic", FORMULA, "iris", "--bias-reduction", "--reference", "virginica"]
+    assert cli.main(arguments) == 0
+    fit = discrim.logistic(FORMULA, discrim.datasets.load_iris(), bias_reduction=True, reference="virginica")
+    assert capsys.readouterr().out == fit.summary().as_text() + "\n"
+    assert cli.main(arguments[:3]) == 2
+    assert "bias_reduction=True" in capsys.readouterr().err

@@ -158,6 +158,7 @@ class LogisticResults(ClassifierResults):
     """
 
     title: ClassVar[str] = "Logistic regression"
+    likelihood_of: ClassVar[str] = "class given row"
     _fit: LogisticFit
 
     def __init__(self, fit: LogisticFit, blocks: Blocks, *, has_rows: bool = True) -> None:

@@ -56,6 +56,7 @@ class ClassifierResults:
     """
 
     title: ClassVar[str] = "Classifier"
+    likelihood_of: ClassVar[str] = "class and row"
 
     def __init__(self, blocks: Blocks, counts: Floats, prior: Floats, *, has_rows: bool = True) -> None:
         self._blocks = blocks

@@ -344,8 +344,9 @@ def compare(*fits: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each: model, df, llf, AIC, BIC, and apparent and leave-one-out error (missing where the
-        model has none).
+        A row for each: formula, what the likelihood is of, df, llf, AIC, BIC, and apparent and
+        leave-one-out error (missing where the model has none). Likelihoods of class and row, as LDA's, and
+        of the class given the row, as the logistic model's, are not to be compared.
 
     Examples
     --------
@@ -359,7 +360,8 @@ def compare(*fits: Any) -> pd.DataFrame:
     """
     rows = []
     for fit in fits:
-        row = {"formula": fit.formula, "df": fit.df_model, "llf": fit.llf, "AIC": fit.aic, "BIC": fit.bic}
+        row = {"formula": fit.formula, "likelihood": fit.likelihood_of, "df": fit.df_model, "llf": fit.llf}
+        row |= {"AIC": fit.aic, "BIC": fit.bic}
         for method in ("apparent", "loo"):
             try:
                 row[f"error_{method}"] = fit.error_rates([method])["estimate"].iloc[0]
