@@ -7,6 +7,7 @@ from html import unescape
 from html.parser import HTMLParser
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -506,7 +507,7 @@ MARKED = [r"$x_1$", r"$\nosuch{$", "_hidden", "100 % & #1", "a\nb", "花弁", "x
 def drawn(axes):
     """The axes, once drawn; a label taken for mathematics would raise."""
     axes.figure.canvas.draw()
-    mpl.pyplot.close("all")
+    plt.close("all")
     return axes
 
 
@@ -593,7 +594,7 @@ def test_posteriors_ring_the_rows_that_are_misclassified():
 
 
 def test_pictures_are_drawn_where_they_are_asked_for():
-    figure, given = mpl.pyplot.subplots(1, 2)
+    figure, given = plt.subplots(1, 2)
     assert lda("species ~ .", IRIS).plot(ax=given[0]) is given[0]
     assert wide_fit(1, 100).plot(ax=given[1]) is given[1]
     ticks = [label.get_text() for label in drawn(given[1]).get_yticklabels()]
@@ -763,7 +764,7 @@ def test_log_determinants_are_drawn_with_their_intervals():
 
 @pytest.mark.parametrize("k", [3, 21, 66])
 def test_lines_are_named_as_far_as_there_is_room(k):
-    figure, given = mpl.pyplot.subplots(figsize=(4, 3))
+    figure, given = plt.subplots(figsize=(4, 3))
     axes = plots.log_determinants(logdets([*(f"class {j}" for j in range(k)), "pooled"]), ax=given)
     ticks = axes.get_yticklabels()
     names = [text.get_text() for text in ticks]
@@ -773,12 +774,12 @@ def test_lines_are_named_as_far_as_there_is_room(k):
     assert places[-1] == k
     assert len(names) >= min(k + 1, 10)
     assert overlaps(boxes(axes, ticks)) == 0
-    mpl.pyplot.close(figure)
+    plt.close(figure)
 
 
 def test_neither_makes_a_figure_where_axes_are_given():
-    figure, given = mpl.pyplot.subplots(1, 3)
-    before = mpl.pyplot.get_fignums()
+    figure, given = plt.subplots(1, 3)
+    before = plt.get_fignums()
     wanted = [given[0], given[1], given[2]]
     one, two = few(1), few(2)
     got = [
@@ -787,6 +788,6 @@ def test_neither_makes_a_figure_where_axes_are_given():
         plots.log_determinants(logdets(["a", "pooled"]), ax=given[2]),
     ]
     assert all(a is b for a, b in zip(got, wanted, strict=True))
-    assert mpl.pyplot.get_fignums() == before
+    assert plt.get_fignums() == before
     assert figure.axes == wanted
     drawn(given[0])

@@ -142,6 +142,8 @@ def main() -> None:
         "error-rates": lambda: inference.error_rates(200_000 // part, 50, 10, n),
         "lr-test": lambda: inference.resampled_ratio(1_000, 10, 5, n),
         "stepwise": lambda: inference.stepwise_choice(5_000, 200, n),
+        "logistic-5": lambda: inference.logistic_fit(50_000 // part, 20, 5, max(n // 2, 1)),
+        "logistic-2": lambda: inference.logistic_fit(500_000 // part, 30, 2, max(n // 2, 1)),
         "import": lambda: imports(n),
     }
     for name, task in tasks.items():

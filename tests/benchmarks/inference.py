@@ -77,3 +77,36 @@ def stepwise_choice(n: int, p: int, repeat: int) -> None:
     task = f"stepwise {n:,} x {p}, {steps} steps"
     ratio = refits / taken["stepwise"]
     row(task, "times faster than refitting candidates", ratio, 100, at_least=True)
+
+
+def logistic_fit(n: int, p: int, k: int, repeat: int) -> None:
+    import statsmodels.api as sm
+    from sklearn.linear_model import LogisticRegression
+
+    from discrim import logistic
+
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, k, n)
+    x = rng.standard_normal((n, p)) + 0.4 * rng.standard_normal((k, p))[codes]
+    frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(p)]).assign(y=codes)
+    design = sm.add_constant(x)
+
+    def theirs() -> object:
+        model = sm.Logit(codes, design) if k == 2 else sm.MNLogit(codes, design)
+        return model.fit(disp=0, method="newton").bse
+
+    def solver(name: str) -> LogisticRegression:
+        return LogisticRegression(C=np.inf, solver=name, tol=1e-7, max_iter=1000).fit(x, codes)
+
+    def ours() -> object:
+        return logistic("y ~ .", frame).bse
+
+    runs: dict[str, Run] = {"ours": ours, "statsmodels": theirs}
+    runs |= {name: (lambda name=name: solver(name)) for name in ("lbfgs", "newton-cholesky")}
+    taken = medians(runs, repeat)
+    task = f"logistic {n:,} x {p} x {k}"
+    print(task, " ".join(f"{name} {seconds:.3f} s" for name, seconds in taken.items()), sep=": ")
+    times = taken["statsmodels"] / taken["ours"]
+    row(task, "with SE: times faster than statsmodels", times, 3, at_least=True)
+    fastest = min(taken["lbfgs"], taken["newton-cholesky"])
+    row(task, "over scikit-learn's fastest, no SE", taken["ours"] / fastest, 1)
