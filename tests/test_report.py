@@ -791,3 +791,29 @@ def test_neither_makes_a_figure_where_axes_are_given():
     assert plt.get_fignums() == before
     assert figure.axes == wanted
     drawn(given[0])
+
+
+def test_with_one_axis_and_many_classes_arrows_lie_below_the_strips():
+    axes = wide_fit(1, 20).plot("biplot")
+    boxes(axes, [])
+    bottom, top = axes.get_ylim()
+    tips = arrows(axes)[:, 1]
+    # Lines of classes 0, 1, ..., 19 count from the top down.
+    assert top < 0
+    assert (tips[:, 1] > 19.5).all()
+    assert (tips[:, 1] < bottom).all()
+    assert len(drawn(axes).get_yticklabels()) == 20
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_long_names_of_arrows_stay_near_the_axes(k):
+    axes = wide_fit(6, k, NAMES["sixty"]).plot("biplot")
+    extents = boxes(axes, [text for text in axes.texts if text.get_text()])
+    frame = axes.get_window_extent().extents
+    slack = 0.05 * (frame[2] - frame[0])
+    assert (extents[:, 0] > frame[0] - slack).all()
+    assert (extents[:, 2] < frame[2] + slack).all()
+    title = boxes(axes, [axes.title])[0]
+    assert title[0] >= 0
+    assert title[2] <= axes.figure.bbox.width
+    drawn(axes)

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.report.plots import COLOURS, numbers, scores, shown_name
+from discrim.report.numbers import display_width
+from discrim.report.plots import COLOURS, lay_out, numbers, scores, shown_name
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -24,6 +25,12 @@ MOST_ARROWS = 20
 
 CHI2_95 = 5.991464547107979
 """Quantile of chi-square with two degrees of freedom, -2 ln 0.05."""
+
+LABEL = 20
+"""Display width of a column's name before it is cut in its middle."""
+
+FONT_SIZE = 8
+"""Of columns' names, in points."""
 
 LABEL_BOX: dict[str, Any] = {"boxstyle": "round,pad=0.1", "facecolor": (1, 1, 1, 0.7), "edgecolor": "none"}
 
@@ -69,7 +76,7 @@ def biplot(
     title = "Canonical scores, and structure correlations as arrows"
     if len(lengths) > MOST_ARROWS:
         title += f" (the {MOST_ARROWS} longest of {len(lengths)})"
-    axes.set_title(title)
+    axes.set_title(title, wrap=True)
     if points.shape[1] == 1:
         _draw_bars(axes, lengths[named, 0], [arrows.index[i] for i in named])
         return axes
@@ -78,6 +85,8 @@ def biplot(
         if counts.iloc[k] > 0:
             radius = math.sqrt(CHI2_95 / float(counts.iloc[k]))
             _draw_circle(axes, x, y, radius, COLOURS[k % len(COLOURS)])
+    if ax is None:
+        lay_out(axes)
     _draw_arrows(axes, numbers(shown), lengths[named], [arrows.index[i] for i in named])
     return axes
 
@@ -93,14 +102,35 @@ def _draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any])
     known = points[np.isfinite(points).all(axis=1)]
     reach = 0.85 * float(np.abs(known).max()) if len(known) else 1.0
     tips = tips * (reach / max(float(np.hypot(*tips.T).max(initial=0.0)), 1e-300))
-    places = _spread_labels(tips * 1.06, 0.075 * reach)
-    for (x, y), (left, up), name in zip(tips.tolist(), places.tolist(), names, strict=True):
+    texts = [shown_name(name, LABEL) for name in names]
+    places, ends = _place_labels(axes, tips, texts)
+    for (x, y), (left, up), text in zip(tips.tolist(), places.tolist(), texts, strict=True):
         arrow = {"arrowstyle": "-|>", "color": "0.25", "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
         axes.annotate("", (x, y), (0, 0), arrowprops=arrow, zorder=5)
         side = "left" if left >= 0 else "right"
-        axes.text(left, up, shown_name(name), ha=side, va="center", fontsize=8, zorder=6, bbox=LABEL_BOX)
-    axes.update_datalim(np.vstack([tips, places]) * 1.25)
+        axes.text(left, up, text, ha=side, va="center", fontsize=FONT_SIZE, zorder=6, bbox=LABEL_BOX)
+    axes.update_datalim(ends)
     axes.autoscale_view()
+
+
+def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Floats, Floats]:
+    """Where labels of arrows (m, 2) begin, and where, written outwards, they end, in data units."""
+    size = axes.get_window_extent()
+    width, height = size.width / axes.figure.dpi, size.height / axes.figure.dpi
+    letter = FONT_SIZE / 72
+    # Letters are 0.6 of their size wide. Both sides may have labels, and the rows keep a third of the width.
+    lengths = np.minimum(0.6 * letter * np.array([display_width(text) for text in texts]), width / 3)
+    (low, bottom), (high, top) = axes.dataLim.get_points()
+    left, outer = tips[:, 0] < 0, 1.06 * tips
+    west, east = np.append(outer[left, 0], low), np.append(outer[~left, 0], high)
+    room = 0.9 * width - np.append(lengths[left], 0)[:, None] - np.append(lengths[~left], 0)
+    # One unit is as long across as up: how much of it is an inch, for what is farthest apart with its labels.
+    across = ((east - west[:, None]) / room).max()
+    up = np.ptp([bottom, top, *outer[:, 1]]) / (0.9 * height)
+    unit = max(float(across), float(up))
+    places = _spread_labels(outer, 1.4 * letter * unit)
+    ends = np.column_stack([places[:, 0] + np.where(left, -1, 1) * lengths * unit, 1.05 * places[:, 1]])
+    return places, ends
 
 
 def _spread_labels(places: Floats, gap: float) -> Floats:
@@ -122,19 +152,19 @@ def _spread_labels(places: Floats, gap: float) -> Floats:
 
 
 def _draw_bars(axes: Axes, lengths: Floats, names: Sequence[Any]) -> None:
-    """Arrows of one axis below the picture, one line each."""
+    """Arrows of one axis below the picture, one line each; lines of classes count from the top down."""
     low, high = axes.get_xlim()
-    top = axes.get_ylim()[1]
-    step = 0.07 * top
+    bottom, top = axes.get_ylim()
+    step = 0.07 * (top - bottom)
     scale = 0.4 * (high - low) / max(float(np.abs(lengths).max(initial=0.0)), 1e-300)
     middle = 0.5 * (low + high)
     for i, (length, name) in enumerate(zip(lengths.tolist(), names, strict=True)):
-        height = -step * (i + 1)
+        height = bottom - step * (i + 1)
         arrow = {"arrowstyle": "-|>", "color": "0.25", "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
         axes.annotate("", (middle + scale * length, height), (middle, height), arrowprops=arrow)
         side = "right" if length >= 0 else "left"
         edge = middle - math.copysign(0.01 * (high - low), length)
-        axes.text(edge, height, shown_name(name), ha=side, va="center", fontsize=8)
-    axes.axhline(0, color="0.6", linewidth=0.8)
-    axes.set_ylim(-step * (len(lengths) + 1), top)
-    axes.set_yticks([tick for tick in axes.get_yticks() if 0 <= tick <= top])
+        axes.text(edge, height, shown_name(name, LABEL), ha=side, va="center", fontsize=FONT_SIZE)
+    axes.axhline(bottom, color="0.6", linewidth=0.8)
+    axes.set_ylim(bottom - step * (len(lengths) + 1), top)
+    axes.set_yticks([tick for tick in axes.get_yticks() if min(bottom, top) <= tick <= max(bottom, top)])

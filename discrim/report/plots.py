@@ -21,7 +21,7 @@ from discrim.report.numbers import clean, shorten
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
 
-__all__ = ["log_determinants", "numbers", "posteriors", "regions", "scores", "shown_name"]
+__all__ = ["lay_out", "log_determinants", "numbers", "posteriors", "regions", "scores", "shown_name"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C00", "#000000")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
@@ -311,6 +311,15 @@ def _axes(ax: Axes | None, lines: int = 0) -> tuple[Axes, bool]:
     width, height = plt.rcParams["figure.figsize"]
     size = (width, float(np.clip(0.17 * lines + 1, height, 30)))
     return plt.subplots(figsize=size, layout="constrained")[1], True
+
+
+def lay_out(axes: Axes) -> None:
+    """Let legend and names take their places, so that the axes have the size they will be drawn with."""
+    from matplotlib.figure import Figure
+
+    layout = axes.figure.get_layout_engine()
+    if layout is not None and isinstance(axes.figure, Figure):
+        layout.execute(axes.figure)
 
 
 def _style(k: int, rows: int, small: bool) -> dict[str, Any]:
