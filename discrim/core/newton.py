@@ -96,9 +96,7 @@ class Newton:
     converged: bool
 
 
-def sweep(
-    blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int, *, with_information: bool = True
-) -> tuple[float, Floats, Floats]:
+def sweep(blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) -> tuple[float, Floats, Floats]:
     """Log-likelihood, score (p + 1, q) and information at coefficients (p + 1, q), in one pass."""
     p1, q = coef.shape
     llf, score = 0.0, np.zeros((p1, q))
@@ -116,8 +114,6 @@ def sweep(
         else:
             shares_w = shares
         score += z @ residual.T
-        if not with_information:
-            continue
         for k in range(q):
             # On the diagonal a product with itself, of positive weights.
             part = z * np.sqrt(shares_w[k] * (1 - shares[k]))
