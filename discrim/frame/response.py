@@ -68,8 +68,8 @@ def _warn_of_twins(classes: Sequence[Scalar], response: Expression) -> None:
     said = " and ".join(", ".join(map(repr, labels)) for labels in twins[:3])
     more = f" (and {len(twins) - 3} more such groups)" if len(twins) > 3 else ""
     warnings.warn(
-        f"{_called(response)} has labels that differ by case or blanks only: {said}{more}. Each is a class of "
-        "its own here. If one class is meant, mend the labels first, for example with "
+        f"{_called(response)} has labels that differ by case or blanks only: {said}{more}. Each is a class "
+        "of its own here. If one class is meant, mend the labels first, for example with "
         ".str.split().str.join(' ').str.casefold(); if not, list them in levels=.",
         DiscrimWarning,
         stacklevel=6,
