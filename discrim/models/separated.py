@@ -39,7 +39,8 @@ def refuse_empty_cells(blocks: Blocks) -> None:
         if len(found):
             level, code = found[0]
             rows, bare = int(cells.rows[level].sum()), int(empty.any(axis=1).sum())
-            more = f" and {bare - 1:,} more of its {len(cells.levels):,} levels miss a class" * (bare > 1)
+            verb = "misses" if bare == 2 else "miss"
+            more = f" and {bare - 1:,} more of its {len(cells.levels):,} levels {verb} a class" * (bare > 1)
             said.append(
                 f"none of the {rows} row{'s' * (rows > 1)} where {cells.label!r} is {cells.levels[level]!r} "
                 f"is of class {classes[code]!r}{more}"
