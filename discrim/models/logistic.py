@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,7 +26,7 @@ from discrim.models.logistic_sections import logistic_brief, logistic_sections
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, named, prior_vector, sample
-from discrim.models.separated import refuse_separated
+from discrim.models.separated import refuse_empty_cells, refuse_separated
 from discrim.models.validation import used_codes
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ Floats = NDArray[np.float64]
 
 MOST_REFITS, PENALIZED_REFITS = 2000, 100
 """Rows up to which leave-one-out is computed, by a refit for each; those of a penalized fit are slower."""
+
+MOST_CODED = 2000
+"""Coefficients of categories up to which they are fitted: their information grows by the square."""
 
 
 def logistic(
@@ -80,7 +84,7 @@ def logistic(
     Raises
     ------
     FormulaError, DataError, PriorError
-        As for `discrim.lda`.
+        As for `discrim.lda`; also more than 2,000 coefficients of categorical predictors.
     CollinearError
         A column is constant or a combination of others; the message names them.
     SeparationError
@@ -101,7 +105,14 @@ def logistic(
             f"tol={tol!r}, maxiter={maxiter!r}: give a number between 0 and 1, and 1 step or more."
         )
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    _refuse_wide(int((blocks.codes >= 0).sum()), blocks.terms)
+    _refuse_many_levels(blocks)
+    if na_action == "raise":
+        blocks.refuse_missing()
+    if not bias_reduction:
+        refuse_empty_cells(blocks)
     blocks, moments = sample(blocks, "pooled", na_action)
+    _refuse_wide(int(moments.rows.sum()), blocks.terms)
     _refuse_collinear(moments, blocks.terms)
     classes = pd.Index(list(blocks.design.levels))
     shares = prior_vector(prior, classes, moments.counts)
@@ -125,12 +136,35 @@ def logistic(
     return LogisticResults(fit, blocks)
 
 
-def _refuse_collinear(moments: ClassMoments, terms: tuple[str, ...]) -> None:
-    rows, p = int(moments.rows.sum()), len(terms)
-    if rows <= p:
+def _refuse_wide(rows: int, terms: tuple[str, ...]) -> None:
+    p = len(terms)
+    if 0 < rows <= p:
         raise CollinearError(
             f"{rows} rows are too few for a constant and {p} columns ({named(terms)}): name fewer columns."
         )
+
+
+def _refuse_many_levels(blocks: Blocks) -> None:
+    """Raise, before a product of columns is formed, where categories make too many of them."""
+    spec, n_classes = blocks.design.spec, len(blocks.design.levels)
+    if spec is None:
+        return
+    coded = {
+        ":".join(spec.factors[factor].code for factor, _ in parts): math.prod(spec.widths(parts))
+        for parts in spec.products
+        if any(coding >= 0 for _, coding in parts)
+    }
+    coefficients = sum(coded.values()) * (n_classes - 1)
+    if coefficients > MOST_CODED:
+        widest = max(coded, key=lambda code: coded[code])
+        raise DataError(
+            f"Categories have {coefficients:,} coefficients for {n_classes} classes, and {widest!r} most of "
+            f"them with {coded[widest]:,} columns. logistic() takes {MOST_CODED:,}: beyond, a fit takes "
+            f"minutes and gigabytes. Merge rare levels, or leave the predictor out, as in `. - {widest}`."
+        )
+
+
+def _refuse_collinear(moments: ClassMoments, terms: tuple[str, ...]) -> None:
     found = dependencies(moments.as_one())
     if found:
         said = [
