@@ -133,6 +133,7 @@ def logistic(
         )
     if not fit.newton.converged:
         refuse_separated(fit, blocks, maxiter)
+        fit = fit.resume(blocks, tol, maxiter)
     return LogisticResults(fit, blocks)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,8 +51,8 @@ def refuse_empty_cells(blocks: Blocks) -> None:
         )
 
 
-def refuse_separated(fit: LogisticFit, blocks: Blocks, maxiter: int) -> NoReturn:
-    """Raise for a search that did not converge: by the certificate, or for want of steps.
+def refuse_separated(fit: LogisticFit, blocks: Blocks, maxiter: int) -> None:
+    """Raise for a search that did not converge, unless classes overlap and there are steps left.
 
     Raises
     ------
@@ -70,6 +68,8 @@ def refuse_separated(fit: LogisticFit, blocks: Blocks, maxiter: int) -> NoReturn
         rows.append(np.arange(place.start, place.stop) if isinstance(place, slice) else place)
     side, known = np.concatenate(columns, axis=1), np.concatenate(codes)
     found = separation(side, known, fit.moments.n_classes)
+    if found.kind == "overlap" and fit.newton.steps < maxiter:
+        return
     if found.kind == "overlap":
         raise DataError(
             f"Newton's method has not converged in {maxiter} steps, though the classes overlap and a maximum "
