@@ -21,7 +21,7 @@ from discrim.models.validation import used_rows
 if TYPE_CHECKING:
     from discrim.models.logistic import LogisticResults
 
-__all__ = ["parts_of", "profile_intervals", "tests_by_term", "to_statsmodels"]
+__all__ = ["parts_of", "profile_intervals", "ratios_by_term", "to_statsmodels"]
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ def parts_of(blocks: Blocks) -> dict[str, tuple[int, ...]]:
     return {label: columns for label, columns in parts.items() if columns}
 
 
-def tests_by_term(fit: LogisticResults) -> pd.DataFrame:
+def ratios_by_term(fit: LogisticResults) -> pd.DataFrame:
     """Likelihood ratio of each term of the formula; see `LogisticResults.lr_test`."""
     blocks = _rows_with_maximum(fit, "lr_test(by=)")
     rows, found = _held(blocks), {}
@@ -119,7 +119,8 @@ def to_statsmodels(fit: LogisticResults) -> Any:
         params = numbers.params()[:, 0]
     else:
         order = [numbers.reference, *numbers.others]
-        labels = pd.Categorical.from_codes(np.argsort(order)[codes], [fit.classes[k] for k in order])
+        categories: Any = fit.classes[order]
+        labels = pd.Categorical.from_codes(np.argsort(order)[codes], categories)
         endog = pd.Series(labels, index=exog.index, name=response)
         model = discrete_model.MNLogit(endog, exog, check_rank=False)
         results, wrapper = discrete_model.MultinomialResults, discrete_model.MultinomialResultsWrapper
