@@ -212,7 +212,7 @@ def test_separated_classes_have_penalized_tests_and_finite_bounds():
         start = problem.at(fit)
         start = start - normals @ (normals.T @ start)
         assert tests.loc[term, "statistic"] == pytest.approx(
-            problem.drop_on(fit, start, normals, 8), rel=1e-7
+            problem.drop_on(fit, start, normals, 3), rel=1e-7
         )
 
 
@@ -357,15 +357,15 @@ def test_intervals_cover_the_truth(prior):
     meant = shares if prior is None else np.array(prior)
     scores = np.log(meant) + points.to_numpy() @ BENDS - (BENDS**2).sum(axis=0) / 2
     truth = special.softmax(scores, axis=1)
-    for _ in range(150):
+    for _ in range(100):
         fit = logistic("y ~ a + b", draws(rng, 250, shares), prior=prior)
         found = fit.posterior_intervals(points, level=0.9).to_numpy().reshape(3, 3, 3)
         hits.append((found[:, :, 1] <= truth) & (truth <= found[:, :, 2]))
         logits = special.logit(found)
         lengths.append(np.stack([logits[:, :, 0], logits[:, :, 2] - logits[:, :, 1]]))
     cover = np.mean(hits, axis=0)
-    # Four standard errors of a share of .9 among 150.
-    assert np.abs(cover - 0.9).max() < 4 * np.sqrt(0.09 / 150)
+    # Four standard errors of a share of .9 among 100.
+    assert np.abs(cover - 0.9).max() < 4 * np.sqrt(0.09 / 100)
     drawn = np.std([each[0] for each in lengths], axis=0)
     said = np.mean([each[1] for each in lengths], axis=0) / (2 * stats.norm.isf(0.05))
     np.testing.assert_allclose(said, drawn, rtol=0.25)

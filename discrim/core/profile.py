@@ -187,15 +187,21 @@ def deviance_without(fit: LogisticFit, rows: Iterable[Rows], columns: tuple[int,
     float
         Missing where the search did not converge.
     """
-    goal = _goal(fit, rows)
+    goal, best = _goal(fit, rows), _best(fit, rows)
     # In the frame the slope of column j is a row of the inverse root; its length does not matter.
     normals = fit.frame.to_data()[1:][list(columns)]
     normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
     plane = np.kron(np.eye(len(fit.others)), normals).T
-    start = np.zeros_like(fit.newton.coef)
-    start[0] = np.log(fit.counts[fit.others] / fit.counts[fit.reference])
-    peak = maximize_on_plane(goal, start, plane)
-    return np.nan if peak is None else 2 * (goal.at(fit.newton.coef)[0] - peak.value)
+    # Where the likelihood has its maximum on the plane if it is quadratic.
+    across = np.linalg.solve(best.curvature, plane)
+    step = across @ np.linalg.solve(plane.T @ across, plane.T @ best.coef.T.ravel())
+    starts = [best.coef - step.reshape(best.coef.T.shape).T]
+    if not goal.exact:
+        constants = np.zeros_like(best.coef)
+        constants[0] = np.log(fit.counts[fit.others] / fit.counts[fit.reference])
+        starts.append(constants)
+    peaks = [peak for start in starts if (peak := maximize_on_plane(goal, start, plane)) is not None]
+    return 2 * (best.value - max(peak.value for peak in peaks)) if peaks else np.nan
 
 
 def profile_bounds(fit: LogisticFit, rows: Iterable[Rows], drop: float) -> Floats:
@@ -208,10 +214,8 @@ def profile_bounds(fit: LogisticFit, rows: Iterable[Rows], drop: float) -> Float
     drop : float
         2 [l(b^) - l_p] at a bound.
     """
-    goal = _goal(fit, rows)
-    top, _, information = goal.at(fit.newton.coef)
-    factor = cho_factor(information)
-    best = Peak(fit.newton.coef, top, np.zeros(fit.newton.coef.size), information)
+    goal, best = _goal(fit, rows), _best(fit, rows)
+    factor = cho_factor(best.curvature)
     p1, q = fit.newton.coef.shape
     bounds, normals, estimates = np.empty((2, p1, q)), fit.frame.to_data(), fit.params()
     for k in range(q):
@@ -276,3 +280,12 @@ class _Profile:
 def _goal(fit: LogisticFit, rows: Iterable[Rows]) -> Goal:
     kind = penalized_sweep if fit.bias_reduction else sweep
     return Goal(lambda coef: kind(rows, fit.frame, coef, fit.reference), not fit.bias_reduction)
+
+
+def _best(fit: LogisticFit, rows: Iterable[Rows]) -> Peak:
+    """The maximum without a plane: the estimates."""
+    ended = fit.newton
+    value = (
+        penalized_sweep(rows, fit.frame, ended.coef, fit.reference)[0] if fit.bias_reduction else ended.llf
+    )
+    return Peak(ended.coef, value, np.zeros(ended.coef.size), ended.information)

@@ -43,6 +43,9 @@ def parts_of(blocks: Blocks) -> dict[str, tuple[int, ...]]:
 def ratios_by_term(fit: LogisticResults) -> pd.DataFrame:
     """Likelihood ratio of each term of the formula; see `LogisticResults.lr_test`."""
     blocks = _rows_with_maximum(fit, "lr_test(by=)")
+    if "ratios by term" in fit._cache:
+        kept: pd.DataFrame = fit._cache["ratios by term"]
+        return kept.copy()
     rows, found = _held(blocks), {}
     for label, columns in parts_of(blocks).items():
         statistic = deviance_without(fit._fit, rows, columns)
@@ -54,6 +57,7 @@ def ratios_by_term(fit: LogisticResults) -> pd.DataFrame:
         df = float(len(columns) * (len(fit.classes) - 1))
         found[label] = (statistic, df, float(stats.chi2.sf(statistic, df)))
     table = pd.DataFrame.from_dict(found, orient="index", columns=["statistic", "df", "p"])
+    fit._cache["ratios by term"] = table.rename_axis(index="term")
     return table.rename_axis(index="term")
 
 
