@@ -39,7 +39,7 @@ __all__ = ["Goal", "Peak", "crossing", "deviance_without", "maximize_on_plane", 
 Floats = NDArray[np.float64]
 
 MOST_STEPS = 1000
-"""Steps on a plane; Firth's converge linearly, and slowly where classes are separated."""
+"""Steps on a plane; where classes are separated, a penalized likelihood takes dozens."""
 
 TOLERANCE = 1e-7
 """Score on the plane, in standard errors, that counts as zero: its square is what the value is short of."""
@@ -125,6 +125,8 @@ def maximize_on_plane(
             if found[0] >= value + 1e-4 * size * decrement**2 or decrement <= 1e-4:
                 break
             size /= 2
+        else:
+            return None
         coef = moved
         value, score, information = found
         held = information if goal.exact else _learnt(held, size * step, gradient - score.T.ravel())
