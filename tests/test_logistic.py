@@ -364,7 +364,7 @@ def test_bad_input_is_named(data, options, error, says):
 
 def test_questions_of_other_models():
     fit = logistic("species ~ .", PAIR)
-    for ask in (fit.typicality, fit.posterior_intervals, lambda: fit.error_rates(["D"])):
+    for ask in (fit.typicality, lambda: fit.error_rates(["D"])):
         with pytest.raises(DiscrimError):
             ask()
     drawn = logistic("diagnosis ~ .", TUMOURS).posterior_intervals(

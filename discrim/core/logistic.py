@@ -86,6 +86,36 @@ class LogisticFit:
         half = solve_triangular(factor, matrix.T, lower=True)
         return np.asarray(half.T @ half)
 
+    def score_covariance(self, x: Floats) -> Floats:
+        """Covariances (m, K, K) of the scores of rows x (m, p), that of the reference being zero.
+
+        Under a given prior the scores move by its log odds against the rows' own, whose chance is then no
+        part of them: the constants have less variance than the information says by that of the log shares,
+        1/n_0 + [a = b]/n_a (Prentice & Pyke, 1979, Biometrika 66, 403-411).
+        """
+        p1, q = self.newton.coef.shape
+        half = solve_triangular(cholesky(self.newton.information, lower=True), np.eye(q * p1), lower=True)
+        inverse = (half.T @ half).reshape(q, p1, q, p1)
+        if not self.estimated_prior:
+            inverse[:, 0, :, 0] += self._known_shares()
+        columns, k = self.frame.columns(x), self.moments.n_classes
+        out = np.zeros((len(x), k, k))
+        for a, row in enumerate(self.others):
+            for b, column in enumerate(self.others):
+                out[:, row, column] = ((inverse[a, :, b] @ columns) * columns).sum(axis=0)
+        return out
+
+    def _known_shares(self) -> Floats:
+        """What the covariance (q, q) of the constants changes by where the prior is given."""
+        p1, q = self.newton.coef.shape
+        constants = self.newton.information.reshape(q, p1, q, p1)[:, 0, :, 0]
+        own = np.linalg.inv(constants)
+        counts = self.counts[self.others]
+        left = own - np.diag(1 / counts) - 1 / self.counts[self.reference]
+        # No less than nothing is left at the maximum of the likelihood; a penalty may ask for a little less.
+        values, vectors = np.linalg.eigh(left)
+        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T - own)
+
     def llf(self) -> float:
         """Log-likelihood of the classes given the rows."""
         return self.newton.llf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -271,8 +271,41 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         table["high"] = table["coef"] + half * table["se"]
         return table
 
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Wald intervals by (class, term): low, high."""
+    def conf_int(self, level: float = 0.95, method: Literal["wald", "profile"] = "wald") -> pd.DataFrame:
+        """Intervals of the coefficients.
+
+        Parameters
+        ----------
+        level : float
+        method : {"wald", "profile"}
+            Estimate and standard error; or the values that a likelihood ratio does not reject (Venzon &
+            Moolgavkar, 1988), of a penalized fit that of the penalized likelihood (Heinze & Schemper, 2002).
+
+        Returns
+        -------
+        DataFrame by (class, term)
+            low, high, in the units of the coefficients.
+
+        Raises
+        ------
+        DataError
+            Another method; a profile whose bound is not found.
+        NotSupportedError
+            A profile of a loaded fit, which has not its rows.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> fit = logistic("sex ~ bill_depth_mm", load_penguins())
+        >>> fit.conf_int(method="profile").round(3).loc[("male", "bill_depth_mm")].tolist()
+        [0.297, 0.554]
+        """
+        choice("method", method, ("wald", "profile"))
+        if method == "profile":
+            from discrim.models.logistic_inference import profile_intervals
+
+            return profile_intervals(self, level)
         return self.log_odds(level)[["low", "high"]]
 
     def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
@@ -292,8 +325,49 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         """McFadden's pseudo R-squared."""
         return 1 - self.llf / self.llnull
 
-    def lr_test(self) -> TestResult:
-        """Likelihood ratio against the constants alone; Wilks' chi-square."""
+    @overload
+    def lr_test(self, by: None = None) -> TestResult: ...
+
+    @overload
+    def lr_test(self, by: Literal["term"]) -> pd.DataFrame: ...
+
+    def lr_test(self, by: Literal["term"] | None = None) -> TestResult | pd.DataFrame:
+        """Likelihood ratio tests, by Wilks' chi-square.
+
+        Parameters
+        ----------
+        by : None or "term"
+            The whole model against the constants alone; or each term of the formula, all its columns
+            together, against the model without it. Those of a penalized fit are penalized likelihood
+            ratios: the coefficients are held at zero in the penalized likelihood of the whole model.
+
+        Returns
+        -------
+        TestResult, or by term a DataFrame
+            statistic, df, p, a row a term.
+
+        Raises
+        ------
+        DataError
+            Another word; a model without a term whose search does not converge.
+        NotSupportedError
+            By term, of a loaded fit, which has not its rows.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> logistic("island ~ bill_length_mm + sex", load_penguins()).lr_test(by="term").round(2)
+                        statistic   df     p
+        term
+        bill_length_mm      59.06  2.0  0.00
+        sex                  5.62  2.0  0.06
+        """
+        if by is not None:
+            choice("by", by, ("term",))
+            from discrim.models.logistic_inference import ratios_by_term
+
+            return ratios_by_term(self)
         statistic = 2 * (self.llf - self.llnull)
         df = float(len(self.terms) * (len(self.classes) - 1))
         pvalue = float(stats.chi2.sf(statistic, df))
@@ -305,6 +379,32 @@ class LogisticResults(LinearGeometry, ClassifierResults):
             "Large samples; under the hypothesis no column tells the classes apart.",
             approximations({"Likelihood ratio": (statistic, df, np.nan, pvalue)}),
         )
+
+    def to_statsmodels(self) -> Any:
+        """Statsmodels' results object at these estimates, for marginal effects and the rest.
+
+        Returns
+        -------
+        LogitResults or MultinomialResults of statsmodels, for two classes or more
+            Nothing is fitted again: parameters and covariance are these. The constant comes first, and of the
+            classes the reference; a prior does not enter.
+
+        Raises
+        ------
+        NotSupportedError
+            A fit with weights, which statsmodels' models do not have; a penalized one; a loaded one.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> fit = logistic("sex ~ bill_depth_mm", load_penguins())
+        >>> fit.to_statsmodels().get_margeff().margeff.round(4).tolist()
+        [0.0908]
+        """
+        from discrim.models.logistic_inference import to_statsmodels
+
+        return to_statsmodels(self)
 
     def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
         """Log odds against the reference, rows by classes; for two classes those of the second, a Series."""
