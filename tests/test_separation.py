@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, nnls
 
-from discrim.core.hyperplane import largest_margin
+from discrim.core.hyperplane import largest_margin, optimal_plane
 from discrim.core.nearest_point import nearest_point
 from discrim.core.separation import separation, standard
 
@@ -263,3 +263,23 @@ def test_the_nearest_point_is_that_of_least_distance_programming(seed):
             found.point / square, shortest, rtol=1e-7, atol=1e-7 * np.abs(shortest).max()
         )
         assert largest_margin(points) == pytest.approx(np.sqrt(square), rel=1e-9)
+
+
+@pytest.mark.parametrize("spread", [1, 3, 5])
+def test_optimal_planes_of_columns_in_unlike_units_keep_their_digits(spread):
+    rng = np.random.default_rng(spread)
+    for _ in range(60):
+        p, n = int(rng.choice([2, 5, 10, 20])), int(rng.choice([20, 60, 200]))
+        powers = 10.0 ** rng.integers(-spread, spread + 1, size=p)
+        x = rng.normal(size=(n, p)) * powers
+        w = rng.normal(size=p) / (powers if rng.random() < 0.5 else 1.0)
+        positive = x @ w > np.median(x @ w)
+        x -= x.mean(axis=0)
+        found = optimal_plane(x, positive)
+        longest = np.linalg.norm(x, axis=1).max()
+        # The values of the plane at the rows carry this much rounding, relative to one.
+        rounding = EPS * longest / found.margin
+        values = np.where(positive, 1, -1) * (x @ found.coef + found.intercept)
+        assert values.min() >= 1 - 100 * rounding
+        np.testing.assert_allclose(values[found.support], 1, atol=100 * rounding)
+        assert found.residual <= max(100 * rounding, 1e-13)
