@@ -67,7 +67,8 @@ def _header(fit: LogisticResults) -> Pairs:
         ("Steps", numbers.newton.steps, str(numbers.newton.steps)),
         error_pair(fit, "apparent", "Error, apparent"),
     ]
-    return Pairs(fit.formula, items)
+    note = "" if numbers.newton.converged else fit.separation.message
+    return Pairs(fit.formula, items, note)
 
 
 def _classes(fit: LogisticResults) -> Section:
