@@ -5,8 +5,13 @@ functions eta_k of the row exist with eta_y > eta_k for each row of class y and 
 *quasi-separated* where they exist with >= and are not all equal; else they *overlap*, and only then does
 the multinomial likelihood have a maximum. A linear program decides (Konis, 2007, DPhil thesis, Oxford):
 maximize the sum of all differences eta_y - eta_k over coefficients within [-1, 1], none of them negative.
-Its optimum is zero exactly where the classes overlap. The margin, the largest t with eta_y - eta_k >= t,
-tells complete from quasi-separation.
+Its optimum is zero exactly where the classes overlap, and then its multipliers plus one are weights u of
+the differences, all positive, under which they cancel: sum u (z_y - z_k) = 0. No function can be >= on all
+rows and > on one, for the weighted sum of its differences is zero. The margin, the largest t with eta_y -
+eta_k >= t, tells complete from quasi-separation.
+
+Few rows decide. The program starts with some of each class, and those that its answer violates most are
+added until there is none: then the answer is that of all rows.
 """
 
 from __future__ import annotations
@@ -16,7 +21,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.optimize import linprog
 
 from discrim.errors import NotSupportedError
@@ -28,6 +32,9 @@ Codes = NDArray[np.intp]
 
 SLACK = 1e-7
 """What the program may miss zero by, in columns of unit variance."""
+
+ROWS_A_COEFFICIENT = 10
+"""Rows that the program starts with, and takes in at a time, for each coefficient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +50,16 @@ class Separation:
         Smallest difference eta_y - eta_k of any row, zero unless the separation is complete.
     on_plane : (m,) int
         Positions of the rows for which every difference is zero.
+    weights : (n, K) float or None
+        Where classes overlap, weights of each row's difference from each other class under which the
+        differences cancel: at least one, zero for the class itself.
     """
 
     kind: Literal["complete", "quasi", "overlap"]
     coef: Floats
     margin: float
     on_plane: Codes
+    weights: Floats | None = None
 
 
 def separation(columns: Floats, codes: Codes, n_classes: int) -> Separation:
@@ -65,52 +76,116 @@ def separation(columns: Floats, codes: Codes, n_classes: int) -> Separation:
     ------
     NotSupportedError
         The linear program ended without an answer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> columns = np.array([[1.0, 1.0, 1.0, 1.0], [-1.2, -0.6, 0.5, 1.3]])
+    >>> separation(columns, np.array([0, 0, 1, 1]), 2).kind
+    'complete'
+    >>> separation(columns, np.array([0, 1, 0, 1]), 2).kind
+    'overlap'
     """
-    differences = _differences(columns, codes, n_classes)
-    size = differences.shape[1]
-    whole = _solve(-np.asarray(differences.sum(axis=0)).ravel(), differences)
-    gaps = differences @ whole
-    if gaps.max(initial=0.0) <= SLACK:
-        zero = np.zeros((len(columns), n_classes))
-        return Separation("overlap", zero, 0.0, np.arange(len(codes)))
-    # The same with a margin as one more unknown.
-    wide = sparse.hstack([differences, -np.ones((differences.shape[0], 1))], format="csr")
-    cost = np.zeros(size + 1)
-    cost[-1] = -1.0
-    found = _solve(cost, wide, margin=True)
-    margin = float(found[-1])
-    complete = margin > SLACK
-    chosen = found[:-1] if complete else whole
-    gaps = (differences @ chosen).reshape(len(codes), n_classes - 1)
-    on_plane = np.flatnonzero((gaps <= SLACK).all(axis=1))
-    coef = np.zeros((len(columns), n_classes))
-    coef[:, 1:] = chosen.reshape(n_classes - 1, len(columns)).T
-    return Separation("complete" if complete else "quasi", coef, margin if complete else 0.0, on_plane)
+    whole = _Program(columns, codes, n_classes)
+    found = whole.margin()
+    if found is not None:
+        coef, margin = found
+        return Separation("complete", coef, margin, np.zeros(0, dtype=np.intp))
+    coef, weights = whole.total()
+    if weights is not None:
+        return Separation("overlap", coef, 0.0, np.arange(len(codes)), weights)
+    gaps = whole.gaps(coef)
+    on_plane = np.flatnonzero((gaps <= SLACK).sum(axis=0) == n_classes)
+    return Separation("quasi", coef, 0.0, on_plane)
 
 
-def _differences(columns: Floats, codes: Codes, n_classes: int) -> sparse.csr_matrix:
-    """Rows (n (K - 1), (K - 1)(p + 1)) of eta_y - eta_k by the coefficients; class 0 has none."""
-    p1, n = columns.shape
-    parts = []
-    for step in range(1, n_classes):
-        other = (codes + step) % n_classes
-        line = np.zeros((n, n_classes, p1))
-        rows = np.arange(n)
-        line[rows, codes] = columns.T
-        line[rows, other] -= columns.T
-        parts.append(sparse.csr_matrix(line[:, 1:].reshape(n, -1)))
-    stacked = sparse.vstack(parts, format="csr")
-    # Row by row rather than step by step, so that a row's differences stand together.
-    order = np.arange(n * (n_classes - 1)).reshape(n_classes - 1, n).T.ravel()
-    return stacked[order]
+class _Program:
+    """The linear programs over the differences of some (row, other class), which grow as they are solved."""
+
+    def __init__(self, columns: Floats, codes: Codes, n_classes: int) -> None:
+        self.columns, self.codes, self.n_classes = columns, codes, n_classes
+        self.size = len(columns) * (n_classes - 1)
+        self.held = np.zeros((n_classes, len(codes)), dtype=bool)
+        rng = np.random.default_rng(0)
+        for k in range(n_classes):
+            rows = np.flatnonzero(codes == k)
+            some = rng.permutation(rows)[: ROWS_A_COEFFICIENT * self.size // n_classes + 1]
+            self.held[:, some] = True
+        self.held[codes, np.arange(len(codes))] = False
+        self.differences = self._differences()
+
+    def _differences(self) -> Floats:
+        """Held differences eta_y - eta_k by the coefficients, (m, (K - 1)(p + 1)); class 0 has none."""
+        others, rows = np.nonzero(self.held)
+        line = np.zeros((len(rows), self.n_classes, len(self.columns)))
+        at = np.arange(len(rows))
+        line[at, self.codes[rows]] = self.columns[:, rows].T
+        line[at, others] -= self.columns[:, rows].T
+        return line[:, 1:].reshape(len(rows), -1)
+
+    def gaps(self, coef: Floats) -> Floats:
+        """All differences eta_y - eta_k (K, n), zero for the class itself."""
+        eta = coef.T @ self.columns
+        return np.asarray(eta[self.codes, np.arange(len(self.codes))] - eta)
+
+    def _coef(self, chosen: Floats) -> Floats:
+        coef = np.zeros((len(self.columns), self.n_classes))
+        coef[:, 1:] = chosen[: self.size].reshape(self.n_classes - 1, len(self.columns)).T
+        return coef
+
+    def _take_in(self, gaps: Floats, least: float) -> bool:
+        """Hold the differences farthest below a bound; whether there was one."""
+        low = np.where(self.held, np.inf, gaps)
+        low[self.codes, np.arange(len(self.codes))] = np.inf
+        worst = np.flatnonzero(low.ravel() < least)
+        if not len(worst):
+            return False
+        most = ROWS_A_COEFFICIENT * self.size
+        if len(worst) > most:
+            worst = worst[np.argpartition(low.ravel()[worst], most)[:most]]
+        self.held.ravel()[worst] = True
+        self.differences = self._differences()
+        return True
+
+    def margin(self) -> tuple[Floats, float] | None:
+        """Coefficients of the largest margin over all rows, and it; None where it is zero."""
+        while True:
+            wide = np.hstack([self.differences, np.full((len(self.differences), 1), -1.0)])
+            cost = np.zeros(self.size + 1)
+            cost[-1] = -1.0
+            chosen, _ = _solve(cost, wide, [(-1.0, 1.0)] * self.size + [(0.0, None)])
+            if chosen[-1] <= SLACK:
+                return None
+            coef = self._coef(chosen)
+            gaps = self.gaps(coef)
+            if not self._take_in(gaps, float(chosen[-1]) - SLACK):
+                gaps[self.codes, np.arange(len(self.codes))] = np.inf
+                least = float(gaps.min())
+                return (coef, least) if least > 0 else None
+
+    def total(self) -> tuple[Floats, Floats | None]:
+        """Coefficients of the largest sum of differences; where it is zero, zeros and the weights."""
+        towards = np.zeros((len(self.columns), self.n_classes))
+        for k in range(self.n_classes):
+            towards[:, k] = self.n_classes * self.columns[:, self.codes == k].sum(axis=1)
+        towards -= self.columns.sum(axis=1)[:, None]
+        cost = -towards[:, 1:].T.ravel()
+        while True:
+            chosen, multipliers = _solve(cost, self.differences, [(-1.0, 1.0)] * self.size)
+            coef = self._coef(chosen)
+            gaps = self.gaps(coef)
+            if np.abs(gaps).max() <= SLACK:
+                weights = np.ones_like(gaps)
+                weights[self.held] += multipliers
+                weights[self.codes, np.arange(len(self.codes))] = 0.0
+                return np.zeros_like(coef), weights.T
+            if not self._take_in(gaps, -SLACK):
+                return coef, None
 
 
-def _solve(cost: Floats, rows: sparse.csr_matrix, *, margin: bool = False) -> Floats:
-    """Minimize cost'b over b in [-1, 1] with rows b >= 0; a margin is one more unknown, without a bound."""
-    bounds: list[tuple[float, float | None]] = [(-1.0, 1.0)] * len(cost)
-    if margin:
-        bounds[-1] = (0.0, None)
-    answer = linprog(cost, A_ub=-rows, b_ub=np.zeros(rows.shape[0]), bounds=bounds, method="highs")
+def _solve(cost: Floats, rows: Floats, bounds: list[tuple[float, float | None]]) -> tuple[Floats, Floats]:
+    """Minimize cost'b within bounds with rows b >= 0: b, and the multipliers of the rows."""
+    answer = linprog(cost, A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=bounds, method="highs")
     if answer.x is None:
         raise NotSupportedError(f"The linear program of the separation has no answer: {answer.message}")
-    return np.asarray(answer.x)
+    return np.asarray(answer.x), np.asarray(-answer.ineqlin.marginals)

@@ -1,0 +1,121 @@
+"""The point of a polytope nearest to the origin: Wolfe's algorithm.
+
+Theory (Wolfe, 1976, Mathematical Programming 11, 128-149). The nearest point w of the convex hull of points
+P is the one with w'p >= w'w for every p. A *corral* is an affinely independent set of points with the
+nearest point of its affine hull inside its convex hull. The point of P lowest along w is added to the
+corral, points whose weight would turn negative leave it, and |w| falls each time: no corral returns, so
+the search ends, with the exact answer. Only the lowest point along w is ever asked for, one product with
+the rows, so that the points may be as many as the pairs of rows of two classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lstsq
+
+from discrim.errors import NotSupportedError
+
+__all__ = ["NearestPoint", "nearest_point"]
+
+Floats = NDArray[np.float64]
+Key = TypeVar("Key", bound=Hashable)
+
+ROUNDING = 64 * np.finfo(np.float64).eps
+"""Relative to the points, what rounding may hide of a descent."""
+
+MOST_ROUNDS = 100_000
+"""Points taken in before the search is given up."""
+
+
+class NearestPoint(NamedTuple):
+    """The nearest point and its corral.
+
+    Attributes
+    ----------
+    point : (p,) float
+        Zero to rounding where the hull holds the origin.
+    keys : list of length s
+        Of the points of the corral, as the oracle names them.
+    weights : (s,) float
+        Positive, of sum one.
+    """
+
+    point: Floats
+    keys: list[Hashable]
+    weights: Floats
+
+
+def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Floats) -> NearestPoint:
+    """Nearest point to the origin of a convex hull.
+
+    Parameters
+    ----------
+    lowest : callable
+        Of a direction w: name and coordinates (p,) of a point p with the smallest w'p.
+    start : (p,) float
+        First direction.
+
+    Raises
+    ------
+    NotSupportedError
+        The search did not end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.array([[3.0, 0.0], [0.0, 4.0], [5.0, 5.0]])
+    >>> def lowest(w):
+    ...     i = int(np.argmin(points @ w))
+    ...     return i, points[i]
+    >>> found = nearest_point(lowest, np.ones(2))
+    >>> found.keys, found.weights.round(4).tolist(), found.point.round(4).tolist()
+    ([0, 1], [0.64, 0.36], [1.92, 1.44])
+    """
+    key, point = lowest(start)
+    keys, corral, weights = [key], point[:, None], np.ones(1)
+    for _ in range(MOST_ROUNDS):
+        w = corral @ weights
+        key, point = lowest(w)
+        reach = float(np.sqrt(max((corral**2).sum(axis=0).max(), point @ point)))
+        square = float(w @ w)
+        # Without a descent beyond rounding w is the nearest; a w that is rounding itself is zero.
+        length = float(np.sqrt(square))
+        if key in keys or length <= ROUNDING * reach or square - w @ point <= ROUNDING * reach * length:
+            return NearestPoint(w, keys, weights)
+        keys, corral, weights = _enlarged([*keys, key], np.column_stack([corral, point]), weights)
+    raise NotSupportedError(f"The nearest point was not found in {MOST_ROUNDS:,} rounds.")
+
+
+def _enlarged(
+    keys: list[Hashable], corral: Floats, weights: Floats
+) -> tuple[list[Hashable], Floats, Floats]:
+    """The corral with one point more, those left out whose weight falls to zero on the way."""
+    weights = np.append(weights, 0.0)
+    while True:
+        goal = _affine_weights(corral)
+        if (goal > 0).all():
+            return keys, corral, goal
+        falling = goal <= 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.where(falling, weights / (weights - goal), np.inf)
+        share = float(np.nanmin(ratios))
+        weights = (1 - share) * weights + share * goal
+        kept = weights > 0
+        kept[int(np.nanargmin(ratios))] = False
+        keys = [key for key, keep in zip(keys, kept, strict=True) if keep]
+        corral, weights = corral[:, kept], weights[kept] / weights[kept].sum()
+
+
+def _affine_weights(corral: Floats) -> Floats:
+    """Weights (s,) of sum one of the nearest point of the affine hull, by least squares on the edges."""
+    if corral.shape[1] == 1:
+        return np.ones(1)
+    # From the point nearest to the origin the edges are shortest, and least cancels.
+    base = int(np.argmin((corral**2).sum(axis=0)))
+    edges = np.delete(corral, base, axis=1) - corral[:, [base]]
+    inner = lstsq(edges, -corral[:, base], lapack_driver="gelsy", check_finite=False)[0]
+    return np.insert(inner, base, 1 - inner.sum())
