@@ -19,10 +19,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discrim import datasets as datasets
     from discrim import errors as errors
+    from discrim.models.hyperplane import HyperplaneResults as HyperplaneResults
+    from discrim.models.hyperplane import hyperplane as hyperplane
     from discrim.models.lda import LDAResults as LDAResults
     from discrim.models.lda import lda as lda
     from discrim.models.logistic import LogisticResults as LogisticResults
     from discrim.models.logistic import logistic as logistic
+    from discrim.models.perceptron import PerceptronResults as PerceptronResults
+    from discrim.models.perceptron import perceptron as perceptron
     from discrim.models.qda import QDAResults as QDAResults
     from discrim.models.qda import qda as qda
     from discrim.models.selection import StepwiseResults as StepwiseResults
@@ -40,19 +44,23 @@ if TYPE_CHECKING:
 _SUBMODULES = ("datasets", "errors")
 
 _HOME = {
+    "HyperplaneResults": "discrim.models.hyperplane",
     "LDAResults": "discrim.models.lda",
     "LogisticResults": "discrim.models.logistic",
+    "PerceptronResults": "discrim.models.perceptron",
     "QDAResults": "discrim.models.qda",
     "StepwiseResults": "discrim.models.selection",
     "box_m": "discrim.models.tests",
     "compare": "discrim.models.tests",
     "covariance_models": "discrim.models.tests",
     "hausman": "discrim.models.tests",
+    "hyperplane": "discrim.models.hyperplane",
     "lda": "discrim.models.lda",
     "load": "discrim.models.store",
     "logistic": "discrim.models.logistic",
     "lr_test": "discrim.models.tests",
     "manova": "discrim.models.tests",
+    "perceptron": "discrim.models.perceptron",
     "qda": "discrim.models.qda",
     "stepwise": "discrim.models.selection",
 }

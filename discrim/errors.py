@@ -39,7 +39,17 @@ class CollinearError(DiscrimError):
 
 
 class SeparationError(DiscrimError):
-    """A hyperplane separates the classes, so the estimates are infinite."""
+    """A hyperplane separates the classes, so the estimates are infinite; or none does, so there is no plane.
+
+    Attributes
+    ----------
+    certificate : discrim.core.separation.Separation or None
+        What the linear program found.
+    """
+
+    def __init__(self, message: str, certificate: object = None) -> None:
+        super().__init__(message)
+        self.certificate = certificate
 
 
 class NotSupportedError(DiscrimError):

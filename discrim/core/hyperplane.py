@@ -12,15 +12,26 @@ class and a row of the other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.nearest_point import nearest_point
+from discrim.core.moments import ClassMoments
+from discrim.core.nearest_point import NearestPoint, nearest_point
+from discrim.core.one_against_rest import plane_rule
+from discrim.core.rules import LinearRule
 
-__all__ = ["OptimalPlane", "largest_margin", "optimal_plane"]
+__all__ = [
+    "CommonPoint",
+    "HyperplaneFit",
+    "OptimalPlane",
+    "fit_hyperplane",
+    "hyperplane_from_file",
+    "largest_margin",
+    "optimal_plane",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -58,8 +69,82 @@ class OptimalPlane:
         return 1 / float(np.linalg.norm(self.coef))
 
 
-def optimal_plane(x: Floats, positive: NDArray[np.bool_]) -> OptimalPlane | None:
-    """The optimal plane between rows, or None where the hulls of the two classes touch.
+@dataclass(frozen=True, slots=True)
+class HyperplaneFit:
+    """The optimal plane between two classes.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Diagonal.
+    prior : (2,) float
+        Class proportions, of which the rule makes no use.
+    origin : (p,) float
+        The point that the plane's intercept is the value at.
+    plane : OptimalPlane
+        Of the rows less the origin.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    origin: Floats
+    plane: OptimalPlane
+
+    has_distances = False
+    estimated_prior = True
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
+        """Scores 0 and x'b + b_0: the side of the plane."""
+        return plane_rule(self.origin, self.plane.coef[:, None], np.array([self.plane.intercept]))
+
+    def refit(self, x: Floats, codes: Codes) -> HyperplaneFit | None:
+        """The same model of other rows; None where the hulls touch."""
+        found = optimal_plane(x - self.origin, codes == 1)
+        return replace(self, plane=found) if isinstance(found, OptimalPlane) else None
+
+    def ended(self) -> dict[str, Floats]:
+        """What a file keeps: origin, coef, support with its multipliers, and (intercept, residual)."""
+        plane = self.plane
+        support = np.column_stack([plane.support, plane.multipliers])
+        found = np.array([plane.intercept, plane.residual])
+        return {"origin": self.origin, "coef": plane.coef, "support": support, "found": found}
+
+
+@dataclass(frozen=True, slots=True)
+class CommonPoint:
+    """A point of both hulls: why no plane separates.
+
+    Attributes
+    ----------
+    rows : (s,) int
+    weights : (s,) float
+        Those of either class sum to one, and the two weighted means of rows agree.
+    """
+
+    rows: Codes
+    weights: Floats
+
+
+def fit_hyperplane(
+    x: Floats, codes: Codes, moments: ClassMoments, prior: Floats
+) -> HyperplaneFit | CommonPoint:
+    """The optimal plane between two classes of rows (n, p), or a point that is in the hulls of both."""
+    origin = x.mean(axis=0)
+    found = optimal_plane(x - origin, codes == 1)
+    return found if isinstance(found, CommonPoint) else HyperplaneFit(moments, prior, origin, found)
+
+
+def hyperplane_from_file(
+    moments: ClassMoments, prior: Floats, *, origin: Floats, coef: Floats, support: Floats, found: Floats
+) -> HyperplaneFit:
+    """A fit from what `HyperplaneFit.ended` gives."""
+    rows, multipliers = support[:, 0].astype(np.intp), support[:, 1]
+    plane = OptimalPlane(coef, float(found[0]), rows, multipliers, float(found[1]))
+    return HyperplaneFit(moments, prior, origin, plane)
+
+
+def optimal_plane(x: Floats, positive: NDArray[np.bool_]) -> OptimalPlane | CommonPoint:
+    """The optimal plane between rows, or a point in common where the hulls of the two classes touch.
 
     Parameters
     ----------
@@ -80,16 +165,11 @@ def optimal_plane(x: Floats, positive: NDArray[np.bool_]) -> OptimalPlane | None
     coef = 2 * found.point / square if square > 0 else np.zeros_like(found.point)
     low, high = float((upper @ coef).min()), float((lower @ coef).max())
     spread = float(np.sqrt((x**2).sum(axis=1).max()))
+    support, weights = _by_row(found, rows)
     if np.sqrt(square) <= TOUCHING * spread or low <= high:
-        return None
-    weights = np.zeros(len(x))
-    pairs: list[Any] = found.keys
-    for (i, j), weight in zip(pairs, found.weights, strict=True):
-        weights[rows[0][i]] += weight
-        weights[rows[1][j]] += weight
+        return CommonPoint(support, weights)
     intercept = -(low + high) / 2
-    support = np.flatnonzero(weights)
-    multipliers = weights[support] * 2 / square
+    multipliers = weights * 2 / square
     side = np.where(positive, 1.0, -1.0)
     values = side * (x @ coef + intercept)
     slack = values[support] - 1
@@ -100,6 +180,17 @@ def optimal_plane(x: Floats, positive: NDArray[np.bool_]) -> OptimalPlane | None
         max(0.0, 1 - float(values.min())),
     ]
     return OptimalPlane(coef, intercept, support, multipliers, float(max(violations)))
+
+
+def _by_row(found: NearestPoint, rows: tuple[Codes, Codes]) -> tuple[Codes, Floats]:
+    """Rows of the corral's pairs, ascending, and their weights."""
+    pairs: Any = found.keys
+    total: dict[int, float] = {}
+    for (i, j), weight in zip(pairs, found.weights.tolist(), strict=True):
+        for row in (int(rows[0][i]), int(rows[1][j])):
+            total[row] = total.get(row, 0.0) + weight
+    support = np.array(sorted(total), dtype=np.intp)
+    return support, np.array([total[row] for row in support.tolist()])
 
 
 def largest_margin(signed: Floats) -> float:

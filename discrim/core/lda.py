@@ -12,6 +12,7 @@ from discrim.core.canonical import Canonical, canonical
 from discrim.core.covariance import Covariance, dependencies, pooled
 from discrim.core.leave_one_out import LeftOut, common_distances, common_scores, diagonal_scores
 from discrim.core.moments import ClassMoments
+from discrim.core.plane import Plane
 from discrim.core.rules import Distances, Rule
 from discrim.errors import NotSupportedError
 
@@ -93,6 +94,19 @@ class LDAFit:
         """Distances under the unbiased covariance, and its degrees of freedom by class (K,)."""
         held = gaussian.distances(self.moments, (self.unbiased(),))
         return held, np.full(self.moments.n_classes, self.residual_df)
+
+    def plane(self, i: int, j: int, log_prior: Floats) -> Plane:
+        """Where classes i and j have the same posterior, with its value at the midpoint of the means."""
+        moments, reduced = self.moments, self.reduced()
+        means = moments.means_from(moments.centres[j])
+        gap = means[i] - means[j]
+        slopes = (
+            self.covariance.unwhiten(self.covariance.whiten(gap))
+            if reduced is None
+            else reduced.axes @ (reduced.axes.T @ gap)
+        )
+        middle = (moments.class_means[i] + moments.class_means[j]) / 2
+        return Plane(slopes * moments.scale, middle, float(log_prior[i] - log_prior[j]))
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """The decision rule under a prior (K,).

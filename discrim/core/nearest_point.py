@@ -90,9 +90,7 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
     raise NotSupportedError(f"The nearest point was not found in {MOST_ROUNDS:,} rounds.")
 
 
-def _enlarged(
-    keys: list[Hashable], corral: Floats, weights: Floats
-) -> tuple[list[Hashable], Floats, Floats]:
+def _enlarged(keys: list[Hashable], corral: Floats, weights: Floats) -> tuple[list[Hashable], Floats, Floats]:
     """The corral with one point more, those left out whose weight falls to zero on the way."""
     weights = np.append(weights, 0.0)
     while True:

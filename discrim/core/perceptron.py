@@ -5,20 +5,30 @@ and -1. From b = 0, rows are visited in turn, and one on the wrong side, y z'b <
 Where some b of length one has y z'b >= m > 0 for all rows, and R is the length of the longest, there are at
 most (R/m)^2 moves (Novikoff, 1962, Proc. Symposium on the Mathematical Theory of Automata 12, 615-622), for
 every step and every order; the step only scales b. Where there is no such b the rule runs for ever; the
-*pocket* then keeps the b that had the fewest errors when it had survived the longest run of rows (Gallant,
-1990, IEEE Transactions on Neural Networks 1, 179-191, with the ratchet).
+*pocket* then keeps the b of fewest errors among those that were right for more rows in a row than any
+before (Gallant, 1990, IEEE Transactions on Neural Networks 1, 179-191, with the ratchet), and those at the
+ends of passes, where errors are counted anyway.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Perceptron", "perceptron"]
+from discrim.core.hyperplane import largest_margin
+from discrim.core.moments import ClassMoments
+from discrim.core.one_against_rest import plane_rule, sides
+from discrim.core.rules import LinearRule
+from discrim.core.separation import separation, standard
+
+__all__ = ["Perceptron", "PerceptronFit", "fit_perceptron", "perceptron", "perceptron_from_file"]
 
 Floats = NDArray[np.float64]
+
+PASSES = {True: 1000, False: 100}
+"""Passes, unless it is told otherwise, where the classes can be separated, and where they cannot."""
 
 PIECES = (32, 8192)
 """Rows looked at at once: after a move few, for the next may be near; then ever more."""
@@ -77,12 +87,10 @@ def perceptron(
     history = []
     for _ in range(passes):
         moves = run.visit(signed if rng is None else signed[rng.permutation(len(signed))])
-        history.append((moves, run.errors_of(run.coef)))
+        history.append((moves, run.keep()))
         if not moves:
             break
     converged = not history[-1][0]
-    if not converged:
-        run.into_pocket()
     coef, errors = (run.coef, 0) if converged else (run.pocket, run.fewest)
     return Perceptron(coef, converged, np.array(history, dtype=np.int64), errors)
 
@@ -96,10 +104,6 @@ class _Run:
         self.pocket, self.fewest = self.coef, len(signed)
         self.right, self.longest = 0, 0
 
-    def errors_of(self, coef: Floats) -> int:
-        """Rows on the wrong side; those on the plane are."""
-        return int((self.signed @ coef <= 0).sum())
-
     def visit(self, rows: Floats) -> int:
         """One pass over rows in their order: the number of moves."""
         at, moves, piece = 0, 0, PIECES[0]
@@ -111,15 +115,135 @@ class _Run:
                 at, piece = at + piece, min(2 * piece, PIECES[1])
                 continue
             self.right += first
-            self.into_pocket()
+            if self.right > self.longest:
+                self.longest = self.right
+                self.keep()
             self.coef = self.coef + self.step * rows[at + first]
             at, moves, piece, self.right = at + first + 1, moves + 1, PIECES[0], 0
         return moves
 
-    def into_pocket(self) -> None:
-        """Keep the coefficients if no others have been right for so long, with so few errors."""
-        if self.right > self.longest:
-            self.longest = self.right
-            errors = self.errors_of(self.coef)
-            if errors < self.fewest:
-                self.pocket, self.fewest = self.coef, errors
+    def keep(self) -> int:
+        """Errors of the coefficients, which go into the pocket if no others have had so few."""
+        errors = int((self.signed @ self.coef <= 0).sum())
+        if errors < self.fewest:
+            self.pocket, self.fewest = self.coef, errors
+        return errors
+
+
+@dataclass(frozen=True, slots=True)
+class PerceptronFit:
+    """A perceptron for two classes, or one for each of more against the rest.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Diagonal.
+    prior : (K,) float
+        Class proportions, of which the rule makes no use.
+    step : float
+    passes : tuple of int, by plane
+        After which each would have been stopped.
+    seed : int or None
+    coef : (p + 1, P) float
+        By plane, the intercepts first.
+    planes : (P, 6) float
+        By plane: whether the classes can be separated, whether the rule converged, passes, moves, errors,
+        and the largest margin relative to the longest row, (m/R), zero where there is none.
+    history : (., 4) float
+        Plane, pass, moves, errors.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    step: float
+    passes: tuple[int, ...]
+    seed: int | None
+    coef: Floats
+    planes: Floats
+    history: Floats
+
+    has_distances = False
+    estimated_prior = True
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
+        """The side of the plane, or the class whose plane is farthest below the row."""
+        return plane_rule(np.zeros(len(self.coef) - 1), self.coef[1:], self.coef[0])
+
+    def ended(self) -> dict[str, Floats]:
+        """What a file keeps: coef, planes, history, and the most passes by plane."""
+        most = np.array(self.passes, dtype=np.float64)
+        return {"coef": self.coef, "planes": self.planes, "history": self.history, "most": most}
+
+    def refit(self, x: Floats, codes: NDArray[np.intp]) -> PerceptronFit:
+        """The same rule run over other rows, without a certificate."""
+        runs = _runs(x, codes, self.moments.n_classes, self.step, self.passes, self.seed)
+        return replace(self, coef=np.column_stack([run.coef for run in runs]))
+
+
+def fit_perceptron(
+    x: Floats,
+    codes: NDArray[np.intp],
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    step: float,
+    passes: int | None,
+    seed: int | None,
+) -> PerceptronFit:
+    """Rosenblatt's rule for two classes, or for each of more against the rest.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+    moments, prior
+        Of the same rows.
+    step, passes, seed
+        As for `perceptron`; passes None takes `PASSES`.
+    """
+    columns, k = standard(x).columns, moments.n_classes
+    planes = sides(codes, k)
+    able = [separation(columns, side.astype(np.intp), 2).kind == "complete" for side in planes]
+    stop = tuple(passes or PASSES[yes] for yes in able)
+    runs = _runs(x, codes, k, step, stop, seed)
+    table, history = [], []
+    for number, (run, yes, side) in enumerate(zip(runs, able, planes, strict=True)):
+        moves = run.history[:, 0]
+        table.append(
+            [yes, run.converged, len(moves), moves.sum(), run.errors, _ease(x, side) if yes else 0.0]
+        )
+        counted = np.arange(1, len(moves) + 1)
+        history.append(np.column_stack([np.full(len(moves), number), counted, run.history]))
+    coef = np.column_stack([run.coef for run in runs])
+    shown = np.array(table, dtype=np.float64), np.concatenate(history).astype(np.float64)
+    return PerceptronFit(moments, prior, step, stop, seed, coef, *shown)
+
+
+def perceptron_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    step: float,
+    seed: int | None,
+    coef: Floats,
+    planes: Floats,
+    history: Floats,
+    most: Floats,
+) -> PerceptronFit:
+    """A fit from what `PerceptronFit.ended` gives."""
+    return PerceptronFit(moments, prior, step, tuple(most.astype(int)), seed, coef, planes, history)
+
+
+def _runs(
+    x: Floats, codes: NDArray[np.intp], n_classes: int, step: float, passes: tuple[int, ...], seed: int | None
+) -> list[Perceptron]:
+    together = zip(sides(codes, n_classes), passes, strict=True)
+    return [perceptron(x, side, step=step, passes=most, seed=seed) for side, most in together]
+
+
+def _ease(x: Floats, positive: NDArray[np.bool_]) -> float:
+    """Largest margin of a plane through the origin of z = (1, x), relative to the longest row."""
+    signed = np.column_stack([np.ones(len(x)), x])
+    longest = float(np.sqrt((signed**2).sum(axis=1).max()))
+    signed[~positive] *= -1
+    return largest_margin(signed) / longest

@@ -31,8 +31,8 @@ class Plane:
     Examples
     --------
     >>> import numpy as np
-    >>> plane = Plane(np.array([3.0, 4.0]), np.zeros(2), -10.0)
-    >>> plane.distances(np.array([[6.0, 8.0]])).tolist(), plane.feet(np.array([[6.0, 8.0]])).round(12).tolist()
+    >>> plane, x = Plane(np.array([3.0, 4.0]), np.zeros(2), -10.0), np.array([[6.0, 8.0]])
+    >>> plane.distances(x).tolist(), plane.feet(x).round(12).tolist()
     ([8.0], [[1.2, 1.6]])
     >>> plane.from_origin
     2.0

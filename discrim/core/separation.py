@@ -17,15 +17,16 @@ added until there is none: then the answer is that of all rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr, solve_triangular
 from scipy.optimize import linprog
 
 from discrim.errors import NotSupportedError
 
-__all__ = ["Separation", "separation"]
+__all__ = ["Separation", "Standard", "separation", "standard"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -33,13 +34,16 @@ Codes = NDArray[np.intp]
 SLACK = 1e-7
 """What the program may miss zero by, in columns of unit variance."""
 
+COLLINEAR = 1e-10
+"""Relative size at which what a column adds to others is rounding."""
+
 ROWS_A_COEFFICIENT = 10
 """Rows that the program starts with, and takes in at a time, for each coefficient."""
 
 
 @dataclass(frozen=True, slots=True)
 class Separation:
-    """The certificate.
+    """The certificate, for columns of mean zero and unit variance.
 
     Attributes
     ----------
@@ -189,3 +193,33 @@ def _solve(cost: Floats, rows: Floats, bounds: list[tuple[float, float | None]])
     if answer.x is None:
         raise NotSupportedError(f"The linear program of the separation has no answer: {answer.message}")
     return np.asarray(answer.x), np.asarray(-answer.ineqlin.marginals)
+
+
+class Standard(NamedTuple):
+    """Rows in coordinates that suit the program.
+
+    Attributes
+    ----------
+    columns : (r + 1, n) float
+        A row of ones over orthonormal columns times sqrt(n) that span those of the rows.
+    to_unit : (p, r) float
+        Takes slopes of these to slopes of columns of unit variance.
+    """
+
+    columns: Floats
+    to_unit: Floats
+
+
+def standard(x: Floats) -> Standard:
+    """Coordinates of mean zero and unit variance, collinear and constant columns left out, of rows (n, p)."""
+    n, p = x.shape
+    centred = x - x.mean(axis=0)
+    sd = np.sqrt((centred**2).mean(axis=0))
+    # What is left of a constant column is the rounding of its mean.
+    varies = np.flatnonzero(sd > 1e-14 * np.abs(x).max(axis=0))
+    q, r, order = qr(centred[:, varies] / sd[varies], mode="economic", pivoting=True)
+    size = np.abs(np.diagonal(r))
+    rank = int((size > COLLINEAR * size[:1].sum()).sum())
+    to_unit = np.zeros((p, rank))
+    to_unit[varies[order[:rank]]] = solve_triangular(r[:rank, :rank], np.eye(rank)) * np.sqrt(n)
+    return Standard(np.vstack([np.ones(n), np.sqrt(n) * q[:, :rank].T]), to_unit)

@@ -71,6 +71,8 @@ def judged_codes(
     fit: ClassifierResults, data: Any, method: Counting, decision: Decision, folds: int, seed: int | None
 ) -> tuple[Codes, Codes, Floats | None]:
     """Actual class, predicted class and weight of each row of a table."""
+    if decision.costs is not None:
+        fit._need_posteriors("costs=")
     if data is None and method == "apparent":
         # Labels alone need no table of posteriors.
         blocks = fit._rows("confusion()")
@@ -160,6 +162,7 @@ def _counted(fit: ClassifierResults, method: Counting, plan: Plan) -> Rates:
 def _posterior_based(fit: ClassifierResults, plan: Plan, *, stratified: bool) -> Rates:
     if plan.costs is not None:
         raise NotSupportedError("The posterior-based error rates count errors: leave out costs=.")
+    fit._need_posteriors('method="posterior"')
     actual, scores, weights, _ = judged_scores(fit, None, "apparent", 0, None)
     return rates_of.posterior_based(
         posteriors(scores), actual, fit._prior_values(None), weights, plan.level, stratified=stratified

@@ -30,6 +30,7 @@ def classification(
     fit: ClassifierResults, data: Any, method: Counting, folds: int, seed: int | None
 ) -> Classification:
     """Judge rows of known class; see `ClassifierResults.classification`."""
+    fit._need_posteriors("classification()")
     actual, scores, weights, blocks = judged_scores(fit, data, method, folds, seed)
     prior = pd.Series(fit._prior_values(None), index=fit.classes)
     way = WAYS[method] if data is None else "new rows"

@@ -18,6 +18,7 @@ from discrim.core import gaussian
 from discrim.core.canonical import Canonical
 from discrim.core.covariance import dependencies
 from discrim.core.lda import LDAFit, fit_lda
+from discrim.core.plane import Plane
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.log_odds import log_odds, wald_table
@@ -26,8 +27,8 @@ from discrim.inference.mean_differences import distance_table, generalized_dista
 from discrim.inference.result import TestResult
 from discrim.models import sections
 from discrim.models.anova import anova
-from discrim.models.boundary import Boundary, boundary
 from discrim.models.canonical import CanonicalResults, Convention
+from discrim.models.geometry import LinearGeometry
 from discrim.models.group_summary import group_summary
 from discrim.models.labels import class_code, covariance_frame
 from discrim.models.pictures import plot_regions
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from discrim.report.plots import Axes
     from discrim.report.tables import Pairs, Section, Summary
 
-__all__ = ["Boundary", "LDAResults", "lda"]
+__all__ = ["LDAResults", "lda"]
 
 Floats = NDArray[np.float64]
 
@@ -145,7 +146,7 @@ def lda(
     return LDAResults(fit, blocks)
 
 
-class LDAResults(ClassifierResults):
+class LDAResults(LinearGeometry, ClassifierResults):
     """A fitted linear discriminant analysis.
 
     Attributes
@@ -321,9 +322,8 @@ class LDAResults(ClassifierResults):
         index = pd.MultiIndex.from_product(labels, names=["class", "term"])
         return wald_table(rows, shrink, index, level)
 
-    def boundary(self, a: Any, b: Any) -> Boundary:
-        """The plane on which classes a and b have the same posterior."""
-        return boundary(self, a, b)
+    def _plane(self, i: int, j: int) -> Plane:
+        return self._fit.plane(i, j, self._log_prior())
 
     # ---- tests
 

@@ -19,6 +19,7 @@ from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
+from discrim.models.geometry import LinearGeometry
 from discrim.models.labels import class_code
 from discrim.models.logistic_sections import logistic_brief, logistic_sections
 from discrim.models.pictures import plot_posteriors, plot_regions
@@ -140,7 +141,7 @@ def _refuse_collinear(moments: ClassMoments, terms: tuple[str, ...]) -> None:
         raise CollinearError(f"The design is singular: {'; '.join(said)}. Drop it from the formula.")
 
 
-class LogisticResults(ClassifierResults):
+class LogisticResults(LinearGeometry, ClassifierResults):
     """A fitted logistic regression.
 
     Attributes

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from discrim.errors import NotSupportedError
 
 if TYPE_CHECKING:
+    from discrim.models.hyperplane import HyperplaneResults
+    from discrim.models.perceptron import PerceptronResults
     from discrim.models.results import ClassifierResults
     from discrim.report.plots import Axes
 
-__all__ = ["plot_posteriors", "plot_regions"]
+__all__ = ["plot_distances", "plot_history", "plot_margin", "plot_posteriors", "plot_regions"]
 
 
 def plot_regions(fit: ClassifierResults, ax: Axes | None) -> Axes:
@@ -32,3 +34,38 @@ def plot_posteriors(fit: ClassifierResults, ax: Axes | None) -> Axes:
 
     labels = fit._labelled(fit._rows("plot()").codes, fit._blocks.table.index)
     return plots.posteriors(fit.predict_proba(), labels, ax=ax)
+
+
+def plot_distances(
+    fit: PerceptronResults | HyperplaneResults, ax: Axes | None, margin: float | None = None
+) -> Axes:
+    """Signed distances of the rows of two classes to the plane between them."""
+    from discrim.report import line_plots
+
+    if len(fit.classes) > 2:
+        raise NotSupportedError(
+            f"kind='distances' shows the plane between two classes; this fit has {len(fit.classes)}: see "
+            "distance(a=, b=)."
+        )
+    blocks = fit._rows("plot()")
+    labels = fit._labelled(blocks.codes, blocks.table.index)
+    return line_plots.distances(fit.distance(), labels, list(fit.classes), margin=margin, ax=ax)
+
+
+def plot_history(fit: PerceptronResults, ax: Axes | None) -> Axes:
+    """Errors of each plane after each pass."""
+    from discrim.report import line_plots
+
+    return line_plots.passes(fit.history["errors"].unstack("plane")[fit.planes.index], ax=ax)
+
+
+def plot_margin(fit: HyperplaneResults, ax: Axes | None) -> Axes:
+    """The plane of two predictors with the line, its margin, and the support points."""
+    from discrim.report.line_plots import draw_margin
+    from discrim.report.plots import numbers
+
+    axes = plot_regions(fit, ax)
+    blocks = fit._rows("plot()")
+    support = blocks.table.frame(list(fit.terms)).iloc[fit._support_positions()]
+    draw_margin(axes, fit.coef.to_numpy(), fit.intercept, numbers(support))
+    return axes

@@ -81,12 +81,11 @@ def posterior_frame(
     return pd.DataFrame(out, index=blocks.table.index, columns=classes, copy=False)
 
 
-def augmented(fit: ClassifierResults, data: Any) -> pd.DataFrame:
-    """The table with each row's label and posteriors; see `ClassifierResults.augment`."""
+def augmented(fit: ClassifierResults, data: Any, values: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The table with each row's label, and values by class under a name; see `ClassifierResults.augment`."""
     blocks = fit._new_rows(data)
     table = blocks.table
     frame = table.frame(table.names)
     frame[".fitted"] = fit._labelled(fit._predicted_codes(blocks), table.index)
-    proba = fit.predict_proba(data)
-    proba.columns = pd.Index([f".posterior.{label}" for label in fit.classes])
-    return pd.concat([frame, proba], axis=1)
+    columns = pd.Index([f".{name}.{label}" for label in values.columns])
+    return pd.concat([frame, values.set_axis(columns, axis=1)], axis=1)

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from discrim.models.classification import Classification
-    from discrim.report.plots import Axes
     from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["ClassifierResults"]
@@ -133,6 +132,9 @@ class ClassifierResults:
 
     # ---- prediction
 
+    def _need_posteriors(self, what: str) -> None:
+        """Raise NotSupportedError where the model has no posteriors."""
+
     def predict(
         self,
         data: Any = None,
@@ -174,6 +176,8 @@ class ClassifierResults:
             if bound is not None and not 0 <= bound < np.inf:
                 raise DataError(f"{name}={bound!r}: give a number from 0 on.")
         blocks = self._new_rows(data)
+        if costs is not None or reject is not None:
+            self._need_posteriors("costs= and reject=")
         decision = Decision(cost_matrix(costs, self.classes), reject)
         codes = self._predicted_codes(blocks, prior, decision)
         if outlier is not None:
@@ -436,14 +440,10 @@ class ClassifierResults:
 
     def augment(self, data: Any = None) -> pd.DataFrame:
         """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`)."""
-        return augmented(self, data)
+        return augmented(self, data, self.predict_proba(data), "posterior")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fit to a file that `discrim.load` reads; the rows of the table are not part of it."""
         from discrim.models.store import save
 
         save(self, path)
-
-    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """A picture of the fit; see the model for its kinds."""
-        raise NotSupportedError(f"{self.title} has no plot.")

@@ -41,7 +41,7 @@ def refuse_separated(fit: LogisticFit, blocks: Blocks, maxiter: int) -> NoReturn
             f"Newton's method has not converged in {maxiter} steps, though the classes overlap and a maximum "
             "exists: raise maxiter=."
         )
-    raise SeparationError(_said(found, fit, blocks, side, known, np.concatenate(rows)))
+    raise SeparationError(_said(found, fit, blocks, side, known, np.concatenate(rows)), found)
 
 
 def _said(

@@ -21,9 +21,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.hyperplane import hyperplane_from_file
 from discrim.core.lda import fit_lda
 from discrim.core.logistic import fit_from_search
 from discrim.core.moments import ClassMoments
+from discrim.core.perceptron import perceptron_from_file
 from discrim.core.qda import fit_qda
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
@@ -53,7 +55,7 @@ class _Model:
     buffers: Callable[[Any], dict[str, Floats]] = lambda numbers: {}
     """What is kept of the fit beside its moments, and given to `fit` again by name."""
     shapes: Callable[[int, int], dict[str, tuple[int, ...]]] = lambda k, p: {}
-    """The shapes that these have for K classes and p columns."""
+    """The shapes that these have for K classes and p columns; a length of -1 may be any."""
 
 
 _NOTHING = type(None)
@@ -72,15 +74,41 @@ _MODELS = {
         lambda numbers: numbers.search(),
         lambda k, p: {"coef": (p + 1, k - 1), "information": ((k - 1) * (p + 1),) * 2, "course": (3,)},
     ),
+    "perceptron": _Model(
+        {"step": (float,), "seed": (int, _NOTHING)},
+        "diagonal",
+        perceptron_from_file,
+        lambda numbers: numbers.ended(),
+        lambda k, p: (
+            {"coef": (p + 1, k - (k == 2)), "planes": (k - (k == 2), 6), "history": (-1, 4)}
+            | {"most": (k - (k == 2),)}
+        ),
+    ),
+    "hyperplane": _Model(
+        {},
+        "diagonal",
+        hyperplane_from_file,
+        lambda numbers: numbers.ended(),
+        lambda k, p: {"origin": (p,), "coef": (p,), "support": (-1, 2), "found": (2,)},
+    ),
 }
 
 
 def _results(model: str) -> Any:
+    from discrim.models.hyperplane import HyperplaneResults
     from discrim.models.lda import LDAResults
     from discrim.models.logistic import LogisticResults
+    from discrim.models.perceptron import PerceptronResults
     from discrim.models.qda import QDAResults
 
-    return {"lda": LDAResults, "qda": QDAResults, "logistic": LogisticResults}[model]
+    results: dict[str, type[ClassifierResults]] = {
+        "lda": LDAResults,
+        "qda": QDAResults,
+        "logistic": LogisticResults,
+        "perceptron": PerceptronResults,
+        "hyperplane": HyperplaneResults,
+    }
+    return results[model]
 
 
 def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
@@ -159,7 +187,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
 
     Returns
     -------
-    LDAResults, QDAResults or LogisticResults
+    LDAResults, QDAResults, LogisticResults, PerceptronResults or HyperplaneResults
         It predicts what the saved one predicts. What needs the rows of the fit takes `data=` or says so.
 
     Raises
@@ -218,7 +246,8 @@ def _own_buffers(path: Any, model: _Model, tensors: dict[str, Floats], k: int, p
     """The model's own buffers, taken out of the others."""
     own = {}
     for key, shape in model.shapes(k, p).items():
-        if key not in tensors or tensors[key].shape != shape:
+        found = tensors[key].shape if key in tensors else ()
+        if len(found) != len(shape) or any(n not in (-1, m) for n, m in zip(shape, found, strict=True)):
             raise _damaged(path, f"{key!r} is not there in shape {shape}")
         own[key] = tensors.pop(key)
         square = len(shape) == 2 and shape[0] == shape[1] and key == "information"
@@ -336,7 +365,8 @@ def _moments(path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: s
     if not ((scale > 0) & (np.frexp(scale)[0] == 0.5)).all():
         raise _damaged(path, "its scales are not powers of two")
     squares = scatters if spread == "diagonal" else np.diagonal(scatters, axis1=1, axis2=2)
-    if not (squares.sum(axis=0) > 0).all():
+    varies = squares.sum(axis=0) + np.ptp(tensors["centres"], axis=0) > 0
+    if not varies.all():
         raise _damaged(path, "a column of it does not vary")
     roots = tensors.get("roots")
     if roots is not None:

@@ -360,8 +360,12 @@ def compare(*fits: Any) -> pd.DataFrame:
     """
     rows = []
     for fit in fits:
-        row = {"formula": fit.formula, "likelihood": fit.likelihood_of, "df": fit.df_model, "llf": fit.llf}
-        row |= {"AIC": fit.aic, "BIC": fit.bic}
+        row = {"formula": fit.formula, "likelihood": fit.likelihood_of, "df": fit.df_model}
+        for name, of in (("llf", "llf"), ("AIC", "aic"), ("BIC", "bic")):
+            try:
+                row[name] = getattr(fit, of)
+            except NotSupportedError:
+                row[name] = np.nan
         for method in ("apparent", "loo"):
             try:
                 row[f"error_{method}"] = fit.error_rates([method])["estimate"].iloc[0]

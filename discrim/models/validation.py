@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from warnings import warn
 
 import numpy as np
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BootstrapSamples",
+    "Rows",
     "deal_folds",
     "fold_scores",
+    "gathered_rows",
     "left_out_scores",
     "rules_without",
     "used_codes",
@@ -52,6 +54,32 @@ def used_rows(blocks: Blocks) -> Iterator[tuple[slice | Codes, Floats, Codes, Fl
         elif used.any():
             rows = place.start + np.flatnonzero(used)
             yield rows, x[used], codes[used], None if weights is None else weights[used]
+
+
+class Rows(NamedTuple):
+    """The rows that a fit uses, all at once.
+
+    Attributes
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+    positions : (n,) int
+        In the table.
+    """
+
+    x: Floats
+    codes: Codes
+    positions: Codes
+
+
+def gathered_rows(blocks: Blocks) -> Rows:
+    """The rows that a fit uses, in memory: for models that go back to single rows."""
+    parts = [
+        (x.copy(), codes.copy(), np.arange(place.start, place.stop) if isinstance(place, slice) else place)
+        for place, x, codes, _ in used_rows(blocks)
+    ]
+    x, codes, positions = zip(*parts, strict=True)
+    return Rows(np.concatenate(x), np.concatenate(codes), np.concatenate(positions))
 
 
 def used_codes(blocks: Blocks) -> Codes:

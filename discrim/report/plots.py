@@ -21,7 +21,19 @@ from discrim.report.numbers import clean, shorten
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
 
-__all__ = ["lay_out", "log_determinants", "numbers", "posteriors", "regions", "scores", "shown_name"]
+__all__ = [
+    "add_legend",
+    "draw_strips",
+    "label_codes",
+    "lay_out",
+    "log_determinants",
+    "new_axes",
+    "numbers",
+    "posteriors",
+    "regions",
+    "scores",
+    "shown_name",
+]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C00", "#000000")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
@@ -57,24 +69,24 @@ def scores(scores: pd.DataFrame, labels: pd.Series, centroids: pd.DataFrame, ax:
     Axes
     """
     classes = list(centroids.index)
-    codes = _codes(labels, classes)
+    codes = label_codes(labels, classes)
     x, means = numbers(scores), numbers(centroids)
     strips = x.shape[1] == 1 and len(classes) > MOST_IN_LEGEND
-    axes, own = _axes(ax, len(classes) if strips else 0)
+    axes, own = new_axes(ax, len(classes) if strips else 0)
     if not x.shape[1]:
         axes.set_title("The class means do not differ: there is no discriminant.")
         axes.set_axis_off()
         return axes
     axes.set_xlabel(shown_name(scores.columns[0]))
     if strips:
-        _draw_strips(axes, x[:, 0], codes, classes)
+        draw_strips(axes, x[:, 0], codes, classes)
         axes.scatter(means[:, 0], range(len(classes)), marker="|", s=60, color="black", zorder=3)
         axes.set_title("Discriminant scores; | marks the class means")
         return axes
     if x.shape[1] == 1:
         _draw_histograms(axes, x[:, 0], codes, classes, means[:, 0])
         axes.set_title("Discriminant scores; lines mark the class means")
-        return _legend(axes, own)
+        return add_legend(axes, own)
     _draw_points(axes, x[:, 0], x[:, 1], codes, classes)
     axes.set_ylabel(shown_name(scores.columns[1]))
     # Both axes have unit variance within classes: equal units show distances as the rule sees them.
@@ -86,7 +98,7 @@ def scores(scores: pd.DataFrame, labels: pd.Series, centroids: pd.DataFrame, ax:
     axes.scatter(means[:, 0], means[:, 1], marker="+", s=170, color="white", linewidths=3.5, zorder=4)
     axes.scatter(means[:, 0], means[:, 1], marker="+", s=140, color="black", linewidths=1.5, zorder=5)
     axes.set_title("Discriminant scores; + marks the class means")
-    return _legend(axes, own)
+    return add_legend(axes, own)
 
 
 def regions(
@@ -126,9 +138,9 @@ def regions(
     plane = pd.DataFrame({name: m.ravel() for name, m in zip(points.columns, mesh, strict=True)})
     predicted = predict(plane)
     classes = _classes(labels, predicted)
-    cells = _codes(predicted, classes).reshape(GRID, GRID)
-    codes = np.where(known, _codes(labels, classes), -1)
-    axes, own = _axes(ax)
+    cells = label_codes(predicted, classes).reshape(GRID, GRID)
+    codes = np.where(known, label_codes(labels, classes), -1)
+    axes, own = new_axes(ax)
     _draw_regions(axes, across, up, cells, len(classes))
     _draw_points(axes, xy[:, 0], xy[:, 1], codes, classes)
     axes.set_xlim(across[0], across[-1])
@@ -137,7 +149,7 @@ def regions(
     axes.set_ylabel(shown_name(points.columns[1]))
     if len(classes) <= MOST_IN_LEGEND:
         axes.set_title("Regions of the predicted classes")
-        return _legend(axes, own)
+        return add_legend(axes, own)
     present = [k for k in range(len(classes)) if (codes == k).any()]
     means = np.array([xy[codes == k].mean(axis=0) for k in present]).reshape(-1, 2)
     _draw_labels(axes, means, [classes[k] for k in present])
@@ -160,11 +172,11 @@ def posteriors(proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None) -
     Axes
     """
     classes = list(proba.columns)
-    codes = _codes(labels, classes)
+    codes = label_codes(labels, classes)
     p = numbers(proba)
     own = p[np.arange(len(p)), codes]
-    axes, _ = _axes(ax, len(classes))
-    _draw_strips(axes, own, codes, classes, wrong=own < p.max(axis=1, initial=0.0))
+    axes, _ = new_axes(ax, len(classes))
+    draw_strips(axes, own, codes, classes, wrong=own < p.max(axis=1, initial=0.0))
     axes.set_xlim(-0.02, 1.02)
     axes.set_xlabel("Posterior probability of the row's own class")
     axes.set_title("Posteriors; rows of another predicted class are ringed")
@@ -185,7 +197,7 @@ def log_determinants(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     -------
     Axes
     """
-    axes, _ = _axes(ax, len(table))
+    axes, _ = new_axes(ax, len(table))
     values = numbers(table[["debiased", "low", "high"]])
     for i, (value, low, high) in enumerate(values.tolist()):
         whole = i == len(values) - 1
@@ -233,7 +245,7 @@ def _draw_histograms(axes: Axes, x: Floats, codes: Codes, classes: Sequence[Any]
     axes.set_ylabel("Rows")
 
 
-def _draw_strips(
+def draw_strips(
     axes: Axes, values: Floats, codes: Codes, classes: Sequence[Any], wrong: NDArray[np.bool_] | None = None
 ) -> None:
     """One line for each class, from the top; the rows of a class are spread over its line."""
@@ -280,7 +292,7 @@ def _draw_regions(axes: Axes, across: Floats, up: Floats, cells: Codes, n_classe
 # ---- names, numbers, axes
 
 
-def _codes(labels: pd.Series, classes: Sequence[Any]) -> Codes:
+def label_codes(labels: pd.Series, classes: Sequence[Any]) -> Codes:
     """Position of each label among the classes, -1 where there is none."""
     known = pd.Index(classes, dtype=object)
     codes = known.get_indexer(pd.Index(labels.astype(object), dtype=object))
@@ -302,7 +314,7 @@ def numbers(frame: pd.DataFrame) -> Floats:
     return np.column_stack(columns) if columns else np.empty((len(frame), 0))
 
 
-def _axes(ax: Axes | None, lines: int = 0) -> tuple[Axes, bool]:
+def new_axes(ax: Axes | None, lines: int = 0) -> tuple[Axes, bool]:
     """The axes given, or those of a figure of our own, high enough for so many lines."""
     if ax is not None:
         return ax, False
@@ -343,7 +355,7 @@ def _span(values: Floats) -> Floats:
     return np.linspace(low - margin, high + margin, GRID)
 
 
-def _legend(axes: Axes, own: bool) -> Axes:
+def add_legend(axes: Axes, own: bool) -> Axes:
     """Classes by name: beside the axes where the figure is ours, else where they leave room."""
     if len(axes.get_legend_handles_labels()[1]) <= MOST_IN_LEGEND:
         place: dict[str, Any] = (

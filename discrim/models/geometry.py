@@ -1,0 +1,150 @@
+"""The planes between classes, for every model whose rule is linear."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.plane import Plane
+from discrim.core.rules import LinearRule
+from discrim.errors import DataError
+from discrim.models.labels import class_code
+from discrim.models.sample import named
+
+if TYPE_CHECKING:
+    from discrim.models.results import ClassifierResults
+
+__all__ = ["Boundary", "LinearGeometry"]
+
+
+class Boundary(NamedTuple):
+    """The plane between two classes: normal'x + offset is the score of the first above the second's.
+
+    Attributes
+    ----------
+    normal : Series by term
+    offset : float
+    midpoint : Series by term
+        Halfway between the two means.
+    """
+
+    normal: pd.Series
+    offset: float
+    midpoint: pd.Series
+
+    @property
+    def c(self) -> float:
+        """normal'midpoint; by LDA with equal priors a row is of the first class where normal'x exceeds it."""
+        return float(self.normal.to_numpy() @ self.midpoint.to_numpy())
+
+    @property
+    def from_origin(self) -> float:
+        """Distance of the plane from the origin, |offset| over the length of the normal."""
+        return abs(self.offset) / float(np.linalg.norm(self.normal))
+
+
+class LinearGeometry:
+    """Distances to the planes between classes; of models with a linear rule."""
+
+    def _plane(self: Any, i: int, j: int) -> Plane:
+        """Where classes i and j tie, positive on the side of i."""
+        rule: LinearRule = self._rule(self._prior_values(None))
+        normal = (rule.coef[:, i] - rule.coef[:, j]) * rule.scale
+        return Plane(normal, rule.origin, float(rule.intercept[i] - rule.intercept[j]))
+
+    def boundary(self: Any, a: Any = None, b: Any = None) -> Boundary:
+        """The plane on which two classes tie: where their posteriors, or their scores, are equal.
+
+        Parameters
+        ----------
+        a, b : label, optional
+            Of two classes the second and the first, if not given.
+
+        Returns
+        -------
+        Boundary
+            (normal, offset, midpoint): normal'x + offset is positive on the side of a. For LDA and the
+            logistic regression it is the log odds of a against b.
+
+        Raises
+        ------
+        DataError
+            No such class; or more than two classes, and none named.
+        """
+        i, j = _pair(self, a, b)
+        plane = self._plane(i, j)
+        means = self._fit.moments.class_means
+        return Boundary(
+            pd.Series(plane.normal, index=self.terms, name="normal"),
+            plane.offset,
+            pd.Series((means[i] + means[j]) / 2, index=self.terms, name="midpoint"),
+        )
+
+    def distance(self: Any, data: Any = None, a: Any = None, b: Any = None) -> pd.Series:
+        """Signed distance of rows to the plane between two classes, in units of the columns.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows; the rows of the fit by default.
+        a, b : label, optional
+            As for `boundary`.
+
+        Returns
+        -------
+        Series
+            Positive on the side of a; missing for a row with a missing value.
+        """
+        plane = _proper_plane(self, a, b)
+        blocks = self._new_rows(data)
+        out = np.empty(blocks.table.nrows)
+        for place, x, _ in blocks.every_row():
+            out[place] = plane.distances(x)
+        return pd.Series(out, index=blocks.table.index, name="distance")
+
+    def foot(self: Any, data: Any = None, a: Any = None, b: Any = None) -> pd.DataFrame:
+        """Feet of the perpendiculars from rows to the plane between two classes.
+
+        Parameters
+        ----------
+        data, a, b : optional
+            As for `distance`.
+
+        Returns
+        -------
+        DataFrame, rows by terms
+            The nearest point of the plane; the row less its distance times the normal of length one.
+        """
+        plane = _proper_plane(self, a, b)
+        blocks = self._new_rows(data)
+        out = np.empty((blocks.table.nrows, len(self.terms)))
+        for place, x, _ in blocks.every_row():
+            out[place] = plane.feet(x)
+        return pd.DataFrame(out, index=blocks.table.index, columns=self.terms)
+
+
+def _pair(fit: ClassifierResults, a: Any, b: Any) -> tuple[int, int]:
+    if a is None and b is None and len(fit.classes) == 2:
+        return 1, 0
+    if a is None or b is None:
+        raise DataError(
+            f"A plane lies between two of the classes {named(fit.classes)}: name both, as "
+            f"({fit.classes[1]!r}, {fit.classes[0]!r})."
+        )
+    i, j = class_code(a, fit.classes), class_code(b, fit.classes)
+    if i == j:
+        raise DataError(f"There is no plane between {a!r} and itself: name two classes.")
+    return i, j
+
+
+def _proper_plane(fit: Any, a: Any, b: Any) -> Plane:
+    i, j = _pair(fit, a, b)
+    plane: Plane = fit._plane(i, j)
+    if not plane.length > 0:
+        raise DataError(
+            f"The scores of {fit.classes[i]!r} and {fit.classes[j]!r} do not differ in any column: there is "
+            "no plane between them."
+        )
+    return plane

@@ -1,0 +1,131 @@
+"""What is common to rules that draw planes between rows and know no probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.leave_one_out import LeftOut
+from discrim.core.moments import ClassMoments, Spread
+from discrim.core.rules import Rule, best_class
+from discrim.errors import CollinearError, NotSupportedError
+from discrim.frame.blocks import Blocks, read
+from discrim.models.labels import labelled
+from discrim.models.prediction import augmented, scored
+from discrim.models.sample import NaAction, named, sample
+from discrim.models.validation import Rows, gathered_rows, left_out_scores
+
+__all__ = ["SeparatingLines", "read_rows"]
+
+Floats = NDArray[np.float64]
+
+MOST_REFITS = 2000
+"""Rows up to which leave-one-out is computed, by a refit for each."""
+
+
+def read_rows(
+    formula: str,
+    data: Any,
+    levels: Sequence[Any] | None,
+    na_action: NaAction,
+    functions: Mapping[str, Callable[..., Any]] | None,
+) -> tuple[Blocks, ClassMoments, Rows]:
+    """Blocks, diagonal moments, and rows that planes are fitted to.
+
+    Raises
+    ------
+    CollinearError
+        A column is constant.
+    """
+    blocks = read(formula, data, levels=levels, functions=functions)
+    blocks, moments = sample(blocks, "diagonal", na_action)
+    still = np.ptp(moments.means, axis=0) + moments.scatters.sum(axis=0) == 0
+    if still.any():
+        raise CollinearError(
+            f"{named(np.array(blocks.terms)[still].tolist())} is constant: it separates nothing. Drop it from "
+            "the formula."
+        )
+    return blocks, moments, gathered_rows(blocks)
+
+
+class SeparatingLines:
+    """Scores instead of posteriors, and leave-one-out by refits; for children of `ClassifierResults`."""
+
+    title: ClassVar[str]
+    likelihood_of: ClassVar[str] = "none"
+    _fit: Any
+
+    def _need_posteriors(self, what: str) -> NoReturn:
+        raise NotSupportedError(
+            f"{what} needs probabilities, which a {self.title.lower()} has not: see decision_function() and "
+            "distance(), or fit logistic() or lda()."
+        )
+
+    def _prior_values(self: Any, prior: Any) -> Floats:
+        if prior is not None:
+            self._need_posteriors("prior=")
+        return np.asarray(self.prior, dtype=np.float64)
+
+    def _posterior_frame(self, *arguments: Any) -> NoReturn:
+        self._need_posteriors("predict_proba()")
+
+    @property
+    def llf(self) -> float:
+        """Not there: raises NotSupportedError."""
+        self._need_posteriors("A likelihood")
+
+    @property
+    def df_model(self: Any) -> int:
+        """Coefficients of the planes, of which each is known up to a factor."""
+        return int((len(self.terms) + 1) * (1 if len(self.classes) == 2 else len(self.classes)))
+
+    @property
+    def _spread(self) -> Spread | None:
+        return None
+
+    def _refitted_rule(self: Any, blocks: Blocks) -> Rule | None:
+        rows = gathered_rows(blocks)
+        if len(np.unique(rows.codes)) < len(self.classes):
+            return None
+        refit = self._fit.refit(rows.x, rows.codes)
+        return None if refit is None else refit.rule(np.zeros(len(self.classes)))
+
+    def _left_out(self: Any) -> LeftOut:
+        if self.nobs > MOST_REFITS:
+            raise NotSupportedError(
+                f"Leave-one-out of a {self.title.lower()} takes a refit a row; {self.nobs} are more than "
+                f'{MOST_REFITS:,}: cross-validate (method="cv").'
+            )
+        # Missing scores are left to refits, row by row.
+        return lambda x, codes, weights: np.full((len(x), len(self.classes)), np.nan)
+
+    def decision_function(self: Any, data: Any = None) -> pd.DataFrame | pd.Series:
+        """Values of the planes at rows: of the one between two classes a Series, positive for the second."""
+        blocks = self._new_rows(data)
+        scores = np.empty((blocks.table.nrows, len(self.classes)))
+        for place, found in scored(blocks, self._rule(self._prior_values(None)), len(self.classes)):
+            scores[place] = found
+        frame = pd.DataFrame(scores, index=blocks.table.index, columns=self.classes)
+        return frame.iloc[:, 1].rename(str(self.classes[1])) if len(self.classes) == 2 else frame
+
+    def augment(self: Any, data: Any = None) -> pd.DataFrame:
+        """The table with each row's label (`.fitted`) and the values of the planes (`.score.<class>`)."""
+        return augmented(self, data, pd.DataFrame(self.decision_function(data)), "score")
+
+    def leave_one_out(self: Any) -> pd.DataFrame:
+        """Label and scores of each row of the fit under the rule fitted without it, by refits.
+
+        Returns
+        -------
+        DataFrame
+            Column `label`, then a column for each class, on the index of the fit's table.
+        """
+        index = self._rows("leave_one_out()").table.index
+        scores = left_out_scores(self)
+        frame = pd.DataFrame(scores, index=index, columns=self.classes, copy=False)
+        frame.insert(0, "label", labelled(best_class(scores), self.classes, index), allow_duplicates=True)
+        return frame.rename_axis(columns=None)

@@ -1,0 +1,232 @@
+"""Rosenblatt's perceptron: a line that separates, found by its mistakes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.perceptron import PerceptronFit, fit_perceptron
+from discrim.errors import DataError, DiscrimWarning
+from discrim.frame.blocks import Blocks
+from discrim.models.geometry import LinearGeometry
+from discrim.models.lines import SeparatingLines, read_rows
+from discrim.models.lines_sections import perceptron_brief, perceptron_sections
+from discrim.models.pictures import plot_distances, plot_history, plot_regions
+from discrim.models.results import ClassifierResults
+from discrim.models.sample import NaAction, choice, named
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["PerceptronResults", "perceptron"]
+
+
+def perceptron(
+    formula: str,
+    data: Any,
+    *,
+    step: float = 1.0,
+    maxiter: int | None = None,
+    seed: int | None = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> PerceptronResults:
+    """Rosenblatt's perceptron: rows are visited in turn, and each on the wrong side moves the plane.
+
+    A row x of the second class on the wrong side adds step * (1, x) to the coefficients, one of the first
+    subtracts it; they start from zero. With more than two classes there is a plane for each against the
+    rest, and a row is of the class whose plane has the largest value.
+
+    Parameters
+    ----------
+    formula, data, levels, na_action, functions
+        As for `discrim.lda`. The rule is not indifferent to origin and units of the columns: columns far
+        from zero take it very long. `standardize()` in the formula helps.
+    step : float
+        Scales the coefficients and nothing else, as they start from zero.
+    maxiter : int, optional
+        Most passes over the rows: by default 1,000 where the classes can be separated, 100 where not.
+    seed : int, optional
+        Shuffles the rows anew for each pass; in the order of the table without it.
+
+    Returns
+    -------
+    PerceptronResults
+
+    Raises
+    ------
+    FormulaError, DataError
+        As for `discrim.lda`; a step or number of passes that is not positive.
+
+    Warns
+    -----
+    DiscrimWarning
+        The classes cannot be separated, which a linear program decides beforehand, or the passes were too
+        few: the answer is then the pocket's (Gallant, 1990), the plane with the fewest errors on the way.
+
+    Notes
+    -----
+    Rosenblatt (1958), Psychological Review 65, 386-408. The bound on the number of moves is Novikoff's
+    (1962), (R/m)^2 with R the length of the longest row (1, x) and m the largest margin of a plane through
+    the origin of these.
+
+    Examples
+    --------
+    >>> from discrim import perceptron
+    >>> from discrim.datasets import load_iris
+    >>> iris = load_iris()
+    >>> setosa = iris.assign(setosa=iris["species"] == "setosa").drop(columns="species")
+    >>> fit = perceptron("setosa ~ petal_length + petal_width", setosa)
+    >>> fit.converged, fit.updates, fit.planes["bound"].round().tolist()
+    (True, 10, [1163.0])
+    """
+    if not (isinstance(step, (int, float)) and 0 < step < np.inf):
+        raise DataError(f"step={step!r}: give a positive number.")
+    if maxiter is not None and not (isinstance(maxiter, int) and maxiter >= 1):
+        raise DataError(f"maxiter={maxiter!r}: give a number of passes, 1 or more, or None.")
+    blocks, moments, rows = read_rows(formula, data, levels, na_action, functions)
+    prior = moments.counts / moments.total
+    fit = fit_perceptron(rows.x, rows.codes, moments, prior, step=float(step), passes=maxiter, seed=seed)
+    results = PerceptronResults(fit, blocks)
+    _warn(results)
+    return results
+
+
+def _warn(fit: PerceptronResults) -> None:
+    planes = fit.planes
+    against = " from each other" if len(fit.classes) == 2 else " from the rest"
+    apart = planes[~planes["separable"]]
+    if len(apart):
+        who = named(fit.classes) if len(fit.classes) == 2 else named(apart.index)
+        warnings.warn(
+            f"No plane separates {who}{against}: the perceptron would run for ever. After "
+            f"{apart['passes'].max()} passes the answer is the plane with the fewest errors on the "
+            f"way ({named(apart['errors'].tolist())} rows are on the wrong side). See logistic() and lda().",
+            DiscrimWarning,
+            stacklevel=3,
+        )
+    late = planes[planes["separable"] & ~planes["converged"]]
+    if len(late):
+        bound = ", ".join(f"{b:.3g}" for b in late["bound"])
+        warnings.warn(
+            f"A plane separates {named(fit.classes if len(fit.classes) == 2 else late.index)}{against}, but "
+            f"{late['passes'].max()} passes did not find one; {bound} moves are sure to. Raise "
+            "maxiter=, standardize() the columns, or use hyperplane().",
+            DiscrimWarning,
+            stacklevel=3,
+        )
+
+
+class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
+    """A fitted perceptron.
+
+    Attributes
+    ----------
+    coef : DataFrame, terms by planes
+        A plane for the second of two classes, else one for each class against the rest; positive values are
+        on the side of the class.
+    intercept : Series by plane
+    converged : bool
+        A pass over the rows moved no plane.
+    separable : bool
+        Each plane's two sides can be separated, as a linear program found.
+    updates : int
+        Moves of all planes.
+    planes : DataFrame by plane
+        separable, converged, passes, updates, bound (Novikoff's, missing where there is none), errors.
+    history : DataFrame by (plane, pass)
+        updates in the pass, and errors: rows on the wrong side at its end.
+    """
+
+    title: ClassVar[str] = "Perceptron"
+    _fit: PerceptronFit
+
+    def __init__(self, fit: PerceptronFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit = fit
+        two = len(self.classes) == 2
+        self._planes = pd.Index([self.classes[1]] if two else self.classes, name="plane")
+
+    @property
+    def coef(self) -> pd.DataFrame:
+        """Coefficients, terms by planes."""
+        return pd.DataFrame(self._fit.coef[1:], index=self.terms, columns=self._planes)
+
+    @property
+    def intercept(self) -> pd.Series:
+        """Values of the planes at zero."""
+        return pd.Series(self._fit.coef[0], index=self._planes, name="intercept")
+
+    @property
+    def planes(self) -> pd.DataFrame:
+        """How each plane was found."""
+        names = ["separable", "converged", "passes", "updates", "errors"]
+        table = pd.DataFrame(self._fit.planes[:, :5], index=self._planes, columns=names)
+        table = table.astype({"separable": bool, "converged": bool} | dict.fromkeys(names[2:], "int64"))
+        with np.errstate(divide="ignore"):
+            bound = np.where(table["separable"], self._fit.planes[:, 5] ** -2.0, np.nan)
+        table.insert(4, "bound", bound)
+        return table
+
+    @property
+    def converged(self) -> bool:
+        """Whether every plane came to rest."""
+        return bool(self.planes["converged"].all())
+
+    @property
+    def separable(self) -> bool:
+        """Whether there is a plane for every one sought."""
+        return bool(self.planes["separable"].all())
+
+    @property
+    def updates(self) -> int:
+        """Moves of all planes."""
+        return int(self.planes["updates"].sum())
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """Moves and errors, pass by pass."""
+        numbers = self._fit.history.astype(np.int64)
+        index = pd.MultiIndex.from_arrays(
+            [self._planes[numbers[:, 0]], numbers[:, 1]], names=["plane", "pass"]
+        )
+        return pd.DataFrame(numbers[:, 2:], index=index, columns=["updates", "errors"])
+
+    def tidy(self) -> pd.DataFrame:
+        """One row a plane and term, in broom's names."""
+        table = pd.concat([self.intercept.to_frame("constant").T, self.coef])
+        labels = pd.MultiIndex.from_product([self._planes, table.index], names=["plane", "term"])
+        return pd.Series(table.to_numpy().T.ravel(), index=labels, name="estimate").reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
+        row |= {"separable": self.separable, "converged": self.converged, "updates": self.updates}
+        return pd.DataFrame([row | {"passes": self.planes["passes"].max(), "step": self._fit.step}])
+
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
+        return perceptron_sections(self)
+
+    def _brief(self) -> Summary:
+        return perceptron_brief(self)
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw a picture.
+
+        Parameters
+        ----------
+        kind : {"history", "distances", "regions"}, optional
+            Errors after each pass (the default); signed distances of the rows of two classes; regions in
+            the plane of two predictors.
+        ax : Axes, optional
+        """
+        choice("kind", kind or "history", ("history", "distances", "regions"))
+        if kind == "regions":
+            return plot_regions(self, ax)
+        return plot_distances(self, ax) if kind == "distances" else plot_history(self, ax)

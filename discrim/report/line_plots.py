@@ -1,0 +1,105 @@
+"""Pictures of lines that separate: distances, the margin, the errors of a perceptron on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.report.plots import COLOURS, add_legend, draw_strips, label_codes, new_axes, shown_name
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+
+__all__ = ["distances", "draw_margin", "passes"]
+
+Floats = NDArray[np.float64]
+
+EDGE: dict[str, Any] = {"color": "0.35", "linewidth": 1.0, "linestyle": "--", "zorder": 1}
+"""The lines of a margin."""
+
+
+def distances(
+    values: pd.Series,
+    labels: pd.Series,
+    classes: Sequence[Any],
+    margin: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Signed distances of rows to the plane between two classes, rows on the wrong side ringed.
+
+    Parameters
+    ----------
+    values : Series
+        Positive on the side of the second class.
+    labels : Series
+        Class of each row.
+    classes : sequence of length 2
+    margin : float, optional
+        Drawn on both sides of the plane.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    codes = label_codes(labels, classes)
+    at = values.to_numpy(dtype=np.float64)
+    axes, _ = new_axes(ax)
+    draw_strips(axes, at, codes, classes, wrong=(at > 0) != (codes == 1))
+    axes.axvline(0.0, color="black", linewidth=1.2, zorder=1)
+    for side in (-1, 1) if margin is not None else ():
+        axes.axvline(side * float(margin or 0), **EDGE)
+    axes.set_xlabel(f"Signed distance to the plane, positive on the side of {shown_name(classes[1])}")
+    axes.set_title("Distances to the plane" + ("; dashed: the margin" if margin is not None else ""))
+    return axes
+
+
+def passes(errors: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Errors on the rows after each pass of a perceptron.
+
+    Parameters
+    ----------
+    errors : DataFrame, passes by planes
+        Missing after a plane has come to rest.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, own = new_axes(ax)
+    for k, name in enumerate(errors.columns):
+        line = errors[name].dropna()
+        style = ("-", "--", ":", "-.")[k % 4]
+        colour = COLOURS[k % len(COLOURS)]
+        axes.step(line.index, line, where="mid", color=colour, linestyle=style, label=shown_name(name))
+        axes.plot(line.index[-1:], line.iloc[-1:], marker="o", color=colour)
+    axes.set_xlabel("Pass over the rows")
+    axes.set_ylabel("Rows on the wrong side")
+    axes.set_ylim(bottom=0)
+    axes.locator_params(axis="x", integer=True)
+    axes.set_title("Errors of the perceptron after each pass")
+    return add_legend(axes, own) if errors.shape[1] > 1 else axes
+
+
+def draw_margin(axes: Axes, coef: Floats, intercept: float, support: Floats) -> None:
+    """The line x'coef + intercept = 0, those at 1 and -1, and rings around the support points (s, 2)."""
+    across, up = axes.get_xlim(), axes.get_ylim()
+    length = float(np.linalg.norm(coef))
+    along = np.array([-coef[1], coef[0]]) / length
+    middle = np.array([np.mean(across), np.mean(up)])
+    reach = float(np.hypot(across[1] - across[0], up[1] - up[0]))
+    for value in (-1.0, 0.0, 1.0):
+        foot = middle - (coef @ middle + intercept - value) * coef / length**2
+        ends = np.array([foot - reach * along, foot + reach * along])
+        style = EDGE if value else {"color": "black", "linewidth": 1.4, "zorder": 2}
+        axes.plot(ends[:, 0], ends[:, 1], **style)
+    ring: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 1.2}
+    axes.scatter(support[:, 0], support[:, 1], s=90, zorder=7, **ring)
+    axes.set_xlim(*across)
+    axes.set_ylim(*up)
+    axes.set_title("The optimal plane, its margin (dashed) and support points (ringed)")
