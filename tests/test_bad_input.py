@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from discrim import box_m, lda, qda
+from discrim import box_m, lda, logistic, qda
 from discrim.datasets import load_iris
 from discrim.errors import (
     CollinearError,
@@ -155,6 +157,48 @@ def test_a_class_whose_rows_all_miss_a_value_is_left_out_with_a_warning():
         fit = lda("species ~ .", data)
     assert fit.classes.tolist() == ["versicolor", "virginica"]
     np.testing.assert_allclose(fit.coef, lda("species ~ .", data.iloc[50:]).coef, rtol=1e-12)
+
+
+def labelled(labels: list[object]) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    rows = 30 * len(labels)
+    return pd.DataFrame({"x": rng.standard_normal(rows), "y": labels * 30})
+
+
+@pytest.mark.parametrize("as_category", [False, True])
+@pytest.mark.parametrize("verb", [lda, qda, logistic, box_m], ids=lambda verb: verb.__name__)
+def test_labels_that_differ_by_case_or_blanks_are_classes_with_a_warning(verb, as_category):
+    data = labelled(["Yes", "yes ", "no", " YES", "none at  all", "None at all"])
+    data = data.astype({"y": "category"}) if as_category else data
+    with pytest.warns(
+        DiscrimWarning, match=r"'y' .* ' YES', 'Yes', 'yes ' and 'None at all', 'none at  all'.*levels="
+    ) as seen:
+        fit = verb("y ~ x", data)
+    assert [each.filename for each in seen] == [__file__]
+    if verb is not box_m:
+        assert sorted(fit.classes) == [" YES", "None at all", "Yes", "no", "none at  all", "yes "]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # The way out that the warning gives, and levels that the user lists.
+        verb("y ~ x", data.assign(y=data["y"].str.split().str.join(" ").str.casefold()))
+        verb("y ~ x", data, levels=data["y"].unique().tolist())
+        verb(f"C(y, levels={data['y'].unique().tolist()}) ~ x", data)
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [False, True], [1.5, 2.5], ["no", "yes"], ["ab", "a b"]])
+def test_other_labels_do_not_warn(labels):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lda("y ~ x", labelled(labels))
+
+
+def test_a_label_no_row_has_is_no_twin():
+    data = labelled(["no", "yes"])
+    data["y"] = pd.Categorical(data["y"], categories=["no", "yes", "Yes"])
+    with pytest.warns(DiscrimWarning) as seen:
+        lda("y ~ x", data)
+    assert len(seen) == 1
+    assert "no row of 'Yes'" in str(seen[0].message)
 
 
 def test_new_rows():

@@ -1,4 +1,4 @@
-"""Logistic regression and the separation certificate: R, mpmath, brute force, identities."""
+"""Logistic regression and the separation certificate: R, brute force, identities."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import mpmath as mp
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,16 +35,27 @@ TUMOURS = load_breast_cancer()[["diagnosis", "texture_mean", "smoothness_mean", 
 def table(file: str) -> pd.DataFrame:
     if file == "palmerpenguins_penguins":
         return load_penguins()
+    if file == "datasets_iris":
+        return IRIS.rename(columns=lambda name: ".".join(word.capitalize() for word in name.split("_")))
     path = TABLES / f"{file}.csv.gz"
     if not path.exists():
         pytest.skip(f"{path.name} is not part of the project (GPL) and not beside it")
     return pd.read_csv(path)
 
 
-def fit_of(case: dict[str, Any], data: pd.DataFrame | None = None) -> Any:
-    data = table(case["file"]) if data is None else data
+def rows_of(case: dict[str, Any]) -> pd.DataFrame:
+    """The table of a case; of some classes, and every so many of the complete rows, where it says so."""
+    data = table(case["file"])
+    if "classes" in case:
+        data = data[data[case["response"]].isin(case["classes"])]
+    if case.get("every", 1) > 1:
+        data = data.dropna(subset=[case["response"], *case["columns"]]).iloc[:: case["every"]]
+    return data
+
+
+def fit_of(case: dict[str, Any], data: pd.DataFrame, **options: Any) -> Any:
     terms = " + ".join(quote(column) for column in case["columns"])
-    fit = logistic(f"{quote(case['response'])} ~ {terms}", data)
+    fit = logistic(f"{quote(case['response'])} ~ {terms}", data, levels=case.get("classes"), **options)
     assert fit.nobs == case["nobs"]
     return fit
 
@@ -55,7 +65,7 @@ def fit_of(case: dict[str, Any], data: pd.DataFrame | None = None) -> Any:
 
 @pytest.mark.parametrize("name", TWO)
 def test_two_classes_as_glm(name: str) -> None:
-    case, fit = TWO[name], fit_of(TWO[name])
+    case, fit = TWO[name], fit_of(TWO[name], rows_of(TWO[name]))
     event = fit.classes[1]
     for ours, theirs, rtol in (
         (fit.params, "coef", 1e-9),
@@ -70,9 +80,10 @@ def test_two_classes_as_glm(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MANY)
-def test_many_classes_as_multinom(name: str) -> None:
+def test_classes_as_multinom(name: str) -> None:
+    """At the maximum itself: the script goes on from multinom's estimates by Newton's method in R."""
     case = MANY[name]
-    data = table(case["file"])
+    data = rows_of(case)
     scaled = data.assign(
         **{
             column: (data[column] - centre) / unit
@@ -81,25 +92,15 @@ def test_many_classes_as_multinom(name: str) -> None:
     )
     fit = fit_of(case, scaled)
     assert list(fit.classes) == case["classes"]
-    np.testing.assert_allclose(fit.params.to_numpy().T, case["coef"], rtol=1e-3, atol=1e-4)
-    np.testing.assert_allclose(fit.bse.to_numpy().T, case["se"], rtol=1e-3)
-    # Its own search stops a little below the maximum.
-    assert -1e-9 < fit.llf - case["llf"] < 1e-6
+    np.testing.assert_allclose(fit.params.to_numpy().T, case["coef"], rtol=1e-9)
+    np.testing.assert_allclose(fit.bse.to_numpy().T, case["se"], rtol=1e-9)
+    assert fit.llf == pytest.approx(case["llf"], rel=1e-12)
 
 
 @pytest.mark.parametrize("name", REDUCED)
 def test_bias_reduction_as_brglm2(name: str) -> None:
     case = REDUCED[name]
-    if case["file"] == "datasets_iris":
-        names = {c: ".".join(word.capitalize() for word in c.split("_")) for c in IRIS.columns}
-        data = IRIS.rename(columns=names)
-    else:
-        data = table(case["file"])
-    data = data[data[case["response"]].isin(case["classes"])]
-    terms = " + ".join(quote(column) for column in case["columns"])
-    formula = f"{case['response']} ~ {terms}"
-    fit = logistic(formula, data, levels=case["classes"], bias_reduction=True)
-    assert fit.nobs == case["nobs"]
+    fit = fit_of(case, rows_of(case), bias_reduction=True)
     np.testing.assert_allclose(fit.params.to_numpy().T, case["coef"], rtol=1e-8)
     np.testing.assert_allclose(fit.bse.to_numpy().T, case["se"], rtol=1e-8)
     assert "bias reduced" in fit.summary(["header"]).as_text()
@@ -197,46 +198,6 @@ def test_classes_of_one_normal_law_give_lda_s_slopes_in_large_samples():
     assert hausman(linear, fit).pvalue > 1e-3
 
 
-# ------------------------------------------------------------------ digits
-
-
-def exact(x: np.ndarray, y: np.ndarray, start: np.ndarray) -> tuple[list[float], list[float]]:
-    """Coefficients and standard errors of two classes by Newton's method in sixty digits."""
-    mp.mp.dps = 60
-    rows = mp.matrix([[1, *row] for row in x.tolist()])
-    target, beta = mp.matrix(y.tolist()), mp.matrix(start.tolist())
-    for _ in range(60):
-        p = [1 / (1 + mp.exp(-v)) for v in rows * beta]
-        score = rows.T * mp.matrix([target[i] - p[i] for i in range(len(p))])
-        weighted = mp.matrix(
-            [[rows[i, j] * p[i] * (1 - p[i]) for j in range(rows.cols)] for i in range(len(p))]
-        )
-        information = rows.T * weighted
-        step = mp.lu_solve(information, score)
-        beta += step
-        if max(abs(s) for s in step) < mp.mpf(10) ** -40 * max(abs(b) for b in beta):
-            break
-    inverse = information**-1
-    return [float(b) for b in beta], [float(mp.sqrt(inverse[j, j])) for j in range(rows.cols)]
-
-
-@pytest.mark.parametrize("offset", [0.0, 1e4, 1e8])
-@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
-def test_coefficients_keep_their_digits(offset, unit):
-    rng = np.random.default_rng(1)
-    y = np.repeat([0.0, 1.0], [30, 25])
-    # Multiples of 1/1024 are exact about an offset of 1e8, and so is their product with the unit's powers.
-    z = np.round(1024 * (rng.standard_normal((55, 2)) + 0.7 * y[:, None])) / 1024 + offset
-    x = z * np.array([2.0 ** np.round(np.log2(unit)), 1.0])
-    fit = logistic("y ~ a + b", pd.DataFrame(x, columns=["a", "b"]).assign(y=y.astype(int)))
-    wanted, errors = exact(x, y, fit.params.to_numpy()[:, 0])
-    np.testing.assert_allclose(fit.params.to_numpy()[1:, 0], wanted[1:], rtol=1e-12)
-    np.testing.assert_allclose(fit.bse.to_numpy()[1:, 0], errors[1:], rtol=1e-12)
-    # The constant is the value at x = 0, far outside the data: it has the digits of offset times slope.
-    np.testing.assert_allclose(fit.params.to_numpy()[0, 0], wanted[0], rtol=1e-12)
-    np.testing.assert_allclose(fit.bse.to_numpy()[0, 0], errors[0], rtol=1e-12)
-
-
 # ------------------------------------------------------------------ separation
 
 
@@ -290,6 +251,9 @@ def test_three_classes_may_be_separated_in_part():
         SeparationError, match=r"'setosa' from 'versicolor' and 'setosa' from 'virginica' in part"
     ):
         logistic("species ~ .", IRIS)
+    # In the plane of the sepals no pair lies wholly apart, and Newton's estimates run away slowly.
+    with pytest.raises(SeparationError, match=r"'setosa' from 'versicolor'.*'sepal_length'"):
+        logistic("species ~ sepal_length + sepal_width", IRIS)
     with pytest.raises(
         SeparationError, match=r"every row lies on its own side.*leave out one of these terms"
     ):
@@ -311,8 +275,13 @@ def test_one_row_on_the_line_is_quasi_separation_and_named():
 
 def test_an_empty_cell_of_a_category_is_quasi_separation():
     data = pd.DataFrame({"g": list("uuuuvvvvww"), "y": [0, 1, 0, 1, 1, 0, 1, 0, 1, 1]})
-    with pytest.raises(SeparationError, match=r"g\[T\.w\]"):
+    with pytest.raises(
+        SeparationError, match=r"in part: none of the 2 rows where 'g' is 'w' is of class 0\."
+    ):
         logistic("y ~ g", data)
+    # As indicators of the user's own: the linear program finds it.
+    with pytest.raises(SeparationError, match=r"0 from 1 in part, by 'w'"):
+        logistic("y ~ v + w", pd.get_dummies(data["g"]).assign(y=data["y"]))
 
 
 @pytest.mark.parametrize("far", [3.0, 30.0, 1e6])
@@ -395,7 +364,7 @@ def test_bad_input_is_named(data, options, error, says):
 
 def test_questions_of_other_models():
     fit = logistic("species ~ .", PAIR)
-    for ask in (fit.typicality, fit.posterior_intervals, lambda: fit.error_rates(["D"])):
+    for ask in (fit.typicality, lambda: fit.error_rates(["D"])):
         with pytest.raises(DiscrimError):
             ask()
     drawn = logistic("diagnosis ~ .", TUMOURS).posterior_intervals(

@@ -24,7 +24,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_tri
 from discrim.core.newton import HALVINGS, Frame, Newton, class_shares, sweep
 from discrim.core.passes import Rows
 
-__all__ = ["maximize_penalized"]
+__all__ = ["maximize_penalized", "penalized_sweep"]
 
 Floats = NDArray[np.float64]
 
@@ -71,6 +71,21 @@ def maximize_penalized(
         coef = moved
         llf, score, information = found
     return Newton(coef, information, llf, decrement, maxiter, False)
+
+
+def penalized_sweep(
+    blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int
+) -> tuple[float, Floats, Floats]:
+    """Penalized log-likelihood, its score (p + 1, q) and the information; as `discrim.core.newton.sweep`.
+
+    Where the information is singular in floating point the penalized likelihood is minus infinity.
+    """
+    llf, score, information = sweep(blocks, frame, coef, reference)
+    try:
+        adjustment = _adjustment(blocks, frame, coef, reference, information)
+    except LinAlgError:
+        return -np.inf, score, information
+    return llf + 0.5 * _logdet(information), score + adjustment, information
 
 
 def _logdet(information: Floats) -> float:

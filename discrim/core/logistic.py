@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from discrim.core.bias_reduction import maximize_penalized
-from discrim.core.covariance import pooled
+from discrim.core.covariance import Covariance, pooled
 from discrim.core.moments import ClassMoments
-from discrim.core.newton import Frame, Newton, maximize
+from discrim.core.newton import Frame, Newton, Swept, maximize, sweep
 from discrim.core.passes import Rows
 from discrim.core.rules import LinearRule
 
@@ -30,7 +30,13 @@ PENALIZED_TOLERANCE = 1e-4
 """Share of the tolerance to which a penalized search goes, since its steps converge linearly."""
 
 SINGULAR = 1e-7
-"""Share of the information at the start below which Newton's method hints at a separation."""
+"""Share of the information at the class proportions below which Newton's method hints at a separation."""
+
+PIECE = (2**13, 2**17)
+"""Fewest and most numbers worked on at once: of a table a sixty-fourth, what the cache holds at most."""
+
+WEAK = 30.0
+"""Condition number of the correlations up to which columns need not be orthogonalised to keep digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,36 @@ class LogisticFit:
         half = solve_triangular(factor, matrix.T, lower=True)
         return np.asarray(half.T @ half)
 
+    def score_covariance(self, x: Floats) -> Floats:
+        """Covariances (m, K, K) of the scores of rows x (m, p), that of the reference being zero.
+
+        Under a given prior the scores move by its log odds against the rows' own, whose chance is then no
+        part of them: the constants have less variance than the information says by that of the log shares,
+        1/n_0 + [a = b]/n_a (Prentice & Pyke, 1979, Biometrika 66, 403-411).
+        """
+        p1, q = self.newton.coef.shape
+        half = solve_triangular(cholesky(self.newton.information, lower=True), np.eye(q * p1), lower=True)
+        inverse = (half.T @ half).reshape(q, p1, q, p1)
+        if not self.estimated_prior:
+            inverse[:, 0, :, 0] += self._known_shares()
+        columns, k = self.frame.columns(x), self.moments.n_classes
+        out = np.zeros((len(x), k, k))
+        for a, row in enumerate(self.others):
+            for b, column in enumerate(self.others):
+                out[:, row, column] = ((inverse[a, :, b] @ columns) * columns).sum(axis=0)
+        return out
+
+    def _known_shares(self) -> Floats:
+        """What the covariance (q, q) of the constants changes by where the prior is given."""
+        p1, q = self.newton.coef.shape
+        constants = self.newton.information.reshape(q, p1, q, p1)[:, 0, :, 0]
+        own = np.linalg.inv(constants)
+        counts = self.counts[self.others]
+        left = own - np.diag(1 / counts) - 1 / self.counts[self.reference]
+        # No less than nothing is left at the maximum of the likelihood; a penalty may ask for a little less.
+        values, vectors = np.linalg.eigh(left)
+        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T - own)
+
     def llf(self) -> float:
         """Log-likelihood of the classes given the rows."""
         return self.newton.llf
@@ -99,11 +135,29 @@ class LogisticFit:
         """
         if not (counts > 0).all():
             return None
-        start = self.newton.coef
-        found = _search(
-            blocks, self.frame, start, self.reference, TOLERANCE, MOST_STEPS, penalized=self.bias_reduction
-        )
+        found = self._from_here(blocks, counts, MOST_STEPS, TOLERANCE, SINGULAR)
         return replace(self, counts=counts, newton=found) if found.converged else None
+
+    def resume(self, blocks: Iterable[Rows], tol: float, maxiter: int) -> LogisticFit:
+        """The search goes on from where it ended, whatever the information: for classes known to overlap."""
+        found = self._from_here(blocks, self.counts, maxiter - self.newton.steps, tol, 0.0)
+        return replace(self, newton=replace(found, steps=found.steps + self.newton.steps))
+
+    def _from_here(
+        self, blocks: Iterable[Rows], counts: Floats, maxiter: int, tol: float, singular: float
+    ) -> Newton:
+        start, reference, penalized = self.newton.coef, self.reference, self.bias_reduction
+        return _search(
+            blocks,
+            self.frame,
+            start,
+            reference,
+            counts,
+            tol,
+            maxiter,
+            penalized=penalized,
+            singular=singular,
+        )
 
     def search(self) -> dict[str, Floats]:
         """Where the search ended: coefficients, information, and (llf, decrement, steps)."""
@@ -123,9 +177,31 @@ class LogisticFit:
 
 
 def frame_of(moments: ClassMoments) -> Frame:
-    """Coordinates in which the columns are orthonormal over all rows."""
+    """Coordinates in which the columns have unit variance over all rows and are close to orthogonal."""
     whole = moments.as_one()
-    return Frame(whole.centres[0], whole.rests[0], whole.scale, pooled(whole, whole.total))
+    covariance = pooled(whole, whole.total)
+    spread = np.linalg.svd(covariance.root / covariance.sd, compute_uv=False)
+    if spread[0] <= np.sqrt(WEAK) * spread[-1]:
+        covariance = Covariance.from_root(covariance.sd)
+    rows, p1 = int(whole.rows[0]), moments.n_columns + 1
+    numbers = np.clip(rows * p1 // 64, *PIECE)
+    return Frame(whole.centres[0], whole.rests[0], whole.scale, covariance, max(int(numbers) // p1, 1))
+
+
+def _discriminant(moments: ClassMoments, frame: Frame, reference: int) -> Floats:
+    """Log odds (p + 1, K - 1) of linear discriminant analysis, in the frame; not finite where it has none."""
+    try:
+        within = pooled(moments, moments.total)
+    except LinAlgError:
+        return np.full((moments.n_columns + 1, moments.n_classes - 1), np.nan)
+    means = (moments.means_from(frame.centre) - frame.rest).T
+    whitened = within.whiten(means)
+    slopes = within.unwhiten(whitened)
+    root = frame.covariance.root
+    scores = np.empty((moments.n_columns + 1, moments.n_classes))
+    scores[0] = np.log(moments.counts) - 0.5 * (whitened**2).sum(axis=0)
+    scores[1:] = root[:, None] * slopes if frame.covariance.is_diagonal else root @ slopes
+    return np.delete(scores - scores[:, [reference]], reference, axis=1)
 
 
 def fit_logistic(
@@ -139,7 +215,10 @@ def fit_logistic(
     maxiter: int,
     bias_reduction: bool = False,
 ) -> LogisticFit:
-    """Maximum likelihood, penalized where asked for, from the constants of the class proportions.
+    """Maximum likelihood, penalized where asked for.
+
+    The search starts from linear discriminant analysis, which is close where classes are close to normal, or
+    from the class proportions, whichever is likelier.
 
     Parameters
     ----------
@@ -155,14 +234,20 @@ def fit_logistic(
     maxiter : int
     bias_reduction : bool
     """
-    frame = frame_of(moments)
+    frame, counts = frame_of(moments), moments.counts
     others = [k for k in range(moments.n_classes) if k != reference]
     start = np.zeros((moments.n_columns + 1, len(others)))
-    start[0] = np.log(moments.counts[others] / moments.counts[reference])
-    found = _search(blocks, frame, start, reference, tol, maxiter, penalized=bias_reduction)
-    return LogisticFit(
-        moments, moments.counts, prior, estimated_prior, reference, frame, found, bias_reduction
+    start[0] = np.log(counts[others] / counts[reference])
+    first = None
+    guess = None if bias_reduction else _discriminant(moments, frame, reference)
+    if guess is not None and np.isfinite(guess).all():
+        swept = sweep(blocks, frame, guess, reference)
+        if swept[0] > counts @ np.log(counts / counts.sum()):
+            start, first = guess, swept
+    found = _search(
+        blocks, frame, start, reference, counts, tol, maxiter, penalized=bias_reduction, first=first
     )
+    return LogisticFit(moments, counts, prior, estimated_prior, reference, frame, found, bias_reduction)
 
 
 def _search(
@@ -170,17 +255,23 @@ def _search(
     frame: Frame,
     start: Floats,
     reference: int,
+    counts: Floats,
     tol: float,
     maxiter: int,
     *,
     penalized: bool,
+    singular: float = SINGULAR,
+    first: Swept | None = None,
 ) -> Newton:
     if penalized:
         # Linear convergence: the last step does not square what is left, and there are more of them.
         return maximize_penalized(
             blocks, frame, start, reference, tol=tol * PENALIZED_TOLERANCE, maxiter=20 * maxiter
         )
-    return maximize(blocks, frame, start, reference, tol=tol, maxiter=maxiter, singular=SINGULAR)
+    others = np.delete(counts, reference)
+    # What a column of unit variance tells of the classes where it has no slope.
+    floor = singular * (np.diag(others) - np.outer(others, others) / counts.sum())
+    return maximize(blocks, frame, start, reference, tol=tol, maxiter=maxiter, floor=floor, first=first)
 
 
 def fit_from_search(

@@ -16,17 +16,17 @@ to the maximum in standard errors. Once it is below a threshold one more step sq
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.special import logsumexp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 
 from discrim.core.covariance import Covariance
 from discrim.core.passes import Rows
 
-__all__ = ["HALVINGS", "Frame", "Newton", "class_shares", "maximize", "sweep"]
+__all__ = ["HALVINGS", "Frame", "Newton", "Swept", "class_shares", "maximize", "sweep"]
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ HALVINGS = 30
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Coordinates in which the columns are orthonormal over the rows.
+    """Coordinates in which the columns have unit variance over the rows and are orthogonal, or close to it.
 
     Attributes
     ----------
@@ -45,18 +45,28 @@ class Frame:
     scale : (p,) float
         Powers of two.
     covariance : Covariance
-        Of all rows, divisor N, in units of z.
+        Of all rows, divisor N, in units of z; only its diagonal where correlations are weak.
+    piece : int
+        Rows of a block that are worked on at once.
     """
 
     centre: Floats
     rest: Floats
     scale: Floats
     covariance: Covariance
+    piece: int
 
-    def columns(self, x: Floats) -> Floats:
-        """A row of ones over the orthonormal columns, (p + 1, m), of rows x (m, p)."""
-        out = np.ones((x.shape[1] + 1, len(x)))
-        z = (x.T - self.centre[:, None]) * self.scale[:, None] - self.rest[:, None]
+    def columns(self, x: Floats, out: Floats | None = None) -> Floats:
+        """A row of ones over the columns of the frame, (p + 1, m), of rows x (m, p); in a buffer if given."""
+        out = np.empty((x.shape[1] + 1, len(x))) if out is None else out[:, : len(x)]
+        out[0] = 1.0
+        z = np.subtract(x.T, self.centre[:, None], out=out[1:])
+        if self.covariance.is_diagonal:
+            z *= (self.scale * self.covariance.inverse)[:, None]
+            z -= (self.rest * self.covariance.inverse)[:, None]
+            return out
+        z *= self.scale[:, None]
+        z -= self.rest[:, None]
         out[1:] = self.covariance.whiten(z)
         return out
 
@@ -96,40 +106,72 @@ class Newton:
     converged: bool
 
 
-def sweep(blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) -> tuple[float, Floats, Floats]:
-    """Log-likelihood, score (p + 1, q) and information at coefficients (p + 1, q), in one pass."""
+class Swept(NamedTuple):
+    """What a pass over the rows gives at coefficients (p + 1, q).
+
+    Attributes
+    ----------
+    llf : float
+    score : (p + 1, q) float
+    information : (q (p + 1), q (p + 1)) float
+    """
+
+    llf: float
+    score: Floats
+    information: Floats
+
+
+def sweep(blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) -> Swept:
+    """Log-likelihood, score and information at coefficients (p + 1, q), in one pass."""
     p1, q = coef.shape
     llf, score = 0.0, np.zeros((p1, q))
     information = np.zeros((q, p1, q, p1))
-    others = [k for k in range(q + 1) if k != reference]
+    buffer = np.empty((2, p1, frame.piece))
     for x, codes, weights in blocks:
-        z = frame.columns(x)
-        logs, shares = class_shares(coef.T @ z, reference)
-        own = logs[codes, np.arange(len(codes))]
-        llf += float(own.sum() if weights is None else own @ weights)
-        residual = np.equal(codes, np.array(others)[:, None]) - shares
-        if weights is not None:
-            residual = residual * weights
-            shares_w = shares * weights
-        else:
-            shares_w = shares
-        score += z @ residual.T
-        for k in range(q):
-            # On the diagonal a product with itself, of positive weights.
-            part = z * np.sqrt(shares_w[k] * (1 - shares[k]))
-            information[k, :, k] += part @ part.T
-            for m in range(k):
-                block = (z * (shares_w[k] * shares[m])) @ z.T
-                information[k, :, m] -= block
-                information[m, :, k] -= block.T
-    return llf, score, information.reshape(q * p1, q * p1)
+        for start in range(0, len(x), frame.piece):
+            at = slice(start, start + frame.piece)
+            z = frame.columns(x[at], buffer[0])
+            own = None if weights is None else weights[at]
+            logs, held, shares, residual = _residual(coef.T @ z, codes[at], own, reference)
+            llf += logs
+            score += z @ residual.T
+            part = buffer[1, :, : z.shape[1]]
+            for k in range(q):
+                for m in range(k + 1):
+                    block = np.multiply(z, held[k] * ((k == m) - shares[m]), out=part) @ z.T
+                    information[k, :, m] += block
+                    if m < k:
+                        information[m, :, k] += block.T
+    return Swept(llf, score, information.reshape(q * p1, q * p1))
+
+
+def _residual(
+    odds: Floats, codes: NDArray[np.intp], weights: Floats | None, reference: int
+) -> tuple[float, Floats, Floats, Floats]:
+    """Log-likelihood of rows, their probabilities with and without weights, and what the classes leave."""
+    logs, shares = class_shares(odds, reference)
+    rows = np.arange(len(codes))
+    own = logs[codes, rows]
+    held = shares if weights is None else shares * weights
+    residual = -held
+    # The reference has no line of its own.
+    modelled = np.flatnonzero(codes != reference)
+    line = codes[modelled] - (codes[modelled] > reference)
+    residual[line, modelled] += 1.0 if weights is None else weights[modelled]
+    return float(own.sum() if weights is None else own @ weights), held, shares, residual
 
 
 def class_shares(odds: Floats, reference: int) -> tuple[Floats, Floats]:
     """Log probabilities (K, m) of all classes, and probabilities (K - 1, m) of those but the reference."""
+    peak = np.maximum(odds.max(axis=0), 0.0)
+    shares = np.exp(odds - peak)
+    base = np.exp(-peak)
+    total = shares.sum(axis=0)
+    total += base
+    shares /= total
     logs = np.insert(odds, reference, 0.0, axis=0)
-    logs -= logsumexp(logs, axis=0)
-    return logs, np.exp(np.delete(logs, reference, axis=0))
+    logs -= peak + np.log(total)
+    return logs, shares
 
 
 def maximize(
@@ -140,7 +182,8 @@ def maximize(
     *,
     tol: float,
     maxiter: int,
-    singular: float,
+    floor: Floats,
+    first: Swept | None = None,
 ) -> Newton:
     """Newton's method with a line search.
 
@@ -154,35 +197,57 @@ def maximize(
     tol : float
         Decrement after which the next step is the last.
     maxiter : int
-    singular : float
-        Smallest eigenvalue of the information, as a share of its largest at the start, that still counts as
-        positive: below it the estimates run away and the search ends, not converged.
+    floor : (q, q) float
+        Information between the classes, of each column of the frame, that no direction's may fall to: the
+        estimates run away there, and the search ends at the last that did not, not converged.
+    first : Swept, optional
+        The sweep at the start, where it was made already.
+
+    Returns
+    -------
+    Newton
     """
-    coef = start
-    llf, score, information = sweep(blocks, frame, coef, reference)
-    floor = 0.0
+    llf, score, information = first or sweep(blocks, frame, start, reference)
+    held = last = Newton(start, information, llf, np.inf, 0, False)
     for steps in range(maxiter + 1):
-        values = np.linalg.eigvalsh(information)
-        floor = floor or singular * float(values[-1])
-        if not np.isfinite(values).all() or values[0] <= floor:
-            return Newton(coef, information, llf, np.inf, steps, False)
         try:
-            step = cho_solve(cho_factor(information), score.T.ravel()).reshape(score.T.shape).T
+            factor = cho_factor(held.information)
+            _above(held.information, floor)
         except LinAlgError:
-            return Newton(coef, information, llf, np.inf, steps, False)
+            return replace(last, decrement=np.inf, steps=steps)
+        step = cho_solve(factor, score.T.ravel()).reshape(score.T.shape).T
         decrement = float(np.sqrt(max((score * step).sum(), 0.0)))
+        last = replace(held, decrement=decrement, steps=steps)
         if steps == maxiter:
-            return Newton(coef, information, llf, decrement, steps, False)
+            break
         size = 1.0
         for _ in range(HALVINGS):
-            moved = coef + size * step
+            moved = held.coef + size * step
             found = sweep(blocks, frame, moved, reference)
             # Beside the maximum the likelihood is flat to rounding: there the step is right as it is.
-            if found[0] >= llf + 1e-4 * size * decrement**2 or decrement <= 1e-4:
+            if found[0] >= held.llf + 1e-4 * size * decrement**2 or decrement <= 1e-4:
                 break
             size /= 2
-        coef = moved
-        llf, score, information = found
-        if decrement <= tol:
-            return Newton(coef, information, llf, decrement, steps + 1, True)
-    return Newton(coef, information, llf, np.inf, maxiter, False)
+        held = Newton(moved, found.information, found.llf, decrement, steps + 1, decrement <= tol)
+        score = found.score
+        if held.converged:
+            return _refined(held, score)
+    return last
+
+
+def _refined(ended: Newton, score: Floats) -> Newton:
+    """One step more, for which the last pass has all that is needed."""
+    try:
+        step = cho_solve(cho_factor(ended.information), score.T.ravel()).reshape(score.T.shape).T
+    except LinAlgError:
+        return ended
+    return replace(ended, coef=ended.coef + step)
+
+
+def _above(information: Floats, floor: Floats) -> None:
+    """Raise LinAlgError unless the information exceeds the floor in every direction."""
+    q = len(floor)
+    above = information.copy()
+    own = np.arange(len(above) // q)
+    above.reshape(q, len(own), q, len(own))[:, own, :, own] -= floor
+    cholesky(above, overwrite_a=True)

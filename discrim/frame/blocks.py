@@ -127,7 +127,8 @@ class Blocks:
     def _filled(self) -> Iterator[tuple[int, NDArray[np.float64], bool]]:
         """First row, x, and whether no value of it is missing."""
         p, n = len(self.design.terms), self.table.nrows
-        m = int(np.clip(max(BLOCK_NUMBERS // max(p, 1), 4 * p), *BLOCK_ROWS))
+        # A small table's block is a part of it, too.
+        m = int(np.clip(min(max(BLOCK_NUMBERS // max(p, 1), 4 * p), n // 32), *BLOCK_ROWS))
         columns = self.table.view(self.design.columns) if self.design.plain else None
         buffer = np.empty((p, min(m, n))) if columns is None else columns
         for start in range(0, n, m):

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError, DiscrimWarning
 
+FACTORIZED = 2**14
+"""Values that are looked up at once."""
+
 Scalar = str | int | float | bool
 Codes = NDArray[np.intp]
 
@@ -131,8 +134,14 @@ def refuse_numbers_as_text(values: pd.Series, name: str) -> None:
 def _factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values.cat.codes.to_numpy(), values.cat.categories.tolist()
-    codes, found = pd.factorize(values)
-    return codes, found.tolist()
+    codes = np.empty(len(values), dtype=np.int32)
+    places: dict[Any, int] = {}
+    # Piece by piece: the table that looks values up is as long as the piece, however few they are.
+    for start in range(0, len(values), FACTORIZED):
+        own, found = pd.factorize(values.iloc[start : start + FACTORIZED])
+        seen = np.array([places.setdefault(each, len(places)) for each in found.tolist()], dtype=np.int32)
+        codes[start : start + FACTORIZED] = seen[own] if len(seen) else 0
+    return codes, list(places)
 
 
 def _positions(

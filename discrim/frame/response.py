@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import FormulaError
+from discrim.errors import DiscrimWarning, FormulaError
 from discrim.frame.categories import Codes, Scalar, encode, find_levels
 from discrim.frame.factors import Categories, Functions, Memory, Rows, evaluate
 from discrim.frame.grammar import Column, Expression
@@ -35,10 +36,17 @@ def classes_and_codes(
     levels : tuple of str, int, float or bool
     codes : (n,) int array
         -1 where the response is missing.
+
+    Warns
+    -----
+    DiscrimWarning
+        Two classes that nobody listed are the same text up to case and blanks.
     """
     values, keep = _labels(response, table, functions)
     wanted = values.levels if levels is None else levels
     classes, codes = find_levels(values.values, _called(response), wanted)
+    if wanted is None:
+        _warn_of_twins(classes, response)
     return classes, _spread(codes, keep)
 
 
@@ -46,6 +54,26 @@ def codes_of(response: Expression, table: Table, functions: Functions, levels: S
     """The class of each row among known levels, (n,); -1 where the response is missing."""
     values, keep = _labels(response, table, functions)
     return _spread(encode(values.values, levels, _called(response)), keep)
+
+
+def _warn_of_twins(classes: Sequence[Scalar], response: Expression) -> None:
+    """Warn of text labels that only case, blanks around them or runs of blanks tell apart."""
+    alike: dict[str, list[str]] = {}
+    for label in classes:
+        if isinstance(label, str):
+            alike.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    twins = [labels for labels in alike.values() if len(labels) > 1]
+    if not twins:
+        return
+    said = " and ".join(", ".join(map(repr, labels)) for labels in twins[:3])
+    more = f" (and {len(twins) - 3} more such groups)" if len(twins) > 3 else ""
+    warnings.warn(
+        f"{_called(response)} has labels that differ by case or blanks only: {said}{more}. Each is a class "
+        "of its own here. If one class is meant, mend the labels first, for example with "
+        ".str.split().str.join(' ').str.casefold(); if not, list them in levels=.",
+        DiscrimWarning,
+        stacklevel=6,
+    )
 
 
 def _called(response: Expression) -> str:

@@ -100,5 +100,6 @@ def delta_intervals(posteriors: Floats, covariance: Floats, level: float) -> tup
         slopes[:, np.arange(k), np.arange(k)] = 1.0
         variance = np.einsum("mkj,mjl,mkl->mk", slopes, covariance, slopes, optimize=True)
         logit = np.log(posteriors) - np.log(others)
-        half = stats.norm.isf((1 - level) / 2) * np.sqrt(variance)
+        # A variance that is nothing can come out below it by rounding.
+        half = stats.norm.isf((1 - level) / 2) * np.sqrt(np.maximum(variance, 0.0))
     return expit(logit - half), expit(logit + half)

@@ -46,8 +46,8 @@ def read_rows(
     still = np.ptp(moments.means, axis=0) + moments.scatters.sum(axis=0) == 0
     if still.any():
         raise CollinearError(
-            f"{named(np.array(blocks.terms)[still].tolist())} is constant: it separates nothing. Drop it from "
-            "the formula."
+            f"{named(np.array(blocks.terms)[still].tolist())} is constant: it separates nothing. Drop it "
+            "from the formula."
         )
     return blocks, moments, gathered_rows(blocks)
 

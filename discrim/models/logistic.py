@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,7 @@ from discrim.models.logistic_sections import logistic_brief, logistic_sections
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, named, prior_vector, sample
-from discrim.models.separated import refuse_separated
+from discrim.models.separated import refuse_empty_cells, refuse_separated
 from discrim.models.validation import used_codes
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ Floats = NDArray[np.float64]
 
 MOST_REFITS, PENALIZED_REFITS = 2000, 100
 """Rows up to which leave-one-out is computed, by a refit for each; those of a penalized fit are slower."""
+
+MOST_CODED = 2000
+"""Coefficients of categories up to which they are fitted: their information grows by the square."""
 
 
 def logistic(
@@ -80,7 +84,7 @@ def logistic(
     Raises
     ------
     FormulaError, DataError, PriorError
-        As for `discrim.lda`.
+        As for `discrim.lda`; also more than 2,000 coefficients of categorical predictors.
     CollinearError
         A column is constant or a combination of others; the message names them.
     SeparationError
@@ -101,7 +105,14 @@ def logistic(
             f"tol={tol!r}, maxiter={maxiter!r}: give a number between 0 and 1, and 1 step or more."
         )
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    _refuse_wide(int((blocks.codes >= 0).sum()), blocks.terms)
+    _refuse_many_levels(blocks)
+    if na_action == "raise":
+        blocks.refuse_missing()
+    if not bias_reduction:
+        refuse_empty_cells(blocks)
     blocks, moments = sample(blocks, "pooled", na_action)
+    _refuse_wide(int(moments.rows.sum()), blocks.terms)
     _refuse_collinear(moments, blocks.terms)
     classes = pd.Index(list(blocks.design.levels))
     shares = prior_vector(prior, classes, moments.counts)
@@ -122,15 +133,39 @@ def logistic(
         )
     if not fit.newton.converged:
         refuse_separated(fit, blocks, maxiter)
+        fit = fit.resume(blocks, tol, maxiter)
     return LogisticResults(fit, blocks)
 
 
-def _refuse_collinear(moments: ClassMoments, terms: tuple[str, ...]) -> None:
-    rows, p = int(moments.rows.sum()), len(terms)
-    if rows <= p:
+def _refuse_wide(rows: int, terms: tuple[str, ...]) -> None:
+    p = len(terms)
+    if 0 < rows <= p:
         raise CollinearError(
             f"{rows} rows are too few for a constant and {p} columns ({named(terms)}): name fewer columns."
         )
+
+
+def _refuse_many_levels(blocks: Blocks) -> None:
+    """Raise, before a product of columns is formed, where categories make too many of them."""
+    spec, n_classes = blocks.design.spec, len(blocks.design.levels)
+    if spec is None:
+        return
+    coded = {
+        ":".join(spec.factors[factor].code for factor, _ in parts): math.prod(spec.widths(parts))
+        for parts in spec.products
+        if any(coding >= 0 for _, coding in parts)
+    }
+    coefficients = sum(coded.values()) * (n_classes - 1)
+    if coefficients > MOST_CODED:
+        widest = max(coded, key=lambda code: coded[code])
+        raise DataError(
+            f"Categories have {coefficients:,} coefficients for {n_classes} classes, and {widest!r} most of "
+            f"them with {coded[widest]:,} columns. logistic() takes {MOST_CODED:,}: beyond, a fit takes "
+            f"minutes and gigabytes. Merge rare levels, or leave the predictor out, as in `. - {widest}`."
+        )
+
+
+def _refuse_collinear(moments: ClassMoments, terms: tuple[str, ...]) -> None:
     found = dependencies(moments.as_one())
     if found:
         said = [
@@ -236,8 +271,41 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         table["high"] = table["coef"] + half * table["se"]
         return table
 
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Wald intervals by (class, term): low, high."""
+    def conf_int(self, level: float = 0.95, method: Literal["wald", "profile"] = "wald") -> pd.DataFrame:
+        """Intervals of the coefficients.
+
+        Parameters
+        ----------
+        level : float
+        method : {"wald", "profile"}
+            Estimate and standard error; or the values that a likelihood ratio does not reject (Venzon &
+            Moolgavkar, 1988), of a penalized fit that of the penalized likelihood (Heinze & Schemper, 2002).
+
+        Returns
+        -------
+        DataFrame by (class, term)
+            low, high, in the units of the coefficients.
+
+        Raises
+        ------
+        DataError
+            Another method; a profile whose bound is not found.
+        NotSupportedError
+            A profile of a loaded fit, which has not its rows.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> fit = logistic("sex ~ bill_depth_mm", load_penguins())
+        >>> fit.conf_int(method="profile").round(3).loc[("male", "bill_depth_mm")].tolist()
+        [0.297, 0.554]
+        """
+        choice("method", method, ("wald", "profile"))
+        if method == "profile":
+            from discrim.models.logistic_inference import profile_intervals
+
+            return profile_intervals(self, level)
         return self.log_odds(level)[["low", "high"]]
 
     def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
@@ -257,8 +325,49 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         """McFadden's pseudo R-squared."""
         return 1 - self.llf / self.llnull
 
-    def lr_test(self) -> TestResult:
-        """Likelihood ratio against the constants alone; Wilks' chi-square."""
+    @overload
+    def lr_test(self, by: None = None) -> TestResult: ...
+
+    @overload
+    def lr_test(self, by: Literal["term"]) -> pd.DataFrame: ...
+
+    def lr_test(self, by: Literal["term"] | None = None) -> TestResult | pd.DataFrame:
+        """Likelihood ratio tests, by Wilks' chi-square.
+
+        Parameters
+        ----------
+        by : None or "term"
+            The whole model against the constants alone; or each term of the formula, all its columns
+            together, against the model without it. Those of a penalized fit are penalized likelihood
+            ratios: the coefficients are held at zero in the penalized likelihood of the whole model.
+
+        Returns
+        -------
+        TestResult, or by term a DataFrame
+            statistic, df, p, a row a term.
+
+        Raises
+        ------
+        DataError
+            Another word; a model without a term whose search does not converge.
+        NotSupportedError
+            By term, of a loaded fit, which has not its rows.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> logistic("island ~ bill_length_mm + sex", load_penguins()).lr_test(by="term").round(2)
+                        statistic   df     p
+        term
+        bill_length_mm      59.06  2.0  0.00
+        sex                  5.62  2.0  0.06
+        """
+        if by is not None:
+            choice("by", by, ("term",))
+            from discrim.models.logistic_inference import ratios_by_term
+
+            return ratios_by_term(self)
         statistic = 2 * (self.llf - self.llnull)
         df = float(len(self.terms) * (len(self.classes) - 1))
         pvalue = float(stats.chi2.sf(statistic, df))
@@ -270,6 +379,32 @@ class LogisticResults(LinearGeometry, ClassifierResults):
             "Large samples; under the hypothesis no column tells the classes apart.",
             approximations({"Likelihood ratio": (statistic, df, np.nan, pvalue)}),
         )
+
+    def to_statsmodels(self) -> Any:
+        """Statsmodels' results object at these estimates, for marginal effects and the rest.
+
+        Returns
+        -------
+        LogitResults or MultinomialResults of statsmodels, for two classes or more
+            Nothing is fitted again: parameters and covariance are these. The constant comes first, and of the
+            classes the reference; a prior does not enter.
+
+        Raises
+        ------
+        NotSupportedError
+            A fit with weights, which statsmodels' models do not have; a penalized one; a loaded one.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> fit = logistic("sex ~ bill_depth_mm", load_penguins())
+        >>> fit.to_statsmodels().get_margeff().margeff.round(4).tolist()
+        [0.0908]
+        """
+        from discrim.models.logistic_inference import to_statsmodels
+
+        return to_statsmodels(self)
 
     def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
         """Log odds against the reference, rows by classes; for two classes those of the second, a Series."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from discrim.models.logistic_inference import parts_of
 from discrim.models.sections import error_pair
 from discrim.report.numbers import clean, p_text, shorten
 from discrim.report.tables import Pairs, Section, Summary
@@ -16,15 +17,22 @@ if TYPE_CHECKING:
 
 __all__ = ["logistic_brief", "logistic_sections"]
 
+MOST_TERMS = 12
+"""Terms up to which a summary tests each of them."""
+
 
 def logistic_sections(fit: LogisticResults) -> dict[str, Callable[[], Section | Pairs]]:
     """Sections of a logistic regression, in their order."""
-    return {
+    parts: dict[str, Callable[[], Section | Pairs]] = {
         "header": lambda: _header(fit),
         "classes": lambda: _classes(fit),
         "log_odds": lambda: _log_odds(fit),
         "odds_ratios": lambda: _odds_ratios(fit),
     }
+    # One term has the test of the whole model, in the header; each of many takes a search of its own.
+    if fit._has_rows and fit._fit.newton.converged and 1 < len(parts_of(fit._blocks)) <= MOST_TERMS:
+        parts["lr_terms"] = lambda: _lr_terms(fit)
+    return parts
 
 
 def logistic_brief(fit: LogisticResults) -> Summary:
@@ -71,6 +79,19 @@ def _log_odds(fit: LogisticResults) -> Section:
     table = fit.log_odds().rename(columns={"se": "std err", "p": "P>|z|", "low": "[0.025", "high": "0.975]"})
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "P>|z|": "p"}
     return Section(_against(fit), table, formats, source="fit.log_odds()")
+
+
+def _lr_terms(fit: LogisticResults) -> Section:
+    penalized = "Penalized likelihood ratios. " if fit._fit.bias_reduction else ""
+    note = f"{penalized}Each against the model without the term."
+    formats: dict[Any, Any] = {"statistic": "z", "df": "count", "p": "tail"}
+    return Section(
+        "Likelihood ratio by term",
+        fit.lr_test(by="term"),
+        formats,
+        note=note,
+        source='fit.lr_test(by="term")',
+    )
 
 
 def _odds_ratios(fit: LogisticResults) -> Section:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,16 +9,50 @@ from discrim.core.logistic import LogisticFit
 from discrim.core.separation import Separation, separation
 from discrim.errors import DataError, SeparationError
 from discrim.frame.blocks import Blocks
+from discrim.frame.cells import class_cells
 from discrim.models.sample import named
 from discrim.models.validation import used_rows
 
-__all__ = ["refuse_separated"]
+__all__ = ["refuse_empty_cells", "refuse_separated"]
 
 Floats = NDArray[np.float64]
 
 
-def refuse_separated(fit: LogisticFit, blocks: Blocks, maxiter: int) -> NoReturn:
-    """Raise for a search that did not converge: by the certificate, or for want of steps.
+def refuse_empty_cells(blocks: Blocks) -> None:
+    """Raise where a category has rows, but none of some class: the indicator of the category separates.
+
+    A pass over the labels shows it, before any product of columns is formed.
+
+    Raises
+    ------
+    SeparationError
+        Predictors, categories and classes are named.
+    """
+    classes = blocks.design.levels
+    said = []
+    for cells in class_cells(blocks):
+        present = cells.rows.sum(axis=0) > 0
+        empty = (cells.rows == 0) & present & (cells.rows.sum(axis=1) > 0)[:, None]
+        found = np.argwhere(empty)
+        if len(found):
+            level, code = found[0]
+            rows, bare = int(cells.rows[level].sum()), int(empty.any(axis=1).sum())
+            verb = "misses" if bare == 2 else "miss"
+            more = f" and {bare - 1:,} more of its {len(cells.levels):,} levels {verb} a class" * (bare > 1)
+            said.append(
+                f"none of the {rows} row{'s' * (rows > 1)} where {cells.label!r} is {cells.levels[level]!r} "
+                f"is of class {classes[code]!r}{more}"
+            )
+    if said:
+        raise SeparationError(
+            f"A hyperplane separates the classes in part: {'; '.join(said[:3])}. The likelihood has no "
+            "maximum, the estimates would be infinite: merge levels, leave the predictor out, pass "
+            "bias_reduction=True, or use lda()."
+        )
+
+
+def refuse_separated(fit: LogisticFit, blocks: Blocks, maxiter: int) -> None:
+    """Raise for a search that did not converge, unless classes overlap and there are steps left.
 
     Raises
     ------
@@ -36,6 +68,8 @@ def refuse_separated(fit: LogisticFit, blocks: Blocks, maxiter: int) -> NoReturn
         rows.append(np.arange(place.start, place.stop) if isinstance(place, slice) else place)
     side, known = np.concatenate(columns, axis=1), np.concatenate(codes)
     found = separation(side, known, fit.moments.n_classes)
+    if found.kind == "overlap" and fit.newton.steps < maxiter:
+        return
     if found.kind == "overlap":
         raise DataError(
             f"Newton's method has not converged in {maxiter} steps, though the classes overlap and a maximum "
@@ -53,7 +87,7 @@ def _said(
     rows: NDArray[np.intp],
 ) -> str:
     levels = blocks.design.levels
-    pairs = _separated_pairs(found, columns, codes)
+    pairs = [(0, 1)] if len(levels) == 2 else _separated_pairs(found, columns, codes)
     said = " and ".join(f"{levels[a]!r} from {levels[b]!r}" for a, b in pairs[:3]) or "some of the classes"
     more = f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else ""
     # Slopes of columns of unit variance over all rows say which columns the hyperplane uses.

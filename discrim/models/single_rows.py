@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from discrim.core.fits import MomentsFit
 from discrim.core.leave_one_out import squared_gaps
+from discrim.core.logistic import LogisticFit
 from discrim.core.rules import posteriors
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
@@ -65,7 +66,7 @@ def posterior_intervals(
     check_level(level)
     blocks = fit._new_rows(data)
     if method == "delta":
-        if not fit._fit.has_distances:
+        if not (fit._fit.has_distances or isinstance(fit._fit, LogisticFit)):
             raise NotSupportedError(
                 f'method="delta" needs normal classes with full covariances, which {fit.title.lower()} as it '
                 'was fitted has not: use method="bootstrap".'
@@ -87,6 +88,8 @@ def posterior_intervals(
 
 def _score_covariance(fit: ClassifierResults, x: Floats) -> Floats:
     """Covariances (m, K, K) of the scores of rows x (m, p)."""
+    if isinstance(fit._fit, LogisticFit):
+        return fit._fit.score_covariance(x)
     numbers: MomentsFit = fit._fit
     held, free = numbers.unbiased_distances()
     # What counts is the relative noise of a covariance, and that of the divisor N is the same.

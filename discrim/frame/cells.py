@@ -1,0 +1,59 @@
+"""How often each category of a predictor meets each class, without the columns of the design."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.frame.blocks import Blocks
+from discrim.frame.categories import Scalar, encode
+from discrim.frame.factors import Categories, Memory, Rows, evaluate, recall_functions
+from discrim.frame.grammar import expression
+
+__all__ = ["Cells", "class_cells"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Rows of each category and class.
+
+    Attributes
+    ----------
+    label : str
+        The predictor, as the formula writes it.
+    levels : tuple of str, int, float or bool, length L
+    rows : (L, K) int
+        Counted, whatever their weights, where these are positive.
+    """
+
+    label: str
+    levels: tuple[Scalar, ...]
+    rows: NDArray[np.intp]
+
+
+def class_cells(blocks: Blocks) -> Iterator[Cells]:
+    """Count the rows of a fit in the cells of each categorical predictor that is a term of its own."""
+    design, table = blocks.design, blocks.table
+    if design.spec is None:
+        return
+    alone = [parts[0][0] for parts in design.spec.products if len(parts) == 1 and parts[0][1] >= 0]
+    if not alone:
+        return
+    functions = recall_functions(design.functions, blocks.functions)
+    kinds = dict(zip(design.columns, design.spec.kinds, strict=True))
+    rows, complete = Rows(table, 0, table.nrows, kinds=kinds).complete(design.columns)
+    used = blocks.codes[complete] >= 0
+    if blocks.weights is not None:
+        used &= blocks.weights[complete] > 0
+    classes, k = blocks.codes[complete][used], len(design.levels)
+    for number in alone:
+        factor = design.spec.factors[number]
+        each = expression(factor.code, frozenset(functions))
+        value = evaluate(each, rows, Memory(factor.states), functions, {})
+        if isinstance(value, Categories) and factor.levels is not None:
+            own = encode(value.values, factor.levels, f"The predictor {each.label!r}")[used]
+            counted = np.bincount(own * k + classes, minlength=len(factor.levels) * k)
+            yield Cells(each.label, factor.levels, counted.reshape(-1, k))
