@@ -117,6 +117,21 @@ class LogisticFit:
         values, vectors = np.linalg.eigh(left)
         return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T - own)
 
+    def against(self, reference: int) -> LogisticFit:
+        """The same fit with its coefficients against another class."""
+        if reference == self.reference:
+            return self
+        p1, k = len(self.newton.coef), self.moments.n_classes
+        whole = np.insert(self.newton.coef, self.reference, 0.0, axis=1)
+        # Rows of the identity less that of the new reference: what each coefficient was in the old ones.
+        turn = np.delete(np.eye(k) - np.eye(k)[reference], reference, axis=0)
+        back = np.linalg.inv(np.delete(turn, self.reference, axis=1))
+        held = self.newton.information.reshape(k - 1, p1, k - 1, p1)
+        information = np.einsum("ka,kilj,lb->aibj", back, held, back).reshape(self.newton.information.shape)
+        coef = np.delete(whole - whole[:, [reference]], reference, axis=1)
+        newton = replace(self.newton, coef=coef, information=information)
+        return replace(self, reference=reference, newton=newton)
+
     def llf(self) -> float:
         """Log-likelihood of the classes given the rows."""
         return self.newton.llf

@@ -229,7 +229,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
     @property
     def bse(self) -> pd.DataFrame:
         """Standard errors."""
-        errors = np.sqrt(np.diagonal(self._fit.cov_params()))
+        errors = np.sqrt(np.diagonal(self._covariance()))
         return self._frame(errors.reshape(len(self._fit.others), -1).T)
 
     @property
@@ -246,7 +246,13 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         """Covariance of the estimates, by (class, term)."""
         labels: list[Any] = [self.classes[self._fit.others], self._columns]
         index = pd.MultiIndex.from_product(labels, names=["class", "term"])
-        return pd.DataFrame(self._fit.cov_params(), index=index, columns=index)
+        return pd.DataFrame(self._covariance(), index=index, columns=index, copy=True)
+
+    def _covariance(self) -> Floats:
+        if "covariance" not in self._cache:
+            self._cache["covariance"] = self._fit.cov_params()
+        held: Floats = self._cache["covariance"]
+        return held
 
     def log_odds(self, level: float = 0.95) -> pd.DataFrame:
         """Estimates by (class, term): coef, se, z, p, low, high, as `LDAResults.log_odds`."""

@@ -97,4 +97,5 @@ def _lr_terms(fit: LogisticResults) -> Section:
 
 def _odds_ratios(fit: LogisticResults) -> Section:
     table = fit.odds_ratios().rename(columns={"low": "[0.025", "high": "0.975]"})
-    return Section("Odds ratios for one unit of a column", table, source="fit.odds_ratios()")
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "ratio")
+    return Section("Odds ratios for one unit of a column", table, formats, source="fit.odds_ratios()")
