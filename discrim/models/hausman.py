@@ -134,7 +134,8 @@ def log_odds_of_both(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame
     table["statistic"] = (table["difference"] ** 2 / variance).where((variance > 0) & slope)
     table["df"] = table["statistic"].notna().astype(np.float64).where(table["statistic"].notna())
     table["p"] = stats.chi2.sf(table["statistic"], 1)
-    joint = pd.DataFrame(np.nan, index=pd.MultiIndex.from_tuples([("all", "slopes")]), columns=table.columns)
+    last = pd.MultiIndex.from_tuples([("all", "slopes")], names=["class", "term"])
+    joint = pd.DataFrame(np.nan, index=last, columns=table.columns)
     try:
         test = hausman(linear, logit)
         joint.loc[("all", "slopes"), ["statistic", "df", "p"]] = [test.statistic, test.df[0], test.pvalue]
