@@ -84,7 +84,7 @@ def perceptron(
     >>> setosa = iris.assign(setosa=iris["species"] == "setosa").drop(columns="species")
     >>> fit = perceptron("setosa ~ petal_length + petal_width", setosa)
     >>> fit.converged, fit.updates, fit.planes["bound"].round().tolist()
-    (True, 10, [1163.0])
+    (True, 4, [748.0])
     """
     if not (isinstance(step, (int, float)) and 0 < step < np.inf):
         raise DataError(f"step={step!r}: give a positive number.")
