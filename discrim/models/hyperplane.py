@@ -96,6 +96,15 @@ def hyperplane(
 def _refuse(found: CommonPoint, rows: Rows, blocks: Blocks) -> NoReturn:
     levels, codes = blocks.design.levels, rows.codes[found.rows]
     certificate = separation(standard(rows.x).columns, rows.codes, 2)
+    if certificate.kind == "complete":
+        spread = np.ptp(rows.x, axis=0)
+        wide, narrow = (blocks.terms[int(at)] for at in (np.argmax(spread), np.argmin(spread)))
+        raise SeparationError(
+            f"A plane separates {levels[0]!r} from {levels[1]!r}, but in the columns' units its margin is "
+            f"less than the rounding of the rows: {wide!r} spreads over {spread.max():.1e}, {narrow!r} over "
+            f"{spread.min():.1e}. Bring them to like units, as standardize() does.",
+            certificate,
+        )
     sides = []
     for k in (0, 1):
         labels = [blocks.table.label(int(rows.positions[i])) for i in found.rows[codes == k]]
