@@ -249,6 +249,7 @@ def _runs(
 def _ease(x: Floats, positive: NDArray[np.bool_]) -> float:
     """Largest margin of a plane through the origin of z = (1, x), relative to the longest row."""
     signed = np.column_stack([np.ones(len(x)), x])
+    signed /= np.abs(signed).max()
     longest = float(np.sqrt((signed**2).sum(axis=1).max()))
     signed[~positive] *= -1
     return largest_margin(signed) / longest

@@ -8,7 +8,8 @@ maximize the sum of all differences eta_y - eta_k over coefficients within [-1, 
 Its optimum is zero exactly where the classes overlap, and then its multipliers plus one are weights u of
 the differences, all positive, under which they cancel: sum u (z_y - z_k) = 0. No function can be >= on all
 rows and > on one, for the weighted sum of its differences is zero. The margin, the largest t with eta_y -
-eta_k >= t, tells complete from quasi-separation.
+eta_k >= t, tells complete from quasi-separation; one too narrow for the program's tolerance is found as the
+length of the shortest vector in the hull of the differences (`nearest_point`).
 
 Few rows decide. The program starts with some of each class, and those that its answer violates most are
 added until there is none: then the answer is that of all rows.
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 from scipy.optimize import linprog
 
+from discrim.core.nearest_point import nearest_point
 from discrim.errors import NotSupportedError
 
 __all__ = ["SLACK", "Separation", "Standard", "separation", "standard"]
@@ -33,6 +35,9 @@ Codes = NDArray[np.intp]
 
 SLACK = 1e-7
 """What the program may miss zero by, in columns of unit variance."""
+
+TOUCHING = 1e-13
+"""Margin, relative to the lengths of coefficients and rows, that is rounding."""
 
 COLLINEAR = 1e-10
 """Relative size at which what a column adds to others is rounding."""
@@ -98,6 +103,10 @@ def separation(columns: Floats, codes: Codes, n_classes: int) -> Separation:
     coef, weights = whole.total()
     if weights is not None:
         return Separation("overlap", coef, 0.0, np.arange(len(codes)), weights)
+    found = whole.narrow_margin()
+    if found is not None:
+        coef, margin = found
+        return Separation("complete", coef, margin, np.zeros(0, dtype=np.intp))
     gaps = whole.gaps(coef)
     on_plane = np.flatnonzero((gaps <= SLACK).sum(axis=0) == n_classes)
     return Separation("quasi", coef, 0.0, on_plane)
@@ -167,6 +176,29 @@ class _Program:
                 least = float(gaps.min())
                 return (coef, least) if least > 0 else None
 
+    def narrow_margin(self) -> tuple[Floats, float] | None:
+        """The same where a margin hides below the program's slack: along the shortest of the differences."""
+        own = self.codes, np.arange(len(self.codes))
+
+        def lowest(chosen: Floats) -> tuple[tuple[int, int], Floats]:
+            gaps = self.gaps(self._coef(chosen))
+            gaps[own] = np.inf
+            k, i = (int(at) for at in np.unravel_index(np.argmin(gaps), gaps.shape))
+            line = np.zeros((self.n_classes, len(self.columns)))
+            line[self.codes[i]], line[k] = self.columns[:, i], -self.columns[:, i]
+            return (i, k), line[1:].ravel()
+
+        coef = self._coef(nearest_point(lowest, self.differences.mean(axis=0)).point)
+        largest = float(np.abs(coef).max())
+        if not largest > 0:
+            return None
+        coef /= largest
+        gaps = self.gaps(coef)
+        gaps[own] = np.inf
+        least = float(gaps.min())
+        size = np.sqrt((coef**2).sum() * (self.columns**2).sum(axis=0).max())
+        return (coef, least) if least > TOUCHING * size else None
+
     def total(self) -> tuple[Floats, Floats | None]:
         """Coefficients under which as many differences as can be are positive; or zeros, and the weights.
 
@@ -228,10 +260,13 @@ def standard(x: Floats) -> Standard:
     """Coordinates of mean zero and unit variance, collinear and constant columns left out, of rows (n, p)."""
     n, p = x.shape
     centred = x - x.mean(axis=0)
-    sd = np.sqrt((centred**2).mean(axis=0))
+    farthest = np.abs(centred).max(axis=0)
     # What is left of a constant column is the rounding of its mean.
-    varies = np.flatnonzero(sd > 1e-14 * np.abs(x).max(axis=0))
-    q, r, order = qr(centred[:, varies] / sd[varies], mode="economic", pivoting=True)
+    varies = np.flatnonzero(farthest > 1e-14 * np.abs(x).max(axis=0))
+    # In units of the farthest row no square under- or overflows.
+    z = centred[:, varies] / farthest[varies]
+    z /= np.sqrt((z**2).mean(axis=0))
+    q, r, order = qr(z, mode="economic", pivoting=True)
     size = np.abs(np.diagonal(r))
     rank = int((size > COLLINEAR * size[:1].sum()).sum())
     to_unit = np.zeros((p, rank))
