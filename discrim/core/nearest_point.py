@@ -79,6 +79,7 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
     """
     key, point = lowest(start)
     corral, w = _Corral([key], point[:, None], np.ones(1)), point
+    seen = {frozenset(corral.keys)}
     for _ in range(MOST_ROUNDS):
         key, point = lowest(w)
         reach = float(np.sqrt(max((corral.points**2).sum(axis=0).max(), point @ point)))
@@ -88,10 +89,11 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
         ended = length <= ROUNDING * reach or square - w @ point <= ROUNDING * reach * length
         if ended or key in corral.keys:
             return NearestPoint(w, corral.keys, corral.weights)
-        wider, nearer = _enlarged(corral, key, point)
-        if not nearer @ nearer < square:
+        corral, w = _enlarged(corral, key, point)
+        # |w| falls but for rounding, by which a corral may return; then no other is nearer beyond it.
+        if frozenset(corral.keys) in seen:
             return NearestPoint(w, corral.keys, corral.weights)
-        corral, w = wider, nearer
+        seen.add(frozenset(corral.keys))
     raise NotSupportedError(f"The nearest point was not found in {MOST_ROUNDS:,} rounds.")
 
 
