@@ -62,7 +62,8 @@ def proves_overlap(weights: np.ndarray, columns: np.ndarray, codes: np.ndarray) 
     own = np.zeros_like(weights, dtype=bool)
     own[np.arange(len(codes)), codes] = True
     assert (weights[own] == 0).all()
-    assert weights[~own].min() >= 1
+    # A multiplier of zero carries the rounding of the program.
+    assert weights[~own].min() >= 1 - 1e-9
     for k in range(n_classes):
         # What class k's coefficients are multiplied by in the weighted sum of differences.
         towards = columns[:, codes == k] @ weights[codes == k].sum(axis=1)
@@ -283,3 +284,28 @@ def test_optimal_planes_of_columns_in_unlike_units_keep_their_digits(spread):
         assert values.min() >= 1 - 100 * rounding
         np.testing.assert_allclose(values[found.support], 1, atol=100 * rounding)
         assert found.residual <= max(100 * rounding, 1e-13)
+
+
+@pytest.mark.parametrize("gap", [1e-6, 1e-8, 1e-10, 1e-12])
+def test_a_margin_below_the_slack_of_the_program_is_a_margin(gap):
+    codes = np.repeat([0, 1, 2], 3)
+    x = np.array([[0.0, 0.5, 1.0, 1 + gap, 1.5, 2.0, 2 + gap, 2.5, 3.0]]).T
+    for known, k in ((codes, 3), (np.minimum(codes, 1), 2)):
+        found = separation(standard(x).columns, known, k)
+        assert found.kind == "complete"
+        assert 0 < found.margin < 2 * gap
+        assert gaps_of(found.coef, standard(x).columns, known).min() > 0
+    x[3] = x[2]
+    found = separation(standard(x).columns, np.minimum(codes, 1), 2)
+    assert found.kind == "quasi"
+    assert found.on_plane.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("unit", [1e-160, 1e-8, 1e8, 1e160])
+def test_units_do_not_matter_to_the_certificate(unit):
+    x, codes = two_halves(50, 3, 0.1)
+    here = separation(standard(x).columns, codes, 2)
+    there = separation(standard(x * [unit, 1.0, 1 / unit]).columns, codes, 2)
+    assert there.kind == here.kind == "complete"
+    mixed = np.random.default_rng(1).integers(0, 2, 50)
+    assert separation(standard(x * unit).columns, mixed, 2).kind == "overlap"
