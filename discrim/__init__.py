@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discrim import datasets as datasets
     from discrim import errors as errors
+    from discrim.models.hausman import hausman as hausman
     from discrim.models.hyperplane import HyperplaneResults as HyperplaneResults
     from discrim.models.hyperplane import hyperplane as hyperplane
     from discrim.models.lda import LDAResults as LDAResults
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from discrim.models.tests import box_m as box_m
     from discrim.models.tests import compare as compare
     from discrim.models.tests import covariance_models as covariance_models
-    from discrim.models.tests import hausman as hausman
     from discrim.models.tests import lr_test as lr_test
     from discrim.models.tests import manova as manova
 
@@ -53,7 +53,7 @@ _HOME = {
     "box_m": "discrim.models.tests",
     "compare": "discrim.models.tests",
     "covariance_models": "discrim.models.tests",
-    "hausman": "discrim.models.tests",
+    "hausman": "discrim.models.hausman",
     "hyperplane": "discrim.models.hyperplane",
     "lda": "discrim.models.lda",
     "load": "discrim.models.store",

@@ -87,6 +87,17 @@ def build_parser() -> argparse.ArgumentParser:
     logistic.add_argument(
         "--bias-reduction", action="store_true", help="Firth's penalty; finite where classes are separated"
     )
+    logistic.add_argument(
+        "--separation", choices=["raise", "warn"], help="what to do where a hyperplane separates classes"
+    )
+    for model in (lda, qda, logistic):
+        model.add_argument("--prior", help=_PRIOR_HELP)
+        model.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
+    perceptron = _add_verb(verbs, "perceptron", "Rosenblatt's perceptron: a separating line by its mistakes")
+    perceptron.add_argument("--step", type=float, help="scale of the coefficients")
+    perceptron.add_argument("--maxiter", type=int, help="most passes over the rows")
+    perceptron.add_argument("--seed", type=int, help="shuffles the rows anew for each pass")
+    _add_verb(verbs, "hyperplane", "the optimal separating hyperplane of two classes")
     return parser
 
 
@@ -95,7 +106,7 @@ def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
     verb: argparse.ArgumentParser = verbs.add_parser(
         name,
         help=text,
-        description=f"{text.capitalize()}.",
+        description=f"{text[0].upper()}{text[1:]}.",
         epilog=_DATA_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,
@@ -103,8 +114,6 @@ def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
     )
     verb.add_argument("formula", metavar="FORMULA", help='classes ~ columns, as "species ~ ."; quote it')
     verb.add_argument("data", metavar="DATA", help="name of a table or of a file, see below")
-    verb.add_argument("--prior", help=_PRIOR_HELP)
-    verb.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
     verb.add_argument("--na", dest="na_action", choices=["drop", "raise"], help="rows with missing values")
     verb.add_argument("--sections", type=_names, metavar="NAME,...", help="only these parts of the summary")
     verb.add_argument("--format", default="text", choices=["text", "html", "latex", "markdown"])

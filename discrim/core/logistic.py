@@ -15,6 +15,7 @@ from discrim.core.moments import ClassMoments
 from discrim.core.newton import Frame, Newton, Swept, maximize, sweep
 from discrim.core.passes import Rows
 from discrim.core.rules import LinearRule
+from discrim.errors import NotSupportedError
 
 __all__ = ["LogisticFit", "fit_from_search", "fit_logistic", "frame_of"]
 
@@ -116,6 +117,21 @@ class LogisticFit:
         values, vectors = np.linalg.eigh(left)
         return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T - own)
 
+    def against(self, reference: int) -> LogisticFit:
+        """The same fit with its coefficients against another class."""
+        if reference == self.reference:
+            return self
+        p1, k = len(self.newton.coef), self.moments.n_classes
+        whole = np.insert(self.newton.coef, self.reference, 0.0, axis=1)
+        # Rows of the identity less that of the new reference: what each coefficient was in the old ones.
+        turn = np.delete(np.eye(k) - np.eye(k)[reference], reference, axis=0)
+        back = np.linalg.inv(np.delete(turn, self.reference, axis=1))
+        held = self.newton.information.reshape(k - 1, p1, k - 1, p1)
+        information = np.einsum("ka,kilj,lb->aibj", back, held, back).reshape(self.newton.information.shape)
+        coef = np.delete(whole - whole[:, [reference]], reference, axis=1)
+        newton = replace(self.newton, coef=coef, information=information)
+        return replace(self, reference=reference, newton=newton)
+
     def llf(self) -> float:
         """Log-likelihood of the classes given the rows."""
         return self.newton.llf
@@ -138,10 +154,14 @@ class LogisticFit:
         found = self._from_here(blocks, counts, MOST_STEPS, TOLERANCE, SINGULAR)
         return replace(self, counts=counts, newton=found) if found.converged else None
 
-    def resume(self, blocks: Iterable[Rows], tol: float, maxiter: int) -> LogisticFit:
-        """The search goes on from where it ended, whatever the information: for classes known to overlap."""
+    def resume(self, blocks: Iterable[Rows], tol: float, maxiter: int, *, overlap: bool) -> LogisticFit:
+        """The search goes on from where it ended, whatever the information.
+
+        Where classes do not overlap what ends it is rounding, and it counts as not converged.
+        """
         found = self._from_here(blocks, self.counts, maxiter - self.newton.steps, tol, 0.0)
-        return replace(self, newton=replace(found, steps=found.steps + self.newton.steps))
+        steps = found.steps + self.newton.steps
+        return replace(self, newton=replace(found, steps=steps, converged=found.converged and overlap))
 
     def _from_here(
         self, blocks: Iterable[Rows], counts: Floats, maxiter: int, tol: float, singular: float
@@ -162,6 +182,8 @@ class LogisticFit:
     def search(self) -> dict[str, Floats]:
         """Where the search ended: coefficients, information, and (llf, decrement, steps)."""
         ended = self.newton
+        if not ended.converged:
+            raise NotSupportedError("A fit of separated classes has no estimates that could be saved.")
         course = np.array([ended.llf, ended.decrement, ended.steps], dtype=np.float64)
         return {"coef": ended.coef, "information": ended.information, "course": course}
 

@@ -10,7 +10,8 @@ that the information is close to a multiple of the identity whatever the units, 
 correlations of the data.
 
 *Convergence* is judged by the score in its own metric: the Newton decrement sqrt(s'H^-1 s) is the distance
-to the maximum in standard errors. Once it is below a threshold one more step squares what is left.
+to the maximum in standard errors. Once it is below a threshold one more step squares what is left, and the
+pass that follows it gives the information there and, with its score, a last step that needs no pass.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ from discrim.core.passes import Rows
 __all__ = ["HALVINGS", "Frame", "Newton", "Swept", "class_shares", "maximize", "sweep"]
 
 Floats = NDArray[np.float64]
+
+NOTHING = 1e-12
+"""Distance to the maximum, in standard errors, over which the information does not change."""
 
 HALVINGS = 30
 """Halvings of a step before the line search gives up."""
@@ -218,6 +222,8 @@ def maximize(
         step = cho_solve(factor, score.T.ravel()).reshape(score.T.shape).T
         decrement = float(np.sqrt(max((score * step).sum(), 0.0)))
         last = replace(held, decrement=decrement, steps=steps)
+        if decrement <= min(tol, NOTHING):
+            return replace(last, coef=held.coef + step, converged=True)
         if steps == maxiter:
             break
         size = 1.0

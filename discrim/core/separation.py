@@ -26,7 +26,7 @@ from scipy.optimize import linprog
 
 from discrim.errors import NotSupportedError
 
-__all__ = ["Separation", "Standard", "separation", "standard"]
+__all__ = ["SLACK", "Separation", "Standard", "separation", "standard"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -168,23 +168,37 @@ class _Program:
                 return (coef, least) if least > 0 else None
 
     def total(self) -> tuple[Floats, Floats | None]:
-        """Coefficients of the largest sum of differences; where it is zero, zeros and the weights."""
-        towards = np.zeros((len(self.columns), self.n_classes))
-        for k in range(self.n_classes):
-            towards[:, k] = self.n_classes * self.columns[:, self.codes == k].sum(axis=1)
-        towards -= self.columns.sum(axis=1)[:, None]
-        cost = -towards[:, 1:].T.ravel()
+        """Coefficients under which as many differences as can be are positive; or zeros, and the weights.
+
+        What one program leaves at zero another may lift, and the sum of the two lifts both.
+        """
+        level = np.ones((self.n_classes, len(self.codes)), dtype=bool)
+        level[self.codes, np.arange(len(self.codes))] = False
+        whole = np.zeros((len(self.columns), self.n_classes))
+        while True:
+            coef, multipliers = self._lift(level)
+            lifted = self.gaps(coef)
+            if not (lifted[level] > SLACK).any():
+                break
+            whole += coef
+            level &= lifted <= SLACK
+        if whole.any():
+            return whole / np.abs(whole).max(), None
+        weights = np.ones(level.shape)
+        weights[self.held] += multipliers
+        weights[self.codes, np.arange(len(self.codes))] = 0.0
+        return whole, weights.T
+
+    def _lift(self, level: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """Coefficients of the largest sum of some differences (K, n), and the multipliers of the program."""
+        share = -level.astype(np.float64)
+        share[self.codes, np.arange(len(self.codes))] += level.sum(axis=0)
+        cost = -(share @ self.columns.T)[1:].ravel()
         while True:
             chosen, multipliers = _solve(cost, self.differences, [(-1.0, 1.0)] * self.size)
             coef = self._coef(chosen)
-            gaps = self.gaps(coef)
-            if np.abs(gaps).max() <= SLACK:
-                weights = np.ones_like(gaps)
-                weights[self.held] += multipliers
-                weights[self.codes, np.arange(len(self.codes))] = 0.0
-                return np.zeros_like(coef), weights.T
-            if not self._take_in(gaps, -SLACK):
-                return coef, None
+            if not self._take_in(self.gaps(coef), -SLACK):
+                return coef, multipliers
 
 
 def _solve(cost: Floats, rows: Floats, bounds: list[tuple[float, float | None]]) -> tuple[Floats, Floats]:

@@ -72,8 +72,8 @@ def hausman(efficient: Floats, efficient_cov: Floats, robust: Floats, robust_cov
     kept = values > 1e-10 * max(values[-1], 0.0)
     if not kept.any() or values[-1] <= 0:
         raise NotSupportedError(
-            "The logistic estimates are as precise as LDA's in every direction: there is nothing to "
-            "compare. The sample is too small or the model far off; see box_m() and lr_test()."
+            "LDA's stated standard errors are not below the logistic model's in any direction, as they are "
+            "in large samples of normal classes: Hausman's test has nothing to compare. See box_m()."
         )
     statistic = float(((vectors[:, kept].T @ gap) ** 2 / values[kept]).sum())
     df = float(kept.sum())

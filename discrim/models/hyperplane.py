@@ -77,8 +77,8 @@ def hyperplane(
     blocks, moments, rows = read_rows(formula, data, levels, na_action, functions)
     if moments.n_classes > 2:
         raise DataError(
-            f"A hyperplane lies between two classes; {blocks.design.response!r} has {moments.n_classes}, "
-            f"{named(blocks.design.levels)}: keep the rows of two, or see perceptron() and logistic()."
+            f"A hyperplane lies between two classes; {blocks.design.response!r} has {moments.n_classes} "
+            f"({named(blocks.design.levels)}): keep the rows of two, or see perceptron() and logistic()."
         )
     found = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
     if isinstance(found, CommonPoint):

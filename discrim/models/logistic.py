@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
@@ -11,22 +10,28 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from discrim.core.covariance import dependencies
 from discrim.core.leave_one_out import LeftOut
 from discrim.core.logistic import MOST_STEPS, TOLERANCE, LogisticFit, fit_logistic
-from discrim.core.moments import ClassMoments, Spread
+from discrim.core.moments import Spread
 from discrim.core.rules import Rule
-from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
 from discrim.models.geometry import LinearGeometry
 from discrim.models.labels import class_code
+from discrim.models.logistic_design import refuse_collinear, refuse_many_levels, refuse_wide
 from discrim.models.logistic_sections import logistic_brief, logistic_sections
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, named, prior_vector, sample
-from discrim.models.separated import refuse_empty_cells, refuse_separated
+from discrim.models.sample import NaAction, choice, prior_vector, sample
+from discrim.models.separated import (
+    Certificate,
+    certify,
+    overlap_by_score,
+    refuse_empty_cells,
+    settle_separated,
+)
 from discrim.models.validation import used_codes
 
 if TYPE_CHECKING:
@@ -40,9 +45,6 @@ Floats = NDArray[np.float64]
 MOST_REFITS, PENALIZED_REFITS = 2000, 100
 """Rows up to which leave-one-out is computed, by a refit for each; those of a penalized fit are slower."""
 
-MOST_CODED = 2000
-"""Coefficients of categories up to which they are fitted: their information grows by the square."""
-
 
 def logistic(
     formula: str,
@@ -54,6 +56,7 @@ def logistic(
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     bias_reduction: bool = False,
+    separation: Literal["raise", "warn"] = "raise",
     tol: float = TOLERANCE,
     maxiter: int = MOST_STEPS,
     functions: Mapping[str, Callable[..., Any]] | None = None,
@@ -72,6 +75,9 @@ def logistic(
     bias_reduction : bool
         Maximize the likelihood with Jeffreys' penalty (Firth, 1993): the bias of first order is gone, and the
         estimates are finite where a hyperplane separates classes.
+    separation : {"raise", "warn"}
+        What to do where a hyperplane separates classes, so that there is no maximum. With "warn" the fit is
+        where the search stopped, and its `separation` has the certified direction.
     tol : float
         Distance to the maximum, in standard errors, after which one step of Newton's method more is the last.
     maxiter : int
@@ -105,15 +111,16 @@ def logistic(
             f"tol={tol!r}, maxiter={maxiter!r}: give a number between 0 and 1, and 1 step or more."
         )
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    _refuse_wide(int((blocks.codes >= 0).sum()), blocks.terms)
-    _refuse_many_levels(blocks)
+    refuse_wide(int((blocks.codes >= 0).sum()), blocks.terms)
+    refuse_many_levels(blocks)
     if na_action == "raise":
         blocks.refuse_missing()
-    if not bias_reduction:
+    choice("separation", separation, ("raise", "warn"))
+    if not bias_reduction and separation == "raise":
         refuse_empty_cells(blocks)
     blocks, moments = sample(blocks, "pooled", na_action)
-    _refuse_wide(int(moments.rows.sum()), blocks.terms)
-    _refuse_collinear(moments, blocks.terms)
+    refuse_wide(int(moments.rows.sum()), blocks.terms)
+    refuse_collinear(moments, blocks.terms)
     classes = pd.Index(list(blocks.design.levels))
     shares = prior_vector(prior, classes, moments.counts)
     base = 0 if reference is None else class_code(reference, classes)
@@ -131,49 +138,14 @@ def logistic(
         raise DataError(
             f"The penalized likelihood has not converged in {fit.newton.steps} steps: raise maxiter=."
         )
+    certificate = None
     if not fit.newton.converged:
-        refuse_separated(fit, blocks, maxiter)
-        fit = fit.resume(blocks, tol, maxiter)
-    return LogisticResults(fit, blocks)
-
-
-def _refuse_wide(rows: int, terms: tuple[str, ...]) -> None:
-    p = len(terms)
-    if 0 < rows <= p:
-        raise CollinearError(
-            f"{rows} rows are too few for a constant and {p} columns ({named(terms)}): name fewer columns."
-        )
-
-
-def _refuse_many_levels(blocks: Blocks) -> None:
-    """Raise, before a product of columns is formed, where categories make too many of them."""
-    spec, n_classes = blocks.design.spec, len(blocks.design.levels)
-    if spec is None:
-        return
-    coded = {
-        ":".join(spec.factors[factor].code for factor, _ in parts): math.prod(spec.widths(parts))
-        for parts in spec.products
-        if any(coding >= 0 for _, coding in parts)
-    }
-    coefficients = sum(coded.values()) * (n_classes - 1)
-    if coefficients > MOST_CODED:
-        widest = max(coded, key=lambda code: coded[code])
-        raise DataError(
-            f"Categories have {coefficients:,} coefficients for {n_classes} classes, and {widest!r} most of "
-            f"them with {coded[widest]:,} columns. logistic() takes {MOST_CODED:,}: beyond, a fit takes "
-            f"minutes and gigabytes. Merge rare levels, or leave the predictor out, as in `. - {widest}`."
-        )
-
-
-def _refuse_collinear(moments: ClassMoments, terms: tuple[str, ...]) -> None:
-    found = dependencies(moments.as_one())
-    if found:
-        said = [
-            f"{terms[d.column]!r} is "
-            + (f"a linear combination of {named(terms[j] for j in d.on)}" if d.on else "constant")
-            for d in found[:4]
-        ]
-        raise CollinearError(f"The design is singular: {'; '.join(said)}. Drop it from the formula.")
+        certificate = settle_separated(fit, blocks, maxiter, warn=separation == "warn")
+        fit = fit.resume(blocks, tol, maxiter, overlap=certificate is None)
+    results = LogisticResults(fit, blocks)
+    if certificate is not None:
+        results._cache["separation"] = certificate
+    return results
 
 
 class LogisticResults(LinearGeometry, ClassifierResults):
@@ -202,6 +174,23 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         self._fit = fit
         self.reference = self.classes[fit.reference]
         self._columns = pd.Index(["constant", *self.terms], name="term")
+
+    @property
+    def separation(self) -> Certificate:
+        """Whether a hyperplane lies between classes, with what proves it.
+
+        A maximum that was found is itself the proof of overlap; of a penalized fit a linear program decides.
+        """
+        if "separation" not in self._cache:
+            blocks = self._rows("separation")
+            found = (
+                certify(self._fit, blocks)[0]
+                if self._fit.bias_reduction
+                else overlap_by_score(self._fit, blocks)
+            )
+            self._cache["separation"] = found
+        certificate: Certificate = self._cache["separation"]
+        return certificate
 
     # ---- what a model of moments would have
 
@@ -240,7 +229,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
     @property
     def bse(self) -> pd.DataFrame:
         """Standard errors."""
-        errors = np.sqrt(np.diagonal(self._fit.cov_params()))
+        errors = np.sqrt(np.diagonal(self._covariance()))
         return self._frame(errors.reshape(len(self._fit.others), -1).T)
 
     @property
@@ -257,7 +246,13 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         """Covariance of the estimates, by (class, term)."""
         labels: list[Any] = [self.classes[self._fit.others], self._columns]
         index = pd.MultiIndex.from_product(labels, names=["class", "term"])
-        return pd.DataFrame(self._fit.cov_params(), index=index, columns=index)
+        return pd.DataFrame(self._covariance(), index=index, columns=index, copy=True)
+
+    def _covariance(self) -> Floats:
+        if "covariance" not in self._cache:
+            self._cache["covariance"] = self._fit.cov_params()
+        held: Floats = self._cache["covariance"]
+        return held
 
     def log_odds(self, level: float = 0.95) -> pd.DataFrame:
         """Estimates by (class, term): coef, se, z, p, low, high, as `LDAResults.log_odds`."""

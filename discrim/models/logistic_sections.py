@@ -67,7 +67,8 @@ def _header(fit: LogisticResults) -> Pairs:
         ("Steps", numbers.newton.steps, str(numbers.newton.steps)),
         error_pair(fit, "apparent", "Error, apparent"),
     ]
-    return Pairs(fit.formula, items)
+    note = "" if numbers.newton.converged else fit.separation.message
+    return Pairs(fit.formula, items, note)
 
 
 def _classes(fit: LogisticResults) -> Section:
@@ -96,4 +97,5 @@ def _lr_terms(fit: LogisticResults) -> Section:
 
 def _odds_ratios(fit: LogisticResults) -> Section:
     table = fit.odds_ratios().rename(columns={"low": "[0.025", "high": "0.975]"})
-    return Section("Odds ratios for one unit of a column", table, source="fit.odds_ratios()")
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "ratio")
+    return Section("Odds ratios for one unit of a column", table, formats, source="fit.odds_ratios()")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from discrim.errors import NotSupportedError
+from discrim.models.sample import named
 
 if TYPE_CHECKING:
     from discrim.models.hyperplane import HyperplaneResults
@@ -20,8 +21,9 @@ def plot_regions(fit: ClassifierResults, ax: Axes | None) -> Axes:
     from discrim.report import plots
 
     if len(fit.terms) != 2 or not fit._blocks.design.plain:
+        has = f"{len(fit.terms)}" if len(fit.terms) != 2 else f"{named(fit.terms)}, not both plain columns"
         raise NotSupportedError(
-            f"kind='regions' draws the plane of two numeric columns; this fit has {len(fit.terms)}."
+            f"kind='regions' draws the plane of two numeric columns of the table; this fit has {has}."
         )
     blocks = fit._rows("plot()")
     labels = fit._labelled(blocks.codes, blocks.table.index)

@@ -1,10 +1,10 @@
-"""Verbs that test or compare fits: `manova`, `box_m`, `lr_test`, `covariance_models`, `hausman`..."""
+"""Verbs that test or compare fits: `manova`, `box_m`, `lr_test`, `covariance_models`, `compare`."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,10 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference import likelihood_ratio
 from discrim.inference.covariance_models import covariance_models as ladder
-from discrim.inference.hausman import hausman as hausman_test
-from discrim.inference.hausman import slope_covariance
 from discrim.inference.resampling import bootstrap_ratios, exceedance, permutation_ratios
 from discrim.inference.result import TestResult, approximations
-from discrim.models.sample import NaAction, class_moments, named, sample
+from discrim.models.hausman import lda_beside_logistic, log_odds_of_both
+from discrim.models.sample import NaAction, choice, class_moments, sample
 from discrim.models.validation import used_rows
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ __all__ = [
     "covariance_models",
     "covariance_models_of",
     "equal_covariance_tests",
-    "hausman",
     "lr_test",
     "manova",
 ]
@@ -297,56 +295,25 @@ def covariance_models_of(fit: LDAResults | QDAResults) -> pd.DataFrame:
     return ladder(moments, fit._prior_values(None), estimated_prior=fit._fit.estimated_prior)
 
 
-def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
-    """Hausman's test of normal classes with one covariance: LDA's slopes against the logistic model's.
-
-    Parameters
-    ----------
-    lda_fit : LDAResults
-    logit
-        A logistic regression of the same classes, against the first, on the same columns: a fit of the
-        package or of statsmodels' Logit or MNLogit, with `params` and `cov_params()`, columns in the order
-        of the terms and a constant first.
-
-    Returns
-    -------
-    TestResult
-
-    Raises
-    ------
-    DataError
-        The logistic fit has other classes or columns.
-    """
-    fit = lda_fit._fit
-    lda_fit._need_full("hausman()")
-    slopes, cov = slope_covariance(fit.moments, fit.covariance, fit.residual_df, 0)
-    params = np.asarray(logit.params, dtype=np.float64)
-    params = params.reshape(len(params), -1)
-    q, p = slopes.shape
-    if params.shape != (p + 1, q):
-        raise DataError(
-            f"The logistic fit has coefficients of shape {params.shape}; {p} columns and {q + 1} classes "
-            f"take {(p + 1, q)}: a constant, then {named(lda_fit.terms)}, for each class but the first."
-        )
-    theirs = np.asarray(logit.cov_params(), dtype=np.float64)
-    keep = np.arange(q * (p + 1)).reshape(q, p + 1)[:, 1:].ravel()
-    return hausman_test(slopes.ravel(), cov, params[1:].T.ravel(), theirs[np.ix_(keep, keep)])
-
-
-def compare(*fits: Any) -> pd.DataFrame:
+def compare(*fits: Any, by: Literal["fit", "term"] | None = None) -> pd.DataFrame:
     """Fits side by side.
 
     Parameters
     ----------
     *fits
         Fitted objects.
+    by : {"fit", "term"}, optional
+        A row for each fit; or, of a linear discriminant analysis and a logistic regression, their log odds
+        term by term. Without it, by term where there are just these two, whose likelihoods are not to be
+        compared; else by fit.
 
     Returns
     -------
     DataFrame
-        A row for each: formula, what the likelihood is of, df, llf, AIC, BIC, and apparent and
-        leave-one-out error (missing where the model has none). Likelihoods of class and row, as LDA's, and
-        of the class given the row, as the logistic model's, are not to be compared.
+        By term, see `discrim.models.hausman.log_odds_of_both`. Else a row for each fit: formula, what the
+        likelihood is of, df, llf, AIC, BIC, and apparent and leave-one-out error (missing where the model
+        has none). Likelihoods of class and row, as LDA's, and of the class given the row, as the logistic
+        model's, are not to be compared.
 
     Examples
     --------
@@ -358,6 +325,12 @@ def compare(*fits: Any) -> pd.DataFrame:
     LDA  24  574.41
     QDA  44  464.75
     """
+    choice("by", by or "fit", ("fit", "term"))
+    pair = lda_beside_logistic(fits)
+    if by == "term" and pair is None:
+        raise NotSupportedError('by="term" compares one fit of lda() with one of logistic().')
+    if by != "fit" and pair is not None:
+        return log_odds_of_both(*pair)
     rows = []
     for fit in fits:
         row = {"formula": fit.formula, "likelihood": fit.likelihood_of, "df": fit.df_model}

@@ -22,7 +22,7 @@ __all__ = [
     "table_texts",
 ]
 
-Format = Literal["general", "count", "p", "tail", "z", "share", "text"]
+Format = Literal["general", "count", "p", "tail", "z", "share", "ratio", "text"]
 
 SIGNIFICANT = 5
 """Significant digits of the largest number of a column."""
@@ -123,6 +123,9 @@ def column_texts(values: Sequence[Any], form: Format) -> list[str]:
         return [p_text(x) for x in numbers]
     if form == "share":
         return [_share(x) for x in numbers]
+    if form == "ratio":
+        # Ratios of one column may lie powers of ten apart: each has its own four digits.
+        return [f"{x:#.4g}".removesuffix(".") for x in numbers]
     sizes = [abs(x) for x in numbers if math.isfinite(x)]
     if form == "count" and all(x == round(x) for x in sizes):
         return [_fixed(x, 0) for x in numbers]

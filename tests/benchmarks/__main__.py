@@ -144,6 +144,7 @@ def main() -> None:
         "stepwise": lambda: inference.stepwise_choice(5_000, 200, n),
         "logistic-5": lambda: inference.logistic_fit(50_000 // part, 20, 5, max(n // 2, 1)),
         "logistic-2": lambda: inference.logistic_fit(500_000 // part, 30, 2, max(n // 2, 1)),
+        "hyperplane": lambda: inference.separating_plane(100_000 // part, 20, n),
         "import": lambda: imports(n),
     }
     for name, task in tasks.items():

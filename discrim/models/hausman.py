@@ -1,0 +1,144 @@
+"""LDA beside the logistic regression: the same log odds from two sides, and Hausman's test of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from discrim.errors import DataError, NotSupportedError
+from discrim.inference.hausman import hausman as hausman_test
+from discrim.inference.hausman import slope_covariance
+from discrim.inference.result import TestResult
+from discrim.models.sample import named
+
+if TYPE_CHECKING:
+    from discrim.models.lda import LDAResults
+    from discrim.models.logistic import LogisticResults
+
+__all__ = ["hausman", "lda_beside_logistic", "log_odds_of_both"]
+
+Floats = NDArray[np.float64]
+
+
+def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
+    """Hausman's test of normal classes with one covariance: LDA's slopes against the logistic model's.
+
+    Parameters
+    ----------
+    lda_fit : LDAResults
+    logit
+        A logistic regression of the same classes on the same columns: a fit of the package, against any
+        reference; or one of statsmodels' Logit or MNLogit against the first class, with `params` and
+        `cov_params()`, columns in the order of the terms and a constant first.
+
+    Returns
+    -------
+    TestResult
+
+    Raises
+    ------
+    DataError
+        The logistic fit has other classes or columns.
+    NotSupportedError
+        LDA's stated standard errors are not the smaller ones in any direction.
+
+    Examples
+    --------
+    >>> from discrim import hausman, lda, logistic
+    >>> from discrim.datasets import load_penguins
+    >>> formula, penguins = "sex ~ body_mass_g + bill_depth_mm", load_penguins()
+    >>> round(hausman(lda(formula, penguins), logistic(formula, penguins)).pvalue, 2)
+    0.56
+    """
+    fit = lda_fit._fit
+    lda_fit._need_full("hausman()")
+    slopes, cov = slope_covariance(fit.moments, fit.covariance, fit.residual_df, 0)
+    params, theirs = _estimates(lda_fit, logit)
+    q, p = slopes.shape
+    if params.shape != (p + 1, q):
+        raise DataError(
+            f"The logistic fit has coefficients of shape {params.shape}; {p} columns and {q + 1} classes "
+            f"take {(p + 1, q)}: a constant, then {named(lda_fit.terms)}, for each class but the first."
+        )
+    keep = np.arange(q * (p + 1)).reshape(q, p + 1)[:, 1:].ravel()
+    return hausman_test(slopes.ravel(), cov, params[1:].T.ravel(), theirs[np.ix_(keep, keep)])
+
+
+def _estimates(lda_fit: LDAResults, logit: Any) -> tuple[Floats, Floats]:
+    """Coefficients (p + 1, K - 1) of a logistic fit against the first class, and their covariance."""
+    from discrim.models.logistic import LogisticResults
+
+    if isinstance(logit, LogisticResults):
+        for name in ("classes", "terms"):
+            ours, theirs = getattr(lda_fit, name), getattr(logit, name)
+            if not ours.equals(theirs):
+                raise DataError(
+                    f"The two fits differ in {name}, {named(ours)} and {named(theirs)}: fit both with the "
+                    "same formula to the same rows."
+                )
+        against_first = logit._fit.against(0)
+        return against_first.params(), against_first.cov_params()
+    params = np.asarray(logit.params, dtype=np.float64)
+    return params.reshape(len(params), -1), np.asarray(logit.cov_params(), dtype=np.float64)
+
+
+def lda_beside_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResults] | None:
+    """The fits, that of LDA first, if they are one of LDA and one logistic regression."""
+    from discrim.models.lda import LDAResults
+    from discrim.models.logistic import LogisticResults
+
+    linear = [fit for fit in fits if isinstance(fit, LDAResults)]
+    logit = [fit for fit in fits if isinstance(fit, LogisticResults)]
+    return (linear[0], logit[0]) if len(fits) == 2 and linear and logit else None
+
+
+def log_odds_of_both(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame:
+    """Log odds of LDA beside those of the logistic regression, against the latter's reference.
+
+    Parameters
+    ----------
+    linear : LDAResults
+    logit : LogisticResults
+
+    Returns
+    -------
+    DataFrame by (class, term)
+        LDA, LDA_se, logistic, logistic_se, difference (LDA less logistic); statistic, df, p: Hausman's
+        chi-square of the difference of a slope, missing where LDA's standard error is not the smaller. The
+        last row, ("all", "slopes"), has the joint test, see `hausman`; it is missing where there is none.
+
+    Raises
+    ------
+    DataError
+        The fits differ in classes or terms.
+    """
+    _estimates(linear, logit)
+    ours = linear.log_odds(reference=logit.reference)
+    theirs = logit.log_odds()
+    table = pd.DataFrame(
+        {
+            "LDA": ours["coef"],
+            "LDA_se": ours["se"],
+            "logistic": theirs["coef"].to_numpy(),
+            "logistic_se": theirs["se"].to_numpy(),
+        }
+    )
+    table["difference"] = table["LDA"] - table["logistic"]
+    variance = table["logistic_se"] ** 2 - table["LDA_se"] ** 2
+    slope = table.index.get_level_values("term") != "constant"
+    table["statistic"] = (table["difference"] ** 2 / variance).where((variance > 0) & slope)
+    table["df"] = table["statistic"].notna().astype(np.float64).where(table["statistic"].notna())
+    table["p"] = stats.chi2.sf(table["statistic"], 1)
+    last = pd.MultiIndex.from_tuples([("all", "slopes")], names=["class", "term"])
+    joint = pd.DataFrame(np.nan, index=last, columns=table.columns)
+    try:
+        test = hausman(linear, logit)
+        joint.loc[("all", "slopes"), ["statistic", "df", "p"]] = [test.statistic, test.df[0], test.pvalue]
+    except NotSupportedError:
+        pass
+    return pd.concat([table, joint])

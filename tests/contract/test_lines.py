@@ -1,0 +1,212 @@
+"""The contract of fitted lines: what they share with every classifier, with values instead of posteriors."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.datasets import load_iris, load_penguins
+
+VERBS = {
+    "perceptron": (discrim.perceptron, {}),
+    "perceptron-shuffled": (discrim.perceptron, {"seed": 5, "step": 0.5}),
+    "hyperplane": (discrim.hyperplane, {}),
+}
+
+
+def two_species(data: pd.DataFrame, *species: str) -> pd.DataFrame:
+    return data[data["species"].isin(species)].astype({"species": str})
+
+
+TABLES = {
+    "iris": ("species ~ .", two_species(load_iris(), "setosa", "versicolor")),
+    "penguins": (
+        "species ~ center(bill_length_mm) + center(bill_depth_mm) + log(body_mass_g) + sex",
+        two_species(load_penguins(), "Adelie", "Gentoo"),
+    ),
+}
+
+
+def fitted(verb: str, name: str, data: pd.DataFrame | None = None):
+    fit, options = VERBS[verb]
+    formula, own = TABLES[name]
+    return fit(formula, data=own if data is None else data, **options)
+
+
+cases = pytest.mark.parametrize(("verb", "name"), [(v, n) for v in VERBS for n in TABLES])
+
+
+@cases
+def test_labels_follow_from_values_and_all_rows_are_on_their_side(verb, name):
+    fit = fitted(verb, name)
+    data = TABLES[name][1]
+    values, labels = fit.decision_function(), fit.predict()
+    known = values.notna()
+    assert known.sum() == len(data) - fit._dropped
+    assert (labels[known] == np.where(values[known] > 0, fit.classes[1], fit.classes[0])).all()
+    assert labels[~known].isna().all()
+    assert (labels[known] == data["species"][known]).all()
+    np.testing.assert_array_equal(np.sign(fit.distance()[known]), np.sign(values[known]))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_optimal_plane_does_not_depend_on_the_order_of_rows(name):
+    data = TABLES[name][1]
+    fit, shuffled = (
+        fitted("hyperplane", name),
+        fitted("hyperplane", name, data.sample(frac=1, random_state=3)),
+    )
+    np.testing.assert_allclose(fit.distance(), shuffled.distance(data), rtol=1e-9, atol=1e-9)
+    assert set(fit.support) == set(shuffled.support)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_order_of_columns_does_not_matter(verb):
+    data = TABLES["iris"][1]
+    turned = data[["petal_width", "species", "sepal_length", "petal_length", "sepal_width"]]
+    fit, other = fitted(verb, "iris"), fitted(verb, "iris", turned)
+    np.testing.assert_allclose(fit.decision_function(), other.decision_function(), rtol=1e-9, atol=1e-9)
+
+
+@cases
+def test_pickle_and_file_keep_every_bit(verb, name, tmp_path):
+    fit, data = fitted(verb, name), TABLES[name][1]
+    again = pickle.loads(pickle.dumps(fit))
+    pd.testing.assert_series_equal(again.decision_function(), fit.decision_function(), check_exact=True)
+    fit.save(tmp_path / "fit")
+    loaded = discrim.load(tmp_path / "fit")
+    pd.testing.assert_series_equal(loaded.decision_function(data), fit.decision_function(), check_exact=True)
+    pd.testing.assert_frame_equal(loaded.glance(), fit.glance(), check_exact=True)
+    assert "not available" in loaded.summary(["header"]).as_text()
+    with pytest.raises(discrim.errors.NotSupportedError, match="data="):
+        loaded.predict()
+
+
+@cases
+def test_twice_is_bitwise_the_same_and_inputs_stay(verb, name):
+    data = TABLES[name][1]
+    before = data.copy(deep=True)
+    one, two = fitted(verb, name, data), fitted(verb, name, data)
+    one.leave_one_out()
+    pd.testing.assert_series_equal(one.decision_function(), two.decision_function(), check_exact=True)
+    pd.testing.assert_frame_equal(data, before, check_exact=True)
+
+
+@cases
+def test_one_block_equals_many(verb, name, monkeypatch):
+    whole = fitted(verb, name).decision_function()
+    monkeypatch.setattr("discrim.frame.blocks.BLOCK_ROWS", (16, 16))
+    np.testing.assert_allclose(whole, fitted(verb, name).decision_function(), rtol=1e-9, atol=1e-9)
+
+
+@cases
+def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
+    fit = fitted(verb, name)
+    new = TABLES[name][1].dropna().iloc[:6].copy()
+    column = fit._blocks.design.columns[0]
+    new.iloc[2, new.columns.get_loc(column)] = np.nan
+    for missing in (fit.predict(new), fit.decision_function(new), fit.distance(new)):
+        assert missing.isna().tolist() == [False, False, True, False, False, False]
+    assert fit.foot(new).isna().any(axis=1).tolist() == [False, False, True, False, False, False]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_unseen_level_of_a_predictor_is_named(verb):
+    new = TABLES["penguins"][1].head(4).assign(sex="unknown")
+    with pytest.raises(discrim.errors.DataError, match=r"sex.*unknown"):
+        fitted(verb, "penguins").predict(new)
+
+
+@cases
+def test_the_response_may_be_missing_from_new_data(verb, name):
+    fit, data = fitted(verb, name), TABLES[name][1]
+    pd.testing.assert_series_equal(fit.predict(data.drop(columns="species")), fit.predict(data))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_leaving_a_row_out_equals_a_refit_without_it(verb):
+    fit, (formula, data) = fitted(verb, "iris"), TABLES["iris"]
+    left = fit.leave_one_out()
+    verb_, options = VERBS[verb]
+    for row in (3, 41, 77):
+        refit = verb_(formula, data.drop(index=data.index[row]), **options)
+        expected = refit.decision_function(data.iloc[[row]]).iloc[0]
+        assert left.iloc[row, 2] == pytest.approx(expected, rel=1e-9)
+        assert left["label"].iloc[row] == refit.predict(data.iloc[[row]]).iloc[0]
+
+
+@cases
+def test_confusions_count_every_row_used(verb, name):
+    fit = fitted(verb, name)
+    for method in ("apparent", "loo", "cv"):
+        counted = fit.confusion(method=method, folds=4, seed=0)
+        np.testing.assert_allclose(counted.sum(axis=1), fit.counts)
+    rates = fit.error_rates(["apparent", "loo", "cv"], folds=4, seed=0, by_class=True)
+    assert ((rates["low"] <= rates["estimate"]) & (rates["estimate"] <= rates["high"])).all()
+    pd.testing.assert_frame_equal(fit.confusion(TABLES[name][1].dropna()), fit.confusion())
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("kind", ["polars", "pyarrow", "Float64", "float32", "dict"])
+def test_every_kind_of_table_gives_the_same_fit(verb, kind):
+    formula, data = TABLES["iris"]
+    fit, options = VERBS[verb]
+    reference, numbers = data, data.columns[:4]
+    columns = {c: data[c].to_list() for c in data}
+    if kind == "polars":
+        other = pytest.importorskip("polars").DataFrame(columns)
+    elif kind == "pyarrow":
+        other = pytest.importorskip("pyarrow").table(columns)
+    elif kind == "dict":
+        other = columns
+    else:
+        other = data.astype(dict.fromkeys(numbers, kind))
+        reference = other.astype(dict.fromkeys(numbers, "float64"))
+    ours, theirs = fit(formula, other, **options), fit(formula, reference, **options)
+    np.testing.assert_array_equal(ours.decision_function(), theirs.decision_function())
+
+
+@cases
+def test_tables_and_pictures_of_every_kind(verb, name):
+    import matplotlib.pyplot as plt
+
+    fit = fitted(verb, name)
+    summary = fit.summary()
+    for text in (summary.as_text(), summary.as_html(), summary.as_latex(), summary.as_markdown(), repr(fit)):
+        assert "constant" in text
+    assert {"term", "estimate"} <= set(fit.tidy())
+    assert len(fit.glance()) == 1
+    assert f".score.{fit.classes[1]}" in fit.augment()
+    fit.plot("distances")
+    plt.close("all")
+
+
+@cases
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda fit: fit.predict_proba(),
+        lambda fit: fit.predict_log_proba(),
+        lambda fit: fit.predict(prior="equal"),
+        lambda fit: fit.predict(costs=[[0, 1], [2, 0]]),
+        lambda fit: fit.predict(reject=0.1),
+        lambda fit: fit.predict(outlier=0.1),
+        lambda fit: fit.error_rates(["apparent"], costs=[[0, 1], [2, 0]]),
+        lambda fit: fit.error_rates(["posterior"]),
+        lambda fit: fit.error_rates(["D"]),
+        lambda fit: fit.classification(),
+        lambda fit: fit.typicality(),
+        lambda fit: fit.posterior_intervals(),
+        lambda fit: fit.llf,
+        lambda fit: fit.aic,
+        lambda fit: fit.bic,
+    ],
+)
+def test_what_takes_probabilities_is_refused_in_words(verb, name, ask):
+    fit = fitted(verb, name)
+    with pytest.raises(discrim.errors.NotSupportedError, match=r"[a-z]{3,} .*(:|probabilities)"):
+        ask(fit)
