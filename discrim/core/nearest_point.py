@@ -86,7 +86,11 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
         length = float(np.sqrt(square))
         if key in keys or length <= ROUNDING * reach or square - w @ point <= ROUNDING * reach * length:
             return NearestPoint(w, keys, weights)
-        keys, corral, weights = _enlarged([*keys, key], np.column_stack([corral, point]), weights)
+        larger = _enlarged([*keys, key], np.column_stack([corral, point]), weights)
+        # |w| falls each time; where it does not, the descent was rounding that the bound above let through.
+        if float(np.linalg.norm(larger[1] @ larger[2])) >= length:
+            return NearestPoint(w, keys, weights)
+        keys, corral, weights = larger
     raise NotSupportedError(f"The nearest point was not found in {MOST_ROUNDS:,} rounds.")
 
 
