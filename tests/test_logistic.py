@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from functools import cache
 from pathlib import Path
@@ -11,13 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 import discrim
 from discrim import hausman, lda, logistic
-from discrim.core.separation import separation
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, SeparationError
 from discrim.frame.scan import quote
@@ -199,51 +195,6 @@ def test_classes_of_one_normal_law_give_lda_s_slopes_in_large_samples():
 
 
 # ------------------------------------------------------------------ separation
-
-
-def brute_force(x: np.ndarray, y: np.ndarray) -> str:
-    """Complete, quasi or overlap of two classes in the plane, by the lines through every pair of points."""
-    kinds = set()
-    angles = [0.0]
-    for i, j in itertools.combinations(range(len(x)), 2):
-        d = x[j] - x[i]
-        if d.any():
-            angles.append(np.arctan2(d[1], d[0]) + np.pi / 2)
-    angles = np.unique(np.concatenate([np.array(angles) + s for s in (0.0, np.pi)]))
-    # Directions across each pair of points, and those between neighbours.
-    middle = (angles + np.roll(angles, -1)) / 2
-    for angle in np.concatenate([angles, middle, middle + np.pi]):
-        values = np.round(x @ [np.cos(angle), np.sin(angle)], 9)
-        low, high = values[y == 1].min(), values[y == 0].max()
-        if low > high:
-            kinds.add("complete")
-        elif low == high and values.max() > values.min():
-            kinds.add("quasi")
-    return "complete" if "complete" in kinds else "quasi" if "quasi" in kinds else "overlap"
-
-
-@given(
-    st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3), st.booleans()), min_size=4, max_size=9).filter(
-        lambda rows: len({r[2] for r in rows}) == 2 and len({r[:2] for r in rows}) > 2
-    )
-)
-@settings(max_examples=150, deadline=None)
-def test_the_certificate_of_two_classes_by_brute_force(rows):
-    x = np.array([r[:2] for r in rows], dtype=float)
-    y = np.array([r[2] for r in rows]).astype(int)
-    if np.linalg.matrix_rank(x - x.mean(axis=0)) < 2:
-        return
-    columns = np.vstack([np.ones(len(x)), ((x - x.mean(axis=0)) / x.std(axis=0)).T])
-    found = separation(columns, y, 2)
-    assert found.kind == brute_force(x, y)
-    eta = found.coef.T @ columns
-    gaps = np.where(y == 1, eta[1] - eta[0], eta[0] - eta[1])
-    assert gaps.min() >= -1e-7
-    if found.kind == "complete":
-        assert gaps.min() == pytest.approx(found.margin, abs=1e-7)
-        assert found.margin > 0
-    if found.kind == "overlap":
-        assert not found.coef.any()
 
 
 def test_three_classes_may_be_separated_in_part():

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
 
 from discrim.core.moments import ClassMoments
 from discrim.core.nearest_point import NearestPoint, nearest_point
@@ -66,7 +67,7 @@ class OptimalPlane:
     @property
     def margin(self) -> float:
         """Distance from the plane to the nearest row."""
-        return 1 / float(np.linalg.norm(self.coef))
+        return 1 / float(np.hypot.reduce(self.coef))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +154,26 @@ def optimal_plane(x: Floats, positive: NDArray[np.bool_]) -> OptimalPlane | Comm
     positive : (n,) bool
         Rows on the side of positive values; both sides have some.
     """
+    # A power of two takes no digit, and keeps squares of rows in any units from under- and overflow.
+    largest = float(np.abs(x).max())
+    unit = 2.0 ** np.floor(np.log2(largest)) if largest > 0 else 1.0
+    axes = _span(x)
+    found = _optimal(x / unit if axes is None else (x / unit) @ axes, positive)
+    if isinstance(found, CommonPoint):
+        return found
+    coef = found.coef if axes is None else axes @ found.coef
+    return replace(found, coef=coef / unit, multipliers=found.multipliers / unit / unit)
+
+
+def _span(x: Floats) -> Floats | None:
+    """Orthonormal axes (p, n) that hold all rows (n, p), where columns are more; distances are the same."""
+    if x.shape[1] <= len(x):
+        return None
+    return np.asarray(qr(x.T, mode="economic", check_finite=False)[0])
+
+
+def _optimal(x: Floats, positive: NDArray[np.bool_]) -> OptimalPlane | CommonPoint:
+    """The same for rows about as large as one, and columns no more than rows."""
     rows = (np.flatnonzero(positive), np.flatnonzero(~positive))
     upper, lower = (np.ascontiguousarray(x[at]) for at in rows)
 

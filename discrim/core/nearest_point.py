@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lstsq
+from scipy.linalg import qr, solve_triangular
 
 from discrim.errors import NotSupportedError
 
@@ -24,7 +24,9 @@ __all__ = ["NearestPoint", "nearest_point"]
 Floats = NDArray[np.float64]
 Key = TypeVar("Key", bound=Hashable)
 
-ROUNDING = 64 * np.finfo(np.float64).eps
+EPS = float(np.finfo(np.float64).eps)
+
+ROUNDING = 64 * EPS
 """Relative to the points, what rounding may hide of a descent."""
 
 MOST_ROUNDS = 100_000
@@ -76,31 +78,39 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
     ([0, 1], [0.64, 0.36], [1.92, 1.44])
     """
     key, point = lowest(start)
-    keys, corral, weights = [key], point[:, None], np.ones(1)
+    corral, w = _Corral([key], point[:, None], np.ones(1)), point
     for _ in range(MOST_ROUNDS):
-        w = corral @ weights
         key, point = lowest(w)
-        reach = float(np.sqrt(max((corral**2).sum(axis=0).max(), point @ point)))
+        reach = float(np.sqrt(max((corral.points**2).sum(axis=0).max(), point @ point)))
         square = float(w @ w)
         # Without a descent beyond rounding w is the nearest; a w that is rounding itself is zero.
         length = float(np.sqrt(square))
-        if key in keys or length <= ROUNDING * reach or square - w @ point <= ROUNDING * reach * length:
-            return NearestPoint(w, keys, weights)
-        larger = _enlarged([*keys, key], np.column_stack([corral, point]), weights)
-        # |w| falls each time; where it does not, the descent was rounding that the bound above let through.
-        if float(np.linalg.norm(larger[1] @ larger[2])) >= length:
-            return NearestPoint(w, keys, weights)
-        keys, corral, weights = larger
+        ended = length <= ROUNDING * reach or square - w @ point <= ROUNDING * reach * length
+        if ended or key in corral.keys:
+            return NearestPoint(w, corral.keys, corral.weights)
+        wider, nearer = _enlarged(corral, key, point)
+        if not nearer @ nearer < square:
+            return NearestPoint(w, corral.keys, corral.weights)
+        corral, w = wider, nearer
     raise NotSupportedError(f"The nearest point was not found in {MOST_ROUNDS:,} rounds.")
 
 
-def _enlarged(keys: list[Hashable], corral: Floats, weights: Floats) -> tuple[list[Hashable], Floats, Floats]:
-    """The corral with one point more, those left out whose weight falls to zero on the way."""
-    weights = np.append(weights, 0.0)
+class _Corral(NamedTuple):
+    """Names (s), points (p, s) and their weights (s,) in the nearest point."""
+
+    keys: list[Hashable]
+    points: Floats
+    weights: Floats
+
+
+def _enlarged(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corral, Floats]:
+    """The corral with one point more, those left out whose weight falls to zero on the way; its nearest."""
+    keys, points = [*corral.keys, key], np.column_stack([corral.points, point])
+    weights = np.append(corral.weights, 0.0)
     while True:
-        goal = _affine_weights(corral)
+        goal, nearest = _affine_nearest(points)
         if (goal > 0).all():
-            return keys, corral, goal
+            return _Corral(keys, points, goal), nearest
         falling = goal <= 0
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.where(falling, weights / (weights - goal), np.inf)
@@ -109,15 +119,24 @@ def _enlarged(keys: list[Hashable], corral: Floats, weights: Floats) -> tuple[li
         kept = weights > 0
         kept[int(np.nanargmin(ratios))] = False
         keys = [key for key, keep in zip(keys, kept, strict=True) if keep]
-        corral, weights = corral[:, kept], weights[kept] / weights[kept].sum()
+        points, weights = points[:, kept], weights[kept] / weights[kept].sum()
 
 
-def _affine_weights(corral: Floats) -> Floats:
-    """Weights (s,) of sum one of the nearest point of the affine hull, by least squares on the edges."""
-    if corral.shape[1] == 1:
-        return np.ones(1)
+def _affine_nearest(points: Floats) -> tuple[Floats, Floats]:
+    """Nearest point (p,) of the affine hull of points (p, s), and weights (s,) of sum one that give it."""
     # From the point nearest to the origin the edges are shortest, and least cancels.
-    base = int(np.argmin((corral**2).sum(axis=0)))
-    edges = np.delete(corral, base, axis=1) - corral[:, [base]]
-    inner = lstsq(edges, -corral[:, base], lapack_driver="gelsy", check_finite=False)[0]
-    return np.insert(inner, base, 1 - inner.sum())
+    base = int(np.argmin((points**2).sum(axis=0)))
+    start = points[:, base]
+    if points.shape[1] == 1:
+        return np.ones(1), start
+    edges = np.delete(points, base, axis=1) - start[:, None]
+    q, r, order = qr(edges, mode="economic", pivoting=True, check_finite=False)
+    size = np.abs(np.diagonal(r))
+    rank = int((size > len(size) * EPS * size[0]).sum())
+    q, along = q[:, :rank], q[:, :rank].T @ start
+    nearest = start - q @ along
+    # Once more: what must vanish on the edges is then rounding of the nearest point, not of the start.
+    nearest = nearest - q @ (q.T @ nearest)
+    inner = np.zeros(len(order))
+    inner[order[:rank]] = solve_triangular(r[:rank, :rank], -along, check_finite=False)
+    return np.insert(inner, base, 1 - inner.sum()), nearest

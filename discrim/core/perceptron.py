@@ -83,7 +83,11 @@ def perceptron(
     signed = np.column_stack([np.ones(len(x)), x])
     signed[~positive] *= -1
     rng = None if seed is None else np.random.default_rng(seed)
-    run = _Run(signed, step)
+    # The step, and a power of two as the unit of rows, scale coefficients that start from zero: without
+    # them moves are the same, whatever a step's rounding, and squares of rows do not overflow.
+    unit = 2.0 ** np.floor(np.log2(np.abs(signed).max()))
+    signed /= unit
+    run = _Run(signed)
     history = []
     for _ in range(passes):
         moves = run.visit(signed if rng is None else signed[rng.permutation(len(signed))])
@@ -92,14 +96,14 @@ def perceptron(
             break
     converged = not history[-1][0]
     coef, errors = (run.coef, 0) if converged else (run.pocket, run.fewest)
-    return Perceptron(coef, converged, np.array(history, dtype=np.int64), errors)
+    return Perceptron(step * (unit * coef), converged, np.array(history, dtype=np.int64), errors)
 
 
 class _Run:
     """Coefficients under way, and the best of them."""
 
-    def __init__(self, signed: Floats, step: float) -> None:
-        self.signed, self.step = signed, step
+    def __init__(self, signed: Floats) -> None:
+        self.signed = signed
         self.coef = np.zeros(signed.shape[1])
         self.pocket, self.fewest = self.coef, len(signed)
         self.right, self.longest = 0, 0
@@ -115,10 +119,11 @@ class _Run:
                 at, piece = at + piece, min(2 * piece, PIECES[1])
                 continue
             self.right += first
-            if self.right > self.longest:
+            # Runs of no row have no record to beat, and yet any coefficients are better than none.
+            if self.right > self.longest or self.fewest == len(self.signed):
                 self.longest = self.right
                 self.keep()
-            self.coef = self.coef + self.step * rows[at + first]
+            self.coef = self.coef + rows[at + first]
             at, moves, piece, self.right = at + first + 1, moves + 1, PIECES[0], 0
         return moves
 

@@ -45,7 +45,7 @@ class Plane:
     @property
     def length(self) -> float:
         """Length of the normal."""
-        return float(np.linalg.norm(self.normal))
+        return float(np.hypot.reduce(self.normal))
 
     @property
     def offset(self) -> float:

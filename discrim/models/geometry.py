@@ -41,8 +41,12 @@ class Boundary(NamedTuple):
 
     @property
     def from_origin(self) -> float:
-        """Distance of the plane from the origin, |offset| over the length of the normal."""
-        return abs(self.offset) / float(np.linalg.norm(self.normal))
+        """Distance of the plane from the origin, |offset| over the length of the normal.
+
+        Missing where the normal has none: then there is no plane.
+        """
+        length = float(np.hypot.reduce(self.normal.to_numpy()))
+        return abs(self.offset) / length if length > 0 else np.nan
 
 
 class LinearGeometry:

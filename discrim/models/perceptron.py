@@ -62,7 +62,7 @@ def perceptron(
     Raises
     ------
     FormulaError, DataError
-        As for `discrim.lda`; a step or number of passes that is not positive.
+        As for `discrim.lda`; a step or number of passes that is not positive, a negative seed.
 
     Warns
     -----
@@ -84,14 +84,17 @@ def perceptron(
     >>> setosa = iris.assign(setosa=iris["species"] == "setosa").drop(columns="species")
     >>> fit = perceptron("setosa ~ petal_length + petal_width", setosa)
     >>> fit.converged, fit.updates, fit.planes["bound"].round().tolist()
-    (True, 10, [1163.0])
+    (True, 4, [748.0])
     """
     if not (isinstance(step, (int, float)) and 0 < step < np.inf):
         raise DataError(f"step={step!r}: give a positive number.")
-    if maxiter is not None and not (isinstance(maxiter, int) and maxiter >= 1):
+    if maxiter is not None and not (isinstance(maxiter, (int, np.integer)) and maxiter >= 1):
         raise DataError(f"maxiter={maxiter!r}: give a number of passes, 1 or more, or None.")
+    if seed is not None and not (isinstance(seed, (int, np.integer)) and seed >= 0):
+        raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None for the order of the table.")
     blocks, moments, rows = read_rows(formula, data, levels, na_action, functions)
     prior = moments.counts / moments.total
+    seed = None if seed is None else int(seed)
     fit = fit_perceptron(rows.x, rows.codes, moments, prior, step=float(step), passes=maxiter, seed=seed)
     results = PerceptronResults(fit, blocks)
     _warn(results)
@@ -113,7 +116,7 @@ def _warn(fit: PerceptronResults) -> None:
         )
     late = planes[planes["separable"] & ~planes["converged"]]
     if len(late):
-        bound = ", ".join(f"{b:.3g}" for b in late["bound"])
+        bound = ", ".join(f"{b:.3g}" if np.isfinite(b) else "more than can be counted" for b in late["bound"])
         warnings.warn(
             f"A plane separates {named(fit.classes if len(fit.classes) == 2 else late.index)}{against}, but "
             f"{late['passes'].max()} passes did not find one; {bound} moves are sure to. Raise "

@@ -110,6 +110,8 @@ def error_pair(fit: ClassifierResults, method: Any, label: str) -> tuple[str, fl
         row = fit.error_rates([method]).iloc[0]
     except NotSupportedError:
         return label, np.nan, "not available"
+    if not row["total"] > 0:
+        return label, np.nan, "not available"
     wrong, total = _number(row["wrong"]), _number(row["total"])
     return label, float(row["estimate"]), f"{100 * row['estimate']:.1f} %  ({wrong}/{total})"
 
