@@ -43,8 +43,8 @@ class SeparationError(DiscrimError):
 
     Attributes
     ----------
-    certificate : discrim.core.separation.Separation or None
-        What the linear program found.
+    certificate : discrim.models.certificate.Certificate or None
+        What the linear program found, with what proves it.
     """
 
     def __init__(self, message: str, certificate: object = None) -> None:

@@ -13,7 +13,7 @@ from discrim import covariance_models, hausman, lda, lr_test, manova, qda
 from discrim.core.moments import ClassMoments
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
-from discrim.inference.covariance_models import common_components, proportional
+from discrim.inference.common_components import common_components, proportional
 from discrim.inference.covariance_models import covariance_models as ladder
 from discrim.inference.log_determinants import quantile
 from discrim.inference.resampling import bootstrap_ratios
@@ -353,6 +353,36 @@ def test_the_ladder_s_ends_are_lda_and_qda():
     pd.testing.assert_frame_equal(quadratic.covariance_models(), table)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_covariances_far_from_common_axes_still_get_the_best_ones(seed):
+    """Many local maxima: none of a search from other axes at random may be higher."""
+    rng = np.random.default_rng(1000 + seed)
+    p, k = int(rng.integers(2, 5)), int(rng.integers(2, 5))
+    counts = rng.integers(p + 2, 60, k).astype(float)
+    mixes = [rng.standard_normal((p, p)) * 10 ** rng.uniform(-1, 1, p)[:, None] for _ in range(k)]
+    covariances = np.stack(
+        [np.cov((rng.standard_normal((int(n), p)) @ m).T) for n, m in zip(counts, mixes, strict=True)]
+    )
+    lengths = common_components(covariances, counts)[1]
+    ours = counts @ np.log(lengths).sum(axis=1)
+    upper = np.triu_indices(p, 1)
+
+    def depth(theta, base):
+        skew = np.zeros((p, p))
+        skew[upper] = theta
+        rotated = base @ expm(skew - skew.T)
+        return counts @ np.log(np.einsum("ij,kil,lj->kj", rotated, covariances, rotated)).sum(axis=1)
+
+    for _ in range(10):
+        base = np.linalg.qr(rng.standard_normal((p, p)))[0]
+        found = optimize.minimize(depth, np.zeros(len(upper[0])), args=(base,), method="BFGS").fun
+        assert ours <= found + 1e-6
+    factors, shape = proportional(covariances, counts)
+    nested = counts @ (p * np.log(factors)) + counts.sum() * np.linalg.slogdet(shape)[1]
+    free = counts @ np.linalg.slogdet(covariances)[1]
+    assert free - 1e-8 <= ours <= nested + 1e-8
+
+
 @pytest.mark.parametrize(
     ("data", "response"), [(IRIS, "species"), (WINE[["cultivar", "hue", "ash", "alcohol"]], "cultivar")]
 )
@@ -568,5 +598,7 @@ def test_compare_tells_fits_of_one_model_apart():
     fits = lda("species ~ .", IRIS), qda("species ~ .", IRIS), lda("species ~ .", IRIS, covariance="diagonal")
     assert discrim.compare(*fits).index.tolist() == ["LDA (1)", "QDA", "LDA (3)"]
     assert discrim.compare(*fits[:2]).index.tolist() == ["LDA", "QDA"]
-    with_logit = discrim.compare(fits[0], discrim.logistic("species ~ .", IRIS, bias_reduction=True))
+    with_logit = discrim.compare(
+        fits[0], discrim.logistic("species ~ .", IRIS, bias_reduction=True), by="fit"
+    )
     assert with_logit["likelihood"].tolist() == ["class and row", "class given row"]

@@ -229,19 +229,19 @@ XOR = pd.DataFrame(
 def test_what_cannot_be_separated_names_the_rows_of_a_common_point():
     with pytest.raises(
         SeparationError,
-        match=r"mixture of rows 'p', 'q' of 'a' is also a mixture of rows 'r', 's' of 'b'",
+        match=r"A mixture of rows 'p', 'q' of 'a' is also a mixture of rows 'r', 's' of 'b'",
     ) as raised:
         hyperplane("y ~ u + v", XOR)
     assert raised.value.certificate.kind == "overlap"
     shared = pd.DataFrame({"u": [0.0, 1, 1, 2], "v": [0.0, 2, 2, 1], "y": list("aabb")}, index=list("efgh"))
     with pytest.raises(
-        SeparationError, match=r"touches both.*row 'f' of 'a' is also row 'g' of 'b'"
+        SeparationError, match=r"quasi-separation.*Row 'f' of 'a' is also row 'g' of 'b'"
     ) as raised:
         hyperplane("y ~ u + v", shared)
     assert raised.value.certificate.kind == "quasi"
     # The end of b's segment lies inside a's.
     beside = pd.DataFrame({"u": [0.0, 2, 1, 1], "v": [0.0, 0, 0, 3], "y": list("aabb")})
-    with pytest.raises(SeparationError, match=r"a mixture of rows 0, 1 of 'a' is also row 2 of 'b'"):
+    with pytest.raises(SeparationError, match=r"A mixture of rows 0, 1 of 'a' is also row 2 of 'b'"):
         hyperplane("y ~ u + v", beside)
 
 
@@ -394,7 +394,7 @@ def test_a_seed_repeats_and_another_finds_another_line():
 
 
 def test_the_pocket_of_what_cannot_be_separated():
-    with pytest.warns(DiscrimWarning, match=r"'versicolor', 'virginica'.*run for ever") as said:
+    with pytest.warns(DiscrimWarning, match=r"'versicolor' from 'virginica'.*run for ever") as said:
         fit = perceptron("species ~ .", PAIR)
     assert len(said) == 1
     assert "100 passes" in str(said[0].message)

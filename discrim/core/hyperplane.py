@@ -189,9 +189,28 @@ def _optimal(x: Floats, positive: NDArray[np.bool_]) -> OptimalPlane | CommonPoi
     support, weights = _by_row(found, rows)
     if np.sqrt(square) <= TOUCHING * spread or low <= high:
         return CommonPoint(support, weights)
-    intercept = -(low + high) / 2
-    multipliers = weights * 2 / square
     side = np.where(positive, 1.0, -1.0)
+    first = _checked(x, side, coef, -(low + high) / 2, support, weights * 2 / square)
+    again = _polished(x, side, support)
+    return first if again is None or again.residual > first.residual else again
+
+
+def _polished(x: Floats, side: Floats, support: Codes) -> OptimalPlane | None:
+    """The shortest b with y (x'b + b_0) = 1 on the support, from differences of its rows; or None."""
+    base = support[0]
+    edges = x[support[1:]] - x[base]
+    coef = np.linalg.lstsq(edges, side[support[1:]] - side[base], rcond=None)[0]
+    signed = np.linalg.lstsq(edges.T, coef, rcond=None)[0]
+    multipliers = side[support] * np.append(-signed.sum(), signed)
+    if not (multipliers > 0).all():
+        return None
+    return _checked(x, side, coef, float(side[base] - x[base] @ coef), support, multipliers)
+
+
+def _checked(
+    x: Floats, side: Floats, coef: Floats, intercept: float, support: Codes, multipliers: Floats
+) -> OptimalPlane:
+    """The plane with the largest violation of the optimality conditions."""
     values = side * (x @ coef + intercept)
     slack = values[support] - 1
     violations = [

@@ -45,15 +45,19 @@ class Perceptron:
     converged : bool
         A pass over all rows moved nothing.
     history : (passes, 2) int
-        Moves in each pass, and rows on the wrong side of the plane at its end.
+        Moves in each pass, and rows that the plane at its end calls wrong; one on it is of the first class.
     errors : int
-        Rows on the wrong side of the plane kept.
+        Rows that the plane kept calls wrong.
+    margin : float
+        Least distance of a row to the plane kept, negative where one is on the wrong side; zero without a
+        plane, where no column has a coefficient.
     """
 
     coef: Floats
     converged: bool
     history: NDArray[np.int64]
     errors: int
+    margin: float
 
 
 def perceptron(
@@ -96,7 +100,9 @@ def perceptron(
             break
     converged = not history[-1][0]
     coef, errors = (run.coef, 0) if converged else (run.pocket, run.fewest)
-    return Perceptron(step * (unit * coef), converged, np.array(history, dtype=np.int64), errors)
+    length = float(np.linalg.norm(coef[1:]))
+    margin = unit * float((signed @ coef).min()) / length if length > 0 else 0.0
+    return Perceptron(step * (unit * coef), converged, np.array(history, dtype=np.int64), errors, margin)
 
 
 class _Run:
@@ -128,9 +134,11 @@ class _Run:
         return moves
 
     def keep(self) -> int:
-        """Errors of the coefficients, which go into the pocket if no others have had so few."""
-        errors = int((self.signed @ self.coef <= 0).sum())
-        if errors < self.fewest:
+        """Errors of the coefficients, which go into the pocket if they are some and none have had so few."""
+        values = self.signed @ self.coef
+        # A row on the plane moves it, though the rule calls it of the first class and is right if it is.
+        errors = int((values < 0).sum()) + int((values[self.signed[:, 0] > 0] == 0).sum())
+        if errors < self.fewest and self.coef.any():
             self.pocket, self.fewest = self.coef, errors
         return errors
 
@@ -151,9 +159,9 @@ class PerceptronFit:
     seed : int or None
     coef : (p + 1, P) float
         By plane, the intercepts first.
-    planes : (P, 6) float
+    planes : (P, 7) float
         By plane: whether the classes can be separated, whether the rule converged, passes, moves, errors,
-        and the largest margin relative to the longest row, (m/R), zero where there is none.
+        margin, and the largest margin of all relative to the longest row, (m/R), zero where there is none.
     history : (., 4) float
         Plane, pass, moves, errors.
     """
@@ -214,9 +222,8 @@ def fit_perceptron(
     table, history = [], []
     for number, (run, yes, side) in enumerate(zip(runs, able, planes, strict=True)):
         moves = run.history[:, 0]
-        table.append(
-            [yes, run.converged, len(moves), moves.sum(), run.errors, _ease(x, side) if yes else 0.0]
-        )
+        ease = _ease(x, side) if yes else 0.0
+        table.append([yes, run.converged, len(moves), moves.sum(), run.errors, run.margin, ease])
         counted = np.arange(1, len(moves) + 1)
         history.append(np.column_stack([np.full(len(moves), number), counted, run.history]))
     coef = np.column_stack([run.coef for run in runs])

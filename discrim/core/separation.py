@@ -255,6 +255,14 @@ class Standard(NamedTuple):
     columns: Floats
     to_unit: Floats
 
+    def to_data(self, x: Floats) -> Floats:
+        """Matrix (p + 1, r + 1) from coefficients of the columns to those of the rows x (n, p)."""
+        middle, sd = x.mean(axis=0), x.std(axis=0)
+        slopes = self.to_unit / np.where(sd > 0, sd, 1.0)[:, None]
+        matrix = np.zeros((len(slopes) + 1, slopes.shape[1] + 1))
+        matrix[0, 0], matrix[0, 1:], matrix[1:, 1:] = 1.0, -middle @ slopes, slopes
+        return matrix
+
 
 def standard(x: Floats) -> Standard:
     """Coordinates of mean zero and unit variance, collinear and constant columns left out, of rows (n, p)."""

@@ -18,30 +18,23 @@ principal components are meant in the units of the data, and change with them; t
 
 from __future__ import annotations
 
-from warnings import warn
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.special import logsumexp
 
-from discrim.core.covariance import pooled, separate
+from discrim.core.covariance import Covariance, pooled, separate
 from discrim.core.gaussian import log_likelihood
 from discrim.core.moments import ClassMoments
-from discrim.errors import DiscrimWarning
+from discrim.inference.common_components import components_of_roots, proportional
 
-__all__ = ["common_components", "covariance_models", "proportional"]
+__all__ = ["covariance_models"]
 
 Floats = NDArray[np.float64]
 
-STARTS = 4
-"""Classes whose eigenvectors are tried as starts, the largest ones."""
-
 SPAN = 1e14
 """Ratio of variances beyond which the axes of the smaller ones drown in the rounding of the larger."""
-
-STEPS = 1000
-"""Iterations after which a fit is given up, with a warning."""
 
 
 def covariance_models(moments: ClassMoments, prior: Floats, *, estimated_prior: bool) -> pd.DataFrame:
@@ -61,6 +54,29 @@ def covariance_models(moments: ClassMoments, prior: Floats, *, estimated_prior: 
         By model: df (of means, covariances and prior), llf (of class and row jointly), AIC, BIC; LR,
         LR_df, p against the next model; LR_free, LR_free_df, p_free against the free one. Common
         principal components are missing where the columns' variances differ by more than 1e14.
+
+    Warns
+    -----
+    DiscrimWarning
+        A fit did not converge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discrim.datasets import load_iris
+    >>> iris = load_iris()
+    >>> codes, x = np.repeat([0, 1, 2], 50), iris.iloc[:, :4].to_numpy()
+    >>> moments = ClassMoments.from_block(x, codes, n_classes=3, spread="class")
+    >>> table = covariance_models(moments, np.full(3, 1 / 3), estimated_prior=True)
+    >>> table[["df", "llf", "LR", "LR_df"]].round(2)
+                                 df     llf      LR  LR_df
+    model
+    spherical                    15 -444.67  121.16    3.0
+    diagonal                     18 -384.09  241.77    6.0
+    common                       24 -263.20   35.04    2.0
+    proportional                 26 -245.68   49.40    6.0
+    common principal components  32 -220.98   65.21   12.0
+    free                         44 -188.38     NaN    NaN
     """
     k, p, counts = moments.n_classes, moments.n_columns, moments.counts
     logdets = _log_determinants(moments)
@@ -92,148 +108,31 @@ def covariance_models(moments: ClassMoments, prior: Floats, *, estimated_prior: 
 
 def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
     """Log-determinants (K,) of each model's covariances, in the coordinates of the moments."""
-    n, p, counts = moments.total, moments.n_columns, moments.counts
-    common, own = pooled(moments, n), separate(moments, counts)
-    units = 2.0 * float(np.log(moments.scale).sum())
-    # One factor for all columns keeps sums of squares within range and leaves the models what they are.
-    unit = common.sd / moments.scale
-    size = float(np.exp(np.log(unit).mean()))
-    offset = units + 2 * p * np.log(size)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        roots = np.stack([c.root / (moments.scale * size) for c in own])
-        covariances = np.swapaxes(roots, 1, 2) @ roots
-    variances = np.diagonal(covariances, axis1=1, axis2=2)
-    mean_variances = counts @ variances / n
+    p, counts = moments.n_columns, moments.counts
+    common, own = pooled(moments, moments.total), separate(moments, counts)
+    log_scale = np.log(moments.scale)
+    units = 2.0 * float(log_scale.sum())
+    log_variances = 2.0 * (np.log(common.sd) - log_scale)
     whitened = np.stack([common.whiten(c.root.T).T for c in own])
     factors, shape = proportional(np.swapaxes(whitened, 1, 2) @ whitened, counts)
-    in_range = bool(np.isfinite(covariances).all())
-    alike = in_range and bool(variances.max() < SPAN * variances.min())
-    lengths = common_components(covariances, counts)[1] if alike else np.full(variances.shape, np.nan)
     shared = np.linalg.slogdet(shape)[1] + common.logdet
     return {
-        "spherical": np.full(len(counts), p * np.log(mean_variances.mean()) + offset if in_range else np.nan),
+        "spherical": np.full(len(counts), p * (logsumexp(log_variances) - np.log(p)) + units),
         "diagonal": np.full(len(counts), 2.0 * np.log(common.sd).sum()),
         "common": np.full(len(counts), common.logdet),
         "proportional": p * np.log(factors) + shared,
-        "common principal components": np.log(lengths).sum(axis=1) + offset,
+        "common principal components": _component_logdets(own, counts, log_scale) + units,
         "free": np.array([c.logdet for c in own]),
     }
 
 
-def proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Maximum-likelihood fit of Sigma_k = c_k Sigma.
-
-    Parameters
-    ----------
-    covariances : (K, p, p) float
-        Divisor n_k, nonsingular.
-    counts : (K,) float
-
-    Returns
-    -------
-    factors : (K,) float
-        The first is one.
-    shape : (p, p) float
-        Sigma.
-    """
-    p = covariances.shape[1]
-    # Scaled to unit determinants the classes start close to one shape.
-    factors = np.exp(np.linalg.slogdet(covariances)[1] / p)
-    for _ in range(STEPS):
-        shape = np.einsum("k,kij->ij", counts / factors, covariances) / counts.sum()
-        moved = np.trace(np.linalg.solve(shape, covariances), axis1=1, axis2=2) / p
-        done = bool(np.abs(np.log(moved / factors)).max() < 1e-13)
-        factors = moved
-        if done:
-            break
-    else:
-        warn(
-            f"The proportional model did not converge in {STEPS} steps: its likelihood is a lower bound.",
-            DiscrimWarning,
-            stacklevel=2,
-        )
-    shape = np.einsum("k,kij->ij", counts / factors, covariances) / counts.sum()
-    return factors / factors[0], shape * factors[0]
-
-
-def common_components(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Maximum-likelihood fit of Sigma_k = B diag(l_k) B', common principal components.
-
-    With D_k = B'S_k B, turning B by the skew X changes sum n_k ln|diag D_k| by g X + h X^2 to second order
-    where D_k is near diagonal, pair by pair: g = 2 sum n_k D_ij (1/D_jj - 1/D_ii) and h = sum n_k (D_ii -
-    D_jj)^2/(D_ii D_jj). Steps -g/(2h) of all pairs at once, halved until the sum falls, converge fast; the
-    best of the starts from the pooled and from each class's own eigenvectors is kept.
-
-    Parameters
-    ----------
-    covariances : (K, p, p) float
-        Divisor n_k, nonsingular.
-    counts : (K,) float
-
-    Returns
-    -------
-    components : (p, p) float
-        B, by falling mean variance.
-    lengths : (K, p) float
-        l_k.
-    """
-    whole = np.einsum("k,kij->ij", counts / counts.sum(), covariances)
-    largest = np.argsort(-counts)[:STARTS]
-    starts = [np.linalg.eigh(matrix)[1] for matrix in (whole, *covariances[largest])]
-    fits = [_turned(covariances, counts, start) for start in starts]
-    components, _, converged = min(fits, key=lambda fit: fit[1])
-    if not converged:
-        warn(
-            f"Common principal components did not converge in {STEPS} steps: their llf is a lower bound.",
-            DiscrimWarning,
-            stacklevel=2,
-        )
-    lengths = _diagonals(covariances, components)
-    order = np.argsort(-(counts @ lengths))
-    return components[:, order], lengths[:, order]
-
-
-def _turned(covariances: Floats, counts: Floats, start: Floats) -> tuple[Floats, float, bool]:
-    """A local minimum of sum n_k ln|diag B'S_k B| from a start: B, the minimum, and whether it converged."""
-    turn = start
-    value = _spread(covariances, counts, turn)
-    for _ in range(STEPS):
-        held = turn.T @ covariances @ turn
-        own = np.diagonal(held, axis1=1, axis2=2)
-        inverse = 1 / own
-        gradient = 2 * np.einsum("k,kij->ij", counts, held * (inverse[:, None, :] - inverse[:, :, None]))
-        ratio = own[:, :, None] * inverse[:, None, :]
-        curvature = np.einsum("k,kij->ij", counts, ratio + np.swapaxes(ratio, 1, 2) - 2)
-        # What the off-diagonals themselves bend; without them equal variances would have no curvature.
-        bend = np.einsum("k,kij->ij", counts, held**2 * (inverse[:, :, None] * inverse[:, None, :]))
-        step = -gradient / (2 * np.maximum(curvature, 1e-8 * counts.sum()) + 2 * bend)
-        step = np.clip(step, -0.5, 0.5)
-        slope = float((gradient * step).sum() / 2)
-        if -slope <= 1e-13 * counts.sum():
-            return turn, value, True
-        size = 1.0
-        while size > 1e-10:
-            moved = turn @ _rotation(size * step)
-            found = _spread(covariances, counts, moved)
-            if found <= value + 1e-4 * size * slope:
-                break
-            size /= 2
-        else:
-            return turn, value, True
-        turn, value = moved, found
-    return turn, value, False
-
-
-def _rotation(skew: Floats) -> Floats:
-    """Cayley's rotation of a skew matrix, equal to its exponential up to third order."""
-    unit = np.eye(len(skew))
-    return np.asarray(np.linalg.solve(unit - skew / 2, unit + skew / 2))
-
-
-def _spread(covariances: Floats, counts: Floats, turn: Floats) -> float:
-    return float(counts @ np.log(_diagonals(covariances, turn)).sum(axis=1))
-
-
-def _diagonals(covariances: Floats, turn: Floats) -> Floats:
-    """Diagonals (K, p) of B'S_k B."""
-    return np.asarray(np.einsum("ij,kij->kj", turn, covariances @ turn))
+def _component_logdets(own: tuple[Covariance, ...], counts: Floats, log_scale: Floats) -> Floats:
+    """Log-determinants (K,) under common principal components in the units of the data, or NaN."""
+    log_sd = np.log([c.sd for c in own]) - log_scale
+    if 2 * (log_sd.max() - log_sd.min()) > np.log(SPAN):
+        return np.full(len(counts), np.nan)
+    # One factor for all columns keeps sums of squares within range and leaves the model what it is.
+    size = log_sd.mean()
+    roots = np.stack([c.root for c in own]) * np.exp(-log_scale - size)
+    lengths = components_of_roots(roots, counts)[1]
+    return np.asarray(np.log(lengths).sum(axis=1) + 2 * len(log_scale) * size)

@@ -14,6 +14,7 @@ from discrim.core.leave_one_out import LeftOut
 from discrim.core.separation import separation, standard
 from discrim.errors import DataError, NotSupportedError, SeparationError
 from discrim.frame.blocks import Blocks
+from discrim.models.certificate import labelled
 from discrim.models.geometry import LinearGeometry
 from discrim.models.lines import SeparatingLines, read_rows
 from discrim.models.lines_sections import hyperplane_brief, hyperplane_sections
@@ -63,7 +64,7 @@ def hyperplane(
         As for `discrim.lda`; more than two classes.
     SeparationError
         No plane separates the classes. The message names rows of both of which the same point is a
-        mixture, and the error's `certificate` holds the linear program's answer.
+        mixture, and the error's `certificate`, a `discrim.models.certificate.Certificate`, has the weights.
 
     Notes
     -----
@@ -95,26 +96,36 @@ def hyperplane(
 
 def _refuse(found: CommonPoint, rows: Rows, blocks: Blocks) -> NoReturn:
     levels, codes = blocks.design.levels, rows.codes[found.rows]
-    certificate = separation(standard(rows.x).columns, rows.codes, 2)
+    space = standard(rows.x)
+    certificate = labelled(separation(space.columns, rows.codes, 2), space.to_data(rows.x), blocks, rows)
     if certificate.kind == "complete":
         spread = np.ptp(rows.x, axis=0)
         wide, narrow = (blocks.terms[int(at)] for at in (np.argmax(spread), np.argmin(spread)))
-        raise SeparationError(
+        message = (
             f"A plane separates {levels[0]!r} from {levels[1]!r}, but in the columns' units its margin is "
             f"less than the rounding of the rows: {wide!r} spreads over {spread.max():.1e}, {narrow!r} over "
-            f"{spread.min():.1e}. Bring them to like units, as standardize() does.",
-            certificate,
+            f"{spread.min():.1e}."
         )
+        raise SeparationError(
+            f"{message} Bring them to like units, as standardize() does.",
+            certificate._replace(message=message),
+        )
+    labels = blocks.table.index[rows.positions[found.rows]]
     sides = []
     for k in (0, 1):
-        labels = [blocks.table.label(int(rows.positions[i])) for i in found.rows[codes == k]]
-        what = f"row {labels[0]!r}" if len(labels) == 1 else f"a mixture of rows {named(labels)}"
+        own = [blocks.table.label(int(rows.positions[i])) for i in found.rows[codes == k]]
+        what = f"row {own[0]!r}" if len(own) == 1 else f"a mixture of rows {named(own)}"
         sides.append(f"{what} of {levels[k]!r}")
-    only = " (one touches both, rows of both lie on it)" if certificate.kind != "overlap" else ""
+    touch = ": quasi-separation, a plane has none on the wrong side but rows of both on it"
+    message = (
+        f"No plane has {levels[0]!r} on one side and {levels[1]!r} on the other"
+        f"{touch if certificate.kind != 'overlap' else ''}. {sides[0][0].upper()}{sides[0][1:]} is also "
+        f"{sides[1]}."
+    )
+    mixture = pd.Series(found.weights, index=labels, name="weight")
     raise SeparationError(
-        f"No plane has {levels[0]!r} on one side and {levels[1]!r} on the other{only}: {sides[0]} is also "
-        f"{sides[1]}. See logistic(), lda(), or perceptron() for the plane with few errors.",
-        certificate,
+        f"{message} See logistic(), lda(), or perceptron() for the plane with few errors.",
+        certificate._replace(mixture=mixture, message=message),
     )
 
 

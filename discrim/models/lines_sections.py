@@ -101,9 +101,12 @@ def _planes(fit: PerceptronResults) -> Section:
     for name in ("separable", "converged"):
         table[name] = table[name].map({True: "yes", False: "no"})
     formats: dict[Any, Any] = dict.fromkeys(["passes", "updates", "errors"], "count")
-    formats |= {"separable": "text", "converged": "text", "bound": "text"}
+    formats |= {"separable": "text", "converged": "text", "bound": "text", "margin": "general"}
     table["bound"] = ["none" if np.isnan(bound) else f"{bound:.4g}" for bound in table["bound"]]
-    note = "The bound is Novikoff's on the updates, (R/m)^2; there is none where no plane separates."
+    note = (
+        "The bound is Novikoff's on the updates, (R/m)^2; there is none where no plane separates. The margin "
+        "is the least distance of a row to the plane, negative where it is on the wrong side."
+    )
     return Section("Planes", table, formats, note=note, source="fit.planes, fit.history")
 
 

@@ -18,6 +18,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
+from discrim.models.certificate import Certificate
 from discrim.models.geometry import LinearGeometry
 from discrim.models.labels import class_code
 from discrim.models.logistic_design import refuse_collinear, refuse_many_levels, refuse_wide
@@ -26,7 +27,6 @@ from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, prior_vector, sample
 from discrim.models.separated import (
-    Certificate,
     certify,
     overlap_by_score,
     refuse_empty_cells,
@@ -184,7 +184,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         if "separation" not in self._cache:
             blocks = self._rows("separation")
             found = (
-                certify(self._fit, blocks)[0]
+                certify(self._fit, blocks)
                 if self._fit.bias_reduction
                 else overlap_by_score(self._fit, blocks)
             )

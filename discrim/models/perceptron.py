@@ -103,27 +103,39 @@ def perceptron(
 
 def _warn(fit: PerceptronResults) -> None:
     planes = fit.planes
-    against = " from each other" if len(fit.classes) == 2 else " from the rest"
     apart = planes[~planes["separable"]]
     if len(apart):
-        who = named(fit.classes) if len(fit.classes) == 2 else named(apart.index)
+        hint = (
+            "" if fit._fit.seed is not None else " Another order of the rows, seed=, may find a better one."
+        )
         warnings.warn(
-            f"No plane separates {who}{against}: the perceptron would run for ever. After "
-            f"{apart['passes'].max()} passes the answer is the plane with the fewest errors on the "
-            f"way ({named(apart['errors'].tolist())} rows are on the wrong side). See logistic() and lda().",
+            f"No plane separates {_sides(fit, apart)}: the perceptron would run for ever. After "
+            f"{apart['passes'].max()} passes the answer is the plane with the fewest errors on the way, "
+            f"{named(apart['errors'].tolist())} in {fit.nobs} rows.{hint} See logistic() and lda().",
             DiscrimWarning,
             stacklevel=3,
         )
     late = planes[planes["separable"] & ~planes["converged"]]
     if len(late):
-        bound = ", ".join(f"{b:.3g}" if np.isfinite(b) else "more than can be counted" for b in late["bound"])
+        bound = ", ".join(_many(b) for b in late["bound"])
         warnings.warn(
-            f"A plane separates {named(fit.classes if len(fit.classes) == 2 else late.index)}{against}, but "
-            f"{late['passes'].max()} passes did not find one; {bound} moves are sure to. Raise "
-            "maxiter=, standardize() the columns, or use hyperplane().",
+            f"A plane separates {_sides(fit, late)}, but {late['passes'].max()} passes did not find it; "
+            f"{bound} moves are sure to. Raise maxiter=, standardize() the columns, or use hyperplane().",
             DiscrimWarning,
             stacklevel=3,
         )
+
+
+def _many(bound: float) -> str:
+    if not np.isfinite(bound):
+        return "more than can be counted"
+    return f"{bound:,.0f}" if bound < 1e9 else f"{bound:.1e}"
+
+
+def _sides(fit: PerceptronResults, planes: pd.DataFrame) -> str:
+    if len(fit.classes) == 2:
+        return f"{fit.classes[0]!r} from {fit.classes[1]!r}"
+    return f"{named(planes.index)} from the rest"
 
 
 class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
@@ -142,9 +154,10 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
     updates : int
         Moves of all planes.
     planes : DataFrame by plane
-        separable, converged, passes, updates, bound (Novikoff's, missing where there is none), errors.
+        separable, converged, passes, updates, bound (Novikoff's, missing where there is none), errors (rows
+        it calls wrong), margin (least distance of a row, negative where it is on the wrong side).
     history : DataFrame by (plane, pass)
-        updates in the pass, and errors: rows on the wrong side at its end.
+        updates in the pass, and errors at its end.
     """
 
     title: ClassVar[str] = "Perceptron"
@@ -169,11 +182,11 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
     @property
     def planes(self) -> pd.DataFrame:
         """How each plane was found."""
-        names = ["separable", "converged", "passes", "updates", "errors"]
-        table = pd.DataFrame(self._fit.planes[:, :5], index=self._planes, columns=names)
-        table = table.astype({"separable": bool, "converged": bool} | dict.fromkeys(names[2:], "int64"))
+        names = ["separable", "converged", "passes", "updates", "errors", "margin"]
+        table = pd.DataFrame(self._fit.planes[:, :6], index=self._planes, columns=names)
+        table = table.astype({"separable": bool, "converged": bool} | dict.fromkeys(names[2:5], "int64"))
         with np.errstate(divide="ignore"):
-            bound = np.where(table["separable"], self._fit.planes[:, 5] ** -2.0, np.nan)
+            bound = np.where(table["separable"], self._fit.planes[:, 6] ** -2.0, np.nan)
         table.insert(4, "bound", bound)
         return table
 

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.logistic import LogisticFit
 from discrim.core.rules import posteriors
-from discrim.core.separation import SLACK, Separation, separation
+from discrim.core.separation import Separation, separation
 from discrim.errors import DataError, DiscrimWarning, SeparationError
 from discrim.frame.blocks import Blocks
 from discrim.frame.cells import class_cells
+from discrim.models.certificate import Certificate, Pair, labelled, separated_pairs
 from discrim.models.sample import named
 from discrim.models.validation import gathered_rows
 
-__all__ = ["Certificate", "certify", "overlap_by_score", "refuse_empty_cells", "settle_separated"]
+__all__ = ["certify", "overlap_by_score", "refuse_empty_cells", "settle_separated"]
 
 Floats = NDArray[np.float64]
+
+NO_ROWS = np.zeros(0, dtype=np.intp)
 
 OVERLAP = "The classes overlap: no hyperplane lies between any of them, and the likelihood has a maximum."
 
@@ -60,49 +61,19 @@ def refuse_empty_cells(blocks: Blocks) -> None:
         )
 
 
-class Certificate(NamedTuple):
-    """Whether a hyperplane lies between the classes of a logistic regression.
-
-    Attributes
-    ----------
-    kind : {"overlap", "quasi", "complete"}
-        Complete where every row lies on its own side; quasi where some rows lie on the plane.
-    direction : DataFrame, "constant" and terms by classes
-        Linear functions of which each row's own class has the largest, or one as large; zero under overlap.
-    margin : float
-        Least lead of a row's own class in these functions.
-    on_plane : Index
-        Rows that lie on the plane between two classes which are separated in part.
-    weights : DataFrame, rows by classes, or None
-        Under overlap the proof: positive weights of each row's difference from each other class, under
-        which the differences cancel. A function that no row contradicts is thus the same for all classes.
-    message : str
-        The same in words.
-    """
-
-    kind: str
-    direction: pd.DataFrame
-    margin: float
-    on_plane: pd.Index
-    weights: pd.DataFrame | None
-    message: str
-
-
-def certify(fit: LogisticFit, blocks: Blocks) -> tuple[Certificate, Separation]:
-    """The certificate by linear programming, labelled and as it was found."""
+def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
+    """The certificate by linear programming."""
     rows = gathered_rows(blocks)
     columns = fit.frame.columns(rows.x)
     found = separation(columns, rows.codes, fit.moments.n_classes)
-    index = blocks.table.index[rows.positions]
-    classes, names = pd.Index(list(blocks.design.levels)), pd.Index(["constant", *blocks.terms], name="term")
-    direction = pd.DataFrame(fit.frame.to_data() @ found.coef, index=names, columns=classes)
-    if found.weights is not None:
-        weights = pd.DataFrame(found.weights, index=index, columns=classes)
-        return Certificate("overlap", direction, 0.0, index[[]], weights, OVERLAP), found
-    pairs = _pairs(found, columns, rows.codes)
+    certificate = labelled(found, fit.frame.to_data(), blocks, rows)
+    if found.kind == "overlap":
+        return certificate._replace(message=OVERLAP)
+    pairs = separated_pairs(found, columns, rows.codes)
     on_plane = np.unique(np.concatenate([pair.touching for pair in pairs]))
+    index = blocks.table.index[rows.positions]
     message = _said(found, pairs, fit, blocks, rows.positions)
-    return Certificate(found.kind, direction, found.margin, index[on_plane], None, message), found
+    return certificate._replace(on_plane=index[on_plane], message=message)
 
 
 def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
@@ -113,16 +84,10 @@ def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
     weights[np.arange(len(weights)), rows.codes] = 0.0
     if blocks.weights is not None:
         weights *= blocks.weights[rows.positions][:, None]
-    classes, names = pd.Index(list(blocks.design.levels)), pd.Index(["constant", *blocks.terms], name="term")
-    index = blocks.table.index[rows.positions]
-    return Certificate(
-        "overlap",
-        pd.DataFrame(0.0, index=names, columns=classes),
-        0.0,
-        index[[]],
-        pd.DataFrame(weights, index=index, columns=classes),
-        OVERLAP,
+    none = Separation(
+        "overlap", np.zeros((len(fit.frame.scale) + 1, weights.shape[1])), 0.0, NO_ROWS, weights
     )
+    return labelled(none, fit.frame.to_data(), blocks, rows)._replace(message=OVERLAP)
 
 
 def settle_separated(fit: LogisticFit, blocks: Blocks, maxiter: int, *, warn: bool) -> Certificate | None:
@@ -140,16 +105,16 @@ def settle_separated(fit: LogisticFit, blocks: Blocks, maxiter: int, *, warn: bo
     DataError
         They overlap: more steps will find the maximum.
     """
-    certificate, found = certify(fit, blocks)
-    if found.kind == "overlap" and fit.newton.steps < maxiter:
+    certificate = certify(fit, blocks)
+    if certificate.kind == "overlap" and fit.newton.steps < maxiter:
         return None
-    if found.kind == "overlap":
+    if certificate.kind == "overlap":
         raise DataError(
             f"Newton's method has not converged in {maxiter} steps, though the classes overlap and a maximum "
             "exists: raise maxiter=."
         )
     if not warn:
-        raise SeparationError(f"{certificate.message} {WAYS_OUT}", found)
+        raise SeparationError(f"{certificate.message} {WAYS_OUT}", certificate)
     warnings.warn(
         f"{certificate.message} Those given are where the search stopped, and mean nothing; the direction "
         "in which they grow is separation.direction.",
@@ -159,29 +124,8 @@ def settle_separated(fit: LogisticFit, blocks: Blocks, maxiter: int, *, warn: bo
     return certificate
 
 
-class _Pair(NamedTuple):
-    """Two classes between which a hyperplane lies, and the rows of theirs that lie on it."""
-
-    first: int
-    second: int
-    touching: NDArray[np.intp]
-
-
-def _pairs(found: Separation, columns: Floats, codes: NDArray[np.intp]) -> list[_Pair]:
-    """Pairs of classes of which no row lies on the other's side, and some off the plane."""
-    eta = found.coef.T @ columns
-    pairs = []
-    for b in range(len(eta)):
-        for a in range(b):
-            rows = np.flatnonzero((codes == a) | (codes == b))
-            lead = np.where(codes[rows] == a, 1.0, -1.0) * (eta[a, rows] - eta[b, rows])
-            if lead.min() >= -SLACK and lead.max() > SLACK:
-                pairs.append(_Pair(a, b, rows[lead <= SLACK]))
-    return pairs
-
-
 def _said(
-    found: Separation, pairs: list[_Pair], fit: LogisticFit, blocks: Blocks, positions: NDArray[np.intp]
+    found: Separation, pairs: list[Pair], fit: LogisticFit, blocks: Blocks, positions: NDArray[np.intp]
 ) -> str:
     # Slopes of columns of unit variance over all rows say which columns the hyperplane uses.
     slopes = fit.frame.covariance.unwhiten(found.coef[1:]) * fit.frame.covariance.sd[:, None]
@@ -200,12 +144,12 @@ def _said(
         labels = [blocks.table.label(int(positions[i])) for i in on_plane]
         said.append(
             f"A hyperplane separates {_who(touching, blocks)} in part, by {terms}: no row lies on the wrong "
-            f"side of it but {len(labels)} on it (the first: {named(labels, 3)})."
+            f"side of it but {len(labels)} on it (the first: {named(labels, 3)}): quasi-separation."
         )
     return f"{' '.join(said)} The likelihood has no maximum, the estimates would be infinite."
 
 
-def _who(pairs: list[_Pair], blocks: Blocks) -> str:
+def _who(pairs: list[Pair], blocks: Blocks) -> str:
     levels = blocks.design.levels
     said = " and ".join(f"{levels[pair.first]!r} from {levels[pair.second]!r}" for pair in pairs[:3])
     return said + (f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else "")

@@ -80,7 +80,7 @@ _MODELS = {
         perceptron_from_file,
         lambda numbers: numbers.ended(),
         lambda k, p: (
-            {"coef": (p + 1, k - (k == 2)), "planes": (k - (k == 2), 6), "history": (-1, 4)}
+            {"coef": (p + 1, k - (k == 2)), "planes": (k - (k == 2), 7), "history": (-1, 4)}
             | {"most": (k - (k == 2),)}
         ),
     ),
