@@ -113,7 +113,8 @@ def left_out_scores(fit: ClassifierResults) -> Floats:
     if none:
         warn(
             f"{len(none)} rows have no leave-one-out rule (first of them {blocks.table.label(none[0])!r}): "
-            "without them a class has no rows, a covariance is singular, or classes are separated. Their labels are missing.",
+            "without them a class has no rows, a covariance is singular, or classes are separated. Their "
+            "labels are missing.",
             DiscrimWarning,
             stacklevel=4,
         )
