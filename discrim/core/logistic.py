@@ -34,7 +34,7 @@ SINGULAR = 1e-7
 """Share of the information at the class proportions below which Newton's method hints at a separation."""
 
 PIECE = (2**13, 2**17)
-"""Fewest and most numbers worked on at once: of a table a sixty-fourth, what the cache holds at most."""
+"""Fewest and most numbers worked on at once: of a table a part in 96, what the cache holds at most."""
 
 WEAK = 30.0
 """Condition number of the correlations up to which columns need not be orthogonalised to keep digits."""
@@ -206,7 +206,7 @@ def frame_of(moments: ClassMoments) -> Frame:
     if spread[0] <= np.sqrt(WEAK) * spread[-1]:
         covariance = Covariance.from_root(covariance.sd)
     rows, p1 = int(whole.rows[0]), moments.n_columns + 1
-    numbers = np.clip(rows * p1 // 64, *PIECE)
+    numbers = np.clip(rows * p1 // 96, *PIECE)
     return Frame(whole.centres[0], whole.rests[0], whole.scale, covariance, max(int(numbers) // p1, 1))
 
 

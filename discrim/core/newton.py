@@ -215,11 +215,10 @@ def maximize(
     held = last = Newton(start, information, llf, np.inf, 0, False)
     for steps in range(maxiter + 1):
         try:
-            factor = cho_factor(held.information)
             _above(held.information, floor)
+            step = _solved(held.information, score)
         except LinAlgError:
             return replace(last, decrement=np.inf, steps=steps)
-        step = cho_solve(factor, score.T.ravel()).reshape(score.T.shape).T
         decrement = float(np.sqrt(max((score * step).sum(), 0.0)))
         last = replace(held, decrement=decrement, steps=steps)
         if decrement <= min(tol, NOTHING):
@@ -244,10 +243,14 @@ def maximize(
 def _refined(ended: Newton, score: Floats) -> Newton:
     """One step more, for which the last pass has all that is needed."""
     try:
-        step = cho_solve(cho_factor(ended.information), score.T.ravel()).reshape(score.T.shape).T
+        return replace(ended, coef=ended.coef + _solved(ended.information, score))
     except LinAlgError:
         return ended
-    return replace(ended, coef=ended.coef + step)
+
+
+def _solved(information: Floats, score: Floats) -> Floats:
+    """Newton's step (p + 1, q)."""
+    return np.asarray(cho_solve(cho_factor(information), score.T.ravel()).reshape(score.T.shape).T)
 
 
 def _above(information: Floats, floor: Floats) -> None:

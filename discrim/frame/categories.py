@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError, DiscrimWarning
 
-FACTORIZED = 2**14
+FACTORIZED = 2**13
 """Values that are looked up at once."""
 
 Scalar = str | int | float | bool
@@ -134,12 +134,12 @@ def refuse_numbers_as_text(values: pd.Series, name: str) -> None:
 def _factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values.cat.codes.to_numpy(), values.cat.categories.tolist()
-    codes = np.empty(len(values), dtype=np.int32)
+    codes = np.empty(len(values), dtype=np.intp)
     places: dict[Any, int] = {}
     # Piece by piece: the table that looks values up is as long as the piece, however few they are.
     for start in range(0, len(values), FACTORIZED):
         own, found = pd.factorize(values.iloc[start : start + FACTORIZED])
-        seen = np.array([places.setdefault(each, len(places)) for each in found.tolist()], dtype=np.int32)
+        seen = np.array([places.setdefault(each, len(places)) for each in found.tolist()], dtype=np.intp)
         codes[start : start + FACTORIZED] = seen[own] if len(seen) else 0
     return codes, list(places)
 
@@ -149,7 +149,11 @@ def _positions(
 ) -> Codes:
     where = {level: position for position, level in enumerate(levels)}
     table = np.fromiter((where.get(each, -1) for each in uniques), dtype=np.intp, count=len(uniques))
-    positions = table[codes] if len(table) else np.empty(0, dtype=np.intp)
+    positions = codes if codes.dtype == np.intp else codes.astype(np.intp)
+    # In place and piece by piece: a long column of codes is there once.
+    for start in range(0, len(codes) if len(table) else 0, FACTORIZED):
+        piece = slice(start, start + FACTORIZED)
+        positions[piece] = table[positions[piece]]
     if len(positions) and positions.min() < 0:
         row = int((positions < 0).argmax())
         value = values.iloc[row]

@@ -81,6 +81,8 @@ def _called(response: Expression) -> str:
 
 
 def _spread(codes: Codes, keep: NDArray[np.bool_]) -> Codes:
+    if keep.all():
+        return codes
     every = np.full(len(keep), -1, dtype=np.intp)
     every[keep] = codes
     return every
