@@ -192,7 +192,9 @@ def _said(
     touching = [pair for pair in pairs if len(pair.touching)]
     said = []
     if apart:
-        said.append(f"A hyperplane separates {_who(apart, blocks)} by {terms}: every row lies on its own side.")
+        said.append(
+            f"A hyperplane separates {_who(apart, blocks)} by {terms}: every row lies on its own side."
+        )
     if touching:
         on_plane = np.unique(np.concatenate([pair.touching for pair in touching]))
         labels = [blocks.table.label(int(positions[i])) for i in on_plane]
