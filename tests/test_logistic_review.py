@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 from scipy import optimize, special
 
-from discrim import logistic
-from discrim.errors import DataError, SeparationError
+from discrim import compare, hausman, lda, logistic
+from discrim.core.separation import separation, standard
+from discrim.datasets import load_wine
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError, SeparationError
 
 TABLES = Path(__file__).parents[2] / "shared" / "data" / "classic"
 
@@ -132,3 +134,44 @@ def test_steps_and_tolerances_are_numbers(options):
 
 def test_steps_may_be_numpy_s_integer():
     assert logistic("y ~ x", lone(40, 0), maxiter=np.int64(20)).nobs == 40
+
+
+# ------------------------------------------------------------------ beside LDA
+
+
+def test_hausman_and_compare_want_lda_and_a_logistic_fit_of_the_same_rows():
+    data = lone(400, 0).drop(columns="own")
+    linear, logit = lda("y ~ x", data), logistic("y ~ x", data)
+    with pytest.raises(DataError, match="in that order"):
+        hausman(logit, linear)
+    for judge in (hausman, compare):
+        with pytest.raises(DataError, match="differ in rows"):
+            judge(linear, logistic("y ~ x", data.iloc[:300]))
+
+
+def test_estimates_that_do_not_exist_are_compared_with_none():
+    data = load_wine()
+    formula = "cultivar ~ ."
+    with pytest.warns(DiscrimWarning, match="hyperplane"):
+        logit = logistic(formula, data, separation="warn")
+    for judge in (hausman, compare):
+        with pytest.raises(NotSupportedError, match="bias_reduction=True"):
+            judge(lda(formula, data), logit)
+
+
+# ------------------------------------------------------------------ the linear program
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_guess_decides_nothing(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 3, size=(40, 2)).astype(float)
+    codes = (x @ rng.normal(size=(2, 3)) + 0.3 * (seed % 3) * rng.gumbel(size=(40, 3))).argmax(axis=1)
+    codes = np.unique(codes, return_inverse=True)[1]
+    k = int(codes.max()) + 1
+    columns = standard(x).columns
+    without = separation(columns, codes, k)
+    for _ in range(5):
+        found = separation(columns, codes, k, rng.normal(size=(3, k)))
+        assert found.kind == without.kind
+        np.testing.assert_array_equal(found.on_plane, without.on_plane)

@@ -92,7 +92,8 @@ def certify(fit: LogisticFit, blocks: Blocks) -> tuple[Certificate, Separation]:
     """The certificate by linear programming, labelled and as it was found."""
     rows = gathered_rows(blocks)
     columns = fit.frame.columns(rows.x)
-    found = separation(columns, rows.codes, fit.moments.n_classes)
+    guess = np.insert(fit.newton.coef, fit.reference, 0.0, axis=1)
+    found = separation(columns, rows.codes, fit.moments.n_classes, guess)
     index = blocks.table.index[rows.positions]
     classes, names = pd.Index(list(blocks.design.levels)), pd.Index(["constant", *blocks.terms], name="term")
     direction = pd.DataFrame(fit.frame.to_data() @ found.coef, index=names, columns=classes)
