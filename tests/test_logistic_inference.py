@@ -134,7 +134,7 @@ class Problem:
         found = optimize.minimize(
             lambda u: self.loss(start + free @ u),
             np.zeros(free.shape[1]),
-            jac=None if self.penalized else lambda u: free.T @ self.slope(start + free @ u),
+            jac="3-point" if self.penalized else lambda u: free.T @ self.slope(start + free @ u),
             method="BFGS",
             options={"gtol": 1e-6 if self.penalized else 1e-9},
         )

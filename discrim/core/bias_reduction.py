@@ -8,9 +8,12 @@ z'[I^-1]_ab z for a row z and the probabilities p of its classes, the row adds t
 
     z p_s { [C_ss - sum_a p_a C_aa]/2 - [sum_b p_b C_sb - sum_ab p_a p_b C_ab] },
 
-half the derivative of its part of ln|I|. Steps are those of Fisher scoring, I^-1 times the adjusted score,
-halved until the penalized likelihood rises; they converge linearly, which for a handful of columns is
-soon.
+half the derivative of its part of ln|I|.
+
+*Steps* are those of Fisher scoring, I^-1 times the adjusted score, halved until the penalized likelihood
+rises. But I is not the curvature of the penalized likelihood: in small samples the penalty's own can exceed
+it, and then such steps circle about the maximum for ever. So from the first step that does not halve the
+adjusted score the curvature is learnt from how that score falls (Broyden, Fletcher, Goldfarb, Shanno).
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_tri
 from discrim.core.newton import HALVINGS, Frame, Newton, class_shares, sweep
 from discrim.core.passes import Rows
 
-__all__ = ["maximize_penalized", "penalized_sweep"]
+__all__ = ["learnt", "maximize_penalized", "penalized_sweep"]
 
 Floats = NDArray[np.float64]
 
@@ -47,30 +50,50 @@ def maximize_penalized(
         Its `llf` is the likelihood without the penalty.
     """
     coef = start
-    llf, score, information = sweep(blocks, frame, coef, reference)
-    decrement = np.inf
+    llf, score, information, _ = sweep(blocks, frame, coef, reference)
+    curvature, learning, decrement = information, False, np.inf
+    before = step = np.zeros(coef.size)
     for steps in range(maxiter + 1):
         try:
             factor = cho_factor(information)
         except LinAlgError:
             return Newton(coef, information, llf, np.inf, steps, False)
-        adjusted = score + _adjustment(blocks, frame, coef, reference, information)
-        step = cho_solve(factor, adjusted.T.ravel()).reshape(score.T.shape).T
-        decrement = float(np.sqrt(max((adjusted * step).sum(), 0.0)))
+        adjusted = (score + _adjustment(blocks, frame, coef, reference, information)).T.ravel()
+        last, decrement = decrement, float(np.sqrt(max(adjusted @ cho_solve(factor, adjusted), 0.0)))
         if decrement <= tol or steps == maxiter:
             return Newton(coef, information, llf, decrement, steps, decrement <= tol)
+        learning = learning or decrement > 0.5 * last
+        curvature = learnt(curvature, step, before - adjusted) if learning else information
+        try:
+            step = cho_solve(cho_factor(curvature), adjusted)
+        except LinAlgError:
+            curvature, step = information, cho_solve(factor, adjusted)
         goal = llf + 0.5 * _logdet(information)
-        size = 1.0
         for _ in range(HALVINGS):
-            moved = coef + size * step
+            moved = coef + step.reshape(score.T.shape).T
             found = sweep(blocks, frame, moved, reference)
             # Beside the maximum the goal is flat to rounding: there the step is right as it is.
-            if found[0] + 0.5 * _logdet(found[2]) >= goal or decrement <= 1e-4:
+            if found.llf + 0.5 * _logdet(found.information) >= goal or decrement <= 1e-4:
                 break
-            size /= 2
-        coef = moved
-        llf, score, information = found
+            step = step / 2
+        coef, before = moved, adjusted
+        llf, score, information, _ = found
     return Newton(coef, information, llf, decrement, maxiter, False)
+
+
+def learnt(curvature: Floats, step: Floats, fall: Floats) -> Floats:
+    """A curvature (m, m), corrected by how far the gradient (m,) fell over a step.
+
+    It stays positive definite. The update is that of Broyden, Fletcher, Goldfarb and Shanno (Nocedal &
+    Wright, 2006, Numerical Optimization, equation 6.19); where the gradient did not fall along the step
+    there is nothing to learn.
+    """
+    if fall @ step <= 0:
+        return curvature
+    known = curvature @ step
+    return np.asarray(
+        curvature - np.outer(known, known) / (step @ known) + np.outer(fall, fall) / (fall @ step)
+    )
 
 
 def penalized_sweep(
@@ -80,7 +103,7 @@ def penalized_sweep(
 
     Where the information is singular in floating point the penalized likelihood is minus infinity.
     """
-    llf, score, information = sweep(blocks, frame, coef, reference)
+    llf, score, information, _ = sweep(blocks, frame, coef, reference)
     try:
         adjustment = _adjustment(blocks, frame, coef, reference, information)
     except LinAlgError:

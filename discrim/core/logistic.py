@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from discrim.core.bias_reduction import maximize_penalized
 from discrim.core.covariance import Covariance, pooled
 from discrim.core.moments import ClassMoments
-from discrim.core.newton import Frame, Newton, Swept, maximize, sweep
+from discrim.core.newton import NOTHING, Frame, Newton, Swept, maximize, sweep
 from discrim.core.passes import Rows
 from discrim.core.rules import LinearRule
 from discrim.errors import NotSupportedError
@@ -28,7 +28,7 @@ MOST_STEPS = 50
 """Steps of Newton's method, unless it is told otherwise."""
 
 PENALIZED_TOLERANCE = 1e-4
-"""Share of the tolerance to which a penalized search goes, since its steps converge linearly."""
+"""Share of the tolerance to which a penalized search goes, since its last step does not square the rest."""
 
 SINGULAR = 1e-7
 """Share of the information at the class proportions below which Newton's method hints at a separation."""
@@ -207,7 +207,10 @@ def frame_of(moments: ClassMoments) -> Frame:
         covariance = Covariance.from_root(covariance.sd)
     rows, p1 = int(whole.rows[0]), moments.n_columns + 1
     numbers = np.clip(rows * p1 // 96, *PIECE)
-    return Frame(whole.centres[0], whole.rests[0], whole.scale, covariance, max(int(numbers) // p1, 1))
+    piece = max(int(numbers) // p1, 1)
+    # No row's square exceeds the sum of all, whose eigenvalues are those of the correlations.
+    longest = WEAK * float(whole.counts[0])
+    return Frame(whole.centres[0], whole.rests[0], whole.scale, covariance, piece, longest)
 
 
 def _discriminant(moments: ClassMoments, frame: Frame, reference: int) -> Floats:
@@ -285,11 +288,13 @@ def _search(
     singular: float = SINGULAR,
     first: Swept | None = None,
 ) -> Newton:
+    # The rounding of a score of weight W is eps W, in standard errors eps sqrt(W): no search gets closer.
+    least = max(NOTHING, 8 * np.finfo(np.float64).eps * float(np.sqrt(counts.sum())))
     if penalized:
-        # Linear convergence: the last step does not square what is left, and there are more of them.
-        return maximize_penalized(
-            blocks, frame, start, reference, tol=tol * PENALIZED_TOLERANCE, maxiter=20 * maxiter
-        )
+        # The last step does not square what is left, and there are more of them.
+        tol = max(tol * PENALIZED_TOLERANCE, least)
+        return maximize_penalized(blocks, frame, start, reference, tol=tol, maxiter=20 * maxiter)
+    tol = max(tol, least)
     others = np.delete(counts, reference)
     # What a column of unit variance tells of the classes where it has no slope.
     floor = singular * (np.diag(others) - np.outer(others, others) / counts.sum())

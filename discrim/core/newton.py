@@ -12,6 +12,13 @@ correlations of the data.
 *Convergence* is judged by the score in its own metric: the Newton decrement sqrt(s'H^-1 s) is the distance
 to the maximum in standard errors. Once it is below a threshold one more step squares what is left, and the
 pass that follows it gives the information there and, with its score, a last step that needs no pass.
+
+*A maximum* is not there because the score is small: where classes are separated it falls for ever, and soon
+where rows weigh little or few are off the plane. Let v be a direction in which no row contradicts the
+classes, g >= 0 the leads that it gives a row's own class over the others, and G the largest. Then s'v =
+sum w p g and v'Hv <= sum w p g^2 <= G s'v, so that s'H^-1 s >= (s'v)^2 / v'Hv >= v'Hv / G^2. With G <=
+sqrt(2) max|z| |v|, a decrement d for which H - 2 d^2 max|z|^2 I is positive definite is thus the proof that
+there is no such v. Until that holds the search goes on, be the decrement ever so small.
 """
 
 from __future__ import annotations
@@ -27,7 +34,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 from discrim.core.covariance import Covariance
 from discrim.core.passes import Rows
 
-__all__ = ["HALVINGS", "Frame", "Newton", "Swept", "class_shares", "maximize", "sweep"]
+__all__ = ["HALVINGS", "NOTHING", "Frame", "Newton", "Swept", "class_shares", "maximize", "sweep"]
 
 Floats = NDArray[np.float64]
 
@@ -52,6 +59,8 @@ class Frame:
         Of all rows, divisor N, in units of z; only its diagonal where correlations are weak.
     piece : int
         Rows of a block that are worked on at once.
+    longest : float
+        What the weight of a row times its squared length, a leading one included, does not exceed.
     """
 
     centre: Floats
@@ -59,6 +68,7 @@ class Frame:
     scale: Floats
     covariance: Covariance
     piece: int
+    longest: float
 
     def columns(self, x: Floats, out: Floats | None = None) -> Floats:
         """A row of ones over the columns of the frame, (p + 1, m), of rows x (m, p); in a buffer if given."""
@@ -118,17 +128,21 @@ class Swept(NamedTuple):
     llf : float
     score : (p + 1, q) float
     information : (q (p + 1), q (p + 1)) float
+    lightest : float
+        The least weight of a row that is not zero.
     """
 
     llf: float
     score: Floats
     information: Floats
+    lightest: float
 
 
 def sweep(blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) -> Swept:
     """Log-likelihood, score and information at coefficients (p + 1, q), in one pass."""
     p1, q = coef.shape
     llf, score = 0.0, np.zeros((p1, q))
+    lightest = np.inf
     information = np.zeros((q, p1, q, p1))
     buffer = np.empty((2, p1, frame.piece))
     for x, codes, weights in blocks:
@@ -136,6 +150,7 @@ def sweep(blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) ->
             at = slice(start, start + frame.piece)
             z = frame.columns(x[at], buffer[0])
             own = None if weights is None else weights[at]
+            lightest = min(lightest, 1.0 if own is None else own.min(initial=np.inf, where=own > 0))
             logs, held, shares, residual = _residual(coef.T @ z, codes[at], own, reference)
             llf += logs
             score += z @ residual.T
@@ -146,7 +161,7 @@ def sweep(blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) ->
                     information[k, :, m] += block
                     if m < k:
                         information[m, :, k] += block.T
-    return Swept(llf, score, information.reshape(q * p1, q * p1))
+    return Swept(llf, score, information.reshape(q * p1, q * p1), lightest)
 
 
 def _residual(
@@ -199,11 +214,12 @@ def maximize(
         Coefficients in the frame.
     reference : int
     tol : float
-        Decrement after which the next step is the last.
+        Decrement after which the next step is the last, `NOTHING` or more.
     maxiter : int
     floor : (q, q) float
         Information between the classes, of each column of the frame, that no direction's may fall to: the
-        estimates run away there, and the search ends at the last that did not, not converged.
+        estimates run away there, and the search ends at the last that did not, not converged. Where it is
+        zero, a maximum is known to exist, and a small decrement needs no proof that there is one.
     first : Swept, optional
         The sweep at the start, where it was made already.
 
@@ -211,7 +227,8 @@ def maximize(
     -------
     Newton
     """
-    llf, score, information = first or sweep(blocks, frame, start, reference)
+    llf, score, information, lightest = first or sweep(blocks, frame, start, reference)
+    bound, known = 2 * frame.longest / lightest, not floor.any()
     held = last = Newton(start, information, llf, np.inf, 0, False)
     for steps in range(maxiter + 1):
         try:
@@ -221,7 +238,8 @@ def maximize(
             return replace(last, decrement=np.inf, steps=steps)
         decrement = float(np.sqrt(max((score * step).sum(), 0.0)))
         last = replace(held, decrement=decrement, steps=steps)
-        if decrement <= min(tol, NOTHING):
+        near = decrement <= tol and (known or _overlap(held.information, bound * decrement**2))
+        if near and decrement <= NOTHING:
             return replace(last, coef=held.coef + step, converged=True)
         if steps == maxiter:
             break
@@ -233,7 +251,7 @@ def maximize(
             if found[0] >= held.llf + 1e-4 * size * decrement**2 or decrement <= 1e-4:
                 break
             size /= 2
-        held = Newton(moved, found.information, found.llf, decrement, steps + 1, decrement <= tol)
+        held = Newton(moved, found.information, found.llf, decrement, steps + 1, near)
         score = found.score
         if held.converged:
             return _refined(held, score)
@@ -251,6 +269,15 @@ def _refined(ended: Newton, score: Floats) -> Newton:
 def _solved(information: Floats, score: Floats) -> Floats:
     """Newton's step (p + 1, q)."""
     return np.asarray(cho_solve(cho_factor(information), score.T.ravel()).reshape(score.T.shape).T)
+
+
+def _overlap(information: Floats, least: float) -> bool:
+    """Whether the information exceeds a number in every direction."""
+    try:
+        cholesky(information - least * np.eye(len(information)), overwrite_a=True)
+    except LinAlgError:
+        return False
+    return True
 
 
 def _above(information: Floats, floor: Floats) -> None:

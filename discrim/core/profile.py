@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from discrim.core.bias_reduction import penalized_sweep
+from discrim.core.bias_reduction import learnt, penalized_sweep
 from discrim.core.logistic import LogisticFit
 from discrim.core.newton import HALVINGS, sweep
 from discrim.core.passes import Rows
@@ -129,18 +129,8 @@ def maximize_on_plane(
             return None
         coef = moved
         value, score, information = found
-        held = information if goal.exact else _learnt(held, size * step, gradient - score.T.ravel())
+        held = information if goal.exact else learnt(held, size * step, gradient - score.T.ravel())
     return None
-
-
-def _learnt(curvature: Floats, step: Floats, fall: Floats) -> Floats:
-    """A curvature, corrected by how far the gradient fell over a step; it stays positive definite."""
-    if fall @ step <= 0:
-        return curvature
-    known = curvature @ step
-    return np.asarray(
-        curvature - np.outer(known, known) / (step @ known) + np.outer(fall, fall) / (fall @ step)
-    )
 
 
 def crossing(profile: Callable[[float], tuple[float, float]], target: float) -> float:
@@ -280,8 +270,9 @@ class _Profile:
 
 
 def _goal(fit: LogisticFit, rows: Iterable[Rows]) -> Goal:
-    kind = penalized_sweep if fit.bias_reduction else sweep
-    return Goal(lambda coef: kind(rows, fit.frame, coef, fit.reference), not fit.bias_reduction)
+    if fit.bias_reduction:
+        return Goal(lambda coef: penalized_sweep(rows, fit.frame, coef, fit.reference), exact=False)
+    return Goal(lambda coef: sweep(rows, fit.frame, coef, fit.reference)[:3], exact=True)
 
 
 def _best(fit: LogisticFit, rows: Iterable[Rows]) -> Peak:

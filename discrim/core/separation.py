@@ -11,7 +11,8 @@ rows and > on one, for the weighted sum of its differences is zero. The margin, 
 eta_k >= t, tells complete from quasi-separation; one too narrow for the program's tolerance is found as the
 length of the shortest vector in the hull of the differences (`nearest_point`).
 
-Few rows decide. The program starts with some of each class, and those that its answer violates most are
+Few differences decide. The program starts with the smallest under a guess, as the coefficients at which a
+search ran away, or without one with some rows of each class; and those that its answer violates most are
 added until there is none: then the answer is that of all rows.
 """
 
@@ -45,6 +46,9 @@ COLLINEAR = 1e-10
 ROWS_A_COEFFICIENT = 10
 """Rows that the program starts with, and takes in at a time, for each coefficient."""
 
+GUESSED_A_COEFFICIENT = 4
+"""Differences that it starts with for each coefficient where a guess says which."""
+
 
 @dataclass(frozen=True, slots=True)
 class Separation:
@@ -71,7 +75,7 @@ class Separation:
     weights: Floats | None = None
 
 
-def separation(columns: Floats, codes: Codes, n_classes: int) -> Separation:
+def separation(columns: Floats, codes: Codes, n_classes: int, guess: Floats | None = None) -> Separation:
     """Decide between complete separation, quasi-separation and overlap.
 
     Parameters
@@ -80,6 +84,8 @@ def separation(columns: Floats, codes: Codes, n_classes: int) -> Separation:
         A row of ones over columns of mean zero and unit variance.
     codes : (n,) int
     n_classes : int
+    guess : (p + 1, K) float, optional
+        Linear functions close to some that separate: what the program begins with, and nothing else.
 
     Raises
     ------
@@ -95,7 +101,7 @@ def separation(columns: Floats, codes: Codes, n_classes: int) -> Separation:
     >>> separation(columns, np.array([0, 1, 0, 1]), 2).kind
     'overlap'
     """
-    whole = _Program(columns, codes, n_classes)
+    whole = _Program(columns, codes, n_classes, guess)
     found = whole.margin()
     if found is not None:
         coef, margin = found
@@ -115,15 +121,21 @@ def separation(columns: Floats, codes: Codes, n_classes: int) -> Separation:
 class _Program:
     """The linear programs over the differences of some (row, other class), which grow as they are solved."""
 
-    def __init__(self, columns: Floats, codes: Codes, n_classes: int) -> None:
+    def __init__(self, columns: Floats, codes: Codes, n_classes: int, guess: Floats | None) -> None:
         self.columns, self.codes, self.n_classes = columns, codes, n_classes
         self.size = len(columns) * (n_classes - 1)
         self.held = np.zeros((n_classes, len(codes)), dtype=bool)
-        rng = np.random.default_rng(0)
-        for k in range(n_classes):
-            rows = np.flatnonzero(codes == k)
-            some = rng.permutation(rows)[: ROWS_A_COEFFICIENT * self.size // n_classes + 1]
-            self.held[:, some] = True
+        if guess is None:
+            rng = np.random.default_rng(0)
+            for k in range(n_classes):
+                rows = np.flatnonzero(codes == k)
+                some = rng.permutation(rows)[: ROWS_A_COEFFICIENT * self.size // n_classes + 1]
+                self.held[:, some] = True
+        else:
+            gaps = self.gaps(guess)
+            gaps[codes, np.arange(len(codes))] = np.inf
+            most = min(GUESSED_A_COEFFICIENT * self.size, len(codes) * (n_classes - 1)) - 1
+            self.held.ravel()[np.argpartition(gaps.ravel(), most)[: most + 1]] = True
         self.held[codes, np.arange(len(codes))] = False
         self.differences = self._differences()
 

@@ -43,9 +43,10 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     Raises
     ------
     DataError
-        The logistic fit has other classes or columns.
+        The first fit is not LDA's; the logistic fit has other classes, columns or rows.
     NotSupportedError
-        LDA's stated standard errors are not the smaller ones in any direction.
+        A hyperplane separates classes, so that the logistic fit has no estimates; or LDA's stated standard
+        errors are not the smaller ones in any direction.
 
     Examples
     --------
@@ -55,6 +56,13 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     >>> round(hausman(lda(formula, penguins), logistic(formula, penguins)).pvalue, 2)
     0.56
     """
+    from discrim.models.lda import LDAResults
+
+    if not isinstance(lda_fit, LDAResults):
+        raise DataError(
+            f"hausman() compares lda() with a logistic regression, in that order; the first fit is "
+            f"{type(lda_fit).__name__}."
+        )
     fit = lda_fit._fit
     lda_fit._need_full("hausman()")
     slopes, cov = slope_covariance(fit.moments, fit.covariance, fit.residual_df, 0)
@@ -81,6 +89,16 @@ def _estimates(lda_fit: LDAResults, logit: Any) -> tuple[Floats, Floats]:
                     f"The two fits differ in {name}, {named(ours)} and {named(theirs)}: fit both with the "
                     "same formula to the same rows."
                 )
+        if not np.allclose(lda_fit.counts, logit.counts, rtol=1e-9):
+            raise DataError(
+                f"The two fits differ in rows: LDA has {named(lda_fit.counts)} by class, the logistic "
+                f"regression {named(logit.counts)}. Fit both to the same rows, with the same weights."
+            )
+        if not logit._fit.newton.converged:
+            raise NotSupportedError(
+                "A hyperplane separates classes, so that the logistic regression has no estimates to compare "
+                "with LDA's: fit with bias_reduction=True."
+            )
         against_first = logit._fit.against(0)
         return against_first.params(), against_first.cov_params()
     params = np.asarray(logit.params, dtype=np.float64)
@@ -115,7 +133,9 @@ def log_odds_of_both(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame
     Raises
     ------
     DataError
-        The fits differ in classes or terms.
+        The fits differ in classes, terms or rows.
+    NotSupportedError
+        A hyperplane separates classes, so that the logistic fit has no estimates.
     """
     _estimates(linear, logit)
     ours = linear.log_odds(reference=logit.reference)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -79,9 +80,10 @@ def logistic(
         What to do where a hyperplane separates classes, so that there is no maximum. With "warn" the fit is
         where the search stopped, and its `separation` has the certified direction.
     tol : float
-        Distance to the maximum, in standard errors, after which one step of Newton's method more is the last.
+        Distance to the maximum, in standard errors, after which one step of Newton's method more is the last;
+        below rounding it is that of rounding. However large, it lets no separation through.
     maxiter : int
-        Most steps.
+        Most steps; a penalized fit, whose steps are slower, may take 20 times as many.
 
     Returns
     -------
@@ -106,10 +108,10 @@ def logistic(
     >>> logistic("species ~ petal_width + petal_length", two).params.round(3)["virginica"].tolist()
     [-45.272, 10.447, 5.755]
     """
-    if not (isinstance(maxiter, int) and maxiter >= 1) or not 0 < tol < 1:
-        raise DataError(
-            f"tol={tol!r}, maxiter={maxiter!r}: give a number between 0 and 1, and 1 step or more."
-        )
+    if isinstance(maxiter, bool) or not isinstance(maxiter, Integral) or maxiter < 1:
+        raise DataError(f"maxiter={maxiter!r}: give a whole number of steps, 1 or more.")
+    if not isinstance(tol, Real) or not 0 < tol < 1:
+        raise DataError(f"tol={tol!r}: give a number between 0 and 1.")
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     refuse_wide(int((blocks.codes >= 0).sum()), blocks.terms)
     refuse_many_levels(blocks)

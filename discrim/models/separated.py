@@ -65,7 +65,8 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
     """The certificate by linear programming."""
     rows = gathered_rows(blocks)
     columns = fit.frame.columns(rows.x)
-    found = separation(columns, rows.codes, fit.moments.n_classes)
+    guess = np.insert(fit.newton.coef, fit.reference, 0.0, axis=1)
+    found = separation(columns, rows.codes, fit.moments.n_classes, guess)
     certificate = labelled(found, fit.frame.to_data(), blocks, rows)
     if found.kind == "overlap":
         return certificate._replace(message=OVERLAP)

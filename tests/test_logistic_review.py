@@ -1,0 +1,177 @@
+"""Logistic regression on data that nothing was tuned on: what a review found, each by an outside measure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import optimize, special
+
+from discrim import compare, hausman, lda, logistic
+from discrim.core.separation import separation, standard
+from discrim.datasets import load_wine
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError, SeparationError
+
+TABLES = Path(__file__).parents[2] / "shared" / "data" / "classic"
+
+
+def table(file: str) -> pd.DataFrame:
+    path = TABLES / f"{file}.csv.gz"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not part of the project (GPL) and not beside it")
+    return pd.read_csv(path)
+
+
+# ------------------------------------------------------------------ bias reduction
+
+CIRCLING = pd.DataFrame(
+    [
+        *[("n", 1, 0), ("y", 0, 0), ("y", 1, 0), ("y", 1, 0), ("y", 1, 1), ("n", 1, 1), ("y", 1, 0)],
+        *[("y", 1, 1), ("y", 1, 1)],
+    ],
+    columns=["answer", "a", "b"],
+)
+"""Nine rows of which the penalty's own curvature exceeds the information."""
+
+
+def penalized(b: np.ndarray, z: np.ndarray, y: np.ndarray) -> float:
+    """Minus Firth's penalized log-likelihood of two classes, by its definition."""
+    p = special.expit(z @ b)
+    information = (z * (p * (1 - p))[:, None]).T @ z
+    return -float(
+        special.log_expit(np.where(y, 1, -1) * (z @ b)).sum() + np.linalg.slogdet(information)[1] / 2
+    )
+
+
+def test_the_penalized_search_does_not_circle_about_its_maximum():
+    fit = logistic("answer ~ a + b", CIRCLING, bias_reduction=True)
+    z = np.column_stack([np.ones(9), CIRCLING[["a", "b"]]])
+    y = (CIRCLING["answer"] == "y").to_numpy()
+    best = optimize.minimize(
+        penalized, np.zeros(3), (z, y), method="BFGS", jac="3-point", options={"gtol": 1e-9}
+    )
+    np.testing.assert_allclose(fit.params.to_numpy()[:, 0], best.x, atol=1e-7)
+    # R 4.2.2: coef(glm(answer ~ a + b, binomial, method = brglm2::brglmFit, type = "AS_mean")).
+    np.testing.assert_allclose(fit.params.to_numpy()[:, 0], [1.09861228867, -0.251314428281, 0.0], atol=1e-10)
+
+
+def test_glass_that_hyperplanes_separate_has_penalized_estimates():
+    glass = table("MASS_fgl")
+    fit = logistic("type ~ .", glass, bias_reduction=True)
+    assert fit.separation.kind == "quasi"
+    x = glass[list(fit.terms)].to_numpy()
+    z = np.column_stack([np.ones(len(x)), (x - x.mean(axis=0)) / x.std(axis=0)])
+    y = np.eye(6)[fit.classes.get_indexer(glass["type"])]
+
+    def value(flat: np.ndarray) -> float:
+        eta = np.column_stack([np.zeros(len(z)), z @ flat.reshape(10, 5)])
+        p = special.softmax(eta, axis=1)[:, 1:]
+        blocks = [[z.T @ (z * (p[:, k] * ((k == m) - p[:, m]))[:, None]) for m in range(5)] for k in range(5)]
+        return float(
+            (y * special.log_softmax(eta, axis=1)).sum() + np.linalg.slogdet(np.block(blocks))[1] / 2
+        )
+
+    best = fit.params.to_numpy()
+    best = np.vstack([best[0] + x.mean(axis=0) @ best[1:], best[1:] * x.std(axis=0)[:, None]]).ravel()
+    slope = [(value(best + e) - value(best - e)) / 2e-4 for e in 1e-4 * np.eye(50)]
+    np.testing.assert_allclose(slope, 0.0, atol=1e-6)
+
+
+# ------------------------------------------------------------------ separation
+
+
+def lone(n: int, rows: int) -> pd.DataFrame:
+    """Two classes of which the first rows, all of the second, have an indicator of their own."""
+    rng = np.random.default_rng(0)
+    first = np.arange(n) < rows
+    return pd.DataFrame(
+        {
+            "x": rng.normal(size=n),
+            "own": first.astype(float),
+            "y": np.where(first | (rng.random(n) < 0.5), "b", "a"),
+        }
+    )
+
+
+@pytest.mark.parametrize("tol", [0.9, 0.1, 1e-3, 1e-6, 1e-12])
+def test_no_tolerance_lets_a_separation_through(tol):
+    with pytest.raises(SeparationError, match="'own'"):
+        logistic("y ~ x + own", lone(400, 5), tol=tol)
+
+
+@pytest.mark.parametrize("total", [1e-8, 1e-5, 1e-3, 1e8])
+def test_no_weights_let_a_separation_through(total):
+    data = lone(400, 5)
+    with pytest.raises(SeparationError, match="'own'"):
+        logistic("y ~ x + own", data, weights=np.full(400, total / 400))
+    with pytest.raises(SeparationError, match="'own'"):
+        logistic("y ~ x + own", data, weights=np.where(data["own"] == 1, total, 1.0))
+
+
+def test_one_row_among_many_of_a_rare_class_is_found_separated():
+    data = lone(300_000, 1)
+    data["y"] = np.where(data.index < 300_000 - 3, "a", "b")
+    with pytest.raises(SeparationError, match="'own'"):
+        logistic("y ~ own", data)
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+@pytest.mark.parametrize("tol", [1e-300, 1e-16, 0.999])
+def test_a_tolerance_below_rounding_is_that_of_rounding(tol, reduced):
+    data = lone(400, 0).drop(columns="own")
+    fit, usual = (logistic("y ~ x", data, tol=t, bias_reduction=reduced) for t in (tol, 1e-8))
+    off = (fit.params - usual.params).abs() / usual.bse
+    assert (off < max(1e-9, tol)).all(axis=None)
+
+
+@pytest.mark.parametrize("options", [{"tol": "small"}, {"tol": np.nan}, {"maxiter": True}, {"maxiter": 2.5}])
+def test_steps_and_tolerances_are_numbers(options):
+    with pytest.raises(DataError, match=f"{next(iter(options))}="):
+        logistic("y ~ x", lone(40, 0), **options)
+
+
+def test_steps_may_be_numpy_s_integer():
+    assert logistic("y ~ x", lone(40, 0), maxiter=np.int64(20)).nobs == 40
+
+
+# ------------------------------------------------------------------ beside LDA
+
+
+def test_hausman_and_compare_want_lda_and_a_logistic_fit_of_the_same_rows():
+    data = lone(400, 0).drop(columns="own")
+    linear, logit = lda("y ~ x", data), logistic("y ~ x", data)
+    with pytest.raises(DataError, match="in that order"):
+        hausman(logit, linear)
+    for judge in (hausman, compare):
+        with pytest.raises(DataError, match="differ in rows"):
+            judge(linear, logistic("y ~ x", data.iloc[:300]))
+
+
+def test_estimates_that_do_not_exist_are_compared_with_none():
+    data = load_wine()
+    formula = "cultivar ~ ."
+    with pytest.warns(DiscrimWarning, match="hyperplane"):
+        logit = logistic(formula, data, separation="warn")
+    for judge in (hausman, compare):
+        with pytest.raises(NotSupportedError, match="bias_reduction=True"):
+            judge(lda(formula, data), logit)
+
+
+# ------------------------------------------------------------------ the linear program
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_guess_decides_nothing(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 3, size=(40, 2)).astype(float)
+    codes = (x @ rng.normal(size=(2, 3)) + 0.3 * (seed % 3) * rng.gumbel(size=(40, 3))).argmax(axis=1)
+    codes = np.unique(codes, return_inverse=True)[1]
+    k = int(codes.max()) + 1
+    columns = standard(x).columns
+    without = separation(columns, codes, k)
+    for _ in range(5):
+        found = separation(columns, codes, k, rng.normal(size=(3, k)))
+        assert found.kind == without.kind
+        np.testing.assert_array_equal(found.on_plane, without.on_plane)
