@@ -33,8 +33,8 @@ PENALIZED_TOLERANCE = 1e-4
 SINGULAR = 1e-7
 """Share of the information at the class proportions below which Newton's method hints at a separation."""
 
-PIECE = (2**13, 2**17)
-"""Fewest and most numbers worked on at once: of a table a part in 96, what the cache holds at most."""
+PIECE = (2**14, 2**18)
+"""Fewest and most numbers worked on at once: a part of a large table, what the cache holds at most."""
 
 WEAK = 30.0
 """Condition number of the correlations up to which columns need not be orthogonalised to keep digits."""
@@ -205,9 +205,8 @@ def frame_of(moments: ClassMoments) -> Frame:
     spread = np.linalg.svd(covariance.root / covariance.sd, compute_uv=False)
     if spread[0] <= np.sqrt(WEAK) * spread[-1]:
         covariance = Covariance.from_root(covariance.sd)
-    rows, p1 = int(whole.rows[0]), moments.n_columns + 1
-    numbers = np.clip(rows * p1 // 96, *PIECE)
-    piece = max(int(numbers) // p1, 1)
+    rows, width = int(whole.rows[0]), moments.n_classes * (moments.n_columns + 1)
+    piece = max(int(np.clip(rows * (moments.n_columns + 1) // 32, *PIECE)) // width, 1)
     # No row's square exceeds the sum of all, whose eigenvalues are those of the correlations.
     longest = WEAK * float(whole.counts[0])
     return Frame(whole.centres[0], whole.rests[0], whole.scale, covariance, piece, longest)

@@ -143,54 +143,60 @@ def sweep(blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) ->
     p1, q = coef.shape
     llf, score = 0.0, np.zeros((p1, q))
     lightest = np.inf
-    information = np.zeros((q, p1, q, p1))
-    buffer = np.empty((2, p1, frame.piece))
+    own_blocks, across = np.zeros((q * p1, p1)), np.zeros((q * p1, q * p1))
+    buffer, stack = np.empty((p1, frame.piece)), np.empty(q * p1 * frame.piece)
     for x, codes, weights in blocks:
         for start in range(0, len(x), frame.piece):
             at = slice(start, start + frame.piece)
-            z = frame.columns(x[at], buffer[0])
+            z = frame.columns(x[at], buffer)
             own = None if weights is None else weights[at]
             lightest = min(lightest, 1.0 if own is None else own.min(initial=np.inf, where=own > 0))
             logs, held, shares, residual = _residual(coef.T @ z, codes[at], own, reference)
             llf += logs
             score += z @ residual.T
-            part = buffer[1, :, : z.shape[1]]
-            for k in range(q):
-                for m in range(k + 1):
-                    block = np.multiply(z, held[k] * ((k == m) - shares[m]), out=part) @ z.T
-                    information[k, :, m] += block
-                    if m < k:
-                        information[m, :, k] += block.T
-    return Swept(llf, score, information.reshape(q * p1, q * p1), lightest)
+            times = stack[: q * z.size].reshape(q, *z.shape)
+            np.multiply((held * (1 - shares))[:, None], z, out=times)
+            own_blocks += times.reshape(q * p1, -1) @ z.T
+            if q > 1:
+                # One product of all classes: a block for each pair would be as much work in small parts.
+                np.multiply((shares if own is None else shares * np.sqrt(own))[:, None], z, out=times)
+                across -= times.reshape(q * p1, -1) @ times.reshape(q * p1, -1).T
+    information = across.reshape(q, p1, q, p1)
+    for k in range(q):
+        information[k, :, k] = own_blocks[k * p1 : (k + 1) * p1]
+    return Swept(llf, score, across, lightest)
 
 
 def _residual(
     odds: Floats, codes: NDArray[np.intp], weights: Floats | None, reference: int
 ) -> tuple[float, Floats, Floats, Floats]:
     """Log-likelihood of rows, their probabilities with and without weights, and what the classes leave."""
-    logs, shares = class_shares(odds, reference)
-    rows = np.arange(len(codes))
-    own = logs[codes, rows]
-    held = shares if weights is None else shares * weights
-    residual = -held
+    shares, logs = _softmax(odds)
     # The reference has no line of its own.
     modelled = np.flatnonzero(codes != reference)
     line = codes[modelled] - (codes[modelled] > reference)
+    own = -logs
+    own[modelled] += odds[line, modelled]
+    held = shares if weights is None else shares * weights
+    residual = -held
     residual[line, modelled] += 1.0 if weights is None else weights[modelled]
     return float(own.sum() if weights is None else own @ weights), held, shares, residual
 
 
-def class_shares(odds: Floats, reference: int) -> tuple[Floats, Floats]:
-    """Log probabilities (K, m) of all classes, and probabilities (K - 1, m) of those but the reference."""
+def _softmax(odds: Floats) -> tuple[Floats, Floats]:
+    """Probabilities (K - 1, m) of log odds (K - 1, m), and the log (m,) of their sum with the reference's."""
     peak = np.maximum(odds.max(axis=0), 0.0)
     shares = np.exp(odds - peak)
-    base = np.exp(-peak)
     total = shares.sum(axis=0)
-    total += base
+    total += np.exp(-peak)
     shares /= total
-    logs = np.insert(odds, reference, 0.0, axis=0)
-    logs -= peak + np.log(total)
-    return logs, shares
+    return shares, peak + np.log(total)
+
+
+def class_shares(odds: Floats, reference: int) -> tuple[Floats, Floats]:
+    """Log probabilities (K, m) of all classes, and probabilities (K - 1, m) of those but the reference."""
+    shares, logs = _softmax(odds)
+    return np.insert(odds, reference, 0.0, axis=0) - logs, shares
 
 
 def maximize(
