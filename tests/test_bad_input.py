@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discrim import box_m, lda, logistic, qda
+from discrim import box_m, lda, logistic, perceptron, qda
 from discrim.datasets import load_iris
 from discrim.errors import (
     CollinearError,
@@ -273,3 +273,15 @@ def test_a_boundary_is_where_two_classes_tie():
     proba = FIT.predict_log_proba(on).iloc[0]
     assert abs(proba["versicolor"] - proba["virginica"]) < 1e-9
     assert FIT.boundary("versicolor", "virginica").c == pytest.approx(normal @ midpoint)
+
+
+@pytest.mark.parametrize("verb", [lda, qda, logistic, perceptron])
+def test_a_measurement_is_no_class(verb):
+    data = load_iris().assign(weight=np.random.default_rng(0).normal(70, 9, 150)).drop(columns="species")
+    with pytest.raises(DataError, match=r"'weight' has 150 different numbers in 150 rows.*pd\.cut"):
+        verb("weight ~ .", data)
+
+
+def test_few_numbers_with_fractions_are_classes():
+    data = load_iris().drop(columns="species").assign(dose=np.repeat([0.5, 1.5, 2.25], 50))
+    assert lda("dose ~ .", data).classes.tolist() == [0.5, 1.5, 2.25]

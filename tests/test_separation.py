@@ -5,14 +5,17 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, nnls
 
+from discrim import logistic
 from discrim.core.hyperplane import largest_margin, optimal_plane
 from discrim.core.nearest_point import nearest_point
 from discrim.core.separation import separation, standard
+from discrim.errors import SeparationError
 
 SEEDS = st.integers(0, 2**32 - 1)
 EPS = np.finfo(float).eps
@@ -309,3 +312,23 @@ def test_units_do_not_matter_to_the_certificate(unit):
     assert there.kind == here.kind == "complete"
     mixed = np.random.default_rng(1).integers(0, 2, 50)
     assert separation(standard(x * unit).columns, mixed, 2).kind == "overlap"
+
+
+def test_many_coefficients_are_certified_by_the_way_a_search_runs():
+    """Too many for the program: the direction is checked against every row, here again."""
+    rng = np.random.default_rng(4)
+    codes = np.repeat([0, 1, 2], 150)
+    x = rng.standard_normal((450, 110))
+    # The first class lies apart along one column, the others overlap in all.
+    x[:, 0] += np.where(codes == 0, 9.0, 0.0)
+    x[:, 1] += 0.3 * codes
+    frame = pd.DataFrame(x[:, :110]).rename(columns="x{}".format).assign(y=codes)
+    with pytest.raises(SeparationError, match="0 from 1") as caught:
+        logistic("y ~ .", frame)
+    certificate = caught.value.certificate
+    eta = frame[certificate.direction.index[1:]] @ certificate.direction.iloc[1:]
+    eta += certificate.direction.loc["constant"]
+    own = eta.to_numpy()[np.arange(450), codes]
+    leads = own[:, None] - eta.to_numpy()
+    assert leads.min() > -1e-6
+    assert leads[codes == 0][:, 1:].min() > 1e-3

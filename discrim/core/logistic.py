@@ -163,6 +163,11 @@ class LogisticFit:
         steps = found.steps + self.newton.steps
         return replace(self, newton=replace(found, steps=steps, converged=found.converged and overlap))
 
+    def afresh(self) -> LogisticFit:
+        """The fit before its first step, at the class proportions."""
+        start = class_odds(self.counts, self.reference, len(self.newton.coef))
+        return replace(self, newton=replace(self.newton, coef=start, steps=0, converged=False))
+
     def _from_here(
         self, blocks: Iterable[Rows], counts: Floats, maxiter: int, tol: float, singular: float
     ) -> Newton:
@@ -212,6 +217,13 @@ def frame_of(moments: ClassMoments) -> Frame:
     return Frame(whole.centres[0], whole.rests[0], whole.scale, covariance, piece, longest)
 
 
+def class_odds(counts: Floats, reference: int, p1: int) -> Floats:
+    """Coefficients (p + 1, K - 1) of the class proportions alone."""
+    odds = np.zeros((p1, len(counts) - 1))
+    odds[0] = np.log(np.delete(counts, reference) / counts[reference])
+    return odds
+
+
 def _discriminant(moments: ClassMoments, frame: Frame, reference: int) -> Floats:
     """Log odds (p + 1, K - 1) of linear discriminant analysis, in the frame; not finite where it has none."""
     try:
@@ -259,10 +271,7 @@ def fit_logistic(
     bias_reduction : bool
     """
     frame, counts = frame_of(moments), moments.counts
-    others = [k for k in range(moments.n_classes) if k != reference]
-    start = np.zeros((moments.n_columns + 1, len(others)))
-    start[0] = np.log(counts[others] / counts[reference])
-    first = None
+    start, first = class_odds(counts, reference, moments.n_columns + 1), None
     guess = None if bias_reduction else _discriminant(moments, frame, reference)
     if guess is not None and np.isfinite(guess).all():
         swept = sweep(blocks, frame, guess, reference)

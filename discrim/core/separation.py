@@ -18,6 +18,7 @@ added until there is none: then the answer is that of all rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -45,6 +46,9 @@ COLLINEAR = 1e-10
 
 ROWS_A_COEFFICIENT = 10
 """Rows that the program starts with, and takes in at a time, for each coefficient."""
+
+MANY = 200
+"""Coefficients beyond which a program takes long enough to try something else before."""
 
 GUESSED_A_COEFFICIENT = 4
 """Differences that it starts with for each coefficient where a guess says which."""
@@ -75,7 +79,13 @@ class Separation:
     weights: Floats | None = None
 
 
-def separation(columns: Floats, codes: Codes, n_classes: int, guess: Floats | None = None) -> Separation:
+def separation(
+    columns: Floats,
+    codes: Codes,
+    n_classes: int,
+    guess: Floats | None = None,
+    directions: Iterable[Floats] = (),
+) -> Separation:
     """Decide between complete separation, quasi-separation and overlap.
 
     Parameters
@@ -86,6 +96,9 @@ def separation(columns: Floats, codes: Codes, n_classes: int, guess: Floats | No
     n_classes : int
     guess : (p + 1, K) float, optional
         Linear functions close to some that separate: what the program begins with, and nothing else.
+    directions : iterable of (p + 1, K) float
+        Linear functions that may separate in part, tried before a program of many coefficients is solved:
+        that no row contradicts one is quickly seen.
 
     Raises
     ------
@@ -102,6 +115,13 @@ def separation(columns: Floats, codes: Codes, n_classes: int, guess: Floats | No
     'overlap'
     """
     whole = _Program(columns, codes, n_classes, guess)
+    for step in directions if whole.size > MANY else ():
+        coef = whole.unit(step)
+        least = whole.least(coef)
+        if least > SLACK:
+            return Separation("complete", coef, least, np.zeros(0, dtype=np.intp))
+        if least >= -SLACK and whole.gaps(coef).max() > SLACK:
+            return Separation("quasi", coef, 0.0, whole.on_plane(coef))
     found = whole.margin()
     if found is not None:
         coef, margin = found
@@ -113,9 +133,7 @@ def separation(columns: Floats, codes: Codes, n_classes: int, guess: Floats | No
     if found is not None:
         coef, margin = found
         return Separation("complete", coef, margin, np.zeros(0, dtype=np.intp))
-    gaps = whole.gaps(coef)
-    on_plane = np.flatnonzero((gaps <= SLACK).sum(axis=0) == n_classes)
-    return Separation("quasi", coef, 0.0, on_plane)
+    return Separation("quasi", coef, 0.0, whole.on_plane(coef))
 
 
 class _Program:
@@ -172,6 +190,21 @@ class _Program:
         self.differences = self._differences()
         return True
 
+    def unit(self, coef: Floats) -> Floats:
+        """Coefficients as large as one, as the programs bound them; that of the first class is zero."""
+        coef = coef - coef[:, [0]]
+        return np.asarray(coef / (np.abs(coef).max() or 1.0))
+
+    def on_plane(self, coef: Floats) -> Codes:
+        """Positions of the rows for which no difference is positive."""
+        return np.flatnonzero((self.gaps(coef) <= SLACK).all(axis=0))
+
+    def least(self, coef: Floats) -> float:
+        """The smallest difference of a row's own class from another."""
+        gaps = self.gaps(coef)
+        gaps[self.codes, np.arange(len(self.codes))] = np.inf
+        return float(gaps.min())
+
     def margin(self) -> tuple[Floats, float] | None:
         """Coefficients of the largest margin over all rows, and it; None where it is zero."""
         while True:
@@ -184,8 +217,7 @@ class _Program:
             coef = self._coef(chosen)
             gaps = self.gaps(coef)
             if not self._take_in(gaps, float(chosen[-1]) - SLACK):
-                gaps[self.codes, np.arange(len(self.codes))] = np.inf
-                least = float(gaps.min())
+                least = self.least(coef)
                 return (coef, least) if least > 0 else None
 
     def narrow_margin(self) -> tuple[Floats, float] | None:

@@ -10,11 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import DiscrimWarning, FormulaError
+from discrim.errors import DataError, DiscrimWarning, FormulaError
 from discrim.frame.categories import Codes, Scalar, encode, find_levels
 from discrim.frame.factors import Categories, Functions, Memory, Rows, evaluate
 from discrim.frame.grammar import Column, Expression
 from discrim.frame.table import Table
+
+MOST_FRACTIONS = 20
+"""Different numbers with fractions up to which they count as classes, however few the rows."""
 
 
 def classes_and_codes(
@@ -47,6 +50,7 @@ def classes_and_codes(
     classes, codes = find_levels(values.values, _called(response), wanted)
     if wanted is None:
         _warn_of_twins(classes, response)
+        _refuse_measurement(classes, len(codes), response)
     return classes, _spread(codes, keep)
 
 
@@ -74,6 +78,17 @@ def _warn_of_twins(classes: Sequence[Scalar], response: Expression) -> None:
         DiscrimWarning,
         stacklevel=6,
     )
+
+
+def _refuse_measurement(classes: Sequence[Scalar], rows: int, response: Expression) -> None:
+    """Raise a DataError where numbers with fractions are so many that they measure, and name no classes."""
+    fractions = sum(isinstance(label, float) and not label.is_integer() for label in classes)
+    if fractions and len(classes) > max(MOST_FRACTIONS, rows / 10):
+        raise DataError(
+            f"{_called(response)} has {len(classes):,} different numbers in {rows:,} rows, as {classes[0]!r} "
+            f"and {classes[1]!r}: a measurement rather than a class. Cut it into classes, with pd.cut, or "
+            "list them in levels=."
+        )
 
 
 def _called(response: Expression) -> str:

@@ -81,7 +81,8 @@ def logistic(
         where the search stopped, and its `separation` has the certified direction.
     tol : float
         Distance to the maximum, in standard errors, after which one step of Newton's method more is the last;
-        below rounding it is that of rounding. However large, it lets no separation through.
+        below rounding it is that of rounding. However large, it lets no separation through, which is judged
+        to 1e-7 standard deviations of a column.
     maxiter : int
         Most steps; a penalized fit, whose steps are slower, may take 20 times as many.
 

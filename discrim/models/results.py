@@ -253,7 +253,7 @@ class ClassifierResults:
     def _rows(self, what: str) -> Blocks:
         if not self._has_rows:
             raise NotSupportedError(
-                f"{what} needs the rows of the fit, which a loaded one has not: pass data=, or fit again."
+                f"{what} needs the rows of the fit, which a loaded one has not: fit again, or pass data=."
             )
         return self._blocks
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.logistic import LogisticFit
+from discrim.core.logistic import TOLERANCE, LogisticFit
 from discrim.core.rules import posteriors
 from discrim.core.separation import Separation, separation
 from discrim.errors import DataError, DiscrimWarning, SeparationError
@@ -20,6 +21,9 @@ from discrim.models.validation import gathered_rows
 __all__ = ["certify", "overlap_by_score", "refuse_empty_cells", "settle_separated"]
 
 Floats = NDArray[np.float64]
+
+MOST_STEPS = 30
+"""Steps of a search that runs away after which a linear program is to say where to."""
 
 NO_ROWS = np.zeros(0, dtype=np.intp)
 
@@ -66,7 +70,7 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
     rows = gathered_rows(blocks)
     columns = fit.frame.columns(rows.x)
     guess = np.insert(fit.newton.coef, fit.reference, 0.0, axis=1)
-    found = separation(columns, rows.codes, fit.moments.n_classes, guess)
+    found = separation(columns, rows.codes, fit.moments.n_classes, guess, _steps(fit, blocks))
     certificate = labelled(found, fit.frame.to_data(), blocks, rows)
     if found.kind == "overlap":
         return certificate._replace(message=OVERLAP)
@@ -75,6 +79,18 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
     index = blocks.table.index[rows.positions]
     message = _said(found, pairs, fit, blocks, rows.positions)
     return certificate._replace(on_plane=index[on_plane], message=message)
+
+
+def _steps(fit: LogisticFit, blocks: Blocks) -> Iterator[Floats]:
+    """The steps of a search that runs away, which come to point where it runs to."""
+    fit = fit.afresh()
+    for _ in range(0 if fit.bias_reduction else MOST_STEPS):
+        ahead = fit.resume(blocks, TOLERANCE, fit.newton.steps + 1, overlap=False)
+        step = ahead.newton.coef - fit.newton.coef
+        if not step.any():
+            return
+        yield np.insert(step, fit.reference, 0.0, axis=1)
+        fit = ahead
 
 
 def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
@@ -111,8 +127,8 @@ def settle_separated(fit: LogisticFit, blocks: Blocks, maxiter: int, *, warn: bo
         return None
     if certificate.kind == "overlap":
         raise DataError(
-            f"Newton's method has not converged in {maxiter} steps, though the classes overlap and a maximum "
-            "exists: raise maxiter=."
+            f"Newton's method has not converged in {maxiter} step{'s' * (maxiter > 1)}, though the classes "
+            "overlap and a maximum exists: raise maxiter=."
         )
     if not warn:
         raise SeparationError(f"{certificate.message} {WAYS_OUT}", certificate)
