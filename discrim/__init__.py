@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from discrim.models.perceptron import perceptron as perceptron
     from discrim.models.qda import QDAResults as QDAResults
     from discrim.models.qda import qda as qda
+    from discrim.models.rda import RDAResults as RDAResults
+    from discrim.models.rda import rda as rda
     from discrim.models.selection import StepwiseResults as StepwiseResults
     from discrim.models.selection import stepwise as stepwise
     from discrim.models.store import load as load
@@ -49,6 +51,7 @@ _HOME = {
     "LogisticResults": "discrim.models.logistic",
     "PerceptronResults": "discrim.models.perceptron",
     "QDAResults": "discrim.models.qda",
+    "RDAResults": "discrim.models.rda",
     "StepwiseResults": "discrim.models.selection",
     "box_m": "discrim.models.tests",
     "compare": "discrim.models.tests",
@@ -62,6 +65,7 @@ _HOME = {
     "manova": "discrim.models.tests",
     "perceptron": "discrim.models.perceptron",
     "qda": "discrim.models.qda",
+    "rda": "discrim.models.rda",
     "stepwise": "discrim.models.selection",
 }
 

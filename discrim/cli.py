@@ -80,7 +80,13 @@ def build_parser() -> argparse.ArgumentParser:
     lda.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
     qda = _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
     qda.add_argument("--covariance", choices=["full", "diagonal"], help="diagonal: no correlations")
-    for gaussian in (lda, qda):
+    rda = _add_verb(verbs, "rda", "regularized discriminant analysis: between LDA, QDA and nearest centroids")
+    for name, text in (("--alpha", "1: a covariance for each class"), ("--gamma", "the ridge; see rda()")):
+        rda.add_argument(name, type=float, help=f"{text}; chosen by cross-validation if not given")
+    rda.add_argument("--parametrization", choices=["esl", "friedman", "klar"], help="what is mixed")
+    rda.add_argument("--cv", type=int, help="folds of the choice")
+    rda.add_argument("--seed", type=int, help="deals the rows to folds")
+    for gaussian in (lda, qda, rda):
         gaussian.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
     logistic = _add_verb(verbs, "logistic", "logistic regression: log odds linear in the columns")
     logistic.add_argument("--reference", metavar="CLASS", help="class that the log odds are against")
@@ -90,7 +96,7 @@ def build_parser() -> argparse.ArgumentParser:
     logistic.add_argument(
         "--separation", choices=["raise", "warn"], help="what to do where a hyperplane separates classes"
     )
-    for model in (lda, qda, logistic):
+    for model in (lda, qda, rda, logistic):
         model.add_argument("--prior", help=_PRIOR_HELP)
         model.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
     perceptron = _add_verb(verbs, "perceptron", "Rosenblatt's perceptron: a separating line by its mistakes")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core import gaussian
 from discrim.core.covariance import dependencies, pooled
 from discrim.core.moments import ClassMoments
 from discrim.core.qda import QDAFit, fit_qda
@@ -17,13 +16,9 @@ from discrim.core.rules import Rule
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.log_determinants import log_determinant_table
-from discrim.inference.mean_differences import generalized_distances
 from discrim.inference.result import TestResult
 from discrim.models import sections
-from discrim.models.group_summary import group_summary
-from discrim.models.labels import class_code, covariance_frame
 from discrim.models.pictures import plot_posteriors, plot_regions
-from discrim.models.prediction import scored
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import (
     NaAction,
@@ -33,13 +28,14 @@ from discrim.models.sample import (
     prior_vector,
     sample,
 )
+from discrim.models.separate import SeparateCovariances
 from discrim.models.tests import box_m_of, covariance_models_of
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
     from discrim.report.tables import Pairs, Section, Summary
 
-__all__ = ["QDAResults", "Quadratic", "qda", "refuse_singular"]
+__all__ = ["QDAResults", "qda", "refuse_singular"]
 
 Floats = NDArray[np.float64]
 
@@ -97,22 +93,7 @@ def qda(
     return QDAResults(fit, blocks)
 
 
-class Quadratic(NamedTuple):
-    """Log odds of one class against another, x'Ax + x'b + c.
-
-    Attributes
-    ----------
-    A : DataFrame, terms by terms
-    b : Series by term
-    c : float
-    """
-
-    A: pd.DataFrame
-    b: pd.Series
-    c: float
-
-
-class QDAResults(ClassifierResults):
+class QDAResults(SeparateCovariances, ClassifierResults):
     """A fitted quadratic discriminant analysis.
 
     Attributes
@@ -135,25 +116,6 @@ class QDAResults(ClassifierResults):
         super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
         self._fit = fit
 
-    @property
-    def means(self) -> pd.DataFrame:
-        """Class means."""
-        return pd.DataFrame(self._fit.moments.class_means, index=self.classes, columns=self.terms)
-
-    @property
-    def covs(self) -> dict[Any, pd.DataFrame]:
-        """Covariance of each class."""
-        return {
-            label: covariance_frame(covariance, self._fit.moments.scale, self.terms)
-            for label, covariance in zip(self.classes, self._fit.covariances, strict=True)
-        }
-
-    @property
-    def logdet(self) -> pd.Series:
-        """Log-determinants of the covariances."""
-        units = 2.0 * np.log(self._fit.moments.scale).sum()
-        return pd.Series([c.logdet - units for c in self._fit.covariances], index=self.classes, name="logdet")
-
     def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         few = self.counts[self.counts <= len(self.terms) + 2]
         if method == "debiased" and convention is None and len(few) and not self._fit.is_diagonal:
@@ -162,35 +124,6 @@ class QDAResults(ClassifierResults):
                 f"{few.index[0]!r} has {few.iloc[0]}."
             )
         return super()._rule(prior, method, convention)
-
-    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
-        """Scores ln prior_k - ln|S_k|/2 - D2_k/2, rows by classes.
-
-        Returns
-        -------
-        DataFrame, or Series for two classes
-            For two classes the log odds of the second against the first: positive is the second class.
-        """
-        blocks = self._new_rows(data)
-        out = np.empty((len(self.classes), blocks.table.nrows))
-        rule = self._rule(self._prior_values(None))
-        for place, scores in scored(blocks, rule, len(self.classes)):
-            out[:, place] = scores.T
-        if len(self.classes) == 2:
-            return pd.Series(out[1] - out[0], index=blocks.table.index, name=str(self.classes[1]))
-        return pd.DataFrame(out.T, index=blocks.table.index, columns=self.classes)
-
-    def quadratic(self, a: Any, b: Any) -> Quadratic:
-        """Log odds of class a against class b as x'Ax + x'b + c."""
-        i, j = class_code(a, self.classes), class_code(b, self.classes)
-        matrix, slopes, constant = gaussian.quadratic_form(
-            self._fit.moments, self._fit.covariances, self._log_prior(), i, j
-        )
-        return Quadratic(
-            pd.DataFrame(matrix, index=self.terms, columns=self.terms),
-            pd.Series(slopes, index=self.terms, name="b"),
-            constant,
-        )
 
     def log_determinants(self, level: float = 0.95) -> pd.DataFrame:
         """Log-determinants of the classes' covariances and of the pooled one, with intervals.
@@ -216,15 +149,6 @@ class QDAResults(ClassifierResults):
         index = pd.Index([*self.classes, "pooled"], name=self.classes.name)
         return log_determinant_table(logdets, np.append(free, nu), len(self.terms), level, index)
 
-    def generalized_distances(self) -> pd.DataFrame:
-        """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
-        fit = self._fit
-        return generalized_distances(fit.moments, fit.covariances, self._log_prior(), self.classes)
-
-    def group_summary(self) -> pd.DataFrame:
-        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
-        return group_summary(self)
-
     def covariance_models(self) -> pd.DataFrame:
         """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more."""
         return covariance_models_of(self)
@@ -232,15 +156,6 @@ class QDAResults(ClassifierResults):
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance; reads the rows once more."""
         return box_m_of(self._rows("box_m()"))
-
-    def tidy(self) -> pd.DataFrame:
-        """One row a class and term: mean and standard deviation within the class."""
-        frame = pd.DataFrame(
-            index=pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"])
-        )
-        frame["mean"] = self.means.to_numpy().ravel()
-        frame["sd"] = np.concatenate([c.sd / self._fit.moments.scale for c in self._fit.covariances])
-        return frame.reset_index()
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""

@@ -18,9 +18,10 @@ from discrim.report.tables import Pairs, Section, Summary
 if TYPE_CHECKING:
     from discrim.models.lda import LDAResults
     from discrim.models.qda import QDAResults
+    from discrim.models.rda import RDAResults
     from discrim.models.results import ClassifierResults
 
-__all__ = ["error_pair", "linear", "linear_brief", "quadratic", "quadratic_brief"]
+__all__ = ["error_pair", "linear", "linear_brief", "quadratic", "quadratic_brief", "regularized"]
 
 MOST_COVARIANCES = 6
 """Classes whose covariances a summary of QDA prints."""
@@ -59,20 +60,32 @@ def quadratic(fit: QDAResults) -> Parts:
     return parts
 
 
+def regularized(fit: RDAResults) -> Parts:
+    """Sections of a regularized discriminant analysis, in their order."""
+    parts: Parts = {
+        "header": partial(_regularized_header, fit),
+        "classes": partial(_quadratic_classes, fit),
+        "means": partial(_means, fit),
+    }
+    if "path" in fit._cache:
+        parts["path"] = partial(_path, fit)
+    return parts
+
+
 def linear_brief(fit: LDAResults) -> Summary:
     """The short form: classes, means, discriminants."""
     parts = {"classes": _classes(fit), "means": _means(fit), "discriminants": _discriminants(fit)}
     return Summary(f"{fit.title}: {_formula(fit)}", parts)
 
 
-def quadratic_brief(fit: QDAResults) -> Summary:
+def quadratic_brief(fit: QDAResults | RDAResults) -> Summary:
     """The short form: classes and means."""
     return Summary(
         f"{fit.title}: {_formula(fit)}", {"classes": _quadratic_classes(fit), "means": _means(fit)}
     )
 
 
-def _formula(fit: LDAResults | QDAResults) -> str:
+def _formula(fit: LDAResults | QDAResults | RDAResults) -> str:
     from discrim.report.numbers import clean, shorten
 
     return shorten(clean(fit.formula), 70)
@@ -145,12 +158,38 @@ def _quadratic_header(fit: QDAResults) -> Pairs:
     return Pairs(fit.formula, [*left, *right])
 
 
+def _regularized_header(fit: RDAResults) -> Pairs:
+    chosen = "cross-validation" if "path" in fit._cache else "given"
+    items = [
+        ("Rows used", fit.nobs, _number(fit.nobs)),
+        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+        ("Classes", len(fit.classes), str(len(fit.classes))),
+        ("Columns", len(fit.terms), str(len(fit.terms))),
+        ("Alpha", fit.alpha, f"{fit.alpha:g}"),
+        ("Gamma", fit.gamma, f"{fit.gamma:g}"),
+        ("Parametrization", fit._fit.parametrization, fit._fit.parametrization),
+        ("Chosen by", chosen, chosen),
+        ("Prior", *("class proportions" if fit._fit.estimated_prior else "given",) * 2),
+        ("Log-likelihood", fit.llf, f"{fit.llf:.2f}"),
+        error_pair(fit, "apparent", "Error, apparent"),
+    ]
+    return Pairs(fit.formula, items)
+
+
+def _path(fit: RDAResults) -> Section:
+    table = fit.path.pivot(index="alpha", columns="gamma", values="error")
+    table.index = [f"{value:g}" for value in table.index]
+    table.columns = [f"{value:g}" for value in table.columns]
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
+    return Section("Cross-validated error, alpha (rows) by gamma", table, formats, source="fit.path")
+
+
 def _classes(fit: LDAResults | QDAResults) -> Section:
     table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts})
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
 
 
-def _quadratic_classes(fit: QDAResults) -> Section:
+def _quadratic_classes(fit: QDAResults | RDAResults) -> Section:
     table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "ln|S|": fit.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "ln|S|": "general"}
     return Section(
@@ -158,7 +197,7 @@ def _quadratic_classes(fit: QDAResults) -> Section:
     )
 
 
-def _means(fit: LDAResults | QDAResults) -> Section:
+def _means(fit: LDAResults | QDAResults | RDAResults) -> Section:
     return Section("Means", fit.means.rename_axis(index=None), source="fit.means")
 
 

@@ -27,6 +27,7 @@ from discrim.core.logistic import fit_from_search
 from discrim.core.moments import ClassMoments
 from discrim.core.perceptron import perceptron_from_file
 from discrim.core.qda import fit_qda
+from discrim.core.rda import fit_rda
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import Design
@@ -67,6 +68,12 @@ _MODELS = {
         fit_lda,
     ),
     "qda": _Model({"method": (str,), "diagonal": (bool,), "estimated_prior": (bool,)}, "class", fit_qda),
+    "rda": _Model(
+        {"alpha": (float,), "gamma": (float,), "parametrization": (str,), "method": (str,)}
+        | {"estimated_prior": (bool,)},
+        "class",
+        fit_rda,
+    ),
     "logistic": _Model(
         {"reference": (int,), "estimated_prior": (bool,), "bias_reduction": (bool,)},
         "pooled",
@@ -100,10 +107,12 @@ def _results(model: str) -> Any:
     from discrim.models.logistic import LogisticResults
     from discrim.models.perceptron import PerceptronResults
     from discrim.models.qda import QDAResults
+    from discrim.models.rda import RDAResults
 
     results: dict[str, type[ClassifierResults]] = {
         "lda": LDAResults,
         "qda": QDAResults,
+        "rda": RDAResults,
         "logistic": LogisticResults,
         "perceptron": PerceptronResults,
         "hyperplane": HyperplaneResults,
@@ -327,6 +336,11 @@ def _check_about(
     for key, kinds in model.options.items():
         if type(options[key]) not in kinds:
             raise _damaged(path, f"its option {key!r} is {options[key]!r}")
+    for key in ("alpha", "gamma"):
+        if not 0 <= options.get(key, 0.0) <= 1:
+            raise _damaged(path, f"its {key} is {options[key]!r}")
+    if options.get("parametrization", "esl") not in ("esl", "friedman", "klar"):
+        raise _damaged(path, f"its parametrization is {options['parametrization']!r}")
     if options.get("method", "moment") not in ("moment", "mle"):
         raise _damaged(path, f"its method is {options['method']!r}")
     if not 0 <= options.get("reference", 0) < len(design.levels):
