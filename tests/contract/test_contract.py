@@ -15,12 +15,16 @@ VERBS = {
     "lda": (discrim.lda, {}),
     "lda-mle": (discrim.lda, {"method": "mle"}),
     "lda-diagonal": (discrim.lda, {"covariance": "diagonal"}),
+    "lda-shrunk": (discrim.lda, {"covariance": "shrunk"}),
+    "lda-spherical": (discrim.lda, {"covariance": "spherical"}),
     "lda-ncomp": (discrim.lda, {"ncomp": 1}),
     "lda-equal": (discrim.lda, {"prior": "equal"}),
     "lda-weights": (discrim.lda, {"weights": "w"}),
     "qda": (discrim.qda, {}),
     "qda-mle": (discrim.qda, {"method": "mle"}),
     "qda-diagonal": (discrim.qda, {"covariance": "diagonal"}),
+    "qda-shrunk": (discrim.qda, {"covariance": "shrunk"}),
+    "qda-spherical": (discrim.qda, {"covariance": "spherical"}),
     "qda-weights": (discrim.qda, {"weights": "w"}),
     "logistic": (discrim.logistic, {}),
     "logistic-equal": (discrim.logistic, {"prior": "equal"}),
@@ -110,7 +114,7 @@ def test_pickle_and_file_keep_every_bit(verb, name, tmp_path):
     fit.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
     pd.testing.assert_frame_equal(loaded.predict_proba(data), fit.predict_proba(data), check_exact=True)
-    assert (loaded.llf, loaded.df_model, loaded.nobs) == (fit.llf, fit.df_model, fit.nobs)
+    pd.testing.assert_frame_equal(loaded.glance(), fit.glance(), check_exact=True)
     assert "not available" in loaded.summary(["header"]).as_text()
     with pytest.raises(discrim.errors.NotSupportedError, match="data="):
         loaded.predict()
