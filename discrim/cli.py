@@ -37,6 +37,9 @@ _COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 
 _PRIOR_HELP = "equal; or CLASS=P,CLASS=P,...; or P,P,... in the order of the classes; P may be 1/3"
 
+_STRUCTURES = ["diagonal", "shrunk", "spherical"]
+_STRUCTURE_HELP = "diagonal: no correlations; shrunk: towards a sphere, by OAS; spherical: one variance"
+
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors look like all the others: one line, exit status 2."""
@@ -75,11 +78,11 @@ def build_parser() -> argparse.ArgumentParser:
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
     lda = _add_verb(verbs, "lda", "linear discriminant analysis: one covariance for all classes")
-    lda.add_argument("--covariance", choices=["pooled", "diagonal"], help="diagonal: no correlations")
+    lda.add_argument("--covariance", choices=["pooled", *_STRUCTURES], help=_STRUCTURE_HELP)
     lda.add_argument("--ncomp", type=int, help="number of discriminants the rule uses")
     lda.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
     qda = _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
-    qda.add_argument("--covariance", choices=["full", "diagonal"], help="diagonal: no correlations")
+    qda.add_argument("--covariance", choices=["full", *_STRUCTURES], help=_STRUCTURE_HELP)
     rda = _add_verb(verbs, "rda", "regularized discriminant analysis: between LDA, QDA and nearest centroids")
     for name, text in (("--alpha", "1: a covariance for each class"), ("--gamma", "the ridge; see rda()")):
         rda.add_argument(name, type=float, help=f"{text}; chosen by cross-validation if not given")

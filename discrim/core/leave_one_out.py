@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import EPS
 from discrim.core.rules import Distances, column_squares, standard_columns
+from discrim.errors import NotSupportedError
 
 __all__ = [
     "LeftOut",
@@ -38,6 +39,7 @@ __all__ = [
     "common_distances",
     "common_scores",
     "diagonal_scores",
+    "refits",
     "separate_distances",
     "separate_scores",
     "squared_gaps",
@@ -51,6 +53,29 @@ LeftOut = Callable[[Floats, Codes, Floats | None], Floats]
 
 SPOILT = 0.05
 """Value of 1 - c D2_g up to which a row is left to a refit."""
+
+REFIT_WORK = 2.0**33
+"""Multiplications up to which leave-one-out is computed by a refit for each row."""
+
+MOST_REFITS = 2_000
+"""Rows up to which it is."""
+
+
+def refits(rows: NDArray[np.int64], n_columns: int, structure: str) -> LeftOut:
+    """Missing scores for all rows, which leaves each to a refit, where the classes' rows (K,) are not many.
+
+    Raises
+    ------
+    NotSupportedError
+        They are.
+    """
+    n, k = int(rows.sum()), len(rows)
+    if n > MOST_REFITS or n * n_columns**2 * float(n + 3 * k * n_columns) > REFIT_WORK:
+        raise NotSupportedError(
+            f"Leave-one-out of a {structure} covariance takes a refit for each of {n} rows, too many with "
+            f'{n_columns} columns: cross-validate (method="cv").'
+        )
+    return lambda x, codes, weights: np.full((len(x), k), np.nan)
 
 
 def common_scores(

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from discrim.core import gaussian
 from discrim.core.canonical import Canonical
-from discrim.core.covariance import dependencies
 from discrim.core.lda import LDAFit, fit_lda
 from discrim.core.plane import Plane
+from discrim.core.shrinkage import Structure, is_regular, obstacles, spread_of
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.log_odds import log_odds, wald_table
@@ -61,7 +61,7 @@ def lda(
     prior: Any = None,
     weights: Any = None,
     method: Literal["moment", "mle"] = "moment",
-    covariance: Literal["pooled", "diagonal"] = "pooled",
+    covariance: Literal["pooled", "diagonal", "shrunk", "spherical"] = "pooled",
     ncomp: int | None = None,
     collinear: Literal["raise", "drop"] = "raise",
     levels: Sequence[Any] | None = None,
@@ -81,8 +81,9 @@ def lda(
         Frequency weights: a weight of 3 stands for three equal rows. A column named here is not part of `.`.
     method : {"moment", "mle"}
         Divisor of the covariance: N - K, or N.
-    covariance : {"pooled", "diagonal"}
-        The full covariance within classes, or its variances only.
+    covariance : {"pooled", "diagonal", "shrunk", "spherical"}
+        The full covariance within classes; its variances only; shrunk towards a sphere by `shrinkage` (OAS,
+        as scikit-learn's), which works for more columns than rows; or one variance for all columns.
     ncomp : int, optional
         Restrict rule and transformation to the leading canonical axes.
     collinear : {"raise", "drop"}
@@ -120,15 +121,15 @@ def lda(
     [0.9912, 0.0088]
     """
     choice("method", method, ("moment", "mle"))
-    choice("covariance", covariance, ("pooled", "diagonal"))
+    choice("covariance", covariance, ("pooled", "diagonal", "shrunk", "spherical"))
     choice("collinear", collinear, ("raise", "drop"))
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    diagonal = covariance == "diagonal"
-    if not diagonal:
+    structure: Structure = "full" if covariance == "pooled" else covariance
+    if structure == "full":
         refuse_few_rows(blocks)
-    blocks, moments = sample(blocks, "diagonal" if diagonal else "pooled", na_action)
-    refuse_no_freedom(moments, blocks.terms, diagonal=diagonal)
-    found = dependencies(moments, diagonal=diagonal)
+    blocks, moments = sample(blocks, spread_of(structure, "pooled"), na_action)
+    refuse_no_freedom(moments, blocks.terms, diagonal=structure != "full")
+    found = obstacles(moments, structure)
     if found and collinear == "raise":
         raise collinear_error(found, blocks.terms)
     if found:
@@ -141,7 +142,7 @@ def lda(
             f"{most} canonical axes; give a number from 1 to {most}, or None for all."
         )
     fit = fit_lda(
-        moments, shares, method=method, diagonal=diagonal, ncomp=ncomp, estimated_prior=prior is None
+        moments, shares, method=method, structure=structure, ncomp=ncomp, estimated_prior=prior is None
     )
     return LDAResults(fit, blocks)
 
@@ -187,6 +188,13 @@ class LDAResults(LinearGeometry, ClassifierResults):
     def cov(self) -> pd.DataFrame:
         """Covariance within classes."""
         return covariance_frame(self._fit.covariance, self._fit.moments.scale, self.terms)
+
+    @property
+    def shrinkage(self) -> float:
+        """Shrinkage of the covariance, from 0 to 1, of `covariance="shrunk"`."""
+        if self._fit.shrinkage is None:
+            raise NotSupportedError('Shrinkage is that of covariance="shrunk".')
+        return self._fit.shrinkage
 
     def _axes(self) -> Canonical:
         if self._canonical is None:
@@ -298,6 +306,10 @@ class LDAResults(LinearGeometry, ClassifierResults):
         fit = self._fit
         if fit.reduced() is not None:
             raise NotSupportedError("log_odds() has standard errors for all axes only: fit without ncomp=.")
+        if is_regular(fit.structure):
+            raise NotSupportedError(
+                f"Log odds of a {fit.structure} covariance have no standard errors: see coef."
+            )
         base = 0 if reference is None else class_code(reference, self.classes)
         p = fit.moments.n_columns
         shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
@@ -409,7 +421,7 @@ class LDAResults(LinearGeometry, ClassifierResults):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._glance()
-        if not self._fit.covariance.is_diagonal:
+        if self._fit.has_distances:
             row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
         return pd.DataFrame([row])
 

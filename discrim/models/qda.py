@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.covariance import dependencies, pooled
+from discrim.core.covariance import pooled
 from discrim.core.moments import ClassMoments
 from discrim.core.qda import QDAFit, fit_qda
 from discrim.core.rules import Rule
+from discrim.core.shrinkage import Structure, obstacles, spread_of
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.log_determinants import log_determinant_table
@@ -47,7 +48,7 @@ def qda(
     prior: Any = None,
     weights: Any = None,
     method: Literal["moment", "mle"] = "moment",
-    covariance: Literal["full", "diagonal"] = "full",
+    covariance: Literal["full", "diagonal", "shrunk", "spherical"] = "full",
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
@@ -60,8 +61,9 @@ def qda(
         As for `discrim.lda`.
     method : {"moment", "mle"}
         Divisor of each class's covariance: n_k - 1, or n_k.
-    covariance : {"full", "diagonal"}
-        The full covariance of each class, or its variances only.
+    covariance : {"full", "diagonal", "shrunk", "spherical"}
+        The full covariance of each class; its variances only; shrunk towards a sphere by `shrinkage` (OAS, as
+        scikit-learn's), which works for classes of fewer rows than columns; or one variance a class.
 
     Returns
     -------
@@ -83,13 +85,12 @@ def qda(
     [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
     """
     choice("method", method, ("moment", "mle"))
-    choice("covariance", covariance, ("full", "diagonal"))
+    choice("covariance", covariance, ("full", "diagonal", "shrunk", "spherical"))
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    diagonal = covariance == "diagonal"
-    blocks, moments = sample(blocks, "diagonal" if diagonal else "class", na_action)
-    refuse_singular(moments, blocks.terms, blocks.design.levels, diagonal=diagonal)
+    blocks, moments = sample(blocks, spread_of(covariance, "class"), na_action)
+    refuse_singular(moments, blocks.terms, blocks.design.levels, covariance)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
-    fit = fit_qda(moments, shares, method=method, diagonal=diagonal, estimated_prior=prior is None)
+    fit = fit_qda(moments, shares, method=method, structure=covariance, estimated_prior=prior is None)
     return QDAResults(fit, blocks)
 
 
@@ -116,9 +117,16 @@ class QDAResults(SeparateCovariances, ClassifierResults):
         super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
         self._fit = fit
 
+    @property
+    def shrinkage(self) -> pd.Series:
+        """Shrinkage of each class's covariance, from 0 to 1, of `covariance="shrunk"`."""
+        if self._fit.shrinkage is None:
+            raise NotSupportedError('Shrinkage is that of covariance="shrunk".')
+        return pd.Series(self._fit.shrinkage, index=self.classes, name="shrinkage")
+
     def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         few = self.counts[self.counts <= len(self.terms) + 2]
-        if method == "debiased" and convention is None and len(few) and not self._fit.is_diagonal:
+        if method == "debiased" and convention is None and len(few) and self._fit.has_distances:
             raise NotSupportedError(
                 f'method="debiased" needs more than p + 2 = {len(self.terms) + 2} rows in each class; '
                 f"{few.index[0]!r} has {few.iloc[0]}."
@@ -140,7 +148,9 @@ class QDAResults(SeparateCovariances, ClassifierResults):
             - 1 and N - K.
         """
         if not self._fit.has_distances:
-            raise NotSupportedError("log_determinants() is for full covariances, not diagonal ones.")
+            raise NotSupportedError(
+                f"log_determinants() is for full covariances, not {self._fit.structure} ones."
+            )
         moments, free = self._fit.moments, self._fit.moments.counts - 1
         units = 2.0 * np.log(moments.scale).sum()
         nu = moments.total - moments.n_classes
@@ -180,18 +190,18 @@ class QDAResults(SeparateCovariances, ClassifierResults):
 
 
 def refuse_singular(
-    moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], *, diagonal: bool = False
+    moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], structure: Structure = "full"
 ) -> None:
     """Raise a CollinearError that names the class whose covariance is singular, and why."""
-    p = 1 if diagonal else moments.n_columns
+    p = moments.n_columns if structure == "full" else 1
     for k, label in enumerate(levels):
         rows = int(moments.rows[k])
         if rows <= p:
             raise CollinearError(
                 f"Class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few for a covariance of "
                 f"{moments.n_columns} columns ({named(terms)}), which takes {p + 1} at least: "
-                'use fewer columns, lda(), or covariance="diagonal".'
+                'use fewer columns, lda(), or covariance="diagonal" or "shrunk".'
             )
-        found = dependencies(moments, k, diagonal=diagonal)
+        found = obstacles(moments, structure, k)
         if found:
             raise collinear_error(found, terms, f"in class {label!r}")

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from discrim.core.shrinkage import is_regular
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.result import TestResult
+from discrim.models.labels import known
 from discrim.models.sample import named
 from discrim.report.numbers import p_text
 from discrim.report.tables import Pairs, Section, Summary
@@ -39,9 +41,9 @@ def linear(fit: LDAResults) -> Parts:
         "discriminants": partial(_discriminants, fit),
         "functions": partial(_functions, fit),
     }
-    if fit._fit.reduced() is None:
+    if fit._fit.reduced() is None and not is_regular(fit._fit.structure):
         parts["log_odds"] = partial(_log_odds, fit)
-    if not fit._fit.covariance.is_diagonal and fit._has_rows:
+    if fit._fit.has_distances and fit._has_rows:
         parts["equal_covariances"] = partial(_equal_covariances, fit)
     return parts
 
@@ -55,7 +57,7 @@ def quadratic(fit: QDAResults) -> Parts:
     }
     for label in fit.classes[:MOST_COVARIANCES]:
         parts[f"covariance {label}"] = partial(_class_covariance, fit, label)
-    if not fit._fit.is_diagonal and fit._has_rows:
+    if fit._fit.has_distances and fit._has_rows:
         parts["equal_covariances"] = partial(_equal_covariances, fit)
     return parts
 
@@ -101,20 +103,25 @@ def _common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any
         ("Rows used", fit.nobs, _number(fit.nobs)),
         ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
         ("Covariance", divisor, divisor),
-        ("Log-likelihood", fit.llf, f"{fit.llf:.2f}"),
+        _criterion(fit, "llf", "Log-likelihood"),
     ]
     right = [
         ("Classes", len(fit.classes), str(len(fit.classes))),
         ("Columns", len(fit.terms), str(len(fit.terms))),
         ("Prior", prior, prior),
-        ("AIC", fit.aic, f"{fit.aic:.2f}"),
-        ("BIC", fit.bic, f"{fit.bic:.2f}"),
+        _criterion(fit, "aic", "AIC"),
+        _criterion(fit, "bic", "BIC"),
     ]
     if fit._blocks.weights is not None:
         left[0] = ("Sum of weights", fit.nobs, _number(fit.nobs))
     for method, label in (("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")):
         right.append(error_pair(fit, method, label))
     return left, right
+
+
+def _criterion(fit: LDAResults | QDAResults, name: str, label: str) -> tuple[str, float, str]:
+    value = known(fit, name)
+    return label, value, "not available" if np.isnan(value) else f"{value:.2f}"
 
 
 def error_pair(fit: ClassifierResults, method: Any, label: str) -> tuple[str, float, str]:
@@ -131,9 +138,11 @@ def error_pair(fit: ClassifierResults, method: Any, label: str) -> tuple[str, fl
 
 def _linear_header(fit: LDAResults) -> Pairs:
     mle = fit._fit.method == "mle"
-    kind = "diagonal" if fit._fit.covariance.is_diagonal else "pooled"
+    kind = "pooled" if fit._fit.structure == "full" else fit._fit.structure
     left, right = _common_header(fit, f"{kind}, 1/{'N' if mle else '(N-K)'}")
-    if not fit._fit.covariance.is_diagonal:
+    if fit._fit.shrinkage is not None:
+        left.append(("Shrinkage, OAS", fit.shrinkage, f"{fit.shrinkage:.4g}"))
+    if fit._fit.has_distances:
         test = fit.wilks
         f = float(test.table["statistic"].iloc[0])
         df1, df2 = (f"{d:.6g}" for d in test.df)
@@ -153,8 +162,11 @@ def _linear_header(fit: LDAResults) -> Pairs:
 
 def _quadratic_header(fit: QDAResults) -> Pairs:
     mle = fit._fit.method == "mle"
-    kind = "diagonal by class" if fit._fit.is_diagonal else "by class"
+    kind = "by class" if fit._fit.structure == "full" else f"{fit._fit.structure} by class"
     left, right = _common_header(fit, f"{kind}, 1/{'n' if mle else '(n-1)'}")
+    if fit._fit.shrinkage is not None:
+        low, high = fit.shrinkage.min(), fit.shrinkage.max()
+        left.append(("Shrinkage, OAS", fit.shrinkage.to_dict(), f"{low:.3g} to {high:.3g}"))
     return Pairs(fit.formula, [*left, *right])
 
 
@@ -190,8 +202,12 @@ def _classes(fit: LDAResults | QDAResults) -> Section:
 
 
 def _quadratic_classes(fit: QDAResults | RDAResults) -> Section:
+    from discrim.models.qda import QDAResults
+
     table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "ln|S|": fit.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "ln|S|": "general"}
+    if isinstance(fit, QDAResults) and fit._fit.shrinkage is not None:
+        table["shrinkage"], formats["shrinkage"] = fit.shrinkage, "general"
     return Section(
         "Classes, with the log-determinants of their covariances", table, formats, source="fit.logdet"
     )
@@ -204,8 +220,10 @@ def _means(fit: LDAResults | QDAResults | RDAResults) -> Section:
 def _covariance(fit: LDAResults) -> Section:
     title = f"Covariance within classes, divisor {'N' if fit._fit.method == 'mle' else 'N-K'}"
     if fit._fit.covariance.is_diagonal:
-        return Section("Variances (diagonal c" + title[1:] + ")", _variances(fit.cov), source="fit.cov")
-    return Section("Pooled c" + title[1:], fit.cov, shared=True, triangle=True, source="fit.cov")
+        kind = f"Variances ({fit._fit.structure} c"
+        return Section(kind + title[1:] + ")", _variances(fit.cov), source="fit.cov")
+    pooled = "Pooled c" if fit._fit.has_distances else "Pooled and shrunk c"
+    return Section(pooled + title[1:], fit.cov, shared=True, triangle=True, source="fit.cov")
 
 
 def _variances(cov: pd.DataFrame) -> pd.DataFrame:
