@@ -305,3 +305,16 @@ def test_a_row_that_makes_up_the_whole_variance_is_left_to_a_refit():
     expected = without.predict_log_proba(data.iloc[[0]]).iloc[0]
     ours = fit.leave_one_out().iloc[0, 1:].astype(float)
     np.testing.assert_allclose(ours, np.exp(expected), rtol=1e-8, atol=1e-300)
+
+
+def test_far_from_zero_no_digit_of_the_shrinkage_is_lost():
+    x, y = drawn(50, 6)
+    x = np.round(x * 2**16) / 2**16
+    near, far = (framed(x + shift, y) for shift in (0.0, 2.0**32))
+    for verb in (lda, qda):
+        ours, theirs = (verb("y ~ .", data, covariance="shrunk") for data in (far, near))
+        np.testing.assert_allclose(ours.shrinkage, theirs.shrinkage, rtol=1e-12)
+        scores, expected = (fit.predict_log_proba() for fit in (ours, theirs))
+        np.testing.assert_allclose(scores, expected, rtol=1e-8, atol=1e-8)
+        left, plain = (fit.leave_one_out().iloc[:, 1:].astype(float) for fit in (ours, theirs))
+        np.testing.assert_allclose(left, plain, rtol=1e-8, atol=1e-10)
