@@ -17,7 +17,8 @@ from discrim.core import shrinkage
 from discrim.core.covariance import pooled, separate
 from discrim.core.lda import fit_lda
 from discrim.core.moments import ClassMoments
-from discrim.datasets import load_iris, load_penguins
+from discrim.core.qda import fit_qda
+from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DataError, NotSupportedError
 
 IRIS = load_iris()
@@ -255,9 +256,65 @@ def test_a_covariance_that_nothing_shapes_is_refused():
         lda("species ~ .", IRIS, covariance="oas")
 
 
-def test_leave_one_out_of_many_rows_is_refused_in_words():
-    many = pd.concat([load_penguins()] * 7, ignore_index=True)
-    fit = lda("species ~ bill_length_mm + bill_depth_mm", many, covariance="shrunk")
-    with pytest.raises(NotSupportedError, match="cross-validate"):
-        fit.leave_one_out()
-    assert fit.error_rates(["cv"], seed=0)["estimate"].between(0, 0.1).all()
+@pytest.mark.parametrize("verb", [lda, qda])
+@pytest.mark.parametrize("covariance", ["shrunk", "spherical"])
+@pytest.mark.parametrize("method", ["moment", "mle"])
+@pytest.mark.parametrize(("n", "p"), [(18, 30), (60, 3), (31, 1), (200, 6)])
+def test_leave_one_out_is_the_fit_without_the_row(verb, covariance, method, n, p):
+    x, y = drawn(n, p, seed=n)
+    data = framed(x, y)
+    options = {"covariance": covariance, "method": method}
+    fit = verb("y ~ .", data, **options)
+    left = fit._fit.left_out(np.log(fit.prior.to_numpy()))(x, y.astype(np.intp), None)
+    assert np.isfinite(left).all()
+    for row in range(0, n, max(n // 9, 1)):
+        without = verb("y ~ .", data.drop(index=row), prior=fit.prior, **options)
+        theirs = without._rule(fit.prior.to_numpy()).scores(x[[row]])[0]
+        gaps, expected = (scores - scores[0] for scores in (left[row], theirs))
+        np.testing.assert_allclose(gaps, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_leave_one_out_without_roots_and_on_another_scale_is_the_same():
+    x, y = drawn(40, 5)
+    log_prior = np.log(np.full(3, 1 / 3))
+    for spread, fitted in (("pooled", fit_lda), ("class", fit_qda)):
+        moments = ClassMoments.from_block(x, y, n_classes=3, spread=spread)
+        variants = (moments, replace(moments, roots=None), moments._rescaled(np.array([4.0, 1, 2, 0.5, 8])))
+        scores = [
+            fitted(m, np.exp(log_prior), structure="shrunk").left_out(log_prior)(x, y, None) for m in variants
+        ]
+        for other in scores[1:]:
+            gaps, expected = other - other[:, :1], scores[0] - scores[0][:, :1]
+            np.testing.assert_allclose(gaps, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_row_alone_in_its_class_is_never_given_to_it():
+    data = IRIS.iloc[:101]
+    left = lda("species ~ .", data, covariance="shrunk").leave_one_out()
+    assert left["virginica"].iloc[100] == 0
+    assert left["label"].iloc[100] != "virginica"
+
+
+def test_a_row_that_makes_up_the_whole_variance_is_left_to_a_refit():
+    x = np.zeros((9, 2))
+    x[0] = 1e3, 0.0
+    x[1:, 1] = np.tile([0.01, 0.01, -0.01, -0.01], 2)
+    data = framed(x, np.arange(9) % 2)
+    fit = lda("y ~ .", data, covariance="shrunk")
+    without = lda("y ~ .", data.drop(index=0), covariance="shrunk", prior=fit.prior)
+    expected = without.predict_log_proba(data.iloc[[0]]).iloc[0]
+    ours = fit.leave_one_out().iloc[0, 1:].astype(float)
+    np.testing.assert_allclose(ours, np.exp(expected), rtol=1e-8, atol=1e-300)
+
+
+def test_far_from_zero_no_digit_of_the_shrinkage_is_lost():
+    x, y = drawn(50, 6)
+    x = np.round(x * 2**16) / 2**16
+    near, far = (framed(x + shift, y) for shift in (0.0, 2.0**32))
+    for verb in (lda, qda):
+        ours, theirs = (verb("y ~ .", data, covariance="shrunk") for data in (far, near))
+        np.testing.assert_allclose(ours.shrinkage, theirs.shrinkage, rtol=1e-12)
+        scores, expected = (fit.predict_log_proba() for fit in (ours, theirs))
+        np.testing.assert_allclose(scores, expected, rtol=1e-8, atol=1e-8)
+        left, plain = (fit.leave_one_out().iloc[:, 1:].astype(float) for fit in (ours, theirs))
+        np.testing.assert_allclose(left, plain, rtol=1e-8, atol=1e-10)

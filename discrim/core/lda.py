@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from discrim.core import gaussian
 from discrim.core.canonical import Canonical, canonical
 from discrim.core.covariance import Covariance
-from discrim.core.leave_one_out import LeftOut, common_distances, common_scores, diagonal_scores, refits
+from discrim.core.leave_one_out import LeftOut, common_distances, common_scores, diagonal_scores
+from discrim.core.leave_one_out_shrunk import common_left_out
 from discrim.core.moments import ClassMoments
 from discrim.core.plane import Plane
 from discrim.core.rules import Distances, Rule
@@ -152,7 +153,7 @@ class LDAFit:
         Raises
         ------
         NotSupportedError
-            The rule is restricted to fewer axes than there are, or takes too many refits.
+            The rule is restricted to fewer axes than there are.
         """
         if self.reduced() is not None:
             raise NotSupportedError(
@@ -160,7 +161,7 @@ class LDAFit:
                 'or cross-validate (method="cv").'
             )
         if is_regular(self.structure):
-            return refits(self.moments.rows, self.moments.n_columns, self.structure)
+            return common_left_out(self.moments, self.divisor, log_prior)
         held, counts = self.distances(), self.moments.counts
         if self.covariance.is_diagonal:
             divisors = np.array([self.divisor])

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import EPS
 from discrim.core.rules import Distances, column_squares, standard_columns
-from discrim.errors import NotSupportedError
 
 __all__ = [
     "LeftOut",
@@ -39,9 +38,10 @@ __all__ = [
     "common_distances",
     "common_scores",
     "diagonal_scores",
-    "refits",
+    "removal",
     "separate_distances",
     "separate_scores",
+    "settle",
     "squared_gaps",
 ]
 
@@ -53,29 +53,6 @@ LeftOut = Callable[[Floats, Codes, Floats | None], Floats]
 
 SPOILT = 0.05
 """Value of 1 - c D2_g up to which a row is left to a refit."""
-
-REFIT_WORK = 2.0**33
-"""Multiplications up to which leave-one-out is computed by a refit for each row."""
-
-MOST_REFITS = 2_000
-"""Rows up to which it is."""
-
-
-def refits(rows: NDArray[np.int64], n_columns: int, structure: str) -> LeftOut:
-    """Missing scores for all rows, which leaves each to a refit, where the classes' rows (K,) are not many.
-
-    Raises
-    ------
-    NotSupportedError
-        They are.
-    """
-    n, k = int(rows.sum()), len(rows)
-    if n > MOST_REFITS or n * n_columns**2 * float(n + 3 * k * n_columns) > REFIT_WORK:
-        raise NotSupportedError(
-            f"Leave-one-out of a {structure} covariance takes a refit for each of {n} rows, too many with "
-            f'{n_columns} columns: cross-validate (method="cv").'
-        )
-    return lambda x, codes, weights: np.full((len(x), k), np.nan)
 
 
 def common_scores(
@@ -107,7 +84,7 @@ def common_scores(
     d2, gone = common_distances(x, codes, weights, distances, counts, divisor)
     d2 *= -0.5
     d2 += log_prior[:, None]
-    return _settle(d2, codes, gone).T
+    return settle(d2, codes, gone).T
 
 
 def common_distances(
@@ -130,7 +107,7 @@ def common_distances(
     # D2_k and T_k from the row's deviation from its own mean, so that nothing large cancels.
     cross = d2_own + lead
     d2 = cross + lead + between[:, codes]
-    gone = _removal(d2_own, counts[codes], weights, divisor)
+    gone = removal(d2_own, counts[codes], weights, divisor)
     with np.errstate(divide="ignore", invalid="ignore"):
         lift = gone.out * gone.count / ((gone.count - gone.out) * divisor) / gone.left
         d2 = gone.shrink * (d2 + lift * cross**2)
@@ -163,7 +140,7 @@ def separate_scores(
     with np.errstate(divide="ignore", invalid="ignore"):
         logdet_change = np.log(gone.left) - x.shape[1] * np.log(gone.shrink)
     scores[codes, np.arange(len(codes))] -= 0.5 * logdet_change
-    return _settle(scores, codes, gone).T
+    return settle(scores, codes, gone).T
 
 
 def separate_distances(
@@ -177,7 +154,7 @@ def separate_distances(
     """Leave-one-out squared distances (K, m) where each class has its covariance; as `separate_scores`."""
     d2 = distances.squared(x)
     rows = np.arange(len(codes))
-    gone = _removal(d2[codes, rows], counts[codes], weights, divisors[codes])
+    gone = removal(d2[codes, rows], counts[codes], weights, divisors[codes])
     with np.errstate(divide="ignore", invalid="ignore"):
         d2[codes, rows] *= gone.stretch * gone.shrink / gone.left
     return d2, gone
@@ -207,7 +184,7 @@ def diagonal_scores(
     own = standard_columns(x, origins[codes].T, distances.scale) - distances.means[codes].T
     which = np.zeros_like(codes) if common else codes
     held, divisor, count = variances[which].T, divisors[which], counts[codes]
-    gone = _removal(np.zeros(len(codes)), count, weights, divisor)
+    gone = removal(np.zeros(len(codes)), count, weights, divisor)
     lift = gone.out * gone.count / np.where(gone.alone, 1.0, gone.count - gone.out)
     left = held - lift / divisor * own**2
     moved = left / gone.shrink
@@ -223,7 +200,7 @@ def diagonal_scores(
             scores[k] = log_prior[k] - 0.5 * (deviations**2 / variance).sum(axis=0)
             if not common:
                 scores[k] -= 0.5 * np.log(variance).sum(axis=0)
-    return _settle(scores, codes, replace(gone, leverage=1.0 - (left / held).min(axis=0))).T
+    return settle(scores, codes, replace(gone, leverage=1.0 - (left / held).min(axis=0))).T
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +237,8 @@ class Removal:
         return np.asarray((self.count / (self.count - self.out)) ** 2)
 
 
-def _removal(d2_own: Floats, counts: Floats, weights: Floats | None, divisor: float | Floats) -> Removal:
+def removal(d2_own: Floats, counts: Floats, weights: Floats | None, divisor: float | Floats) -> Removal:
+    """What leaving rows out does, from their distances (m,) and the counts (m,) of their classes."""
     out = np.ones(len(d2_own)) if weights is None else np.minimum(weights, 1.0)
     alone = counts - out <= EPS * counts
     out = np.where(alone, 0.0, out)
@@ -268,10 +246,11 @@ def _removal(d2_own: Floats, counts: Floats, weights: Floats | None, divisor: fl
     return Removal(out, counts, alone, (divisor - out) / divisor, leverage)
 
 
-def _settle(scores: Floats, codes: Codes, removal: Removal) -> Floats:
-    alone = np.flatnonzero(removal.alone)
+def settle(scores: Floats, codes: Codes, gone: Removal) -> Floats:
+    """Scores (K, m): minus infinity for the class of a row alone in it, missing for what a refit must do."""
+    alone = np.flatnonzero(gone.alone)
     scores[codes[alone], alone] = -np.inf
-    scores[:, removal.left <= SPOILT] = np.nan
+    scores[:, gone.left <= SPOILT] = np.nan
     return scores
 
 

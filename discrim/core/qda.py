@@ -12,10 +12,10 @@ from discrim.core.covariance import Covariance
 from discrim.core.leave_one_out import (
     LeftOut,
     diagonal_scores,
-    refits,
     separate_distances,
     separate_scores,
 )
+from discrim.core.leave_one_out_shrunk import separate_left_out
 from discrim.core.moments import ClassMoments
 from discrim.core.rules import Distances, Rule
 from discrim.core.shrinkage import Structure, by_class, is_regular, no_likelihood, obstacles
@@ -102,16 +102,10 @@ class QDAFit:
         return gaussian.separate_debiased(self.moments, covariances, log_prior, mass=mass)
 
     def left_out(self, log_prior: Floats) -> LeftOut:
-        """Scores of rows under the rule fitted without each of them.
-
-        Raises
-        ------
-        NotSupportedError
-            They take too many refits.
-        """
-        if is_regular(self.structure):
-            return refits(self.moments.rows, self.moments.n_columns, self.structure)
+        """Scores of rows under the rule fitted without each of them."""
         rule = gaussian.separate_plugin(self.moments, self.covariances, log_prior)
+        if is_regular(self.structure):
+            return separate_left_out(self.moments, self.divisors, log_prior, rule)
         held, counts = rule.distances, self.moments.counts
         if self.is_diagonal:
             return lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, self.divisors, log_prior)

@@ -38,10 +38,12 @@ __all__ = [
     "Structure",
     "by_class",
     "common",
+    "intensity",
     "is_regular",
     "no_likelihood",
     "oas",
     "obstacles",
+    "one_scatter",
     "shrunk",
     "spherical",
     "spread_of",
@@ -97,7 +99,7 @@ def oas(moments: ClassMoments, k: int | None = None) -> float:
     >>> round(oas(ClassMoments.from_block(rows, np.zeros(4, dtype=np.intp), n_classes=1)), 6)
     0.804534
     """
-    held = _one(moments, k)
+    held = one_scatter(moments, k)
     p = held.n_columns
     if p == 1:
         return 0.0
@@ -110,8 +112,15 @@ def oas(moments: ClassMoments, k: int | None = None) -> float:
     unit = scatter / total
     unit[np.diag_indices(p)] -= 1.0 / p
     apart = float((unit**2).sum())
-    above, below = apart + 1.0 / p + 1.0, (held.total + 1.0) * apart
-    return 1.0 if above >= below else above / below
+    return float(intensity(np.array(apart), held.total, p))
+
+
+def intensity(apart: Floats, count: float | Floats, p: int) -> Floats:
+    """The formula of `oas` from |S - I/p|^2 of an S (p, p) of trace one, and the count of its rows."""
+    if p == 1:
+        return np.zeros_like(apart)
+    above, below = apart + 1.0 / p + 1.0, (count + 1.0) * apart
+    return np.where(above >= below, 1.0, above / np.where(above >= below, 1.0, below))
 
 
 def shrunk(
@@ -137,7 +146,7 @@ def shrunk(
     CollinearError
         No column varies.
     """
-    held = _one(moments, k)
+    held = one_scatter(moments, k)
     g = oas(held) if shrinkage is None else float(shrinkage)
     if not 0 <= g <= 1:
         raise DataError(f"shrinkage={shrinkage!r}: give a number from 0 to 1.")
@@ -166,7 +175,7 @@ def spherical(moments: ClassMoments, divisor: float, k: int | None = None) -> Co
     CollinearError
         No column varies.
     """
-    held = _one(moments, k)
+    held = one_scatter(moments, k)
     ratio = held.scale.min() / held.scale
     return Covariance.from_root(np.sqrt(_mean_square(held) / divisor) / ratio)
 
@@ -200,8 +209,8 @@ def no_likelihood(what: str) -> NotSupportedError:
     )
 
 
-def _one(moments: ClassMoments, k: int | None) -> ClassMoments:
-    """The moments of one class, or those with one scatter for all."""
+def one_scatter(moments: ClassMoments, k: int | None) -> ClassMoments:
+    """The moments of class k, or those with one scatter for all."""
     if k is not None:
         return moments.classes(np.array([k]))
     if moments.spread == "diagonal":
