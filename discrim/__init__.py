@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from discrim.models.hausman import hausman as hausman
     from discrim.models.hyperplane import HyperplaneResults as HyperplaneResults
     from discrim.models.hyperplane import hyperplane as hyperplane
-    from discrim.models.lda import LDAResults as LDAResults
     from discrim.models.lda import lda as lda
+    from discrim.models.lda_results import LDAResults as LDAResults
     from discrim.models.logistic import LogisticResults as LogisticResults
     from discrim.models.logistic import logistic as logistic
     from discrim.models.perceptron import PerceptronResults as PerceptronResults
@@ -47,7 +47,7 @@ _SUBMODULES = ("datasets", "errors")
 
 _HOME = {
     "HyperplaneResults": "discrim.models.hyperplane",
-    "LDAResults": "discrim.models.lda",
+    "LDAResults": "discrim.models.lda_results",
     "LogisticResults": "discrim.models.logistic",
     "PerceptronResults": "discrim.models.perceptron",
     "QDAResults": "discrim.models.qda",

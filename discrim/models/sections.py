@@ -18,7 +18,7 @@ from discrim.report.numbers import p_text
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
-    from discrim.models.lda import LDAResults
+    from discrim.models.lda_results import LDAResults
     from discrim.models.qda import QDAResults
     from discrim.models.rda import RDAResults
     from discrim.models.results import ClassifierResults

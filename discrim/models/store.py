@@ -103,7 +103,7 @@ _MODELS = {
 
 def _results(model: str) -> Any:
     from discrim.models.hyperplane import HyperplaneResults
-    from discrim.models.lda import LDAResults
+    from discrim.models.lda_results import LDAResults
     from discrim.models.logistic import LogisticResults
     from discrim.models.perceptron import PerceptronResults
     from discrim.models.qda import QDAResults

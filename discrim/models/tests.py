@@ -24,7 +24,7 @@ from discrim.models.sample import NaAction, choice, class_moments, sample
 from discrim.models.validation import used_rows
 
 if TYPE_CHECKING:
-    from discrim.models.lda import LDAResults
+    from discrim.models.lda_results import LDAResults
     from discrim.models.qda import QDAResults
 
 __all__ = [
@@ -155,7 +155,7 @@ def lr_test(
     >>> round(lr_test(lda("species ~ .", iris), qda("species ~ .", iris)).statistic, 3)
     149.656
     """
-    from discrim.models.lda import LDAResults
+    from discrim.models.lda_results import LDAResults
     from discrim.models.qda import QDAResults
 
     if not (isinstance(lda_fit, LDAResults) and isinstance(qda_fit, QDAResults)):
