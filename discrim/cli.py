@@ -78,7 +78,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
     lda = _add_verb(verbs, "lda", "linear discriminant analysis: one covariance for all classes")
-    lda.add_argument("--covariance", choices=["pooled", *_STRUCTURES], help=_STRUCTURE_HELP)
+    pinv = "; pinv: pooled, with the inverse of Moore and Penrose"
+    lda.add_argument("--covariance", choices=["pooled", *_STRUCTURES, "pinv"], help=_STRUCTURE_HELP + pinv)
     lda.add_argument("--ncomp", type=int, help="number of discriminants the rule uses")
     lda.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
     qda = _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")

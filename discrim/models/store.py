@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from discrim.core.hyperplane import hyperplane_from_file
 from discrim.core.lda import fit_lda
 from discrim.core.logistic import fit_from_search
-from discrim.core.moments import ClassMoments
+from discrim.core.moments import ClassMoments, Spread
 from discrim.core.perceptron import perceptron_from_file
 from discrim.core.qda import fit_qda
 from discrim.core.rda import fit_rda
+from discrim.core.shrinkage import is_regular, spread_of
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import Design
@@ -51,7 +52,7 @@ class _Model:
     """How one model is written and read: its options with their kinds, its fit, its results."""
 
     options: Mapping[str, tuple[type, ...]]
-    spread: str
+    spread: Spread
     fit: Callable[..., Any]
     buffers: Callable[[Any], dict[str, Floats]] = lambda numbers: {}
     """What is kept of the fit beside its moments, and given to `fit` again by name."""
@@ -227,9 +228,10 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
         raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
     p = len(design.terms) if keep is None else len(keep)
     structure = options.get("structure", "full")
-    spread = "diagonal" if structure in ("diagonal", "spherical") else model.spread
+    thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
+    spread = spread_of(structure, model.spread, thin=thin)
     own = _own_buffers(path, model, tensors, len(design.levels), p)
-    singular = structure in ("shrunk", "spherical")
+    singular = is_regular(structure)
     moments = _moments(path, tensors, len(design.levels), p, spread, singular=singular)
     prior = tensors["prior"]
     if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
@@ -360,14 +362,21 @@ def _check_about(
 
 
 def _moments(
-    path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: str, *, singular: bool = False
+    path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: Spread, *, singular: bool = False
 ) -> ClassMoments:
     """Moments from buffers, each of the shape and range that moments have; `singular` ones may be."""
-    scatter = {"diagonal": (k, p), "pooled": (1, p, p), "class": (k, p, p)}[spread]
+    scatter = {
+        "diagonal": (k, p),
+        "pooled": (1, p, p),
+        "class": (k, p, p),
+        "thin": (1, p),
+        "thin class": (k, p),
+    }[spread]
     shapes = {"counts": (k,), "rows": (k,), "centres": (k, p), "rests": (k, p), "scale": (p,), "prior": (k,)}
     shapes["scatters"] = scatter
     if "roots" in tensors and spread != "diagonal":
-        shapes["roots"] = scatter
+        thin = scatter[0], tensors["roots"].shape[1], p
+        shapes["roots"] = scatter if len(scatter) == 3 else thin
     if set(tensors) != set(shapes):
         raise _damaged(path, f"its buffers are {sorted(tensors)}, where {sorted(shapes)} are read")
     for key, shape in shapes.items():
@@ -378,7 +387,7 @@ def _moments(
         raise _damaged(path, "its class counts are not positive")
     if not ((scale > 0) & (np.frexp(scale)[0] == 0.5)).all():
         raise _damaged(path, "its scales are not powers of two")
-    squares = scatters if spread == "diagonal" else np.diagonal(scatters, axis1=1, axis2=2)
+    squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
     varies = squares.sum(axis=0) + np.ptp(tensors["centres"], axis=0) > 0
     if not (squares.any() if singular else varies.all()):
         raise _damaged(path, "a column of it does not vary")
