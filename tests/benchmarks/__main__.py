@@ -145,7 +145,7 @@ def main() -> None:
         "logistic-5": lambda: inference.logistic_fit(50_000 // part, 20, 5, max(n // 2, 1)),
         "logistic-2": lambda: inference.logistic_fit(500_000 // part, 30, 2, max(n // 2, 1)),
         "hyperplane": lambda: inference.separating_plane(100_000 // part, 20, n),
-        "genes": lambda: genes.chosen_shrinkage(72, 7129 // part, 2, n),
+        "genes": lambda: genes.chosen_shrinkage(72, 7129 // part, 1, n),
         "import": lambda: imports(n),
     }
     for name, task in tasks.items():
