@@ -28,6 +28,7 @@ from discrim.core.moments import ClassMoments
 from discrim.core.perceptron import perceptron_from_file
 from discrim.core.qda import fit_qda
 from discrim.core.rda import fit_rda
+from discrim.core.shrunken_centroids import fit_shrunken
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import Design
@@ -74,6 +75,11 @@ _MODELS = {
         "class",
         fit_rda,
     ),
+    "shrunken_centroids": _Model(
+        {"threshold": (float,), "offset": (float, str), "estimated_prior": (bool,)},
+        "diagonal",
+        fit_shrunken,
+    ),
     "logistic": _Model(
         {"reference": (int,), "estimated_prior": (bool,), "bias_reduction": (bool,)},
         "pooled",
@@ -108,11 +114,13 @@ def _results(model: str) -> Any:
     from discrim.models.perceptron import PerceptronResults
     from discrim.models.qda import QDAResults
     from discrim.models.rda import RDAResults
+    from discrim.models.shrunken_centroids import ShrunkenCentroidsResults
 
     results: dict[str, type[ClassifierResults]] = {
         "lda": LDAResults,
         "qda": QDAResults,
         "rda": RDAResults,
+        "shrunken_centroids": ShrunkenCentroidsResults,
         "logistic": LogisticResults,
         "perceptron": PerceptronResults,
         "hyperplane": HyperplaneResults,
@@ -229,7 +237,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     structure = options.get("structure", "full")
     spread = "diagonal" if structure in ("diagonal", "spherical") else model.spread
     own = _own_buffers(path, model, tensors, len(design.levels), p)
-    singular = structure in ("shrunk", "spherical")
+    singular = structure in ("shrunk", "spherical") or about["model"] == "shrunken_centroids"
     moments = _moments(path, tensors, len(design.levels), p, spread, singular=singular)
     prior = tensors["prior"]
     if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
@@ -341,6 +349,11 @@ def _check_about(
         raise _damaged(path, f"its method is {options['method']!r}")
     if options.get("structure", "full") not in ("full", "diagonal", "shrunk", "spherical"):
         raise _damaged(path, f"its structure is {options['structure']!r}")
+    if not 0 <= options.get("threshold", 0.0) < np.inf:
+        raise _damaged(path, f"its threshold is {options['threshold']!r}")
+    offset = options.get("offset", 0.0)
+    if offset != "median" and not (isinstance(offset, float) and 0 <= offset < np.inf):
+        raise _damaged(path, f"its offset is {offset!r}")
     if not 0 <= options.get("reference", 0) < len(design.levels):
         raise _damaged(path, f"its reference is class {options['reference']}")
     ncomp = options.get("ncomp")
