@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from discrim.core.shrinkage import is_regular
 from discrim.errors import CollinearError, NotSupportedError
@@ -154,7 +155,8 @@ def _linear_header(fit: LDAResults) -> Pairs:
     note = ""
     if fit._fit.reduced() is not None:
         note = f"The rule uses the first {fit._fit.ncomp} canonical axes only (ncomp={fit._fit.ncomp})."
-    gone = [t for t in fit._blocks.design.terms if t not in set(fit.terms)]
+    held = set(fit.terms)
+    gone = [t for t in fit._blocks.design.terms if t not in held]
     if gone:
         note = f"{note} Dropped, collinear within classes: {named(gone)}."
     return Pairs(fit.formula, [*left, *right], note.strip())
@@ -221,17 +223,18 @@ def _covariance(fit: LDAResults) -> Section:
     title = f"Covariance within classes, divisor {'N' if fit._fit.method == 'mle' else 'N-K'}"
     if fit._fit.covariance.is_diagonal:
         kind = f"Variances ({fit._fit.structure} c"
-        return Section(kind + title[1:] + ")", _variances(fit.cov), source="fit.cov")
+        sd = fit._fit.covariance.sd / fit._fit.moments.scale
+        return Section(kind + title[1:] + ")", _variances(sd, fit.terms), source="fit.cov")
     pooled = "Pooled c" if fit._fit.has_distances else "Pooled and shrunk c"
     return Section(pooled + title[1:], fit.cov, shared=True, triangle=True, source="fit.cov")
 
 
-def _variances(cov: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame([np.diag(cov)], index=["variance"], columns=cov.columns)
+def _variances(sd: NDArray[np.float64], terms: pd.Index) -> pd.DataFrame:
+    with np.errstate(over="ignore", under="ignore"):
+        return pd.DataFrame([sd**2], index=["variance"], columns=terms)
 
 
 def _class_covariance(fit: QDAResults, label: Any) -> Section:
-    cov = fit.covs[label]
     divisor = "n" if fit._fit.method == "mle" else "n-1"
     left_out = len(fit.classes) - MOST_COVARIANCES
     note = (
@@ -241,9 +244,11 @@ def _class_covariance(fit: QDAResults, label: Any) -> Section:
     )
     source = f"fit.covs[{label!r}]"
     if fit._fit.is_diagonal:
-        return Section(f"Variances in {label}, divisor {divisor}", _variances(cov), note=note, source=source)
+        covariance = fit._fit.covariances[list(fit.classes).index(label)]
+        table = _variances(covariance.sd / fit._fit.moments.scale, fit.terms)
+        return Section(f"Variances in {label}, divisor {divisor}", table, note=note, source=source)
     title = f"Covariance in {label}, divisor {divisor}"
-    return Section(title, cov, shared=True, triangle=True, note=note, source=source)
+    return Section(title, fit.covs[label], shared=True, triangle=True, note=note, source=source)
 
 
 def _discriminants(fit: LDAResults) -> Section:
