@@ -22,6 +22,7 @@ from discrim import shrunken_centroids
 from discrim.datasets import load_breast_cancer, load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from discrim.models import shrunken_choice
+from tests import test_store as store
 
 HERE = Path(__file__).parent
 GENES = HERE.parents[1] / "shared" / "data" / "genes"
@@ -336,6 +337,8 @@ def test_a_class_of_one_row_has_no_folds_and_two_rows_no_spread():
     assert shrunken_centroids("species ~ .", data, threshold=1.0).counts["alone"] == 1
     with pytest.raises(CollinearError, match="2 rows in 2 classes"):
         shrunken_centroids("species ~ .", IRIS.iloc[[0, 99]], threshold=1.0)
+    with pytest.raises(CollinearError, match="do not vary"):
+        shrunken_centroids("species ~ .", IRIS.iloc[[0, 99]], threshold=1.0, weights=[3, 2])
 
 
 def test_what_shrunken_centroids_have_not_is_refused(tmp_path):
@@ -363,6 +366,35 @@ def test_a_file_keeps_threshold_and_offset(tmp_path, offset):
     pd.testing.assert_frame_equal(again.survivors(), fit.survivors(), check_exact=True)
     pd.testing.assert_frame_equal(again.predict_proba(data), fit.predict_proba(data), check_exact=True)
     assert (again.threshold, again.offset) == (fit.threshold, fit.offset)
+
+
+def test_a_file_of_columns_that_do_not_vary_is_read(tmp_path):
+    data = pd.DataFrame({"y": list("aabb"), "x": [0.0, 0, 1, 1], "flat": 2.0})
+    fit = shrunken_centroids("y ~ .", data, threshold=0.1, offset=0.5)
+    fit.save(tmp_path / "fit")
+    again = discrim.load(tmp_path / "fit")
+    pd.testing.assert_frame_equal(again.predict_proba(data), fit.predict_proba(), check_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("threshold", -1.0),
+        ("threshold", float("inf")),
+        ("threshold", 2),
+        ("offset", -0.5),
+        ("offset", "mean"),
+    ],
+)
+def test_a_file_with_another_threshold_or_offset_is_refused(tmp_path, key, value):
+    path = tmp_path / "fit"
+    shrunken_centroids("species ~ .", IRIS, threshold=1.0).save(path)
+    header, body = store.parts(path.read_bytes())
+    described = json.loads(header["__metadata__"]["fit"])
+    described["options"][key] = value
+    header["__metadata__"]["fit"] = json.dumps(described)
+    with pytest.raises(DataError, match=f"its (option '{key}'|{key}) is"):
+        discrim.load(store.written(path, header, body))
 
 
 def test_thousands_of_columns_take_seconds_and_short_words():

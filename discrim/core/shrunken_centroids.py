@@ -118,7 +118,7 @@ class ShrunkenFit:
 
     def refit(self, moments: ClassMoments) -> ShrunkenFit | None:
         """The same model of other rows, the prior held; None where a class or a scale is missing."""
-        if (moments.rows < 1).any() or moments.total - moments.n_classes <= 0:
+        if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
         found = fit_shrunken(
             moments,

@@ -117,9 +117,9 @@ def shrunken_centroids(
     _check_numbers(threshold, offset)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     blocks, moments = sample(blocks, "diagonal", na_action)
-    if moments.total - moments.n_classes <= 0 or moments.rows.sum() <= moments.n_classes:
+    if moments.total <= moments.n_classes:
         raise CollinearError(
-            f"{int(moments.rows.sum())} rows in {moments.n_classes} classes leave nothing to tell the spread "
+            f"{moments.total:g} rows in {moments.n_classes} classes leave nothing to tell the spread "
             "within classes by: a class has to have two rows."
         )
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)

@@ -237,8 +237,9 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     structure = options.get("structure", "full")
     spread = "diagonal" if structure in ("diagonal", "spherical") else model.spread
     own = _own_buffers(path, model, tensors, len(design.levels), p)
-    singular = structure in ("shrunk", "spherical") or about["model"] == "shrunken_centroids"
-    moments = _moments(path, tensors, len(design.levels), p, spread, singular=singular)
+    singular = structure in ("shrunk", "spherical")
+    constant = about["model"] == "shrunken_centroids"
+    moments = _moments(path, tensors, len(design.levels), p, spread, singular=singular, constant=constant)
     prior = tensors["prior"]
     if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
         raise _damaged(path, "its prior is no distribution over the classes")
@@ -373,9 +374,19 @@ def _check_about(
 
 
 def _moments(
-    path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: str, *, singular: bool = False
+    path: Any,
+    tensors: Mapping[str, Floats],
+    k: int,
+    p: int,
+    spread: str,
+    *,
+    singular: bool,
+    constant: bool,
 ) -> ClassMoments:
-    """Moments from buffers, each of the shape and range that moments have; `singular` ones may be."""
+    """Moments from buffers, each of the shape and range that moments have.
+
+    `singular` ones may have a scatter without an inverse, `constant` ones columns that do not vary.
+    """
     scatter = {"diagonal": (k, p), "pooled": (1, p, p), "class": (k, p, p)}[spread]
     shapes = {"counts": (k,), "rows": (k,), "centres": (k, p), "rests": (k, p), "scale": (p,), "prior": (k,)}
     shapes["scatters"] = scatter
@@ -393,7 +404,9 @@ def _moments(
         raise _damaged(path, "its scales are not powers of two")
     squares = scatters if spread == "diagonal" else np.diagonal(scatters, axis1=1, axis2=2)
     varies = squares.sum(axis=0) + np.ptp(tensors["centres"], axis=0) > 0
-    if not (squares.any() if singular else varies.all()):
+    if not (squares >= 0).all():
+        raise _damaged(path, "a sum of squares is negative")
+    if not (constant or (squares.any() if singular else varies.all())):
         raise _damaged(path, "a column of it does not vary")
     roots = tensors.get("roots")
     if roots is not None:

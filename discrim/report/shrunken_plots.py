@@ -82,10 +82,7 @@ def differences(survivors: pd.DataFrame, ax: Axes | None = None) -> Axes:
     axes.set_ylim(len(shown) - 0.4, -0.6)
     middles = [k * width for k in range(values.shape[1])]
     axes.set_xticks(middles, [shown_name(label, 16) for label in shown.columns])
-    rest = len(survivors) - len(shown)
-    axes.set_title(
-        "Shrunken differences from the common mean, left below, right above"
-        + (f"; the first {len(shown)} of {len(survivors)}" if rest else ""),
-        wrap=True,
-    )
+    axes.set_xlim(-0.5 * width, (values.shape[1] - 0.5) * width)
+    of = f" ({len(shown)} of {len(survivors)})" if len(survivors) > len(shown) else ""
+    axes.set_title(f"Shrunken differences from the common mean{of}")
     return axes
