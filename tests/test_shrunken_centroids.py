@@ -130,7 +130,6 @@ def test_scikit_learn_agrees(threshold, priors):
 
     data = load_wine().iloc[25:]
     x, y = data.drop(columns="cultivar").to_numpy(), data["cultivar"].astype(str).to_numpy()
-    # Its metric is not standardized, unlike the paper's: only deviations and centroids are comparable.
     theirs = NearestCentroid(shrink_threshold=threshold, priors=priors).fit(x, y)
     prior = None if priors == "empirical" else "equal"
     fit = shrunken_centroids("cultivar ~ .", data, threshold=threshold, prior=prior)
@@ -140,6 +139,13 @@ def test_scikit_learn_agrees(threshold, priors):
     shrunken = fit.tidy().pivot(index="class", columns="term", values="shrunken")
     shrunken = shrunken.loc[fit.classes, fit.terms]
     np.testing.assert_allclose(shrunken, theirs.deviations_, rtol=1e-10, atol=1e-12)
+    # Its distances are in units of s_j, not of s_j + s_0 as in the paper, and its scores are not halved.
+    theirs.within_class_std_dev_ = theirs.within_class_std_dev_ + fit.offset
+    scores = theirs.decision_function(x) / 2
+    ours = fit.decision_function()
+    np.testing.assert_allclose(
+        ours.sub(ours.iloc[:, 0], axis=0), scores - scores[:, :1], rtol=1e-9, atol=1e-10
+    )
 
 
 @pytest.mark.filterwarnings("ignore:At threshold")
@@ -394,6 +400,14 @@ def test_a_file_with_another_threshold_or_offset_is_refused(tmp_path, key, value
     described["options"][key] = value
     header["__metadata__"]["fit"] = json.dumps(described)
     with pytest.raises(DataError, match=f"its (option '{key}'|{key}) is"):
+        discrim.load(store.written(path, header, body))
+
+
+def test_a_file_with_a_negative_sum_of_squares_is_refused(tmp_path):
+    path = tmp_path / "fit"
+    shrunken_centroids("species ~ .", IRIS, threshold=1.0).save(path)
+    header, body = store.buffer("scatters", [-1.0])(*store.parts(path.read_bytes()))
+    with pytest.raises(DataError, match="a sum of squares is negative"):
         discrim.load(store.written(path, header, body))
 
 

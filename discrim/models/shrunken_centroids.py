@@ -91,6 +91,8 @@ def shrunken_centroids(
     Notes
     -----
     The offset is one number for all columns: standardize() them in the formula if their units differ.
+    `leave_one_out` and `error_rates` hold the threshold; all else is that of the rows that are left, also
+    M_k, which pamr's folds take from all rows.
 
     d_kj = (m_kj - m_j) / (M_k (s_j + s_0)) is shrunk towards zero by the threshold, and a row belongs to
     the class of least sum_j ((x_j - m'_kj) / (s_j + s_0))^2 / 2 - ln prior_k, m'_kj the centroids of the
