@@ -90,6 +90,16 @@ def build_parser() -> argparse.ArgumentParser:
     rda.add_argument("--parametrization", choices=["esl", "friedman", "klar"], help="what is mixed")
     rda.add_argument("--cv", type=int, help="folds of the choice")
     rda.add_argument("--seed", type=int, help="deals the rows to folds")
+    centroids = _add_verb(
+        verbs, "shrunken-centroids", "nearest shrunken centroids: few of many columns, one spread each"
+    )
+    centroids.add_argument("--threshold", type=float, help="chosen by cross-validation if not given")
+    centroids.add_argument(
+        "--offset", type=_offset, help="added to each column's spread: a number, or median"
+    )
+    centroids.add_argument("--cv", type=int, help="folds of the choice")
+    centroids.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
+    centroids.add_argument("--seed", type=int, help="deals the rows to folds")
     for gaussian in (lda, qda, rda):
         gaussian.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
     logistic = _add_verb(verbs, "logistic", "logistic regression: log odds linear in the columns")
@@ -100,7 +110,7 @@ def build_parser() -> argparse.ArgumentParser:
     logistic.add_argument(
         "--separation", choices=["raise", "warn"], help="what to do where a hyperplane separates classes"
     )
-    for model in (lda, qda, rda, logistic):
+    for model in (lda, qda, rda, centroids, logistic):
         model.add_argument("--prior", help=_PRIOR_HELP)
         model.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
     perceptron = _add_verb(verbs, "perceptron", "Rosenblatt's perceptron: a separating line by its mistakes")
@@ -132,6 +142,13 @@ def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
+
+
+def _offset(text: str) -> float | str:
+    try:
+        return text if text == "median" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor median") from None
 
 
 def parse_prior(text: str) -> str | dict[str, float] | list[float]:
@@ -310,7 +327,7 @@ def _summarize(arguments: argparse.Namespace) -> str:
 
     import discrim
 
-    fit = getattr(discrim, verb)(formula, data=table, **options)
+    fit = getattr(discrim, verb.replace("-", "_"))(formula, data=table, **options)
     summary = fit.summary() if sections is None else fit.summary(sections=sections)
     return str(getattr(summary, f"as_{style}")())
 

@@ -101,6 +101,15 @@ def test_every_option_arrives_under_its_name(verb):
     assert verb.sections == ["means", "cov"]
 
 
+def test_shrunken_centroids_are_reached_by_their_name_with_a_hyphen(capsys):
+    options = ["--threshold", "2", "--offset", "0.5", "--prior", "equal", "--sections", "header"]
+    assert cli.main(["shrunken-centroids", FORMULA, "iris", *options]) == 0
+    fit = discrim.shrunken_centroids(FORMULA, datasets.load_iris(), threshold=2, offset=0.5, prior="equal")
+    assert capsys.readouterr().out == str(fit.summary(["header"])).rstrip("\n") + "\n"
+    said = fails(capsys, "shrunken-centroids", FORMULA, "iris", "--offset", "mean")
+    assert "--offset: 'mean' is neither a number nor median" in said
+
+
 def test_format_picks_the_rendering(verb, capsys):
     assert cli.main(["lda", FORMULA, "iris", "--format", "html"]) == 0
     assert capsys.readouterr().out == "<p>summary</p>\n"

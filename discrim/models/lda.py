@@ -129,9 +129,9 @@ def _warn_of_pseudo_inverse(fit: LDAFit, terms: tuple[str, ...]) -> None:
     rank, lost = fit.ignored()
     if rank < len(terms):
         warnings.warn(
-            f'covariance="pinv": the rows vary within classes in {rank} of {len(terms)} dimensions. Distances '
-            f"are taken in these alone and leave out {lost:.1%} of the squared differences of the class "
-            'means, which lie beyond them; covariance="shrunk" uses all.',
+            f'covariance="pinv": the rows vary within classes in {rank} of {len(terms)} dimensions. '
+            f"Distances are taken in these alone and leave out {lost:.1%} of the squared differences of the "
+            'class means, which lie beyond them; covariance="shrunk" uses all.',
             DiscrimWarning,
             stacklevel=3,
         )

@@ -29,6 +29,7 @@ from discrim.core.perceptron import perceptron_from_file
 from discrim.core.qda import fit_qda
 from discrim.core.rda import fit_rda
 from discrim.core.shrinkage import is_regular, spread_of
+from discrim.core.shrunken_centroids import fit_shrunken
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import Design
@@ -75,6 +76,11 @@ _MODELS = {
         "class",
         fit_rda,
     ),
+    "shrunken_centroids": _Model(
+        {"threshold": (float,), "offset": (float, str), "estimated_prior": (bool,)},
+        "diagonal",
+        fit_shrunken,
+    ),
     "logistic": _Model(
         {"reference": (int,), "estimated_prior": (bool,), "bias_reduction": (bool,)},
         "pooled",
@@ -109,11 +115,13 @@ def _results(model: str) -> Any:
     from discrim.models.perceptron import PerceptronResults
     from discrim.models.qda import QDAResults
     from discrim.models.rda import RDAResults
+    from discrim.models.shrunken_centroids import ShrunkenCentroidsResults
 
     results: dict[str, type[ClassifierResults]] = {
         "lda": LDAResults,
         "qda": QDAResults,
         "rda": RDAResults,
+        "shrunken_centroids": ShrunkenCentroidsResults,
         "logistic": LogisticResults,
         "perceptron": PerceptronResults,
         "hyperplane": HyperplaneResults,
@@ -231,8 +239,9 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
     spread = spread_of(structure, model.spread, thin=thin)
     own = _own_buffers(path, model, tensors, len(design.levels), p)
+    constant = about["model"] == "shrunken_centroids"
     singular = is_regular(structure)
-    moments = _moments(path, tensors, len(design.levels), p, spread, singular=singular)
+    moments = _moments(path, tensors, len(design.levels), p, spread, singular=singular, constant=constant)
     prior = tensors["prior"]
     if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
         raise _damaged(path, "its prior is no distribution over the classes")
@@ -343,6 +352,11 @@ def _check_about(
         raise _damaged(path, f"its method is {options['method']!r}")
     if options.get("structure", "full") not in ("full", "diagonal", "shrunk", "spherical"):
         raise _damaged(path, f"its structure is {options['structure']!r}")
+    if not 0 <= options.get("threshold", 0.0) < np.inf:
+        raise _damaged(path, f"its threshold is {options['threshold']!r}")
+    offset = options.get("offset", 0.0)
+    if offset != "median" and not (isinstance(offset, float) and 0 <= offset < np.inf):
+        raise _damaged(path, f"its offset is {offset!r}")
     if not 0 <= options.get("reference", 0) < len(design.levels):
         raise _damaged(path, f"its reference is class {options['reference']}")
     ncomp = options.get("ncomp")
@@ -362,9 +376,19 @@ def _check_about(
 
 
 def _moments(
-    path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: Spread, *, singular: bool = False
+    path: Any,
+    tensors: Mapping[str, Floats],
+    k: int,
+    p: int,
+    spread: Spread,
+    *,
+    singular: bool,
+    constant: bool,
 ) -> ClassMoments:
-    """Moments from buffers, each of the shape and range that moments have; `singular` ones may be."""
+    """Moments from buffers, each of the shape and range that moments have.
+
+    `singular` ones may have a scatter without an inverse, `constant` ones columns that do not vary.
+    """
     scatter = {
         "diagonal": (k, p),
         "pooled": (1, p, p),
@@ -389,7 +413,9 @@ def _moments(
         raise _damaged(path, "its scales are not powers of two")
     squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
     varies = squares.sum(axis=0) + np.ptp(tensors["centres"], axis=0) > 0
-    if not (squares.any() if singular else varies.all()):
+    if not (squares >= 0).all():
+        raise _damaged(path, "a sum of squares is negative")
+    if not (constant or (squares.any() if singular else varies.all())):
         raise _damaged(path, "a column of it does not vary")
     roots = tensors.get("roots")
     if roots is not None:
