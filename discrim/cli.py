@@ -88,7 +88,7 @@ def build_parser() -> argparse.ArgumentParser:
     for name, text in (("--alpha", "1: a covariance for each class"), ("--gamma", "the ridge; see rda()")):
         rda.add_argument(name, type=float, help=f"{text}; chosen by cross-validation if not given")
     rda.add_argument("--parametrization", choices=["esl", "friedman", "klar"], help="what is mixed")
-    rda.add_argument("--cv", type=int, help="folds of the choice")
+    rda.add_argument("--cv", type=_folds, help='folds of the choice, or "loo"')
     rda.add_argument("--seed", type=int, help="deals the rows to folds")
     centroids = _add_verb(
         verbs, "shrunken-centroids", "nearest shrunken centroids: few of many columns, one spread each"
@@ -138,6 +138,10 @@ def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
     verb.add_argument("--sections", type=_names, metavar="NAME,...", help="only these parts of the summary")
     verb.add_argument("--format", default="text", choices=["text", "html", "latex", "markdown"])
     return verb
+
+
+def _folds(text: str) -> int | str:
+    return int(text) if text.lstrip("-").isdigit() else text
 
 
 def _names(text: str) -> list[str]:

@@ -174,7 +174,7 @@ def _quadratic_header(fit: QDAResults) -> Pairs:
 
 
 def _regularized_header(fit: RDAResults) -> Pairs:
-    chosen = "cross-validation" if "path" in fit._cache else "given"
+    chosen = fit._cache.get("criterion", "given")
     items = [
         ("Rows used", fit.nobs, _number(fit.nobs)),
         ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
@@ -196,7 +196,8 @@ def _path(fit: RDAResults) -> Section:
     table.index = [f"{value:g}" for value in table.index]
     table.columns = [f"{value:g}" for value in table.columns]
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
-    return Section("Cross-validated error, alpha (rows) by gamma", table, formats, source="fit.path")
+    title = f"Error by {fit._cache['criterion']}, alpha (rows) by gamma"
+    return Section(title, table, formats, source="fit.path")
 
 
 def _classes(fit: LDAResults | QDAResults) -> Section:
