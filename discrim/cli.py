@@ -89,8 +89,16 @@ def build_parser() -> argparse.ArgumentParser:
     rda.add_argument("--parametrization", choices=["esl", "friedman", "klar"], help="what is mixed")
     rda.add_argument("--cv", type=int, help="folds of the choice")
     rda.add_argument("--seed", type=int, help="deals the rows to folds")
-    for gaussian in (lda, qda, rda):
-        gaussian.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
+    for gaussian in (lda, qda):
+        gaussian.add_argument(
+            "--method",
+            choices=["moment", "mle", "t", "mcd"],
+            help="divisor of the covariance, or a robust one",
+        )
+        gaussian.add_argument("--nu", type=_degrees, help="degrees of freedom of --method t; or estimate")
+        gaussian.add_argument("--scatter", choices=["covariance", "scale"], help="what --method t gives")
+        gaussian.add_argument("--support-fraction", type=float, help="share of the rows of --method mcd")
+    rda.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
     logistic = _add_verb(verbs, "logistic", "logistic regression: log odds linear in the columns")
     logistic.add_argument("--reference", metavar="CLASS", help="class that the log odds are against")
     logistic.add_argument(
@@ -127,6 +135,10 @@ def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
     verb.add_argument("--sections", type=_names, metavar="NAME,...", help="only these parts of the summary")
     verb.add_argument("--format", default="text", choices=["text", "html", "latex", "markdown"])
     return verb
+
+
+def _degrees(text: str) -> float | None:
+    return None if text == "estimate" else float(text)
 
 
 def _names(text: str) -> list[str]:
