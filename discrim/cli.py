@@ -100,8 +100,16 @@ def build_parser() -> argparse.ArgumentParser:
     centroids.add_argument("--cv", type=int, help="folds of the choice")
     centroids.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
     centroids.add_argument("--seed", type=int, help="deals the rows to folds")
-    for gaussian in (lda, qda, rda):
-        gaussian.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
+    for gaussian in (lda, qda):
+        gaussian.add_argument(
+            "--method",
+            choices=["moment", "mle", "t", "mcd"],
+            help="divisor of the covariance, or a robust one",
+        )
+        gaussian.add_argument("--nu", type=_degrees, help="degrees of freedom of --method t; or estimate")
+        gaussian.add_argument("--scatter", choices=["covariance", "scale"], help="what --method t gives")
+        gaussian.add_argument("--support-fraction", type=float, help="share of the rows of --method mcd")
+    rda.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
     logistic = _add_verb(verbs, "logistic", "logistic regression: log odds linear in the columns")
     logistic.add_argument("--reference", metavar="CLASS", help="class that the log odds are against")
     logistic.add_argument(
@@ -142,6 +150,10 @@ def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
 
 def _folds(text: str) -> int | str:
     return int(text) if text.lstrip("-").isdigit() else text
+
+
+def _degrees(text: str) -> float | None:
+    return None if text == "estimate" else float(text)
 
 
 def _names(text: str) -> list[str]:

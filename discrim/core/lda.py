@@ -15,6 +15,7 @@ from discrim.core.leave_one_out_shrunk import common_left_out
 from discrim.core.moments import ClassMoments
 from discrim.core.plane import Plane
 from discrim.core.principal import ThinCovariance
+from discrim.core.robust import Robust
 from discrim.core.rules import Distances, Rule
 from discrim.core.shrinkage import Structure, common, no_likelihood, obstacles
 from discrim.errors import NotSupportedError
@@ -36,7 +37,7 @@ class LDAFit:
     prior : (K,) float
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
-    method : {"moment", "mle"}
+    method : {"moment", "mle", "t", "mcd"}
     covariance : Covariance
         Within classes, in the coordinates of the moments.
     divisor : float
@@ -47,6 +48,8 @@ class LDAFit:
         What the covariance is estimated as.
     shrinkage : float or None
         Of a shrunk covariance.
+    robust : Robust or None
+        How the moments were found, where they are not those of the rows.
     """
 
     moments: ClassMoments
@@ -58,6 +61,7 @@ class LDAFit:
     ncomp: int | None
     structure: Structure = "full"
     shrinkage: float | None = None
+    robust: Robust | None = None
 
     @property
     def residual_df(self) -> float:
@@ -66,8 +70,8 @@ class LDAFit:
 
     @property
     def has_distances(self) -> bool:
-        """Whether the covariance is full, and not shrunk."""
-        return self.structure == "full"
+        """Whether the covariance is full, and that of the rows."""
+        return self.structure == "full" and self.robust is None
 
     def axes(self) -> Canonical:
         """Canonical axes, weighted by the prior, with the singular values of R's MASS."""
@@ -127,6 +131,8 @@ class LDAFit:
         """
         if method == "plugin":
             return gaussian.linear_rule(self.moments, self.covariance, log_prior, self.reduced())
+        if self.robust is not None:
+            raise self.robust.refusal(f'method="{method}"')
         if not self.has_distances:
             raise NotSupportedError(
                 f'method="{method}" is defined for the full covariance, not the {self.structure} one.'
@@ -163,6 +169,8 @@ class LDAFit:
             )
         if self.structure in ("shrunk", "spherical"):
             return common_left_out(self.moments, self.divisor, log_prior)
+        if self.robust is not None:
+            return self.robust.left_out(self.moments)
         held, counts = self.distances(), self.moments.counts
         if self.covariance.is_diagonal:
             divisors = np.array([self.divisor])
@@ -182,8 +190,8 @@ class LDAFit:
         left[codes, np.arange(len(codes))] -= gone.out
         return d2, left, np.repeat((nu - gone.out)[None], len(counts), axis=0)
 
-    def refit(self, moments: ClassMoments) -> LDAFit | None:
-        """The same model of other rows, the prior held; None where its covariance is singular."""
+    def refit(self, moments: ClassMoments, robust: Robust | None = None) -> LDAFit | None:
+        """The same model of other moments, the prior held; None where its covariance is singular."""
         free = moments.rows.sum() - moments.n_classes
         needed = moments.n_columns if self.structure == "full" else 1
         if free < needed or obstacles(moments, self.structure):
@@ -195,6 +203,7 @@ class LDAFit:
             structure=self.structure,
             ncomp=self.ncomp,
             estimated_prior=self.estimated_prior,
+            robust=robust,
         )
 
     def ignored(self) -> tuple[int, float]:
@@ -219,7 +228,10 @@ class LDAFit:
         if self.structure in ("shrunk", "pinv"):
             raise no_likelihood("A number of free parameters", self.structure)
         spread = {"full": p * (p + 1) // 2, "diagonal": p, "spherical": 1}[self.structure]
-        return means + spread + (k - 1 if self.estimated_prior else 0)
+        return means + spread + (k - 1 if self.estimated_prior else 0) + self._free_nu()
+
+    def _free_nu(self) -> int:
+        return 0 if self.robust is None else self.robust.df_model()
 
     def llf(self) -> float:
         """Log-likelihood of class and row at maximum-likelihood covariances.
@@ -233,6 +245,8 @@ class LDAFit:
             raise NotSupportedError(
                 "The log-likelihood of a spherical covariance is for all axes only: fit without ncomp=."
             )
+        if self.robust is not None:
+            return self.robust.llf(self.moments, self.prior, all_axes=self.reduced() is None)
         total = self.moments.total
         logdet = self.covariance.divided_by(total / self.divisor).logdet
         full = gaussian.log_likelihood(self.moments, np.full(self.moments.n_classes, logdet), self.prior)
@@ -249,6 +263,7 @@ def fit_lda(
     structure: Structure = "full",
     ncomp: int | None = None,
     estimated_prior: bool = True,
+    robust: Robust | None = None,
 ) -> LDAFit:
     """Fit from moments without obstacles to the structure of the covariance.
 
@@ -257,13 +272,17 @@ def fit_lda(
     moments : ClassMoments
     prior : (K,) float
     method : {"moment", "mle"}
-        Divisor N - K or N.
+        Divisor N - K or N; "t" and "mcd" are those of `robust`, whose moments have N.
     structure : {"full", "diagonal", "shrunk", "spherical", "pinv"}
         What the covariance is estimated as.
     ncomp : int, optional
         Number of canonical axes of the rule.
     estimated_prior : bool
+    robust : Robust, optional
+        How the moments were found, where they are not those of the rows.
     """
     divisor = moments.total - (moments.n_classes if method == "moment" else 0)
     covariance, shrinkage = common(moments, divisor, structure)
-    return LDAFit(moments, prior, estimated_prior, method, covariance, divisor, ncomp, structure, shrinkage)
+    return LDAFit(
+        moments, prior, estimated_prior, method, covariance, divisor, ncomp, structure, shrinkage, robust
+    )

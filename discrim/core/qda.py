@@ -17,6 +17,7 @@ from discrim.core.leave_one_out import (
 )
 from discrim.core.leave_one_out_shrunk import separate_left_out
 from discrim.core.moments import ClassMoments
+from discrim.core.robust import Robust
 from discrim.core.rules import Distances, Rule
 from discrim.core.shrinkage import Structure, by_class, is_regular, no_likelihood, obstacles
 from discrim.errors import NotSupportedError
@@ -37,7 +38,7 @@ class QDAFit:
         By class, or diagonal.
     prior : (K,) float
     estimated_prior : bool
-    method : {"moment", "mle"}
+    method : {"moment", "mle", "t", "mcd"}
     covariances : tuple of K Covariance
         In the coordinates of the moments.
     divisors : (K,) float
@@ -46,6 +47,8 @@ class QDAFit:
         What the covariances are estimated as.
     shrinkage : (K,) float or None
         Of shrunk covariances.
+    robust : Robust or None
+        How the moments were found, where they are not those of the rows.
     """
 
     moments: ClassMoments
@@ -56,6 +59,7 @@ class QDAFit:
     divisors: Floats
     structure: Structure = "full"
     shrinkage: Floats | None = None
+    robust: Robust | None = None
 
     @property
     def is_diagonal(self) -> bool:
@@ -64,8 +68,8 @@ class QDAFit:
 
     @property
     def has_distances(self) -> bool:
-        """Whether the covariances are full, and not shrunk."""
-        return self.structure == "full"
+        """Whether the covariances are full, and those of the rows."""
+        return self.structure == "full" and self.robust is None
 
     def scaled(self, divisors: Floats) -> tuple[Covariance, ...]:
         """The covariances with other divisors (K,)."""
@@ -91,6 +95,8 @@ class QDAFit:
         """
         if method == "plugin":
             return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
+        if self.robust is not None:
+            raise self.robust.refusal(f'method="{method}"')
         if not self.has_distances:
             raise NotSupportedError(
                 f'method="{method}" is defined for full covariances, not {self.structure} ones.'
@@ -103,6 +109,8 @@ class QDAFit:
 
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the rule fitted without each of them."""
+        if self.robust is not None:
+            return self.robust.left_out(self.moments)
         rule = gaussian.separate_plugin(self.moments, self.covariances, log_prior)
         if is_regular(self.structure):
             return separate_left_out(self.moments, self.divisors, log_prior, rule)
@@ -124,8 +132,8 @@ class QDAFit:
         left[codes, np.arange(len(codes))] -= gone.out
         return d2, left, left - 1
 
-    def refit(self, moments: ClassMoments) -> QDAFit | None:
-        """The same model of other rows, the prior held; None where a covariance is singular."""
+    def refit(self, moments: ClassMoments, robust: Robust | None = None) -> QDAFit | None:
+        """The same model of other moments, the prior held; None where a covariance is singular."""
         most = moments.n_columns if self.structure == "full" else 1
         if (moments.rows <= most).any() or any(
             obstacles(moments, self.structure, k) for k in range(moments.n_classes)
@@ -137,6 +145,7 @@ class QDAFit:
             method=self.method,
             structure=self.structure,
             estimated_prior=self.estimated_prior,
+            robust=robust,
         )
 
     def df_model(self) -> int:
@@ -145,12 +154,15 @@ class QDAFit:
         if self.structure == "shrunk":
             raise no_likelihood("A number of free parameters", self.structure)
         spread = {"full": p * (p + 1) // 2, "diagonal": p, "spherical": 1}[self.structure]
-        return k * p + k * spread + (k - 1 if self.estimated_prior else 0)
+        free_nu = 0 if self.robust is None else self.robust.df_model()
+        return k * p + k * spread + (k - 1 if self.estimated_prior else 0) + free_nu
 
     def llf(self) -> float:
         """Log-likelihood of class and row at maximum-likelihood covariances."""
         if self.structure == "shrunk":
             raise no_likelihood("A log-likelihood", self.structure)
+        if self.robust is not None:
+            return self.robust.llf(self.moments, self.prior)
         logdets = np.array([c.logdet for c in self.scaled(self.moments.counts)])
         return gaussian.log_likelihood(self.moments, logdets, self.prior)
 
@@ -162,8 +174,11 @@ def fit_qda(
     method: str = "moment",
     structure: Structure = "full",
     estimated_prior: bool = True,
+    robust: Robust | None = None,
 ) -> QDAFit:
-    """Fit from moments by class, each without obstacles to the structure of its covariance."""
+    """Fit from moments by class, each without obstacles to the structure of its covariance; as `fit_lda`."""
     divisors = moments.counts - (1.0 if method == "moment" else 0.0)
     covariances, shrinkage = by_class(moments, divisors, structure)
-    return QDAFit(moments, prior, estimated_prior, method, covariances, divisors, structure, shrinkage)
+    return QDAFit(
+        moments, prior, estimated_prior, method, covariances, divisors, structure, shrinkage, robust
+    )

@@ -13,6 +13,7 @@ from discrim.core.shrinkage import Structure, obstacles, spread_of
 from discrim.errors import DataError, DiscrimWarning
 from discrim.frame.blocks import read
 from discrim.models.lda_results import LDAResults
+from discrim.models.robust import Method, robust_choice, robust_moments
 from discrim.models.sample import (
     NaAction,
     choice,
@@ -34,7 +35,10 @@ def lda(
     *,
     prior: Any = None,
     weights: Any = None,
-    method: Literal["moment", "mle"] = "moment",
+    method: Method = "moment",
+    nu: float | None = 5,
+    scatter: Literal["covariance", "scale"] = "covariance",
+    support_fraction: float = 0.5,
     covariance: Literal["pooled", "diagonal", "shrunk", "spherical", "pinv"] = "pooled",
     ncomp: int | None = None,
     collinear: Literal["raise", "drop"] = "raise",
@@ -53,8 +57,16 @@ def lda(
         Prior probabilities; None for the class proportions.
     weights : str or (n,) array, optional
         Frequency weights: a weight of 3 stands for three equal rows. A column named here is not part of `.`.
-    method : {"moment", "mle"}
-        Divisor of the covariance: N - K, or N.
+    method : {"moment", "mle", "t", "mcd"}
+        Divisor of the covariance: N - K, or N; or robust means and covariance: those of multivariate t
+        distributions by maximum likelihood, or of the rows of minimum covariance determinant, as "mcd" of
+        rrcov's Linda.
+    nu : float, optional
+        Degrees of freedom of "t"; None for those of largest likelihood, from 1 to 256.
+    scatter : {"covariance", "scale"}
+        What the covariance of "t" is: nu/(nu - 2) times the scale matrix, as in R's MASS::lda, or the scale.
+    support_fraction : float
+        Share of the rows, from 0.5 to 1, that "mcd" rests on: less bears more wild rows, more is more exact.
     covariance : {"pooled", "diagonal", "shrunk", "spherical", "pinv"}
         The full covariance within classes; its variances only; shrunk towards a sphere by `shrinkage` (OAS,
         as scikit-learn's); one variance for all columns; or the full one with the inverse of Moore and
@@ -95,11 +107,11 @@ def lda(
     >>> fit.explained.round(4).tolist()
     [0.9912, 0.0088]
     """
-    choice("method", method, ("moment", "mle"))
     choice("covariance", covariance, ("pooled", "diagonal", "shrunk", "spherical", "pinv"))
     choice("collinear", collinear, ("raise", "drop"))
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     structure: Structure = "full" if covariance == "pooled" else covariance
+    wanted = robust_choice(method, nu, scatter, support_fraction, structure)
     if structure == "full":
         refuse_few_rows(blocks)
     blocks, moments = sample(blocks, spread_of(structure, "pooled", thin=is_wide(blocks)), na_action)
@@ -116,8 +128,17 @@ def lda(
             f"ncomp={ncomp!r}: {moments.n_columns} columns and {moments.n_classes} classes have "
             f"{most} canonical axes; give a number from 1 to {most}, or None for all."
         )
+    robust = None
+    if wanted is not None:
+        moments, robust = robust_moments(blocks, moments, wanted)
     fit = fit_lda(
-        moments, shares, method=method, structure=structure, ncomp=ncomp, estimated_prior=prior is None
+        moments,
+        shares,
+        method=method,
+        structure=structure,
+        ncomp=ncomp,
+        estimated_prior=prior is None,
+        robust=robust,
     )
     if structure == "pinv":
         _warn_of_pseudo_inverse(fit, blocks.terms)

@@ -33,6 +33,7 @@ from discrim.models.group_summary import group_summary
 from discrim.models.labels import class_code, covariance_frame
 from discrim.models.pictures import plot_regions
 from discrim.models.results import ClassifierResults
+from discrim.models.robust import RobustRows
 from discrim.models.sample import (
     choice,
 )
@@ -47,14 +48,14 @@ __all__ = ["LDAResults"]
 Floats = NDArray[np.float64]
 
 
-class LDAResults(LinearGeometry, ClassifierResults):
+class LDAResults(LinearGeometry, RobustRows, ClassifierResults):
     """A fitted linear discriminant analysis.
 
     Attributes
     ----------
     means : DataFrame, classes by terms
     cov : DataFrame, terms by terms
-        Covariance within classes, divisor N - K (`method="moment"`) or N ("mle").
+        Covariance within classes, divisor N - K (`method="moment"`) or N ("mle"), or robust ("t", "mcd").
     scaling : DataFrame, terms by LD1, LD2, ...
         Discriminant coefficients: unit variance within classes; in each column the largest coefficient,
         standardized within classes, is positive.
@@ -144,6 +145,7 @@ class LDAResults(LinearGeometry, ClassifierResults):
         return pd.Series(self._functions()[1], index=self.classes, name="constant")
 
     def _need_full(self, what: str) -> None:
+        self._need_moments(what)
         if not self._fit.has_distances:
             raise NotSupportedError(f'{what} needs the full covariance: fit with covariance="pooled".')
 
@@ -204,6 +206,7 @@ class LDAResults(LinearGeometry, ClassifierResults):
             coef, se, z, p, low, high: asymptotic, by the delta method under the model (Efron, 1975).
         """
         fit = self._fit
+        self._need_moments("log_odds()")
         if fit.reduced() is not None:
             raise NotSupportedError("log_odds() has standard errors for all axes only: fit without ncomp=.")
         if is_regular(fit.structure):
@@ -254,6 +257,7 @@ class LDAResults(LinearGeometry, ClassifierResults):
         >>> lda("species ~ .", load_iris()).canonical().eigenvalues.round(4).tolist()
         [32.1919, 0.2854]
         """
+        self._need_moments("canonical()")
         return CanonicalResults(self, convention)
 
     def manova(self) -> pd.DataFrame:
@@ -280,6 +284,7 @@ class LDAResults(LinearGeometry, ClassifierResults):
         DataFrame
             By term: sd_total, sd_within, sd_between, R2, F, df1, df2, p, levene_F, levene_p, and adjusted p.
         """
+        self._need_moments("anova()")
         return anova(self, levene=levene, adjust=adjust)
 
     def partial_tests(self) -> pd.DataFrame:
@@ -306,10 +311,12 @@ class LDAResults(LinearGeometry, ClassifierResults):
 
     def covariance_models(self) -> pd.DataFrame:
         """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more."""
+        self._need_moments("covariance_models()")
         return covariance_models_of(self)
 
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance; reads the rows once more."""
+        self._need_moments("box_m()")
         return box_m_of(self._rows("box_m()"))
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
@@ -332,10 +339,15 @@ class LDAResults(LinearGeometry, ClassifierResults):
         return sections.linear_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw scores ("scores", the default), the regions of two predictors ("regions"), or a "biplot"."""
+        """Draw scores ("scores", the default), the regions of two predictors ("regions"), or a "biplot".
+
+        Robust fits have "distances" too: robust against classical ones.
+        """
         from discrim.report import plots
 
-        choice("kind", kind or "scores", ("scores", "regions", "biplot"))
+        choice("kind", kind or "scores", ("scores", "regions", "biplot", "distances"))
+        if kind == "distances":
+            return self._plot_distances(ax)
         if kind == "biplot":
             return self.canonical().plot(ax=ax)
         if kind == "regions":

@@ -21,6 +21,7 @@ from discrim.inference.result import TestResult
 from discrim.models import sections
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
+from discrim.models.robust import Method, RobustRows, robust_choice, robust_moments
 from discrim.models.sample import (
     NaAction,
     choice,
@@ -48,7 +49,10 @@ def qda(
     *,
     prior: Any = None,
     weights: Any = None,
-    method: Literal["moment", "mle"] = "moment",
+    method: Method = "moment",
+    nu: float | None = 5,
+    scatter: Literal["covariance", "scale"] = "covariance",
+    support_fraction: float = 0.5,
     covariance: Literal["full", "diagonal", "shrunk", "spherical"] = "full",
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
@@ -60,8 +64,11 @@ def qda(
     ----------
     formula, data, prior, weights, levels, na_action, functions
         As for `discrim.lda`.
-    method : {"moment", "mle"}
-        Divisor of each class's covariance: n_k - 1, or n_k.
+    method : {"moment", "mle", "t", "mcd"}
+        Divisor of each class's covariance: n_k - 1, or n_k; or robust means and covariances of each class, as
+        for `discrim.lda`: "t", with one nu for all classes, or "mcd", as rrcov's QdaCov.
+    nu, scatter, support_fraction
+        As for `discrim.lda`; R's MASS::qda has scatter="scale".
     covariance : {"full", "diagonal", "shrunk", "spherical"}
         The full covariance of each class; its variances only; shrunk towards a sphere by `shrinkage` (OAS, as
         scikit-learn's), which works for classes of fewer rows than columns; or one variance a class.
@@ -85,24 +92,29 @@ def qda(
     >>> fit.confusion(method="loo").to_numpy().tolist()
     [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
     """
-    choice("method", method, ("moment", "mle"))
     choice("covariance", covariance, ("full", "diagonal", "shrunk", "spherical"))
+    wanted = robust_choice(method, nu, scatter, support_fraction, covariance)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     blocks, moments = sample(blocks, spread_of(covariance, "class", thin=is_wide(blocks)), na_action)
     refuse_singular(moments, blocks.terms, blocks.design.levels, covariance)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
-    fit = fit_qda(moments, shares, method=method, structure=covariance, estimated_prior=prior is None)
+    robust = None
+    if wanted is not None:
+        moments, robust = robust_moments(blocks, moments, wanted)
+    fit = fit_qda(
+        moments, shares, method=method, structure=covariance, estimated_prior=prior is None, robust=robust
+    )
     return QDAResults(fit, blocks)
 
 
-class QDAResults(SeparateCovariances, ClassifierResults):
+class QDAResults(SeparateCovariances, RobustRows, ClassifierResults):
     """A fitted quadratic discriminant analysis.
 
     Attributes
     ----------
     means : DataFrame, classes by terms
     covs : dict of class to DataFrame
-        Covariance of each class, divisor n_k - 1 (`method="moment"`) or n_k ("mle").
+        Covariance of each class, divisor n_k - 1 (`method="moment"`) or n_k ("mle"), or robust ("t", "mcd").
     logdet : Series by class
         Log-determinants of the covariances.
     llf, aic, bic : float
@@ -148,6 +160,7 @@ class QDAResults(SeparateCovariances, ClassifierResults):
             By class, and "pooled": logdet, debiased (its bias subtracted), se, low, high, df. Divisors n_k
             - 1 and N - K.
         """
+        self._need_moments("log_determinants()")
         if not self._fit.has_distances:
             raise NotSupportedError(
                 f"log_determinants() is for full covariances, not {self._fit.structure} ones."
@@ -162,10 +175,12 @@ class QDAResults(SeparateCovariances, ClassifierResults):
 
     def covariance_models(self) -> pd.DataFrame:
         """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more."""
+        self._need_moments("covariance_models()")
         return covariance_models_of(self)
 
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance; reads the rows once more."""
+        self._need_moments("box_m()")
         return box_m_of(self._rows("box_m()"))
 
     def glance(self) -> pd.DataFrame:
@@ -179,8 +194,13 @@ class QDAResults(SeparateCovariances, ClassifierResults):
         return sections.quadratic_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the regions of the classes in the plane of two predictors, or posteriors by class."""
-        choice("kind", kind or "posteriors", ("posteriors", "regions", "log_determinants"))
+        """Draw the regions of the classes in the plane of two predictors, or posteriors by class.
+
+        Other kinds are "log_determinants", and for robust fits "distances", robust against classical ones.
+        """
+        choice("kind", kind or "posteriors", ("posteriors", "regions", "log_determinants", "distances"))
+        if kind == "distances":
+            return self._plot_distances(ax)
         if kind == "log_determinants":
             from discrim.report import plots
 

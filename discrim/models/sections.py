@@ -14,6 +14,7 @@ from discrim.core.shrinkage import is_regular
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.result import TestResult
 from discrim.models.labels import known
+from discrim.models.robust_sections import estimate_text, flagged_section, robust_pairs
 from discrim.models.sample import named
 from discrim.report.numbers import p_text
 from discrim.report.tables import Pairs, Section, Summary
@@ -43,7 +44,9 @@ def linear(fit: LDAResults) -> Parts:
         "discriminants": partial(_discriminants, fit),
         "functions": partial(_functions, fit),
     }
-    if fit._fit.reduced() is None and not is_regular(fit._fit.structure):
+    if fit._fit.robust is not None and fit._has_rows:
+        parts["flagged"] = partial(flagged_section, fit)
+    if fit._fit.reduced() is None and not is_regular(fit._fit.structure) and fit._fit.robust is None:
         parts["log_odds"] = partial(_log_odds, fit)
     if fit._fit.has_distances and fit._has_rows:
         parts["equal_covariances"] = partial(_equal_covariances, fit)
@@ -59,6 +62,8 @@ def quadratic(fit: QDAResults) -> Parts:
     }
     for label in fit.classes[:MOST_COVARIANCES]:
         parts[f"covariance {label}"] = partial(_class_covariance, fit, label)
+    if fit._fit.robust is not None and fit._has_rows:
+        parts["flagged"] = partial(flagged_section, fit)
     if fit._fit.has_distances and fit._has_rows:
         parts["equal_covariances"] = partial(_equal_covariances, fit)
     return parts
@@ -116,7 +121,10 @@ def _common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any
     ]
     if fit._blocks.weights is not None:
         left[0] = ("Sum of weights", fit.nobs, _number(fit.nobs))
-    for method, label in (("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")):
+    left += robust_pairs(fit)
+    errors = [("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")]
+    # Leaving out each row takes a search a row: not for a summary.
+    for method, label in errors[: 1 if fit._fit.robust is not None else 2]:
         right.append(error_pair(fit, method, label))
     return left, right
 
@@ -141,7 +149,8 @@ def error_pair(fit: ClassifierResults, method: Any, label: str) -> tuple[str, fl
 def _linear_header(fit: LDAResults) -> Pairs:
     mle = fit._fit.method == "mle"
     kind = "pooled" if fit._fit.structure == "full" else fit._fit.structure
-    left, right = _common_header(fit, f"{kind}, 1/{'N' if mle else '(N-K)'}")
+    divisor = estimate_text(fit) or f"1/{'N' if mle else '(N-K)'}"
+    left, right = _common_header(fit, f"{kind}, {divisor}")
     if fit._fit.shrinkage is not None:
         left.append(("Shrinkage, OAS", fit.shrinkage, f"{fit.shrinkage:.4g}"))
     if fit._fit.has_distances:
@@ -166,7 +175,8 @@ def _linear_header(fit: LDAResults) -> Pairs:
 def _quadratic_header(fit: QDAResults) -> Pairs:
     mle = fit._fit.method == "mle"
     kind = "by class" if fit._fit.structure == "full" else f"{fit._fit.structure} by class"
-    left, right = _common_header(fit, f"{kind}, 1/{'n' if mle else '(n-1)'}")
+    divisor = estimate_text(fit) or f"1/{'n' if mle else '(n-1)'}"
+    left, right = _common_header(fit, f"{kind}, {divisor}")
     if fit._fit.shrinkage is not None:
         low, high = fit.shrinkage.min(), fit.shrinkage.max()
         left.append(("Shrinkage, OAS", fit.shrinkage.to_dict(), f"{low:.3g} to {high:.3g}"))
@@ -218,11 +228,15 @@ def _quadratic_classes(fit: QDAResults | RDAResults) -> Section:
 
 
 def _means(fit: LDAResults | QDAResults | RDAResults) -> Section:
-    return Section("Means", fit.means.rename_axis(index=None), source="fit.means")
+    title = "Robust means" if getattr(fit._fit, "robust", None) is not None else "Means"
+    return Section(title, fit.means.rename_axis(index=None), source="fit.means")
 
 
 def _covariance(fit: LDAResults) -> Section:
     title = f"Covariance within classes, divisor {'N' if fit._fit.method == 'mle' else 'N-K'}"
+    if fit._fit.robust is not None:
+        title = f"Robust covariance within classes ({estimate_text(fit)})"
+        return Section(title, fit.cov, shared=True, triangle=True, source="fit.cov")
     if fit._fit.covariance.is_diagonal:
         kind = f"Variances ({fit._fit.structure} c"
         sd = fit._fit.covariance.sd / fit._fit.moments.scale
@@ -263,6 +277,8 @@ def _class_covariance(fit: QDAResults, label: Any) -> Section:
         held = fit._fit.covariances[list(fit.classes).index(label)]
         return _thin_variances(fit, held, f"in {label}, divisor {divisor}", source)
     title = f"Covariance in {label}, divisor {divisor}"
+    if fit._fit.robust is not None:
+        title = f"Robust covariance in {label} ({estimate_text(fit)})"
     return Section(title, fit.covs[label], shared=True, triangle=True, note=note, source=source)
 
 

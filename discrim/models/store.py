@@ -28,6 +28,7 @@ from discrim.core.moments import ClassMoments, Spread
 from discrim.core.perceptron import perceptron_from_file
 from discrim.core.qda import fit_qda
 from discrim.core.rda import fit_rda
+from discrim.core.robust import ROBUST, Robust, robust_numbers
 from discrim.core.shrinkage import is_regular, spread_of
 from discrim.core.shrunken_centroids import fit_shrunken
 from discrim.errors import DataError, FormulaError, NotSupportedError
@@ -63,13 +64,31 @@ class _Model:
 
 _NOTHING = type(None)
 
+
+def _robust_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """A fit that takes the numbers of a robust one, or none."""
+
+    def fitted(moments: ClassMoments, prior: Floats, *, robust: Floats, method: str, **options: Any) -> Any:
+        return fit(moments, prior, method=method, robust=Robust.from_numbers(method, robust), **options)
+
+    return fitted
+
+
 _MODELS = {
     "lda": _Model(
         {"method": (str,), "structure": (str,), "ncomp": (int, _NOTHING), "estimated_prior": (bool,)},
         "pooled",
-        fit_lda,
+        _robust_or_not(fit_lda),
+        robust_numbers,
+        lambda k, p: {"robust": (-1,)},
     ),
-    "qda": _Model({"method": (str,), "structure": (str,), "estimated_prior": (bool,)}, "class", fit_qda),
+    "qda": _Model(
+        {"method": (str,), "structure": (str,), "estimated_prior": (bool,)},
+        "class",
+        _robust_or_not(fit_qda),
+        robust_numbers,
+        lambda k, p: {"robust": (-1,)},
+    ),
     "rda": _Model(
         {"alpha": (float,), "gamma": (float,), "parametrization": (str,), "method": (str,)}
         | {"estimated_prior": (bool,)},
@@ -263,7 +282,11 @@ def _own_buffers(path: Any, model: _Model, tensors: dict[str, Floats], k: int, p
     own = {}
     for key, shape in model.shapes(k, p).items():
         found = tensors[key].shape if key in tensors else ()
-        if len(found) != len(shape) or any(n not in (-1, m) for n, m in zip(shape, found, strict=True)):
+        if (
+            key not in tensors
+            or len(found) != len(shape)
+            or any(n not in (-1, m) for n, m in zip(shape, found, strict=True))
+        ):
             raise _damaged(path, f"{key!r} is not there in shape {shape}")
         own[key] = tensors.pop(key)
         square = len(shape) == 2 and shape[0] == shape[1] and key == "information"
@@ -348,7 +371,8 @@ def _check_about(
             raise _damaged(path, f"its {key} is {options[key]!r}")
     if options.get("parametrization", "esl") not in ("esl", "friedman", "klar"):
         raise _damaged(path, f"its parametrization is {options['parametrization']!r}")
-    if options.get("method", "moment") not in ("moment", "mle"):
+    methods = ("moment", "mle", *(ROBUST if "robust" in model.shapes(2, 1) else ()))
+    if options.get("method", "moment") not in methods:
         raise _damaged(path, f"its method is {options['method']!r}")
     if options.get("structure", "full") not in ("full", "diagonal", "shrunk", "spherical"):
         raise _damaged(path, f"its structure is {options['structure']!r}")

@@ -20,11 +20,15 @@ VERBS = {
     "lda-ncomp": (discrim.lda, {"ncomp": 1}),
     "lda-equal": (discrim.lda, {"prior": "equal"}),
     "lda-weights": (discrim.lda, {"weights": "w"}),
+    "lda-t": (discrim.lda, {"method": "t"}),
+    "lda-mcd": (discrim.lda, {"method": "mcd", "support_fraction": 0.8}),
     "qda": (discrim.qda, {}),
     "qda-mle": (discrim.qda, {"method": "mle"}),
     "qda-diagonal": (discrim.qda, {"covariance": "diagonal"}),
     "qda-shrunk": (discrim.qda, {"covariance": "shrunk"}),
     "qda-spherical": (discrim.qda, {"covariance": "spherical"}),
+    "qda-t": (discrim.qda, {"method": "t"}),
+    "qda-mcd": (discrim.qda, {"method": "mcd", "support_fraction": 0.8}),
     "qda-weights": (discrim.qda, {"weights": "w"}),
     "rda": (discrim.rda, {"alpha": 0.6, "gamma": 0.8}),
     "rda-friedman": (discrim.rda, {"alpha": 0.3, "gamma": 0.1, "parametrization": "friedman"}),
@@ -38,7 +42,7 @@ VERBS = {
     "logistic-reduced": (discrim.logistic, {"bias_reduction": True}),
 }
 
-WITHOUT_LOO = ("lda-ncomp", "logistic-reduced")
+WITHOUT_LOO = ("lda-ncomp", "logistic-reduced", "lda-mcd", "qda-mcd")
 
 
 def synthetic() -> pd.DataFrame:
