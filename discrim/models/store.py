@@ -374,7 +374,7 @@ def _check_about(
     methods = ("moment", "mle", *(ROBUST if "robust" in model.shapes(2, 1) else ()))
     if options.get("method", "moment") not in methods:
         raise _damaged(path, f"its method is {options['method']!r}")
-    if options.get("structure", "full") not in ("full", "diagonal", "shrunk", "spherical"):
+    if options.get("structure", "full") not in ("full", "diagonal", "shrunk", "spherical", "pinv"):
         raise _damaged(path, f"its structure is {options['structure']!r}")
     if not 0 <= options.get("threshold", 0.0) < np.inf:
         raise _damaged(path, f"its threshold is {options['threshold']!r}")
