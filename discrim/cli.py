@@ -80,7 +80,9 @@ def build_parser() -> argparse.ArgumentParser:
     lda.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
     qda = _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
     qda.add_argument("--covariance", choices=["full", "diagonal"], help="diagonal: no correlations")
-    for gaussian in (lda, qda):
+    naive = _add_verb(verbs, "naive_bayes", "Gaussian naive Bayes: columns independent within classes")
+    naive.add_argument("--smoothing", type=float, help="share of the largest variance added to each")
+    for gaussian in (lda, qda, naive):
         gaussian.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
     logistic = _add_verb(verbs, "logistic", "logistic regression: log odds linear in the columns")
     logistic.add_argument("--reference", metavar="CLASS", help="class that the log odds are against")
@@ -90,7 +92,7 @@ def build_parser() -> argparse.ArgumentParser:
     logistic.add_argument(
         "--separation", choices=["raise", "warn"], help="what to do where a hyperplane separates classes"
     )
-    for model in (lda, qda, logistic):
+    for model in (lda, qda, naive, logistic):
         model.add_argument("--prior", help=_PRIOR_HELP)
         model.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
     perceptron = _add_verb(verbs, "perceptron", "Rosenblatt's perceptron: a separating line by its mistakes")

@@ -329,7 +329,7 @@ def test_help_explains(capsys, arguments):
 # ---- the real thing, in its own process
 
 
-@pytest.mark.parametrize("verb_name", ["lda", "qda"])
+@pytest.mark.parametrize("verb_name", ["lda", "qda", "naive_bayes"])
 @pytest.mark.parametrize("style", ["text", "html", "latex", "markdown"])
 def test_prints_the_summary_of_the_same_call(capsys, verb_name, style):
     assert cli.main([verb_name, FORMULA, "iris", "--format", style, "--prior", "1/2,1/4,1/4"]) == 0
@@ -347,6 +347,9 @@ def test_prints_the_summary_of_the_same_call(capsys, verb_name, style):
         "lda --collinear drop",
         "lda --covariance diagonal",
         "lda --sections means",
+        "naive_bayes --method mle",
+        "naive_bayes --smoothing 1e-9",
+        "naive_bayes --prior equal",
         "qda --method mle",
         "qda --na drop",
         "qda --covariance diagonal",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core import gaussian
 from discrim.core.covariance import dependencies, pooled
 from discrim.core.moments import ClassMoments
 from discrim.core.qda import QDAFit, fit_qda
@@ -21,9 +20,16 @@ from discrim.inference.mean_differences import generalized_distances
 from discrim.inference.result import TestResult
 from discrim.models import sections
 from discrim.models.group_summary import group_summary
-from discrim.models.labels import class_code, covariance_frame
+from discrim.models.normal_classes import (
+    Quadratic,
+    covariances_by_class,
+    log_determinants_by_class,
+    means_by_class,
+    moments_by_class,
+    quadratic_log_odds,
+    scores_by_class,
+)
 from discrim.models.pictures import plot_posteriors, plot_regions
-from discrim.models.prediction import scored
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import (
     NaAction,
@@ -97,21 +103,6 @@ def qda(
     return QDAResults(fit, blocks)
 
 
-class Quadratic(NamedTuple):
-    """Log odds of one class against another, x'Ax + x'b + c.
-
-    Attributes
-    ----------
-    A : DataFrame, terms by terms
-    b : Series by term
-    c : float
-    """
-
-    A: pd.DataFrame
-    b: pd.Series
-    c: float
-
-
 class QDAResults(ClassifierResults):
     """A fitted quadratic discriminant analysis.
 
@@ -138,21 +129,17 @@ class QDAResults(ClassifierResults):
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.moments.class_means, index=self.classes, columns=self.terms)
+        return means_by_class(self)
 
     @property
     def covs(self) -> dict[Any, pd.DataFrame]:
         """Covariance of each class."""
-        return {
-            label: covariance_frame(covariance, self._fit.moments.scale, self.terms)
-            for label, covariance in zip(self.classes, self._fit.covariances, strict=True)
-        }
+        return covariances_by_class(self)
 
     @property
     def logdet(self) -> pd.Series:
         """Log-determinants of the covariances."""
-        units = 2.0 * np.log(self._fit.moments.scale).sum()
-        return pd.Series([c.logdet - units for c in self._fit.covariances], index=self.classes, name="logdet")
+        return log_determinants_by_class(self)
 
     def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         few = self.counts[self.counts <= len(self.terms) + 2]
@@ -171,26 +158,11 @@ class QDAResults(ClassifierResults):
         DataFrame, or Series for two classes
             For two classes the log odds of the second against the first: positive is the second class.
         """
-        blocks = self._new_rows(data)
-        out = np.empty((len(self.classes), blocks.table.nrows))
-        rule = self._rule(self._prior_values(None))
-        for place, scores in scored(blocks, rule, len(self.classes)):
-            out[:, place] = scores.T
-        if len(self.classes) == 2:
-            return pd.Series(out[1] - out[0], index=blocks.table.index, name=str(self.classes[1]))
-        return pd.DataFrame(out.T, index=blocks.table.index, columns=self.classes)
+        return scores_by_class(self, data)
 
     def quadratic(self, a: Any, b: Any) -> Quadratic:
         """Log odds of class a against class b as x'Ax + x'b + c."""
-        i, j = class_code(a, self.classes), class_code(b, self.classes)
-        matrix, slopes, constant = gaussian.quadratic_form(
-            self._fit.moments, self._fit.covariances, self._log_prior(), i, j
-        )
-        return Quadratic(
-            pd.DataFrame(matrix, index=self.terms, columns=self.terms),
-            pd.Series(slopes, index=self.terms, name="b"),
-            constant,
-        )
+        return quadratic_log_odds(self, a, b)
 
     def log_determinants(self, level: float = 0.95) -> pd.DataFrame:
         """Log-determinants of the classes' covariances and of the pooled one, with intervals.
@@ -235,12 +207,7 @@ class QDAResults(ClassifierResults):
 
     def tidy(self) -> pd.DataFrame:
         """One row a class and term: mean and standard deviation within the class."""
-        frame = pd.DataFrame(
-            index=pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"])
-        )
-        frame["mean"] = self.means.to_numpy().ravel()
-        frame["sd"] = np.concatenate([c.sd / self._fit.moments.scale for c in self._fit.covariances])
-        return frame.reset_index()
+        return moments_by_class(self)
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""

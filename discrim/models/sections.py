@@ -17,10 +17,11 @@ from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
     from discrim.models.lda import LDAResults
+    from discrim.models.naive_bayes import NaiveBayesResults
     from discrim.models.qda import QDAResults
     from discrim.models.results import ClassifierResults
 
-__all__ = ["error_pair", "linear", "linear_brief", "quadratic", "quadratic_brief"]
+__all__ = ["error_pair", "linear", "linear_brief", "naive", "quadratic", "quadratic_brief"]
 
 MOST_COVARIANCES = 6
 """Classes whose covariances a summary of QDA prints."""
@@ -59,20 +60,30 @@ def quadratic(fit: QDAResults) -> Parts:
     return parts
 
 
+def naive(fit: NaiveBayesResults) -> Parts:
+    """Sections of a Gaussian naive Bayes classifier, in their order."""
+    return {
+        "header": partial(_naive_header, fit),
+        "classes": partial(_quadratic_classes, fit),
+        "means": partial(_means, fit),
+        "deviations": partial(_deviations, fit),
+    }
+
+
 def linear_brief(fit: LDAResults) -> Summary:
     """The short form: classes, means, discriminants."""
     parts = {"classes": _classes(fit), "means": _means(fit), "discriminants": _discriminants(fit)}
     return Summary(f"{fit.title}: {_formula(fit)}", parts)
 
 
-def quadratic_brief(fit: QDAResults) -> Summary:
+def quadratic_brief(fit: QDAResults | NaiveBayesResults) -> Summary:
     """The short form: classes and means."""
     return Summary(
         f"{fit.title}: {_formula(fit)}", {"classes": _quadratic_classes(fit), "means": _means(fit)}
     )
 
 
-def _formula(fit: LDAResults | QDAResults) -> str:
+def _formula(fit: LDAResults | QDAResults | NaiveBayesResults) -> str:
     from discrim.report.numbers import clean, shorten
 
     return shorten(clean(fit.formula), 70)
@@ -82,7 +93,9 @@ def _number(x: float) -> str:
     return f"{x:.0f}" if x == round(x) else f"{x:.6g}"
 
 
-def _common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any], list[Any]]:
+def _common_header(
+    fit: LDAResults | QDAResults | NaiveBayesResults, divisor: str
+) -> tuple[list[Any], list[Any]]:
     prior = "class proportions" if fit._fit.estimated_prior else "given"
     left = [
         ("Rows used", fit.nobs, _number(fit.nobs)),
@@ -145,12 +158,27 @@ def _quadratic_header(fit: QDAResults) -> Pairs:
     return Pairs(fit.formula, [*left, *right])
 
 
+def _naive_header(fit: NaiveBayesResults) -> Pairs:
+    divisor = "n" if fit._fit.method == "mle" else "(n-1)"
+    left, right = _common_header(fit, f"diagonal by class, 1/{divisor}")
+    smoothing = f"{fit.smoothing:g} of the largest variance" if fit.smoothing else "none"
+    return Pairs(fit.formula, [*left, ("Smoothing", fit.smoothing, smoothing), *right])
+
+
+def _deviations(fit: NaiveBayesResults) -> Section:
+    table = fit.tidy().pivot(index="class", columns="term", values="sd").loc[fit.classes, fit.terms]
+    title = f"Standard deviations within classes, divisor {'n' if fit._fit.method == 'mle' else 'n-1'}"
+    if fit.smoothing:
+        title += ", smoothed"
+    return Section(title, table.rename_axis(index=None, columns=None), source="fit.tidy()")
+
+
 def _classes(fit: LDAResults | QDAResults) -> Section:
     table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts})
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
 
 
-def _quadratic_classes(fit: QDAResults) -> Section:
+def _quadratic_classes(fit: QDAResults | NaiveBayesResults) -> Section:
     table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "ln|S|": fit.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "ln|S|": "general"}
     return Section(
@@ -158,7 +186,7 @@ def _quadratic_classes(fit: QDAResults) -> Section:
     )
 
 
-def _means(fit: LDAResults | QDAResults) -> Section:
+def _means(fit: LDAResults | QDAResults | NaiveBayesResults) -> Section:
     return Section("Means", fit.means.rename_axis(index=None), source="fit.means")
 
 

@@ -25,6 +25,7 @@ from discrim.core.hyperplane import hyperplane_from_file
 from discrim.core.lda import fit_lda
 from discrim.core.logistic import fit_from_search
 from discrim.core.moments import ClassMoments
+from discrim.core.naive_bayes import fit_naive_bayes
 from discrim.core.perceptron import perceptron_from_file
 from discrim.core.qda import fit_qda
 from discrim.errors import DataError, FormulaError, NotSupportedError
@@ -67,6 +68,9 @@ _MODELS = {
         fit_lda,
     ),
     "qda": _Model({"method": (str,), "diagonal": (bool,), "estimated_prior": (bool,)}, "class", fit_qda),
+    "naive_bayes": _Model(
+        {"method": (str,), "smoothing": (float,), "estimated_prior": (bool,)}, "diagonal", fit_naive_bayes
+    ),
     "logistic": _Model(
         {"reference": (int,), "estimated_prior": (bool,), "bias_reduction": (bool,)},
         "pooled",
@@ -98,12 +102,14 @@ def _results(model: str) -> Any:
     from discrim.models.hyperplane import HyperplaneResults
     from discrim.models.lda import LDAResults
     from discrim.models.logistic import LogisticResults
+    from discrim.models.naive_bayes import NaiveBayesResults
     from discrim.models.perceptron import PerceptronResults
     from discrim.models.qda import QDAResults
 
     results: dict[str, type[ClassifierResults]] = {
         "lda": LDAResults,
         "qda": QDAResults,
+        "naive_bayes": NaiveBayesResults,
         "logistic": LogisticResults,
         "perceptron": PerceptronResults,
         "hyperplane": HyperplaneResults,
@@ -187,7 +193,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
 
     Returns
     -------
-    LDAResults, QDAResults, LogisticResults, PerceptronResults or HyperplaneResults
+    LDAResults, QDAResults, NaiveBayesResults, LogisticResults, PerceptronResults or HyperplaneResults
         It predicts what the saved one predicts. What needs the rows of the fit takes `data=` or says so.
 
     Raises
@@ -331,6 +337,8 @@ def _check_about(
         raise _damaged(path, f"its method is {options['method']!r}")
     if not 0 <= options.get("reference", 0) < len(design.levels):
         raise _damaged(path, f"its reference is class {options['reference']}")
+    if not 0 <= options.get("smoothing", 0.0) < np.inf:
+        raise _damaged(path, f"its smoothing is {options['smoothing']}")
     ncomp = options.get("ncomp")
     if ncomp is not None and not 1 <= ncomp < len(design.levels):
         raise _damaged(path, f"its ncomp is {ncomp}")

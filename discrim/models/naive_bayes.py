@@ -1,0 +1,224 @@
+"""Gaussian naive Bayes: columns that are independent and normal within classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.covariance import dependencies
+from discrim.core.moments import ClassMoments
+from discrim.core.naive_bayes import NaiveBayesFit, fit_naive_bayes, has_fit
+from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.frame.blocks import Blocks, read
+from discrim.frame.formula import Design
+from discrim.models import sections
+from discrim.models.group_summary import group_summary
+from discrim.models.normal_classes import (
+    Quadratic,
+    covariances_by_class,
+    log_determinants_by_class,
+    means_by_class,
+    moments_by_class,
+    quadratic_log_odds,
+    scores_by_class,
+)
+from discrim.models.pictures import plot_posteriors, plot_regions
+from discrim.models.results import ClassifierResults
+from discrim.models.sample import NaAction, choice, named, prior_vector, sample
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["NaiveBayesResults", "naive_bayes"]
+
+
+def naive_bayes(
+    formula: str,
+    data: Any,
+    *,
+    prior: Any = None,
+    weights: Any = None,
+    method: Literal["moment", "mle"] = "moment",
+    smoothing: float = 0.0,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> NaiveBayesResults:
+    """Gaussian naive Bayes: each column normal within each class, independent of the others.
+
+    It is the quadratic discriminant analysis of diagonal covariances, `qda(..., covariance="diagonal")`.
+
+    Parameters
+    ----------
+    formula, data, prior, weights, levels, na_action, functions
+        As for `discrim.lda`; the predictors are numeric.
+    method : {"moment", "mle"}
+        Divisor of the variances within a class: n_k - 1, as R's e1071; or n_k, as scikit-learn.
+    smoothing : float
+        This share of the largest variance of a column (over all rows, divisor N) is added to each variance
+        of each class: scikit-learn's `var_smoothing`, 1e-9 there. It depends on the units of the columns.
+        None by default.
+
+    Returns
+    -------
+    NaiveBayesResults
+
+    Raises
+    ------
+    FormulaError, DataError, PriorError
+        As for `discrim.lda`; a smoothing that is not a number from 0 on.
+    CollinearError
+        A column is constant within a class, and there is no smoothing; the message names both.
+    NotSupportedError
+        A predictor is text or categorical.
+
+    Examples
+    --------
+    >>> from discrim import naive_bayes
+    >>> from discrim.datasets import load_iris
+    >>> fit = naive_bayes("species ~ .", data=load_iris())
+    >>> fit.confusion().to_numpy().tolist()
+    [[50, 0, 0], [0, 47, 3], [0, 3, 47]]
+    """
+    choice("method", method, ("moment", "mle"))
+    share = _share(smoothing)
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    _refuse_categories(blocks.design)
+    blocks, moments = sample(blocks, "diagonal", na_action)
+    _refuse_no_variance(moments, blocks.terms, blocks.design.levels, method, share)
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
+    fit = fit_naive_bayes(moments, shares, method=method, smoothing=share, estimated_prior=prior is None)
+    return NaiveBayesResults(fit, blocks)
+
+
+class NaiveBayesResults(ClassifierResults):
+    """A fitted Gaussian naive Bayes classifier.
+
+    Attributes
+    ----------
+    means : DataFrame, classes by terms
+    covs : dict of class to DataFrame
+        Covariance of each class, diagonal; smoothing included.
+    logdet : Series by class
+        Log-determinants of the covariances.
+    smoothing : float
+        Share of the largest variance that was added to every variance.
+    llf, aic, bic : float
+        Joint log-likelihood of class and row at variances of divisor n_k (smoothed where the fit's are), and
+        its criteria.
+    df_model : int
+        Free parameters.
+    """
+
+    _fit: NaiveBayesFit
+    title: ClassVar[str] = "Gaussian naive Bayes"
+
+    def __init__(self, fit: NaiveBayesFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit = fit
+        self.smoothing = fit.smoothing
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means."""
+        return means_by_class(self)
+
+    @property
+    def covs(self) -> dict[Any, pd.DataFrame]:
+        """Covariance of each class, zero off its diagonal."""
+        return covariances_by_class(self)
+
+    @property
+    def logdet(self) -> pd.Series:
+        """Log-determinants of the covariances."""
+        return log_determinants_by_class(self)
+
+    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
+        """Scores ln prior_k - sum_j [ln s_kj + ((x_j - m_kj) / s_kj)^2 / 2], rows by classes.
+
+        Returns
+        -------
+        DataFrame, or Series for two classes
+            For two classes the log odds of the second against the first: positive is the second class.
+        """
+        return scores_by_class(self, data)
+
+    def quadratic(self, a: Any, b: Any) -> Quadratic:
+        """Log odds of class a against class b as x'Ax + x'b + c, A diagonal."""
+        return quadratic_log_odds(self, a, b)
+
+    def group_summary(self) -> pd.DataFrame:
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total"); unsmoothed."""
+        return group_summary(self)
+
+    def tidy(self) -> pd.DataFrame:
+        """One row a class and term: mean and standard deviation within the class, smoothing included."""
+        return moments_by_class(self)
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        return pd.DataFrame([self._glance() | {"smoothing": self.smoothing}])
+
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
+        return sections.naive(self)
+
+    def _brief(self) -> Summary:
+        return sections.quadratic_brief(self)
+
+    def plot(self, kind: Literal["posteriors", "regions"] | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the regions of the classes in the plane of two predictors, or posteriors by class."""
+        choice("kind", kind or "posteriors", ("posteriors", "regions"))
+        if kind == "regions" or (kind is None and len(self.terms) == 2 and self._blocks.design.plain):
+            return plot_regions(self, ax)
+        return plot_posteriors(self, ax)
+
+
+def _share(smoothing: Any) -> float:
+    """The smoothing as a number from 0 on."""
+    number = isinstance(smoothing, int | float | np.integer | np.floating) and not isinstance(smoothing, bool)
+    if not (number and 0 <= smoothing < np.inf):
+        raise DataError(f"smoothing={smoothing!r}: give a share of the largest variance, a number from 0 on.")
+    return float(smoothing)
+
+
+def _refuse_categories(design: Design) -> None:
+    """Raise where a predictor is text or categorical."""
+    factors = () if design.spec is None else design.spec.factors
+    found = [factor.code for factor in factors if factor.levels is not None]
+    if found:
+        raise NotSupportedError(
+            f"naive_bayes() takes numeric predictors, and {named(found)} "
+            f"{'is' if len(found) == 1 else 'are'} categorical: leave {'it' if len(found) == 1 else 'them'} "
+            f"out, as in `. - {found[0]}`, or use logistic(), which takes categories."
+        )
+
+
+def _refuse_no_variance(
+    moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], method: str, smoothing: float
+) -> None:
+    """Raise a CollinearError that names class and column where a variance does not exist or is zero."""
+    for k, label in enumerate(levels):
+        count = moments.counts[k]
+        if count <= 1 and method == "moment":
+            raise CollinearError(
+                f"Class {label!r} has {count:g} row{'' if count == 1 else 's'}, too few for a variance, "
+                'which takes more than one: leave the class out, or pass method="mle" with smoothing=.'
+            )
+        found = [] if smoothing else dependencies(moments, k, diagonal=True)
+        if found:
+            one = len(found) == 1
+            raise CollinearError(
+                f"{named(terms[each.column] for each in found)} {'is' if one else 'are'} constant in class "
+                f"{label!r}, where a normal density needs a variance: drop {'it' if one else 'them'} from "
+                "the formula, or pass smoothing=, the share of the largest variance to add to each "
+                "(scikit-learn's is 1e-9)."
+            )
+    if smoothing and not has_fit(moments, method, smoothing):
+        raise CollinearError(
+            f"smoothing={smoothing:g} of the largest variance leaves a variance of {named(terms)} at zero or "
+            "infinite: no column varies, or the share is too small or too large."
+        )

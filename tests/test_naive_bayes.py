@@ -1,0 +1,188 @@
+"""Gaussian naive Bayes against e1071, scikit-learn, diagonal QDA, and refits.
+
+``golden/naive_bayes.json`` was written by ``golden/write_naive_bayes.R``, which says how.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from sklearn.naive_bayes import GaussianNB
+
+from discrim import load, naive_bayes, qda
+from discrim.datasets import load as load_table
+from discrim.datasets import load_breast_cancer, load_iris, load_penguins
+from discrim.errors import CollinearError, DataError, NotSupportedError
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "naive_bayes.json").read_text())["cases"]
+IRIS = load_iris()
+
+
+def lopsided() -> pd.DataFrame:
+    """A column constant within class a, a row that holds most of the largest variance, and weights."""
+    rng = np.random.default_rng(11)
+    y = np.repeat(["a", "b", "c"], [12, 9, 7])
+    frame = pd.DataFrame(rng.standard_normal((28, 3)) * [1, 5, 4], columns=["u", "v", "w"])
+    frame.loc[y == "a", "u"] = 2.0
+    frame.loc[15, "v"] = 400.0
+    return frame.assign(y=y, times=1.0 + np.arange(28) % 3)
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_means_deviations_and_posteriors_are_e1071_s(name):
+    case = GOLDEN[name]
+    data = load_table(name).dropna(subset=case["columns"])
+    fit = naive_bayes(f"{case['response']} ~ {' + '.join(case['columns'])}", data)
+    assert fit.classes.tolist() == case["classes"]
+    np.testing.assert_allclose(fit.means, case["means"], rtol=1e-13)
+    sds = fit.tidy()["sd"].to_numpy().reshape(fit.means.shape)
+    np.testing.assert_allclose(sds, case["sds"], rtol=1e-13)
+    # 15 digits of a posterior that is the exponential of sums of some hundreds.
+    np.testing.assert_allclose(fit.predict_proba(data.iloc[::5]), case["posteriors"], rtol=1e-11)
+
+
+@pytest.mark.parametrize("load_data", [load_iris, load_breast_cancer])
+@pytest.mark.parametrize("smoothing", [1e-9, 0.05])
+def test_smoothing_is_scikit_learn_s(load_data, smoothing):
+    data = load_data()
+    response = data.columns[-1] if load_data is load_iris else "diagnosis"
+    x = data.drop(columns=response)
+    fit = naive_bayes(f"{response} ~ .", data, method="mle", smoothing=smoothing)
+    theirs = GaussianNB(var_smoothing=smoothing).fit(x, data[response])
+    variances = np.stack([np.diag(cov) for cov in fit.covs.values()])
+    np.testing.assert_allclose(variances, theirs.var_, rtol=1e-11)
+    np.testing.assert_allclose(fit.predict_log_proba(), theirs.predict_log_proba(x), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["moment", "mle"])
+def test_without_smoothing_it_is_diagonal_qda(method):
+    fit = naive_bayes("species ~ .", IRIS, method=method, prior="equal")
+    other = qda("species ~ .", IRIS, method=method, covariance="diagonal", prior="equal")
+    assert (fit.llf, fit.df_model, fit.aic, fit.bic) == (other.llf, other.df_model, other.aic, other.bic)
+    pd.testing.assert_frame_equal(fit.leave_one_out(), other.leave_one_out(), check_exact=True)
+    pd.testing.assert_frame_equal(fit.decision_function(), other.decision_function(), check_exact=True)
+    pd.testing.assert_series_equal(fit.logdet, other.logdet, check_exact=True)
+    assert fit.summary(["deviations"]).tables["deviations"].loc["setosa"].to_numpy() == pytest.approx(
+        np.sqrt(np.diag(other.covs["setosa"])), rel=1e-14
+    )
+
+
+def test_log_odds_are_quadratic_in_the_columns():
+    fit = naive_bayes("species ~ .", IRIS, smoothing=0.1)
+    matrix, slopes, constant = fit.quadratic("virginica", "setosa")
+    x = IRIS[fit.terms].to_numpy()
+    odds = ((x @ matrix.to_numpy()) * x).sum(axis=1) + x @ slopes.to_numpy() + constant
+    logs = fit.predict_log_proba()
+    np.testing.assert_allclose(odds, logs["virginica"] - logs["setosa"], rtol=1e-10, atol=1e-10)
+
+
+def test_a_share_of_the_largest_variance_is_added_in_every_class():
+    data = lopsided()
+    fit = naive_bayes("y ~ u + v + w", data, smoothing=0.02)
+    x = data[["u", "v", "w"]]
+    expected = x.groupby(data["y"]).var() + 0.02 * x.var(ddof=0).max()
+    np.testing.assert_allclose([np.diag(cov) for cov in fit.covs.values()], expected, rtol=1e-13)
+    np.testing.assert_allclose(fit.logdet, np.log(expected).sum(axis=1), rtol=1e-12)
+    assert "0.02 of the largest variance" in fit.summary(["header"]).as_text()
+    assert fit.glance()["smoothing"].tolist() == [0.02]
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 1e-9, 0.3])
+def test_the_likelihood_is_that_of_the_densities(smoothing):
+    fit = naive_bayes("species ~ .", IRIS, smoothing=smoothing)
+    x, total = IRIS[fit.terms], 0.0
+    for label, own in x.groupby(IRIS["species"]):
+        sd = np.sqrt(own.var(ddof=0) + smoothing * x.var(ddof=0).max())
+        total += norm.logpdf(own, own.mean(), sd).sum() + len(own) * np.log(fit.prior[label])
+    assert fit.llf == pytest.approx(total, rel=1e-13)
+
+
+@pytest.mark.parametrize("method", ["moment", "mle"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("smoothing", [1e-6, 0.05, 2.0])
+def test_leaving_a_row_out_recomputes_the_smoothing(method, weighted, smoothing):
+    data = lopsided()
+    weights = data["times"].to_numpy() if weighted else np.ones(len(data))
+    fit = naive_bayes("y ~ u + v + w", data, method=method, weights=weights, smoothing=smoothing)
+    left = fit.leave_one_out()[fit.classes]
+    for row in range(len(data)):
+        without = weights.copy()
+        without[row] -= 1
+        refit = naive_bayes(
+            "y ~ u + v + w", data, method=method, weights=without, smoothing=smoothing, prior=fit.prior
+        )
+        expected = refit.predict_proba(data.iloc[[row]])[fit.classes].iloc[0]
+        np.testing.assert_allclose(left.iloc[row].astype(float), expected, rtol=1e-9, atol=1e-13)
+
+
+def test_of_a_class_of_two_rows_one_left_out_leaves_no_variance_but_the_smoothing():
+    data = pd.DataFrame({"x": [0.0, 1.0, 4.0, 6.0, 7.5], "y": list("aabbb")})
+    with pytest.warns(UserWarning, match="2 rows have no leave-one-out rule"):
+        missing = naive_bayes("y ~ x", data, smoothing=0.1).leave_one_out()["label"].isna()
+    assert missing.tolist() == [True, True, False, False, False]
+    fit = naive_bayes("y ~ x", data, method="mle", smoothing=0.1)
+    rest = naive_bayes("y ~ x", data.iloc[1:], method="mle", smoothing=0.1, prior=fit.prior)
+    expected = rest.predict_proba(data.iloc[[0]]).to_numpy().ravel()
+    np.testing.assert_allclose(fit.leave_one_out().iloc[0, 1:].astype(float), expected, rtol=1e-12)
+
+
+def test_a_column_constant_within_a_class_is_named_and_smoothing_is_the_way_out():
+    data = lopsided()
+    with pytest.raises(CollinearError, match=r"'u' is constant in class 'a'.*smoothing="):
+        naive_bayes("y ~ u + v + w", data)
+    assert naive_bayes("y ~ u + v + w", data, smoothing=1e-9).predict().notna().all()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [({}, "Class 'c' has 1 row,"), ({"smoothing": 0.1}, "Class 'c' has 1 row,"), ({"method": "mle"}, "'x'")],
+)
+def test_a_class_of_one_row_is_named(options, says):
+    data = pd.DataFrame({"x": [0.0, 1.0, 4.0, 6.0, 7.0], "y": list("aabbc")})
+    with pytest.raises(CollinearError, match=says):
+        naive_bayes("y ~ x", data, **options)
+    assert naive_bayes("y ~ x", data, method="mle", smoothing=0.1).predict()[4] == "c"
+
+
+def test_smoothing_of_columns_that_do_not_vary_is_refused():
+    data = pd.DataFrame({"x": np.ones(6), "y": list("aaabbb")})
+    with pytest.raises(CollinearError, match="no column varies"):
+        naive_bayes("y ~ x", data, smoothing=0.1)
+
+
+@pytest.mark.parametrize("smoothing", [-1e-9, np.nan, np.inf, "much", None, True, [0.1]])
+def test_smoothing_is_a_number_from_zero_on(smoothing):
+    with pytest.raises(DataError, match="smoothing="):
+        naive_bayes("species ~ .", IRIS, smoothing=smoothing)
+
+
+def test_what_it_does_not_do_is_said():
+    penguins = load_penguins()
+    with pytest.raises(NotSupportedError, match=r"'island', 'sex' are categorical: leave them out"):
+        naive_bayes("species ~ .", penguins)
+    fit = naive_bayes("species ~ . - island - sex - year", penguins)
+    for method in ("predictive", "debiased"):
+        with pytest.raises(NotSupportedError, match=method):
+            fit.predict_proba(method=method)
+
+
+def test_a_smoothed_fit_comes_back_from_its_file(tmp_path):
+    data = lopsided()
+    fit = naive_bayes("y ~ u + v + w", data, smoothing=0.01)
+    fit.save(tmp_path / "fit")
+    again = load(tmp_path / "fit")
+    assert (again.smoothing, again.llf) == (fit.smoothing, fit.llf)
+    pd.testing.assert_frame_equal(again.predict_proba(data), fit.predict_proba(data), check_exact=True)
+
+
+def test_pictures():
+    fit = naive_bayes("species ~ petal_length + petal_width", IRIS)
+    assert fit.plot().get_xlabel() == "petal_length"
+    assert fit.plot("posteriors") is not None
+    with pytest.raises(DataError, match="kind="):
+        fit.plot("densities")
