@@ -1,4 +1,4 @@
-"""Gaussian naive Bayes against e1071, scikit-learn, diagonal QDA, and refits.
+"""Gaussian naive Bayes against e1071, scikit-learn, diagonal QDA, quadrature, and refits.
 
 ``golden/naive_bayes.json`` was written by ``golden/write_naive_bayes.R``, which says how.
 """
@@ -186,3 +186,80 @@ def test_pictures():
     assert fit.plot("posteriors") is not None
     with pytest.raises(DataError, match="kind="):
         fit.plot("densities")
+
+
+# ------------------------------------------------------------------ missing predictors
+
+
+PENGUINS = load_penguins()
+MEASURES = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.01])
+def test_a_missing_column_leaves_the_posterior_of_the_fit_without_it(smoothing):
+    complete = PENGUINS.dropna(subset=MEASURES)
+    options = {"smoothing": smoothing, "prior": [0.2, 0.3, 0.5]}
+    fit = naive_bayes(f"species ~ {' + '.join(MEASURES)}", complete, **options)
+    for gone in (["body_mass_g"], ["bill_length_mm", "flipper_length_mm"], MEASURES[:3]):
+        rest = [name for name in MEASURES if name not in gone]
+        holed = complete.assign(**dict.fromkeys(gone, np.nan))
+        # Smoothing is a share of the largest variance, which may be that of the column taken away.
+        share = smoothing * complete[MEASURES].var().max() / complete[rest].var().max()
+        other = naive_bayes(f"species ~ {' + '.join(rest)}", complete, **options | {"smoothing": share})
+        np.testing.assert_allclose(fit.predict_proba(holed), other.predict_proba(complete), rtol=1e-10)
+        odds, expected = (
+            f.diff(axis=1).iloc[:, 1:]
+            for f in (fit.decision_function(holed), other.decision_function(complete))
+        )
+        np.testing.assert_allclose(odds, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_integrating_the_joint_density_over_the_missing_column_gives_the_posterior():
+    fit = naive_bayes("species ~ petal_length + petal_width", IRIS)
+    row = IRIS.iloc[[70]].assign(petal_length=np.nan)
+    grid = np.linspace(-5, 15, 4001)
+    joint = []
+    for label in fit.classes:
+        mean, sd = fit.means.loc[label], np.sqrt(np.diag(fit.covs[label]))
+        along = norm.pdf(grid, mean.iloc[0], sd[0]) * norm.pdf(
+            row["petal_width"].iloc[0], mean.iloc[1], sd[1]
+        )
+        joint.append(fit.prior[label] * np.trapezoid(along, grid))
+    np.testing.assert_allclose(fit.predict_proba(row).iloc[0], np.array(joint) / sum(joint), rtol=1e-12)
+
+
+def test_a_row_of_missing_values_only_has_the_prior():
+    fit = naive_bayes("species ~ .", IRIS, prior={"setosa": 0.5, "versicolor": 0.0, "virginica": 0.5})
+    row = pd.DataFrame(np.nan, index=["none"], columns=fit.terms)
+    assert fit.predict_proba(row).iloc[0].tolist() == [0.5, 0.0, 0.5]
+    assert fit.predict(row).tolist() == ["setosa"]
+
+
+def test_a_missing_value_takes_away_the_terms_that_are_made_of_it():
+    formula = (
+        "species ~ log(body_mass_g) + bill_depth_mm + I(bill_length_mm * bill_depth_mm) + body_mass_g:year"
+    )
+    complete = PENGUINS.dropna(subset=MEASURES)
+    fit = naive_bayes(formula, complete)
+    holed = complete.copy()
+    holed.loc[holed.index[::3], "body_mass_g"] = np.nan
+    rest = naive_bayes("species ~ bill_depth_mm + I(bill_length_mm * bill_depth_mm)", complete)
+    found, whole = fit.predict_proba(holed), fit.predict_proba(complete)
+    np.testing.assert_allclose(found.iloc[::3], rest.predict_proba(complete).iloc[::3], rtol=1e-9)
+    kept = np.arange(len(complete)) % 3 > 0
+    pd.testing.assert_frame_equal(found[kept], whole[kept], check_exact=True)
+
+
+@pytest.mark.parametrize(
+    "formula", ["species ~ bill_length_mm + sex_code", "species ~ log(bill_length_mm) + sex_code"]
+)
+def test_a_fit_is_judged_by_its_complete_rows(formula):
+    data = PENGUINS.assign(sex_code=PENGUINS["sex"].map({"male": 1.0, "female": 0.0}))
+    fit = naive_bayes(formula, data)
+    assert fit._dropped == data["sex_code"].isna().sum() > 0
+    complete = data.dropna(subset=["sex_code"])
+    for method in ("apparent", "loo"):
+        assert fit.confusion(method=method).to_numpy().sum() == fit.nobs
+    pd.testing.assert_frame_equal(fit.error_rates(), naive_bayes(formula, complete).error_rates())
+    assert fit.predict().notna().all()
+    assert fit.confusion(data).to_numpy().sum() == len(data)

@@ -22,7 +22,7 @@ from discrim.core.covariance import Covariance
 from discrim.core.leave_one_out import SPOILT, LeftOut, diagonal_scores
 from discrim.core.moments import ClassMoments
 from discrim.core.qda import QDAFit, fit_qda
-from discrim.core.rules import Distances, Rule, standard_columns
+from discrim.core.rules import Distances, GaussianRule, IndependentRule, Rule, standard_columns
 
 __all__ = ["NaiveBayesFit", "added_variance", "fit_naive_bayes", "has_fit"]
 
@@ -80,14 +80,15 @@ class NaiveBayesFit:
         return self.normal.distances()
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """The decision rule under a prior (K,).
+        """The decision rule under a prior (K,); it integrates out missing columns.
 
         Raises
         ------
         NotSupportedError
             Any method but "plugin".
         """
-        return self.normal.rule(log_prior, method, convention)
+        whole = self.normal.rule(log_prior, method, convention)
+        return IndependentRule(whole, log_prior) if isinstance(whole, GaussianRule) else whole
 
     def refit(self, moments: ClassMoments) -> NaiveBayesFit | None:
         """The same model of other rows, the prior held; None where a variance is zero."""

@@ -18,6 +18,7 @@ from discrim.core.covariance import Covariance
 __all__ = [
     "Distances",
     "GaussianRule",
+    "IndependentRule",
     "LinearRule",
     "Rule",
     "StudentRule",
@@ -151,7 +152,39 @@ class StudentRule:
         return scores.T
 
 
-Rule = LinearRule | GaussianRule | StudentRule
+@dataclass(frozen=True, slots=True)
+class IndependentRule:
+    """Scores of columns that are independent and normal within classes, missing ones (NaN) integrated out.
+
+    The density of a row without some of its columns is the product of the densities of the others; without
+    any, the score is the log prior.
+
+    Attributes
+    ----------
+    whole : GaussianRule
+        Of complete rows, with a diagonal covariance for each class.
+    log_prior : (K,) float
+    """
+
+    whole: GaussianRule
+    log_prior: Floats
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p)."""
+        scores = self.whole.scores(x)
+        rows = np.flatnonzero(np.isnan(x).any(axis=1))
+        if not len(rows):
+            return scores
+        held, part = self.whole.distances, x[rows]
+        known = ~np.isnan(part.T)
+        for k, covariance in enumerate(held.covariances):
+            z = standard_columns(part, held.origin[k], held.scale) - held.means[k][:, None]
+            density = -0.5 * covariance.whiten(z) ** 2 - np.log(covariance.root)[:, None]
+            scores[rows, k] = self.log_prior[k] + np.where(known, density, 0.0).sum(axis=0)
+        return scores
+
+
+Rule = LinearRule | GaussianRule | StudentRule | IndependentRule
 
 
 def log_posteriors(scores: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -50,7 +51,9 @@ def naive_bayes(
 ) -> NaiveBayesResults:
     """Gaussian naive Bayes: each column normal within each class, independent of the others.
 
-    It is the quadratic discriminant analysis of diagonal covariances, `qda(..., covariance="diagonal")`.
+    It is the quadratic discriminant analysis of diagonal covariances, `qda(..., covariance="diagonal")`, but
+    that a row with missing values is predicted from its other columns, and from the prior where it has none.
+    The fit itself, its leave-one-out and its error rates are of the complete rows.
 
     Parameters
     ----------
@@ -140,12 +143,17 @@ class NaiveBayesResults(ClassifierResults):
     def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
         """Scores ln prior_k - sum_j [ln s_kj + ((x_j - m_kj) / s_kj)^2 / 2], rows by classes.
 
+        The sum runs over the columns that are not missing; a constant of the row is left out.
+
         Returns
         -------
         DataFrame, or Series for two classes
             For two classes the log odds of the second against the first: positive is the second class.
         """
         return scores_by_class(self, data)
+
+    def _new_rows(self, data: Any) -> Blocks:
+        return replace(super()._new_rows(data), partial=True)
 
     def quadratic(self, a: Any, b: Any) -> Quadratic:
         """Log odds of class a against class b as x'Ax + x'b + c, A diagonal."""

@@ -54,12 +54,18 @@ class Decision:
 
 
 def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
-    """Scores (m, K) of all rows, block by block, in pieces that fit the cache; missing rows are NaN."""
+    """Scores (m, K) of all rows, block by block, in pieces that fit the cache.
+
+    Those of a row with a missing value are NaN, but where the blocks let it be used in part.
+    """
     piece = max(2**17 // n_classes, 64)
-    for place, x, _ in blocks.every_row():
+    for place, x, missing in blocks.every_row():
         for start in range(0, len(x), piece):
             stop = min(start + piece, len(x))
-            yield slice(place.start + start, place.start + stop), rule.scores(x[start:stop])
+            scores = rule.scores(x[start:stop])
+            if missing is not None and not blocks.partial:
+                scores[missing[start:stop]] = np.nan
+            yield slice(place.start + start, place.start + stop), scores
 
 
 def predicted_codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
