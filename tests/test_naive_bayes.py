@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -263,3 +264,39 @@ def test_a_fit_is_judged_by_its_complete_rows(formula):
     pd.testing.assert_frame_equal(fit.error_rates(), naive_bayes(formula, complete).error_rates())
     assert fit.predict().notna().all()
     assert fit.confusion(data).to_numpy().sum() == len(data)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_units_may_be_far_from_one_and_are_refused_where_smoothing_cannot_span_them():
+    fit = naive_bayes("species ~ .", IRIS, smoothing=0.01)
+    measures = IRIS[fit.terms]
+    tiny = IRIS.assign(**(measures * 2.0**-600))
+    np.testing.assert_allclose(
+        naive_bayes("species ~ .", tiny, smoothing=0.01).leave_one_out()[fit.classes],
+        fit.leave_one_out()[fit.classes],
+        rtol=1e-12,
+    )
+    with pytest.raises(CollinearError, match="units are too far apart"):
+        naive_bayes("species ~ .", IRIS.assign(petal_width=IRIS["petal_width"] * 1e-170), smoothing=0.01)
+
+
+def test_weights_too_small_for_a_variance_are_named():
+    weights = np.where(IRIS["species"] == "setosa", 1 / 200, 1.0)
+    with pytest.raises(CollinearError, match=r"'setosa' has weights that sum to 0\.25"):
+        naive_bayes("species ~ .", IRIS, weights=weights)
+
+
+def test_a_file_with_a_variance_of_zero_is_refused(tmp_path):
+    fit = naive_bayes("y ~ u + v + w", lopsided(), smoothing=0.01)
+    fit.save(tmp_path / "fit")
+    data = (tmp_path / "fit").read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header, body = json.loads(data[8 : 8 + length]), data[8 + length :]
+    for share, says in (("0.0", "variance"), ("-1.0", "smoothing"), ("NaN", "smoothing")):
+        about = header["__metadata__"]["fit"].replace('"smoothing": 0.01', f'"smoothing": {share}')
+        checksum = hashlib.sha256(about.encode() + b"\0" + body).hexdigest()
+        changed = header | {"__metadata__": header["__metadata__"] | {"fit": about, "sha256": checksum}}
+        text = json.dumps(changed).encode()
+        (tmp_path / "bad").write_bytes(len(text).to_bytes(8, "little") + text + body)
+        with pytest.raises(DataError, match=says):
+            load(tmp_path / "bad")

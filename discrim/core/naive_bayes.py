@@ -23,8 +23,9 @@ from discrim.core.leave_one_out import SPOILT, LeftOut, diagonal_scores
 from discrim.core.moments import ClassMoments
 from discrim.core.qda import QDAFit, fit_qda
 from discrim.core.rules import Distances, GaussianRule, IndependentRule, Rule, standard_columns
+from discrim.errors import DataError
 
-__all__ = ["NaiveBayesFit", "added_variance", "fit_naive_bayes", "has_fit"]
+__all__ = ["NaiveBayesFit", "added_variances", "fit_naive_bayes", "has_fit", "naive_bayes_from_file"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -110,7 +111,7 @@ class NaiveBayesFit:
         if not self.smoothing:
             return self.normal.left_out(log_prior)
         held, moments = self.normal.distances(), self.moments
-        before = _in_units(added_variance(moments, self.smoothing), moments)
+        before = added_variances(moments, self.smoothing)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
             added = before, self._added_without(x, weights)
@@ -127,12 +128,12 @@ class NaiveBayesFit:
         squares = _total_squares(moments)[:, None]
         lost = (standard_columns(x, moments.origin, moments.scale) - middle[:, None]) ** 2
         left = squares - out * total / (total - out) * lost
-        units = moments.scale[:, None] ** 2
-        widest = np.argmax(left / units, axis=0)
-        rows = np.arange(len(x))
-        largest = left[widest, rows]
-        largest[largest <= SPOILT * squares[widest, 0]] = np.nan
-        return np.asarray(self.smoothing * largest / units[widest, 0] / (total - out) * units)
+        lengths = np.sqrt(np.where(left > SPOILT * squares, left, 0.0)) / moments.scale[:, None]
+        largest = lengths.max(axis=0) / np.sqrt(total - out)
+        # What lost its digits may be as long as this in truth, and then nothing is known.
+        spoilt = np.where(left > SPOILT * squares, 0.0, np.sqrt(SPOILT * squares)) / moments.scale[:, None]
+        largest[spoilt.max(axis=0) >= lengths.max(axis=0)] = np.nan
+        return np.asarray(self.smoothing * (largest * moments.scale[:, None]) ** 2)
 
     def df_model(self) -> int:
         """Free parameters: means, variances and, where estimated, prior."""
@@ -143,7 +144,7 @@ class NaiveBayesFit:
         if not self.smoothing:
             return self.normal.llf()
         moments = self.moments
-        added = _in_units(added_variance(moments, self.smoothing), moments)
+        added = added_variances(moments, self.smoothing)
         variances = moments.scatters / moments.counts[:, None] + added
         # Beyond the maximum, where a sum of squares is n_k variances: it is short of that by n_k added.
         surplus = 0.5 * float(moments.counts @ (added / variances).sum(axis=1))
@@ -179,20 +180,35 @@ def has_fit(moments: ClassMoments, method: str, smoothing: float) -> bool:
     return bool(((variances > 0) & np.isfinite(variances)).all())
 
 
-def added_variance(moments: ClassMoments, smoothing: float) -> float:
-    """A share of the largest variance of a column over all rows, divisor N, in the units of the data."""
-    variances = _total_squares(moments) / moments.total / moments.scale**2
-    return smoothing * float(variances.max())
+def naive_bayes_from_file(
+    moments: ClassMoments, prior: Floats, *, method: str, smoothing: float, estimated_prior: bool
+) -> NaiveBayesFit:
+    """Fit from moments that were read from a file.
+
+    Raises
+    ------
+    DataError
+        A variance is not positive, or not finite.
+    """
+    if not has_fit(moments, method, smoothing):
+        raise DataError("A saved fit of naive Bayes is damaged: a variance of it is zero or not finite.")
+    return fit_naive_bayes(
+        moments, prior, method=method, smoothing=smoothing, estimated_prior=estimated_prior
+    )
+
+
+def added_variances(moments: ClassMoments, smoothing: float) -> Floats:
+    """A share of the largest variance of a column over all rows, divisor N, in the units of each column (p,).
+
+    Infinite where the units of the columns are too far apart for it.
+    """
+    widest = (np.sqrt(_total_squares(moments) / moments.total) / moments.scale).max()
+    with np.errstate(over="ignore"):
+        return np.asarray(smoothing * (widest * moments.scale) ** 2)
 
 
 def _smoothed(moments: ClassMoments, divisors: Floats, smoothing: float) -> Floats:
-    added = _in_units(added_variance(moments, smoothing), moments)
-    return np.asarray(moments.scatters / divisors[:, None] + added)
-
-
-def _in_units(variance: float, moments: ClassMoments) -> Floats:
-    """A variance in the units of the data in those of each column of the moments (p,)."""
-    return np.asarray(variance * moments.scale**2)
+    return np.asarray(moments.scatters / divisors[:, None] + added_variances(moments, smoothing))
 
 
 def _total_squares(moments: ClassMoments) -> Floats:

@@ -212,9 +212,10 @@ def _refuse_no_variance(
     for k, label in enumerate(levels):
         count = moments.counts[k]
         if count <= 1 and method == "moment":
+            has = "has 1 row" if moments.rows[k] == count else f"has weights that sum to {count:g}"
             raise CollinearError(
-                f"Class {label!r} has {count:g} row{'' if count == 1 else 's'}, too few for a variance, "
-                'which takes more than one: leave the class out, or pass method="mle" with smoothing=.'
+                f"Class {label!r} {has}, too few for a variance, which takes more than one: "
+                'leave the class out, or pass method="mle" with smoothing=.'
             )
         found = [] if smoothing else dependencies(moments, k, diagonal=True)
         if found:
@@ -228,5 +229,6 @@ def _refuse_no_variance(
     if smoothing and not has_fit(moments, method, smoothing):
         raise CollinearError(
             f"smoothing={smoothing:g} of the largest variance leaves a variance of {named(terms)} at zero or "
-            "infinite: no column varies, or the share is too small or too large."
+            "infinite: no column varies, the share is too small or too large, or the columns' units are too "
+            "far apart."
         )

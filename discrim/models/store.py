@@ -25,7 +25,7 @@ from discrim.core.hyperplane import hyperplane_from_file
 from discrim.core.lda import fit_lda
 from discrim.core.logistic import fit_from_search
 from discrim.core.moments import ClassMoments
-from discrim.core.naive_bayes import fit_naive_bayes
+from discrim.core.naive_bayes import naive_bayes_from_file
 from discrim.core.perceptron import perceptron_from_file
 from discrim.core.qda import fit_qda
 from discrim.errors import DataError, FormulaError, NotSupportedError
@@ -69,7 +69,9 @@ _MODELS = {
     ),
     "qda": _Model({"method": (str,), "diagonal": (bool,), "estimated_prior": (bool,)}, "class", fit_qda),
     "naive_bayes": _Model(
-        {"method": (str,), "smoothing": (float,), "estimated_prior": (bool,)}, "diagonal", fit_naive_bayes
+        {"method": (str,), "smoothing": (float,), "estimated_prior": (bool,)},
+        "diagonal",
+        naive_bayes_from_file,
     ),
     "logistic": _Model(
         {"reference": (int,), "estimated_prior": (bool,), "bias_reduction": (bool,)},
