@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from discrim.models.hausman import hausman as hausman
     from discrim.models.hyperplane import HyperplaneResults as HyperplaneResults
     from discrim.models.hyperplane import hyperplane as hyperplane
-    from discrim.models.lda import LDAResults as LDAResults
     from discrim.models.lda import lda as lda
+    from discrim.models.lda_results import LDAResults as LDAResults
     from discrim.models.logistic import LogisticResults as LogisticResults
     from discrim.models.logistic import logistic as logistic
     from discrim.models.naive_bayes import NaiveBayesResults as NaiveBayesResults
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from discrim.models.perceptron import perceptron as perceptron
     from discrim.models.qda import QDAResults as QDAResults
     from discrim.models.qda import qda as qda
+    from discrim.models.rda import RDAResults as RDAResults
+    from discrim.models.rda import rda as rda
     from discrim.models.selection import StepwiseResults as StepwiseResults
     from discrim.models.selection import stepwise as stepwise
     from discrim.models.store import load as load
@@ -47,11 +49,12 @@ _SUBMODULES = ("datasets", "errors")
 
 _HOME = {
     "HyperplaneResults": "discrim.models.hyperplane",
-    "LDAResults": "discrim.models.lda",
+    "LDAResults": "discrim.models.lda_results",
     "LogisticResults": "discrim.models.logistic",
     "NaiveBayesResults": "discrim.models.naive_bayes",
     "PerceptronResults": "discrim.models.perceptron",
     "QDAResults": "discrim.models.qda",
+    "RDAResults": "discrim.models.rda",
     "StepwiseResults": "discrim.models.selection",
     "box_m": "discrim.models.tests",
     "compare": "discrim.models.tests",
@@ -66,6 +69,7 @@ _HOME = {
     "naive_bayes": "discrim.models.naive_bayes",
     "perceptron": "discrim.models.perceptron",
     "qda": "discrim.models.qda",
+    "rda": "discrim.models.rda",
     "stepwise": "discrim.models.selection",
 }
 

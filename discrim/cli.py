@@ -37,6 +37,9 @@ _COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 
 _PRIOR_HELP = "equal; or CLASS=P,CLASS=P,...; or P,P,... in the order of the classes; P may be 1/3"
 
+_STRUCTURES = ["diagonal", "shrunk", "spherical"]
+_STRUCTURE_HELP = "diagonal: no correlations; shrunk: towards a sphere, by OAS; spherical: one variance"
+
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors look like all the others: one line, exit status 2."""
@@ -75,14 +78,20 @@ def build_parser() -> argparse.ArgumentParser:
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
     lda = _add_verb(verbs, "lda", "linear discriminant analysis: one covariance for all classes")
-    lda.add_argument("--covariance", choices=["pooled", "diagonal"], help="diagonal: no correlations")
+    lda.add_argument("--covariance", choices=["pooled", *_STRUCTURES], help=_STRUCTURE_HELP)
     lda.add_argument("--ncomp", type=int, help="number of discriminants the rule uses")
     lda.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
     qda = _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
-    qda.add_argument("--covariance", choices=["full", "diagonal"], help="diagonal: no correlations")
+    qda.add_argument("--covariance", choices=["full", *_STRUCTURES], help=_STRUCTURE_HELP)
+    rda = _add_verb(verbs, "rda", "regularized discriminant analysis: between LDA, QDA and nearest centroids")
+    for name, text in (("--alpha", "1: a covariance for each class"), ("--gamma", "the ridge; see rda()")):
+        rda.add_argument(name, type=float, help=f"{text}; chosen by cross-validation if not given")
+    rda.add_argument("--parametrization", choices=["esl", "friedman", "klar"], help="what is mixed")
+    rda.add_argument("--cv", type=int, help="folds of the choice")
+    rda.add_argument("--seed", type=int, help="deals the rows to folds")
     naive = _add_verb(verbs, "naive_bayes", "Gaussian naive Bayes: columns independent within classes")
     naive.add_argument("--smoothing", type=float, help="share of the largest variance added to each")
-    for gaussian in (lda, qda, naive):
+    for gaussian in (lda, qda, rda, naive):
         gaussian.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
     logistic = _add_verb(verbs, "logistic", "logistic regression: log odds linear in the columns")
     logistic.add_argument("--reference", metavar="CLASS", help="class that the log odds are against")
@@ -92,7 +101,7 @@ def build_parser() -> argparse.ArgumentParser:
     logistic.add_argument(
         "--separation", choices=["raise", "warn"], help="what to do where a hyperplane separates classes"
     )
-    for model in (lda, qda, naive, logistic):
+    for model in (lda, qda, rda, naive, logistic):
         model.add_argument("--prior", help=_PRIOR_HELP)
         model.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
     perceptron = _add_verb(verbs, "perceptron", "Rosenblatt's perceptron: a separating line by its mistakes")

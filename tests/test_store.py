@@ -112,6 +112,7 @@ HOSTILE = {
     ),
     "one class": about(lambda fit: fit["design"].update(levels=["setosa"])),
     "unknown method": about(lambda fit: fit["options"].update(method="exec")),
+    "unknown structure": about(lambda fit: fit["options"].update(structure="exec")),
     "an option more": about(lambda fit: fit["options"].update(extra=1)),
     "ncomp": about(lambda fit: fit["options"].update(ncomp=-1)),
     "columns it has not": about(lambda fit: fit.update(keep=[0, 9])),

@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from discrim.core import gaussian
 from discrim.core.canonical import Canonical, canonical
-from discrim.core.covariance import Covariance, dependencies, pooled
+from discrim.core.covariance import Covariance
 from discrim.core.leave_one_out import LeftOut, common_distances, common_scores, diagonal_scores
+from discrim.core.leave_one_out_shrunk import common_left_out
 from discrim.core.moments import ClassMoments
 from discrim.core.plane import Plane
 from discrim.core.rules import Distances, Rule
+from discrim.core.shrinkage import Structure, common, is_regular, no_likelihood, obstacles
 from discrim.errors import NotSupportedError
 
 __all__ = ["LDAFit", "fit_lda"]
@@ -40,6 +42,10 @@ class LDAFit:
         N - K or N.
     ncomp : int or None
         Number of canonical axes the rule is restricted to; None for all.
+    structure : {"full", "diagonal", "shrunk", "spherical"}
+        What the covariance is estimated as.
+    shrinkage : float or None
+        Of a shrunk covariance.
     """
 
     moments: ClassMoments
@@ -49,6 +55,8 @@ class LDAFit:
     covariance: Covariance
     divisor: float
     ncomp: int | None
+    structure: Structure = "full"
+    shrinkage: float | None = None
 
     @property
     def residual_df(self) -> float:
@@ -57,8 +65,8 @@ class LDAFit:
 
     @property
     def has_distances(self) -> bool:
-        """Whether the covariance is full."""
-        return not self.covariance.is_diagonal
+        """Whether the covariance is full, and not shrunk."""
+        return self.structure == "full"
 
     def axes(self) -> Canonical:
         """Canonical axes, weighted by the prior, with the singular values of R's MASS."""
@@ -114,13 +122,13 @@ class LDAFit:
         Raises
         ------
         NotSupportedError
-            The method does not exist for a diagonal covariance, reduced axes or so few rows.
+            The method does not exist for this structure of the covariance, reduced axes or so few rows.
         """
         if method == "plugin":
             return gaussian.linear_rule(self.moments, self.covariance, log_prior, self.reduced())
-        if self.covariance.is_diagonal:
+        if not self.has_distances:
             raise NotSupportedError(
-                f'method="{method}" is defined for the full covariance, not the diagonal one.'
+                f'method="{method}" is defined for the full covariance, not the {self.structure} one.'
             )
         nu, p = self.residual_df, self.moments.n_columns
         if convention == "MASS":
@@ -152,6 +160,8 @@ class LDAFit:
                 "leave_one_out() has a closed form for all axes only: fit without ncomp=, "
                 'or cross-validate (method="cv").'
             )
+        if is_regular(self.structure):
+            return common_left_out(self.moments, self.divisor, log_prior)
         held, counts = self.distances(), self.moments.counts
         if self.covariance.is_diagonal:
             divisors = np.array([self.divisor])
@@ -173,15 +183,15 @@ class LDAFit:
 
     def refit(self, moments: ClassMoments) -> LDAFit | None:
         """The same model of other rows, the prior held; None where its covariance is singular."""
-        diagonal = self.covariance.is_diagonal
         free = moments.rows.sum() - moments.n_classes
-        if free < (1 if diagonal else moments.n_columns) or dependencies(moments, diagonal=diagonal):
+        needed = moments.n_columns if self.structure == "full" else 1
+        if free < needed or obstacles(moments, self.structure):
             return None
         return fit_lda(
             moments,
             self.prior,
             method=self.method,
-            diagonal=diagonal,
+            structure=self.structure,
             ncomp=self.ncomp,
             estimated_prior=self.estimated_prior,
         )
@@ -196,7 +206,9 @@ class LDAFit:
         means = k * p
         if self.reduced() is not None and self.ncomp is not None:
             means = p + self.ncomp * (p + k - 1 - self.ncomp)
-        spread = p if self.covariance.is_diagonal else p * (p + 1) // 2
+        if self.structure == "shrunk":
+            raise no_likelihood("A number of free parameters")
+        spread = {"full": p * (p + 1) // 2, "diagonal": p, "spherical": 1}[self.structure]
         return means + spread + (k - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:
@@ -205,6 +217,12 @@ class LDAFit:
         With fewer axes than there are, the means are those of the rank-constrained maximum (Hastie &
         Tibshirani, 1996, JRSS B 58, 155-176): each root left out costs N/2 ln(1 + root).
         """
+        if self.structure == "shrunk":
+            raise no_likelihood("A log-likelihood")
+        if self.structure == "spherical" and self.reduced() is not None:
+            raise NotSupportedError(
+                "The log-likelihood of a spherical covariance is for all axes only: fit without ncomp=."
+            )
         total = self.moments.total
         logdet = self.covariance.divided_by(total / self.divisor).logdet
         full = gaussian.log_likelihood(self.moments, np.full(self.moments.n_classes, logdet), self.prior)
@@ -218,11 +236,11 @@ def fit_lda(
     prior: Floats,
     *,
     method: str = "moment",
-    diagonal: bool = False,
+    structure: Structure = "full",
     ncomp: int | None = None,
     estimated_prior: bool = True,
 ) -> LDAFit:
-    """Fit from moments of full rank.
+    """Fit from moments without obstacles to the structure of the covariance.
 
     Parameters
     ----------
@@ -230,12 +248,12 @@ def fit_lda(
     prior : (K,) float
     method : {"moment", "mle"}
         Divisor N - K or N.
-    diagonal : bool
-        Hold the variances only.
+    structure : {"full", "diagonal", "shrunk", "spherical"}
+        What the covariance is estimated as.
     ncomp : int, optional
         Number of canonical axes of the rule.
     estimated_prior : bool
     """
     divisor = moments.total - (moments.n_classes if method == "moment" else 0)
-    covariance = pooled(moments, divisor, diagonal=diagonal)
-    return LDAFit(moments, prior, estimated_prior, method, covariance, divisor, ncomp)
+    covariance, shrinkage = common(moments, divisor, structure)
+    return LDAFit(moments, prior, estimated_prior, method, covariance, divisor, ncomp, structure, shrinkage)

@@ -38,8 +38,10 @@ __all__ = [
     "common_distances",
     "common_scores",
     "diagonal_scores",
+    "removal",
     "separate_distances",
     "separate_scores",
+    "settle",
     "squared_gaps",
 ]
 
@@ -82,7 +84,7 @@ def common_scores(
     d2, gone = common_distances(x, codes, weights, distances, counts, divisor)
     d2 *= -0.5
     d2 += log_prior[:, None]
-    return _settle(d2, codes, gone).T
+    return settle(d2, codes, gone).T
 
 
 def common_distances(
@@ -105,7 +107,7 @@ def common_distances(
     # D2_k and T_k from the row's deviation from its own mean, so that nothing large cancels.
     cross = d2_own + lead
     d2 = cross + lead + between[:, codes]
-    gone = _removal(d2_own, counts[codes], weights, divisor)
+    gone = removal(d2_own, counts[codes], weights, divisor)
     with np.errstate(divide="ignore", invalid="ignore"):
         lift = gone.out * gone.count / ((gone.count - gone.out) * divisor) / gone.left
         d2 = gone.shrink * (d2 + lift * cross**2)
@@ -138,7 +140,7 @@ def separate_scores(
     with np.errstate(divide="ignore", invalid="ignore"):
         logdet_change = np.log(gone.left) - x.shape[1] * np.log(gone.shrink)
     scores[codes, np.arange(len(codes))] -= 0.5 * logdet_change
-    return _settle(scores, codes, gone).T
+    return settle(scores, codes, gone).T
 
 
 def separate_distances(
@@ -152,7 +154,7 @@ def separate_distances(
     """Leave-one-out squared distances (K, m) where each class has its covariance; as `separate_scores`."""
     d2 = distances.squared(x)
     rows = np.arange(len(codes))
-    gone = _removal(d2[codes, rows], counts[codes], weights, divisors[codes])
+    gone = removal(d2[codes, rows], counts[codes], weights, divisors[codes])
     with np.errstate(divide="ignore", invalid="ignore"):
         d2[codes, rows] *= gone.stretch * gone.shrink / gone.left
     return d2, gone
@@ -187,7 +189,7 @@ def diagonal_scores(
     own = standard_columns(x, origins[codes].T, distances.scale) - distances.means[codes].T
     which = np.zeros_like(codes) if common else codes
     held, divisor, count = variances[which].T, divisors[which], counts[codes]
-    gone = _removal(np.zeros(len(codes)), count, weights, divisor)
+    gone = removal(np.zeros(len(codes)), count, weights, divisor)
     lift = gone.out * gone.count / np.where(gone.alone, 1.0, gone.count - gone.out)
     left = held - lift / divisor * own**2
     scores = np.empty((len(counts), len(codes)))
@@ -206,7 +208,7 @@ def diagonal_scores(
                 scores[k] -= 0.5 * np.log(variance).sum(axis=0)
     kept = ((left + after) / (held + after)).min(axis=0)
     kept = np.where((gone.shrink > 0) & np.isfinite(kept), kept, 0.0)
-    return _settle(scores, codes, replace(gone, leverage=1.0 - kept)).T
+    return settle(scores, codes, replace(gone, leverage=1.0 - kept)).T
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +245,8 @@ class Removal:
         return np.asarray((self.count / (self.count - self.out)) ** 2)
 
 
-def _removal(d2_own: Floats, counts: Floats, weights: Floats | None, divisor: float | Floats) -> Removal:
+def removal(d2_own: Floats, counts: Floats, weights: Floats | None, divisor: float | Floats) -> Removal:
+    """What leaving rows out does, from their distances (m,) and the counts (m,) of their classes."""
     out = np.ones(len(d2_own)) if weights is None else np.minimum(weights, 1.0)
     alone = counts - out <= EPS * counts
     out = np.where(alone, 0.0, out)
@@ -251,10 +254,11 @@ def _removal(d2_own: Floats, counts: Floats, weights: Floats | None, divisor: fl
     return Removal(out, counts, alone, (divisor - out) / divisor, leverage)
 
 
-def _settle(scores: Floats, codes: Codes, removal: Removal) -> Floats:
-    alone = np.flatnonzero(removal.alone)
+def settle(scores: Floats, codes: Codes, gone: Removal) -> Floats:
+    """Scores (K, m): minus infinity for the class of a row alone in it, missing for what a refit must do."""
+    alone = np.flatnonzero(gone.alone)
     scores[codes[alone], alone] = -np.inf
-    scores[:, removal.left <= SPOILT] = np.nan
+    scores[:, gone.left <= SPOILT] = np.nan
     return scores
 
 

@@ -161,13 +161,13 @@ def fit_naive_bayes(
 ) -> NaiveBayesFit:
     """Fit from diagonal moments by class that `has_fit` accepts."""
     if not smoothing:
-        normal = fit_qda(moments, prior, method=method, diagonal=True, estimated_prior=estimated_prior)
+        normal = fit_qda(moments, prior, method=method, structure="diagonal", estimated_prior=estimated_prior)
         return NaiveBayesFit(normal, smoothing)
     divisors = moments.counts - (1.0 if method == "moment" else 0.0)
     variances = _smoothed(moments, divisors, smoothing)
     covariances = tuple(Covariance.from_root(sd) for sd in np.sqrt(variances))
     return NaiveBayesFit(
-        QDAFit(moments, prior, estimated_prior, method, covariances, divisors), float(smoothing)
+        QDAFit(moments, prior, estimated_prior, method, covariances, divisors, "diagonal"), float(smoothing)
     )
 
 

@@ -244,7 +244,7 @@ def maximize(
             return replace(last, decrement=np.inf, steps=steps)
         decrement = float(np.sqrt(max((score * step).sum(), 0.0)))
         last = replace(held, decrement=decrement, steps=steps)
-        near = decrement <= tol and (known or _overlap(held.information, bound * decrement**2))
+        near = decrement <= tol and (known or _overlap(held.information, bound * decrement**2, len(floor)))
         if near and decrement <= NOTHING:
             return replace(last, coef=held.coef + step, converged=True)
         if steps == maxiter:
@@ -277,10 +277,10 @@ def _solved(information: Floats, score: Floats) -> Floats:
     return np.asarray(cho_solve(cho_factor(information), score.T.ravel()).reshape(score.T.shape).T)
 
 
-def _overlap(information: Floats, least: float) -> bool:
-    """Whether the information exceeds a number in every direction."""
+def _overlap(information: Floats, least: float, q: int) -> bool:
+    """Whether the information of q classes exceeds a number in every direction."""
     try:
-        cholesky(information - least * np.eye(len(information)), overwrite_a=True)
+        _above(information, least * np.eye(q))
     except LinAlgError:
         return False
     return True

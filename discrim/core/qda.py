@@ -8,10 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core import gaussian
-from discrim.core.covariance import Covariance, dependencies, separate
-from discrim.core.leave_one_out import LeftOut, diagonal_scores, separate_distances, separate_scores
+from discrim.core.covariance import Covariance
+from discrim.core.leave_one_out import (
+    LeftOut,
+    diagonal_scores,
+    separate_distances,
+    separate_scores,
+)
+from discrim.core.leave_one_out_shrunk import separate_left_out
 from discrim.core.moments import ClassMoments
 from discrim.core.rules import Distances, Rule
+from discrim.core.shrinkage import Structure, by_class, is_regular, no_likelihood, obstacles
 from discrim.errors import NotSupportedError
 
 __all__ = ["QDAFit", "fit_qda"]
@@ -35,6 +42,10 @@ class QDAFit:
         In the coordinates of the moments.
     divisors : (K,) float
         n_k - 1 or n_k.
+    structure : {"full", "diagonal", "shrunk", "spherical"}
+        What the covariances are estimated as.
+    shrinkage : (K,) float or None
+        Of shrunk covariances.
     """
 
     moments: ClassMoments
@@ -43,6 +54,8 @@ class QDAFit:
     method: str
     covariances: tuple[Covariance, ...]
     divisors: Floats
+    structure: Structure = "full"
+    shrinkage: Floats | None = None
 
     @property
     def is_diagonal(self) -> bool:
@@ -51,8 +64,8 @@ class QDAFit:
 
     @property
     def has_distances(self) -> bool:
-        """Whether the covariances are full."""
-        return not self.is_diagonal
+        """Whether the covariances are full, and not shrunk."""
+        return self.structure == "full"
 
     def scaled(self, divisors: Floats) -> tuple[Covariance, ...]:
         """The covariances with other divisors (K,)."""
@@ -74,12 +87,14 @@ class QDAFit:
         Raises
         ------
         NotSupportedError
-            The method does not exist for diagonal covariances.
+            The method does not exist for this structure of the covariances.
         """
         if method == "plugin":
             return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
-        if self.is_diagonal:
-            raise NotSupportedError(f'method="{method}" is defined for full covariances, not diagonal ones.')
+        if not self.has_distances:
+            raise NotSupportedError(
+                f'method="{method}" is defined for full covariances, not {self.structure} ones.'
+            )
         mass = convention == "MASS"
         covariances = self.covariances if mass else self.scaled(self.moments.counts - 1)
         if method == "predictive":
@@ -89,6 +104,8 @@ class QDAFit:
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the rule fitted without each of them."""
         rule = gaussian.separate_plugin(self.moments, self.covariances, log_prior)
+        if is_regular(self.structure):
+            return separate_left_out(self.moments, self.divisors, log_prior, rule)
         held, counts = rule.distances, self.moments.counts
         if self.is_diagonal:
             return lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, self.divisors, log_prior)
@@ -109,23 +126,31 @@ class QDAFit:
 
     def refit(self, moments: ClassMoments) -> QDAFit | None:
         """The same model of other rows, the prior held; None where a covariance is singular."""
-        diagonal = self.is_diagonal
-        if (moments.rows <= (1 if diagonal else moments.n_columns)).any() or any(
-            dependencies(moments, k, diagonal=diagonal) for k in range(moments.n_classes)
+        most = moments.n_columns if self.structure == "full" else 1
+        if (moments.rows <= most).any() or any(
+            obstacles(moments, self.structure, k) for k in range(moments.n_classes)
         ):
             return None
         return fit_qda(
-            moments, self.prior, method=self.method, diagonal=diagonal, estimated_prior=self.estimated_prior
+            moments,
+            self.prior,
+            method=self.method,
+            structure=self.structure,
+            estimated_prior=self.estimated_prior,
         )
 
     def df_model(self) -> int:
         """Free parameters: means, covariances and, where estimated, prior."""
         k, p = self.moments.n_classes, self.moments.n_columns
-        spread = p if self.is_diagonal else p * (p + 1) // 2
+        if self.structure == "shrunk":
+            raise no_likelihood("A number of free parameters")
+        spread = {"full": p * (p + 1) // 2, "diagonal": p, "spherical": 1}[self.structure]
         return k * p + k * spread + (k - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:
         """Log-likelihood of class and row at maximum-likelihood covariances."""
+        if self.structure == "shrunk":
+            raise no_likelihood("A log-likelihood")
         logdets = np.array([c.logdet for c in self.scaled(self.moments.counts)])
         return gaussian.log_likelihood(self.moments, logdets, self.prior)
 
@@ -135,10 +160,10 @@ def fit_qda(
     prior: Floats,
     *,
     method: str = "moment",
-    diagonal: bool = False,
+    structure: Structure = "full",
     estimated_prior: bool = True,
 ) -> QDAFit:
-    """Fit from moments by class, each of full rank."""
+    """Fit from moments by class, each without obstacles to the structure of its covariance."""
     divisors = moments.counts - (1.0 if method == "moment" else 0.0)
-    covariances = separate(moments, divisors, diagonal=diagonal)
-    return QDAFit(moments, prior, estimated_prior, method, covariances, divisors)
+    covariances, shrinkage = by_class(moments, divisors, structure)
+    return QDAFit(moments, prior, estimated_prior, method, covariances, divisors, structure, shrinkage)

@@ -16,7 +16,7 @@ from discrim.frame.factors import Categories, Functions, Memory, Rows, evaluate
 from discrim.frame.grammar import Column, Expression
 from discrim.frame.table import Table
 
-MOST_FRACTIONS = 20
+MOST_FRACTIONS = 50
 """Different numbers with fractions up to which they count as classes, however few the rows."""
 
 

@@ -18,7 +18,7 @@ from discrim.inference.mean_differences import anova_table
 from discrim.models.sample import choice
 
 if TYPE_CHECKING:
-    from discrim.models.lda import LDAResults
+    from discrim.models.lda_results import LDAResults
 
 __all__ = ["anova"]
 

@@ -20,7 +20,7 @@ from discrim.inference.mean_differences import between_squares
 from discrim.models.sample import choice
 
 if TYPE_CHECKING:
-    from discrim.models.lda import LDAResults
+    from discrim.models.lda_results import LDAResults
     from discrim.report.plots import Axes
     from discrim.report.tables import Summary
 

@@ -17,7 +17,7 @@ from discrim.inference.result import TestResult
 from discrim.models.sample import named
 
 if TYPE_CHECKING:
-    from discrim.models.lda import LDAResults
+    from discrim.models.lda_results import LDAResults
     from discrim.models.logistic import LogisticResults
 
 __all__ = ["hausman", "lda_beside_logistic", "log_odds_of_both"]
@@ -56,7 +56,7 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     >>> round(hausman(lda(formula, penguins), logistic(formula, penguins)).pvalue, 2)
     0.56
     """
-    from discrim.models.lda import LDAResults
+    from discrim.models.lda_results import LDAResults
 
     if not isinstance(lda_fit, LDAResults):
         raise DataError(
@@ -107,7 +107,7 @@ def _estimates(lda_fit: LDAResults, logit: Any) -> tuple[Floats, Floats]:
 
 def lda_beside_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResults] | None:
     """The fits, that of LDA first, if they are one of LDA and one logistic regression."""
-    from discrim.models.lda import LDAResults
+    from discrim.models.lda_results import LDAResults
     from discrim.models.logistic import LogisticResults
 
     linear = [fit for fit in fits if isinstance(fit, LDAResults)]

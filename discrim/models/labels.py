@@ -9,9 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance import Covariance
-from discrim.errors import DataError
+from discrim.errors import DataError, NotSupportedError
 
-__all__ = ["REJECTED", "UNKNOWN", "class_code", "covariance_frame", "labelled"]
+__all__ = ["REJECTED", "UNKNOWN", "class_code", "covariance_frame", "known", "labelled"]
 
 REJECTED, UNKNOWN = "rejected", "unknown"
 """Labels of rows that a reject option, or a bound on typicality, leaves without a class."""
@@ -55,6 +55,14 @@ def class_code(label: Any, classes: pd.Index) -> int:
     if label not in classes:
         raise DataError(f"{label!r} is no class of this fit: {', '.join(map(repr, classes[:8]))}.")
     return int(classes.get_indexer(pd.Index([label]))[0])
+
+
+def known(fit: Any, name: str) -> Any:
+    """An attribute of a fit, missing where the model has none."""
+    try:
+        return getattr(fit, name)
+    except NotSupportedError:
+        return np.nan
 
 
 def covariance_frame(covariance: Covariance, scale: NDArray[np.float64], terms: pd.Index) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import check_level
 from discrim.models.sample import named
-from discrim.models.validation import used_rows
+from discrim.models.validation import gathered_rows
 
 if TYPE_CHECKING:
     from discrim.models.logistic import LogisticResults
@@ -138,12 +138,7 @@ def to_statsmodels(fit: LogisticResults) -> Any:
 
 def _design(fit: LogisticResults, blocks: Blocks) -> tuple[pd.DataFrame, NDArray[np.intp]]:
     """The design of the rows of a fit, the constant first, and their classes."""
-    parts, places, codes = [], [], []
-    for place, x, own, _ in used_rows(blocks):
-        parts.append(np.array(x))
-        codes.append(own)
-        places.append(np.arange(place.start, place.stop) if isinstance(place, slice) else place)
-    x = np.concatenate(parts)
-    index = blocks.table.index[np.concatenate(places)]
-    values = np.column_stack([np.ones(len(x)), x])
-    return pd.DataFrame(values, index=index, columns=["constant", *fit.terms]), np.concatenate(codes)
+    rows = gathered_rows(blocks)
+    values = np.column_stack([np.ones(len(rows.x)), rows.x])
+    index = blocks.table.index[rows.positions]
+    return pd.DataFrame(values, index=index, columns=["constant", *fit.terms]), rows.codes

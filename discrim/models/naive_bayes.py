@@ -15,20 +15,11 @@ from discrim.core.naive_bayes import NaiveBayesFit, fit_naive_bayes, has_fit
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.formula import Design
-from discrim.models import sections
-from discrim.models.group_summary import group_summary
-from discrim.models.normal_classes import (
-    Quadratic,
-    covariances_by_class,
-    log_determinants_by_class,
-    means_by_class,
-    moments_by_class,
-    quadratic_log_odds,
-    scores_by_class,
-)
+from discrim.models.naive_bayes_sections import naive_bayes_brief, naive_bayes_sections
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, named, prior_vector, sample
+from discrim.models.separate import SeparateCovariances
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -98,7 +89,7 @@ def naive_bayes(
     return NaiveBayesResults(fit, blocks)
 
 
-class NaiveBayesResults(ClassifierResults):
+class NaiveBayesResults(SeparateCovariances, ClassifierResults):
     """A fitted Gaussian naive Bayes classifier.
 
     Attributes
@@ -125,57 +116,18 @@ class NaiveBayesResults(ClassifierResults):
         self._fit = fit
         self.smoothing = fit.smoothing
 
-    @property
-    def means(self) -> pd.DataFrame:
-        """Class means."""
-        return means_by_class(self)
-
-    @property
-    def covs(self) -> dict[Any, pd.DataFrame]:
-        """Covariance of each class, zero off its diagonal."""
-        return covariances_by_class(self)
-
-    @property
-    def logdet(self) -> pd.Series:
-        """Log-determinants of the covariances."""
-        return log_determinants_by_class(self)
-
-    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
-        """Scores ln prior_k - sum_j [ln s_kj + ((x_j - m_kj) / s_kj)^2 / 2], rows by classes.
-
-        The sum runs over the columns that are not missing; a constant of the row is left out.
-
-        Returns
-        -------
-        DataFrame, or Series for two classes
-            For two classes the log odds of the second against the first: positive is the second class.
-        """
-        return scores_by_class(self, data)
-
     def _new_rows(self, data: Any) -> Blocks:
         return replace(super()._new_rows(data), partial=True)
-
-    def quadratic(self, a: Any, b: Any) -> Quadratic:
-        """Log odds of class a against class b as x'Ax + x'b + c, A diagonal."""
-        return quadratic_log_odds(self, a, b)
-
-    def group_summary(self) -> pd.DataFrame:
-        """Rows, mean and standard deviation by (class, term), and over all rows ("total"); unsmoothed."""
-        return group_summary(self)
-
-    def tidy(self) -> pd.DataFrame:
-        """One row a class and term: mean and standard deviation within the class, smoothing included."""
-        return moments_by_class(self)
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._glance() | {"smoothing": self.smoothing}])
 
     def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return sections.naive(self)
+        return naive_bayes_sections(self)
 
     def _brief(self) -> Summary:
-        return sections.quadratic_brief(self)
+        return naive_bayes_brief(self)
 
     def plot(self, kind: Literal["posteriors", "regions"] | None = None, ax: Axes | None = None) -> Axes:
         """Draw the regions of the classes in the plane of two predictors, or posteriors by class."""

@@ -9,26 +9,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.covariance import dependencies, pooled
+from discrim.core.covariance import pooled
 from discrim.core.moments import ClassMoments
 from discrim.core.qda import QDAFit, fit_qda
 from discrim.core.rules import Rule
+from discrim.core.shrinkage import Structure, obstacles, spread_of
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.log_determinants import log_determinant_table
-from discrim.inference.mean_differences import generalized_distances
 from discrim.inference.result import TestResult
 from discrim.models import sections
-from discrim.models.group_summary import group_summary
-from discrim.models.normal_classes import (
-    Quadratic,
-    covariances_by_class,
-    log_determinants_by_class,
-    means_by_class,
-    moments_by_class,
-    quadratic_log_odds,
-    scores_by_class,
-)
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import (
@@ -39,13 +29,14 @@ from discrim.models.sample import (
     prior_vector,
     sample,
 )
+from discrim.models.separate import SeparateCovariances
 from discrim.models.tests import box_m_of, covariance_models_of
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
     from discrim.report.tables import Pairs, Section, Summary
 
-__all__ = ["QDAResults", "Quadratic", "qda", "refuse_singular"]
+__all__ = ["QDAResults", "qda", "refuse_singular"]
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +48,7 @@ def qda(
     prior: Any = None,
     weights: Any = None,
     method: Literal["moment", "mle"] = "moment",
-    covariance: Literal["full", "diagonal"] = "full",
+    covariance: Literal["full", "diagonal", "shrunk", "spherical"] = "full",
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
@@ -70,8 +61,9 @@ def qda(
         As for `discrim.lda`.
     method : {"moment", "mle"}
         Divisor of each class's covariance: n_k - 1, or n_k.
-    covariance : {"full", "diagonal"}
-        The full covariance of each class, or its variances only.
+    covariance : {"full", "diagonal", "shrunk", "spherical"}
+        The full covariance of each class; its variances only; shrunk towards a sphere by `shrinkage` (OAS, as
+        scikit-learn's), which works for classes of fewer rows than columns; or one variance a class.
 
     Returns
     -------
@@ -93,17 +85,16 @@ def qda(
     [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
     """
     choice("method", method, ("moment", "mle"))
-    choice("covariance", covariance, ("full", "diagonal"))
+    choice("covariance", covariance, ("full", "diagonal", "shrunk", "spherical"))
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    diagonal = covariance == "diagonal"
-    blocks, moments = sample(blocks, "diagonal" if diagonal else "class", na_action)
-    refuse_singular(moments, blocks.terms, blocks.design.levels, diagonal=diagonal)
+    blocks, moments = sample(blocks, spread_of(covariance, "class"), na_action)
+    refuse_singular(moments, blocks.terms, blocks.design.levels, covariance)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
-    fit = fit_qda(moments, shares, method=method, diagonal=diagonal, estimated_prior=prior is None)
+    fit = fit_qda(moments, shares, method=method, structure=covariance, estimated_prior=prior is None)
     return QDAResults(fit, blocks)
 
 
-class QDAResults(ClassifierResults):
+class QDAResults(SeparateCovariances, ClassifierResults):
     """A fitted quadratic discriminant analysis.
 
     Attributes
@@ -127,42 +118,20 @@ class QDAResults(ClassifierResults):
         self._fit = fit
 
     @property
-    def means(self) -> pd.DataFrame:
-        """Class means."""
-        return means_by_class(self)
-
-    @property
-    def covs(self) -> dict[Any, pd.DataFrame]:
-        """Covariance of each class."""
-        return covariances_by_class(self)
-
-    @property
-    def logdet(self) -> pd.Series:
-        """Log-determinants of the covariances."""
-        return log_determinants_by_class(self)
+    def shrinkage(self) -> pd.Series:
+        """Shrinkage of each class's covariance, from 0 to 1, of `covariance="shrunk"`."""
+        if self._fit.shrinkage is None:
+            raise NotSupportedError('Shrinkage is that of covariance="shrunk".')
+        return pd.Series(self._fit.shrinkage, index=self.classes, name="shrinkage")
 
     def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         few = self.counts[self.counts <= len(self.terms) + 2]
-        if method == "debiased" and convention is None and len(few) and not self._fit.is_diagonal:
+        if method == "debiased" and convention is None and len(few) and self._fit.has_distances:
             raise NotSupportedError(
                 f'method="debiased" needs more than p + 2 = {len(self.terms) + 2} rows in each class; '
                 f"{few.index[0]!r} has {few.iloc[0]}."
             )
         return super()._rule(prior, method, convention)
-
-    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
-        """Scores ln prior_k - ln|S_k|/2 - D2_k/2, rows by classes.
-
-        Returns
-        -------
-        DataFrame, or Series for two classes
-            For two classes the log odds of the second against the first: positive is the second class.
-        """
-        return scores_by_class(self, data)
-
-    def quadratic(self, a: Any, b: Any) -> Quadratic:
-        """Log odds of class a against class b as x'Ax + x'b + c."""
-        return quadratic_log_odds(self, a, b)
 
     def log_determinants(self, level: float = 0.95) -> pd.DataFrame:
         """Log-determinants of the classes' covariances and of the pooled one, with intervals.
@@ -179,7 +148,9 @@ class QDAResults(ClassifierResults):
             - 1 and N - K.
         """
         if not self._fit.has_distances:
-            raise NotSupportedError("log_determinants() is for full covariances, not diagonal ones.")
+            raise NotSupportedError(
+                f"log_determinants() is for full covariances, not {self._fit.structure} ones."
+            )
         moments, free = self._fit.moments, self._fit.moments.counts - 1
         units = 2.0 * np.log(moments.scale).sum()
         nu = moments.total - moments.n_classes
@@ -188,15 +159,6 @@ class QDAResults(ClassifierResults):
         index = pd.Index([*self.classes, "pooled"], name=self.classes.name)
         return log_determinant_table(logdets, np.append(free, nu), len(self.terms), level, index)
 
-    def generalized_distances(self) -> pd.DataFrame:
-        """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
-        fit = self._fit
-        return generalized_distances(fit.moments, fit.covariances, self._log_prior(), self.classes)
-
-    def group_summary(self) -> pd.DataFrame:
-        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
-        return group_summary(self)
-
     def covariance_models(self) -> pd.DataFrame:
         """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more."""
         return covariance_models_of(self)
@@ -204,10 +166,6 @@ class QDAResults(ClassifierResults):
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance; reads the rows once more."""
         return box_m_of(self._rows("box_m()"))
-
-    def tidy(self) -> pd.DataFrame:
-        """One row a class and term: mean and standard deviation within the class."""
-        return moments_by_class(self)
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
@@ -232,18 +190,18 @@ class QDAResults(ClassifierResults):
 
 
 def refuse_singular(
-    moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], *, diagonal: bool = False
+    moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], structure: Structure = "full"
 ) -> None:
     """Raise a CollinearError that names the class whose covariance is singular, and why."""
-    p = 1 if diagonal else moments.n_columns
+    p = moments.n_columns if structure == "full" else 1
     for k, label in enumerate(levels):
         rows = int(moments.rows[k])
         if rows <= p:
             raise CollinearError(
                 f"Class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few for a covariance of "
                 f"{moments.n_columns} columns ({named(terms)}), which takes {p + 1} at least: "
-                'use fewer columns, lda(), or covariance="diagonal".'
+                'use fewer columns, lda(), or covariance="diagonal" or "shrunk".'
             )
-        found = dependencies(moments, k, diagonal=diagonal)
+        found = obstacles(moments, structure, k)
         if found:
             raise collinear_error(found, terms, f"in class {label!r}")

@@ -22,7 +22,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.table import Table
 from discrim.models import assessment
-from discrim.models.labels import labelled
+from discrim.models.labels import known, labelled
 from discrim.models.prediction import Decision, augmented, posterior_frame, predicted_codes
 from discrim.models.sample import choice, class_moments, cost_matrix, prior_vector
 from discrim.models.validation import left_out_scores
@@ -97,7 +97,7 @@ class ClassifierResults:
 
     def _glance(self) -> dict[str, Any]:
         row: dict[str, Any] = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        return row | {"df_model": self.df_model, "llf": self.llf, "aic": self.aic, "bic": self.bic}
+        return row | {name: known(self, name) for name in ("df_model", "llf", "aic", "bic")}
 
     # ---- the rule
 

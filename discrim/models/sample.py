@@ -253,5 +253,5 @@ def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:
     raise CollinearError(
         f"{rows} rows in {n_classes} classes leave {max(rows - n_classes, 0)} degrees of freedom within "
         f"classes, too few for the covariance of {len(terms)} columns ({named(terms)}): "
-        'name fewer columns in the formula, or pass covariance="diagonal".'
+        'name fewer columns in the formula, or pass covariance="diagonal" or covariance="shrunk".'
     )

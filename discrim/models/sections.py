@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from discrim.core.shrinkage import is_regular
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.result import TestResult
+from discrim.models.labels import known
 from discrim.models.sample import named
 from discrim.report.numbers import p_text
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
-    from discrim.models.lda import LDAResults
-    from discrim.models.naive_bayes import NaiveBayesResults
+    from discrim.models.lda_results import LDAResults
     from discrim.models.qda import QDAResults
+    from discrim.models.rda import RDAResults
     from discrim.models.results import ClassifierResults
 
-__all__ = ["error_pair", "linear", "linear_brief", "naive", "quadratic", "quadratic_brief"]
+__all__ = ["error_pair", "linear", "linear_brief", "quadratic", "quadratic_brief", "regularized"]
 
 MOST_COVARIANCES = 6
 """Classes whose covariances a summary of QDA prints."""
@@ -39,9 +41,9 @@ def linear(fit: LDAResults) -> Parts:
         "discriminants": partial(_discriminants, fit),
         "functions": partial(_functions, fit),
     }
-    if fit._fit.reduced() is None:
+    if fit._fit.reduced() is None and not is_regular(fit._fit.structure):
         parts["log_odds"] = partial(_log_odds, fit)
-    if not fit._fit.covariance.is_diagonal and fit._has_rows:
+    if fit._fit.has_distances and fit._has_rows:
         parts["equal_covariances"] = partial(_equal_covariances, fit)
     return parts
 
@@ -55,19 +57,21 @@ def quadratic(fit: QDAResults) -> Parts:
     }
     for label in fit.classes[:MOST_COVARIANCES]:
         parts[f"covariance {label}"] = partial(_class_covariance, fit, label)
-    if not fit._fit.is_diagonal and fit._has_rows:
+    if fit._fit.has_distances and fit._has_rows:
         parts["equal_covariances"] = partial(_equal_covariances, fit)
     return parts
 
 
-def naive(fit: NaiveBayesResults) -> Parts:
-    """Sections of a Gaussian naive Bayes classifier, in their order."""
-    return {
-        "header": partial(_naive_header, fit),
+def regularized(fit: RDAResults) -> Parts:
+    """Sections of a regularized discriminant analysis, in their order."""
+    parts: Parts = {
+        "header": partial(_regularized_header, fit),
         "classes": partial(_quadratic_classes, fit),
         "means": partial(_means, fit),
-        "deviations": partial(_deviations, fit),
     }
+    if "path" in fit._cache:
+        parts["path"] = partial(_path, fit)
+    return parts
 
 
 def linear_brief(fit: LDAResults) -> Summary:
@@ -76,14 +80,14 @@ def linear_brief(fit: LDAResults) -> Summary:
     return Summary(f"{fit.title}: {_formula(fit)}", parts)
 
 
-def quadratic_brief(fit: QDAResults | NaiveBayesResults) -> Summary:
+def quadratic_brief(fit: QDAResults | RDAResults) -> Summary:
     """The short form: classes and means."""
     return Summary(
         f"{fit.title}: {_formula(fit)}", {"classes": _quadratic_classes(fit), "means": _means(fit)}
     )
 
 
-def _formula(fit: LDAResults | QDAResults | NaiveBayesResults) -> str:
+def _formula(fit: LDAResults | QDAResults | RDAResults) -> str:
     from discrim.report.numbers import clean, shorten
 
     return shorten(clean(fit.formula), 70)
@@ -93,28 +97,31 @@ def _number(x: float) -> str:
     return f"{x:.0f}" if x == round(x) else f"{x:.6g}"
 
 
-def _common_header(
-    fit: LDAResults | QDAResults | NaiveBayesResults, divisor: str
-) -> tuple[list[Any], list[Any]]:
+def _common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any], list[Any]]:
     prior = "class proportions" if fit._fit.estimated_prior else "given"
     left = [
         ("Rows used", fit.nobs, _number(fit.nobs)),
         ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
         ("Covariance", divisor, divisor),
-        ("Log-likelihood", fit.llf, f"{fit.llf:.2f}"),
+        _criterion(fit, "llf", "Log-likelihood"),
     ]
     right = [
         ("Classes", len(fit.classes), str(len(fit.classes))),
         ("Columns", len(fit.terms), str(len(fit.terms))),
         ("Prior", prior, prior),
-        ("AIC", fit.aic, f"{fit.aic:.2f}"),
-        ("BIC", fit.bic, f"{fit.bic:.2f}"),
+        _criterion(fit, "aic", "AIC"),
+        _criterion(fit, "bic", "BIC"),
     ]
     if fit._blocks.weights is not None:
         left[0] = ("Sum of weights", fit.nobs, _number(fit.nobs))
     for method, label in (("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")):
         right.append(error_pair(fit, method, label))
     return left, right
+
+
+def _criterion(fit: LDAResults | QDAResults, name: str, label: str) -> tuple[str, float, str]:
+    value = known(fit, name)
+    return label, value, "not available" if np.isnan(value) else f"{value:.2f}"
 
 
 def error_pair(fit: ClassifierResults, method: Any, label: str) -> tuple[str, float, str]:
@@ -131,9 +138,11 @@ def error_pair(fit: ClassifierResults, method: Any, label: str) -> tuple[str, fl
 
 def _linear_header(fit: LDAResults) -> Pairs:
     mle = fit._fit.method == "mle"
-    kind = "diagonal" if fit._fit.covariance.is_diagonal else "pooled"
+    kind = "pooled" if fit._fit.structure == "full" else fit._fit.structure
     left, right = _common_header(fit, f"{kind}, 1/{'N' if mle else '(N-K)'}")
-    if not fit._fit.covariance.is_diagonal:
+    if fit._fit.shrinkage is not None:
+        left.append(("Shrinkage, OAS", fit.shrinkage, f"{fit.shrinkage:.4g}"))
+    if fit._fit.has_distances:
         test = fit.wilks
         f = float(test.table["statistic"].iloc[0])
         df1, df2 = (f"{d:.6g}" for d in test.df)
@@ -153,24 +162,38 @@ def _linear_header(fit: LDAResults) -> Pairs:
 
 def _quadratic_header(fit: QDAResults) -> Pairs:
     mle = fit._fit.method == "mle"
-    kind = "diagonal by class" if fit._fit.is_diagonal else "by class"
+    kind = "by class" if fit._fit.structure == "full" else f"{fit._fit.structure} by class"
     left, right = _common_header(fit, f"{kind}, 1/{'n' if mle else '(n-1)'}")
+    if fit._fit.shrinkage is not None:
+        low, high = fit.shrinkage.min(), fit.shrinkage.max()
+        left.append(("Shrinkage, OAS", fit.shrinkage.to_dict(), f"{low:.3g} to {high:.3g}"))
     return Pairs(fit.formula, [*left, *right])
 
 
-def _naive_header(fit: NaiveBayesResults) -> Pairs:
-    divisor = "n" if fit._fit.method == "mle" else "(n-1)"
-    left, right = _common_header(fit, f"diagonal by class, 1/{divisor}")
-    smoothing = f"{fit.smoothing:g} of the largest variance" if fit.smoothing else "none"
-    return Pairs(fit.formula, [*left, ("Smoothing", fit.smoothing, smoothing), *right])
+def _regularized_header(fit: RDAResults) -> Pairs:
+    chosen = "cross-validation" if "path" in fit._cache else "given"
+    items = [
+        ("Rows used", fit.nobs, _number(fit.nobs)),
+        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+        ("Classes", len(fit.classes), str(len(fit.classes))),
+        ("Columns", len(fit.terms), str(len(fit.terms))),
+        ("Alpha", fit.alpha, f"{fit.alpha:g}"),
+        ("Gamma", fit.gamma, f"{fit.gamma:g}"),
+        ("Parametrization", fit._fit.parametrization, fit._fit.parametrization),
+        ("Chosen by", chosen, chosen),
+        ("Prior", *("class proportions" if fit._fit.estimated_prior else "given",) * 2),
+        ("Log-likelihood", fit.llf, f"{fit.llf:.2f}"),
+        error_pair(fit, "apparent", "Error, apparent"),
+    ]
+    return Pairs(fit.formula, items)
 
 
-def _deviations(fit: NaiveBayesResults) -> Section:
-    table = fit.tidy().pivot(index="class", columns="term", values="sd").loc[fit.classes, fit.terms]
-    title = f"Standard deviations within classes, divisor {'n' if fit._fit.method == 'mle' else 'n-1'}"
-    if fit.smoothing:
-        title += ", smoothed"
-    return Section(title, table.rename_axis(index=None, columns=None), source="fit.tidy()")
+def _path(fit: RDAResults) -> Section:
+    table = fit.path.pivot(index="alpha", columns="gamma", values="error")
+    table.index = [f"{value:g}" for value in table.index]
+    table.columns = [f"{value:g}" for value in table.columns]
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
+    return Section("Cross-validated error, alpha (rows) by gamma", table, formats, source="fit.path")
 
 
 def _classes(fit: LDAResults | QDAResults) -> Section:
@@ -178,23 +201,29 @@ def _classes(fit: LDAResults | QDAResults) -> Section:
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
 
 
-def _quadratic_classes(fit: QDAResults | NaiveBayesResults) -> Section:
+def _quadratic_classes(fit: QDAResults | RDAResults) -> Section:
+    from discrim.models.qda import QDAResults
+
     table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "ln|S|": fit.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "ln|S|": "general"}
+    if isinstance(fit, QDAResults) and fit._fit.shrinkage is not None:
+        table["shrinkage"], formats["shrinkage"] = fit.shrinkage, "general"
     return Section(
         "Classes, with the log-determinants of their covariances", table, formats, source="fit.logdet"
     )
 
 
-def _means(fit: LDAResults | QDAResults | NaiveBayesResults) -> Section:
+def _means(fit: LDAResults | QDAResults | RDAResults) -> Section:
     return Section("Means", fit.means.rename_axis(index=None), source="fit.means")
 
 
 def _covariance(fit: LDAResults) -> Section:
     title = f"Covariance within classes, divisor {'N' if fit._fit.method == 'mle' else 'N-K'}"
     if fit._fit.covariance.is_diagonal:
-        return Section("Variances (diagonal c" + title[1:] + ")", _variances(fit.cov), source="fit.cov")
-    return Section("Pooled c" + title[1:], fit.cov, shared=True, triangle=True, source="fit.cov")
+        kind = f"Variances ({fit._fit.structure} c"
+        return Section(kind + title[1:] + ")", _variances(fit.cov), source="fit.cov")
+    pooled = "Pooled c" if fit._fit.has_distances else "Pooled and shrunk c"
+    return Section(pooled + title[1:], fit.cov, shared=True, triangle=True, source="fit.cov")
 
 
 def _variances(cov: pd.DataFrame) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from discrim.models.sample import class_moments
 from discrim.models.validation import BootstrapSamples
 
 if TYPE_CHECKING:
-    from discrim.models.lda import LDAResults
+    from discrim.models.lda_results import LDAResults
 
 __all__ = ["axis_stability"]
 

@@ -28,6 +28,7 @@ from discrim.core.moments import ClassMoments
 from discrim.core.naive_bayes import naive_bayes_from_file
 from discrim.core.perceptron import perceptron_from_file
 from discrim.core.qda import fit_qda
+from discrim.core.rda import fit_rda
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import Design
@@ -63,15 +64,21 @@ _NOTHING = type(None)
 
 _MODELS = {
     "lda": _Model(
-        {"method": (str,), "diagonal": (bool,), "ncomp": (int, _NOTHING), "estimated_prior": (bool,)},
+        {"method": (str,), "structure": (str,), "ncomp": (int, _NOTHING), "estimated_prior": (bool,)},
         "pooled",
         fit_lda,
     ),
-    "qda": _Model({"method": (str,), "diagonal": (bool,), "estimated_prior": (bool,)}, "class", fit_qda),
     "naive_bayes": _Model(
         {"method": (str,), "smoothing": (float,), "estimated_prior": (bool,)},
         "diagonal",
         naive_bayes_from_file,
+    ),
+    "qda": _Model({"method": (str,), "structure": (str,), "estimated_prior": (bool,)}, "class", fit_qda),
+    "rda": _Model(
+        {"alpha": (float,), "gamma": (float,), "parametrization": (str,), "method": (str,)}
+        | {"estimated_prior": (bool,)},
+        "class",
+        fit_rda,
     ),
     "logistic": _Model(
         {"reference": (int,), "estimated_prior": (bool,), "bias_reduction": (bool,)},
@@ -102,16 +109,18 @@ _MODELS = {
 
 def _results(model: str) -> Any:
     from discrim.models.hyperplane import HyperplaneResults
-    from discrim.models.lda import LDAResults
+    from discrim.models.lda_results import LDAResults
     from discrim.models.logistic import LogisticResults
     from discrim.models.naive_bayes import NaiveBayesResults
     from discrim.models.perceptron import PerceptronResults
     from discrim.models.qda import QDAResults
+    from discrim.models.rda import RDAResults
 
     results: dict[str, type[ClassifierResults]] = {
         "lda": LDAResults,
         "qda": QDAResults,
         "naive_bayes": NaiveBayesResults,
+        "rda": RDAResults,
         "logistic": LogisticResults,
         "perceptron": PerceptronResults,
         "hyperplane": HyperplaneResults,
@@ -131,7 +140,7 @@ def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
     if name is None:
         raise NotSupportedError(f"{fit.title} cannot be saved.")
     numbers = fit._fit
-    options = {key: _option(numbers, key) for key in _MODELS[name].options}
+    options = {key: getattr(numbers, key) for key in _MODELS[name].options}
     blocks = fit._blocks
     about = {
         "model": name,
@@ -150,12 +159,6 @@ def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
     tensors["prior"] = numbers.prior
     tensors |= _MODELS[name].buffers(numbers)
     _write(Path(path), about, {key: np.asarray(value, dtype="<f8") for key, value in tensors.items()})
-
-
-def _option(numbers: Any, key: str) -> Any:
-    if key == "diagonal":
-        return numbers.moments.spread == "diagonal"
-    return getattr(numbers, key)
 
 
 def _write(path: Path, about: Mapping[str, Any], tensors: Mapping[str, Floats]) -> None:
@@ -231,9 +234,11 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     if missing:
         raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
     p = len(design.terms) if keep is None else len(keep)
-    spread = "diagonal" if options.get("diagonal") else model.spread
+    structure = options.get("structure", "full")
+    spread = "diagonal" if structure in ("diagonal", "spherical") else model.spread
     own = _own_buffers(path, model, tensors, len(design.levels), p)
-    moments = _moments(path, tensors, len(design.levels), p, spread)
+    singular = structure in ("shrunk", "spherical")
+    moments = _moments(path, tensors, len(design.levels), p, spread, singular=singular)
     prior = tensors["prior"]
     if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
         raise _damaged(path, "its prior is no distribution over the classes")
@@ -335,8 +340,15 @@ def _check_about(
     for key, kinds in model.options.items():
         if type(options[key]) not in kinds:
             raise _damaged(path, f"its option {key!r} is {options[key]!r}")
+    for key in ("alpha", "gamma"):
+        if not 0 <= options.get(key, 0.0) <= 1:
+            raise _damaged(path, f"its {key} is {options[key]!r}")
+    if options.get("parametrization", "esl") not in ("esl", "friedman", "klar"):
+        raise _damaged(path, f"its parametrization is {options['parametrization']!r}")
     if options.get("method", "moment") not in ("moment", "mle"):
         raise _damaged(path, f"its method is {options['method']!r}")
+    if options.get("structure", "full") not in ("full", "diagonal", "shrunk", "spherical"):
+        raise _damaged(path, f"its structure is {options['structure']!r}")
     if not 0 <= options.get("reference", 0) < len(design.levels):
         raise _damaged(path, f"its reference is class {options['reference']}")
     if not 0 <= options.get("smoothing", 0.0) < np.inf:
@@ -357,8 +369,10 @@ def _check_about(
         raise _damaged(path, "its counts of rows are no counts")
 
 
-def _moments(path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: str) -> ClassMoments:
-    """Moments from buffers, each of the shape and range that moments have."""
+def _moments(
+    path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: str, *, singular: bool = False
+) -> ClassMoments:
+    """Moments from buffers, each of the shape and range that moments have; `singular` ones may be."""
     scatter = {"diagonal": (k, p), "pooled": (1, p, p), "class": (k, p, p)}[spread]
     shapes = {"counts": (k,), "rows": (k,), "centres": (k, p), "rests": (k, p), "scale": (p,), "prior": (k,)}
     shapes["scatters"] = scatter
@@ -376,11 +390,12 @@ def _moments(path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: s
         raise _damaged(path, "its scales are not powers of two")
     squares = scatters if spread == "diagonal" else np.diagonal(scatters, axis1=1, axis2=2)
     varies = squares.sum(axis=0) + np.ptp(tensors["centres"], axis=0) > 0
-    if not varies.all():
+    if not (squares.any() if singular else varies.all()):
         raise _damaged(path, "a column of it does not vary")
     roots = tensors.get("roots")
     if roots is not None:
-        if np.tril(roots, -1).any() or not np.diagonal(roots, axis1=1, axis2=2).all():
+        full = singular or np.diagonal(roots, axis1=1, axis2=2).all()
+        if np.tril(roots, -1).any() or not full:
             raise _damaged(path, "its roots are not triangular, or singular")
     elif spread != "diagonal":
         for matrix in scatters:

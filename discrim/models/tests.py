@@ -19,11 +19,12 @@ from discrim.inference.covariance_models import covariance_models as ladder
 from discrim.inference.resampling import bootstrap_ratios, exceedance, permutation_ratios
 from discrim.inference.result import TestResult, approximations
 from discrim.models.hausman import lda_beside_logistic, log_odds_of_both
+from discrim.models.labels import known
 from discrim.models.sample import NaAction, choice, class_moments, sample
 from discrim.models.validation import used_rows
 
 if TYPE_CHECKING:
-    from discrim.models.lda import LDAResults
+    from discrim.models.lda_results import LDAResults
     from discrim.models.qda import QDAResults
 
 __all__ = [
@@ -154,7 +155,7 @@ def lr_test(
     >>> round(lr_test(lda("species ~ .", iris), qda("species ~ .", iris)).statistic, 3)
     149.656
     """
-    from discrim.models.lda import LDAResults
+    from discrim.models.lda_results import LDAResults
     from discrim.models.qda import QDAResults
 
     if not (isinstance(lda_fit, LDAResults) and isinstance(qda_fit, QDAResults)):
@@ -173,7 +174,7 @@ def lr_test(
         if bootstrap or permutations:
             raise NotSupportedError(
                 "bootstrap= and permutations= resample the ratio of full covariances: fit without "
-                'covariance="diagonal" and ncomp=.'
+                "covariance= and ncomp=."
             )
         return result
     rows = [result.table, _box_m(quadratic.moments).table.drop(index="Box's M")]
@@ -333,12 +334,9 @@ def compare(*fits: Any, by: Literal["fit", "term"] | None = None) -> pd.DataFram
         return log_odds_of_both(*pair)
     rows = []
     for fit in fits:
-        row = {"formula": fit.formula, "likelihood": fit.likelihood_of, "df": fit.df_model}
+        row = {"formula": fit.formula, "likelihood": fit.likelihood_of, "df": known(fit, "df_model")}
         for name, of in (("llf", "llf"), ("AIC", "aic"), ("BIC", "bic")):
-            try:
-                row[name] = getattr(fit, of)
-            except NotSupportedError:
-                row[name] = np.nan
+            row[name] = known(fit, of)
         for method in ("apparent", "loo"):
             try:
                 row[f"error_{method}"] = fit.error_rates([method])["estimate"].iloc[0]

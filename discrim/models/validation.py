@@ -27,9 +27,11 @@ __all__ = [
     "BootstrapSamples",
     "Rows",
     "deal_folds",
+    "dealt_codes",
     "fold_scores",
     "gathered_rows",
     "left_out_scores",
+    "moment_folds",
     "rules_without",
     "used_codes",
     "used_rows",
@@ -139,12 +141,16 @@ def deal_folds(fit: ClassifierResults, folds: int, seed: int | None) -> Codes:
     DataError
         Fewer than two folds, or more than rows.
     """
-    codes = used_codes(fit._rows("cross-validation"))
+    return dealt_codes(used_codes(fit._rows("cross-validation")), len(fit.classes), folds, seed)
+
+
+def dealt_codes(codes: Codes, n_classes: int, folds: int, seed: int | None) -> Codes:
+    """Fold (n,) of each row of a class, from codes (n,) that are -1 for rows not used; as `deal_folds`."""
     positions = np.flatnonzero(codes >= 0)
     if not (isinstance(folds, int) and 2 <= folds <= len(positions)):
         raise DataError(f"folds={folds!r}: give a number from 2 to the {len(positions)} rows of the fit.")
     order = np.random.default_rng(seed).permutation(positions)
-    order = order[sorted_by(codes[order], len(fit.classes))]
+    order = order[sorted_by(codes[order], n_classes)]
     dealt = np.full(len(codes), -1, dtype=np.intp)
     dealt[order] = np.arange(len(order)) % folds
     return dealt

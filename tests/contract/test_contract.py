@@ -15,17 +15,24 @@ VERBS = {
     "lda": (discrim.lda, {}),
     "lda-mle": (discrim.lda, {"method": "mle"}),
     "lda-diagonal": (discrim.lda, {"covariance": "diagonal"}),
+    "lda-shrunk": (discrim.lda, {"covariance": "shrunk"}),
+    "lda-spherical": (discrim.lda, {"covariance": "spherical"}),
     "lda-ncomp": (discrim.lda, {"ncomp": 1}),
     "lda-equal": (discrim.lda, {"prior": "equal"}),
     "lda-weights": (discrim.lda, {"weights": "w"}),
     "qda": (discrim.qda, {}),
     "qda-mle": (discrim.qda, {"method": "mle"}),
     "qda-diagonal": (discrim.qda, {"covariance": "diagonal"}),
+    "qda-shrunk": (discrim.qda, {"covariance": "shrunk"}),
+    "qda-spherical": (discrim.qda, {"covariance": "spherical"}),
     "qda-weights": (discrim.qda, {"weights": "w"}),
     "naive_bayes": (discrim.naive_bayes, {}),
     "naive_bayes-mle": (discrim.naive_bayes, {"method": "mle"}),
     "naive_bayes-smoothed": (discrim.naive_bayes, {"smoothing": 0.01}),
     "naive_bayes-weights": (discrim.naive_bayes, {"weights": "w"}),
+    "rda": (discrim.rda, {"alpha": 0.6, "gamma": 0.8}),
+    "rda-friedman": (discrim.rda, {"alpha": 0.3, "gamma": 0.1, "parametrization": "friedman"}),
+    "rda-weights": (discrim.rda, {"alpha": 0.6, "gamma": 0.8, "weights": "w"}),
     "logistic": (discrim.logistic, {}),
     "logistic-equal": (discrim.logistic, {"prior": "equal"}),
     "logistic-weights": (discrim.logistic, {"weights": "w"}),
@@ -123,7 +130,7 @@ def test_pickle_and_file_keep_every_bit(verb, name, tmp_path):
     fit.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
     pd.testing.assert_frame_equal(loaded.predict_proba(data), fit.predict_proba(data), check_exact=True)
-    assert (loaded.llf, loaded.df_model, loaded.nobs) == (fit.llf, fit.df_model, fit.nobs)
+    pd.testing.assert_frame_equal(loaded.glance(), fit.glance(), check_exact=True)
     assert "not available" in loaded.summary(["header"]).as_text()
     with pytest.raises(discrim.errors.NotSupportedError, match="data="):
         loaded.predict()
@@ -226,12 +233,12 @@ def test_weights_equal_repeated_rows(verb, name):
     fit = fitted(verb, name)
     formula, data = formula_for(verb, name), table(name)[1]
     repeated = data.loc[data.index.repeat(data["w"].astype(int))].reset_index(drop=True)
-    other = VERBS[verb][0](formula, repeated)
+    options = {key: value for key, value in VERBS[verb][1].items() if key != "weights"}
+    other = VERBS[verb][0](formula, repeated, **options)
     np.testing.assert_allclose(
         fit.predict_log_proba(data), other.predict_log_proba(data), rtol=1e-9, atol=1e-9
     )
-    assert (fit.nobs, fit.df_model) == (other.nobs, other.df_model)
-    np.testing.assert_allclose(fit.llf, other.llf, rtol=1e-12)
+    pd.testing.assert_frame_equal(fit.glance(), other.glance(), rtol=1e-12)
     np.testing.assert_allclose(fit.confusion(method="loo"), other.confusion(method="loo"))
 
 

@@ -1,0 +1,346 @@
+"""A fitted linear discriminant analysis.
+
+It has two faces. The classifier compares ln prior_k - D2_k/2, which is linear in
+the row. The canonical variates are the directions in which the class means differ
+most against the spread within classes. The second is derived from the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core import gaussian
+from discrim.core.canonical import Canonical
+from discrim.core.lda import LDAFit
+from discrim.core.plane import Plane
+from discrim.core.shrinkage import is_regular
+from discrim.errors import NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.inference.log_odds import log_odds, wald_table
+from discrim.inference.manova import manova_table, wilks
+from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
+from discrim.inference.result import TestResult
+from discrim.models import sections
+from discrim.models.anova import anova
+from discrim.models.canonical import CanonicalResults, Convention
+from discrim.models.geometry import LinearGeometry
+from discrim.models.group_summary import group_summary
+from discrim.models.labels import class_code, covariance_frame
+from discrim.models.pictures import plot_regions
+from discrim.models.results import ClassifierResults
+from discrim.models.sample import (
+    choice,
+)
+from discrim.models.tests import box_m_of, covariance_models_of
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["LDAResults"]
+
+Floats = NDArray[np.float64]
+
+
+class LDAResults(LinearGeometry, ClassifierResults):
+    """A fitted linear discriminant analysis.
+
+    Attributes
+    ----------
+    means : DataFrame, classes by terms
+    cov : DataFrame, terms by terms
+        Covariance within classes, divisor N - K (`method="moment"`) or N ("mle").
+    scaling : DataFrame, terms by LD1, LD2, ...
+        Discriminant coefficients: unit variance within classes; in each column the largest coefficient,
+        standardized within classes, is positive.
+    svd, explained : Series by LD1, LD2, ...
+        Singular values as in R's MASS, and the proportion of trace they make.
+    coef : DataFrame, terms by classes
+    intercept : Series by class
+        Classification functions: x'coef + intercept is largest for the predicted class.
+    llf, aic, bic : float
+        Joint log-likelihood of class and row at maximum-likelihood covariances, and its criteria.
+    df_model : int
+        Free parameters: means, covariance, and the prior where it is estimated.
+    wilks : TestResult
+        Wilks' lambda with Rao's F.
+    """
+
+    _fit: LDAFit
+    title: ClassVar[str] = "Linear discriminant analysis"
+
+    def __init__(self, fit: LDAFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit = fit
+        self._canonical: Canonical | None = None
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means."""
+        return pd.DataFrame(self._fit.moments.class_means, index=self.classes, columns=self.terms)
+
+    @property
+    def cov(self) -> pd.DataFrame:
+        """Covariance within classes."""
+        return covariance_frame(self._fit.covariance, self._fit.moments.scale, self.terms)
+
+    @property
+    def shrinkage(self) -> float:
+        """Shrinkage of the covariance, from 0 to 1, of `covariance="shrunk"`."""
+        if self._fit.shrinkage is None:
+            raise NotSupportedError('Shrinkage is that of covariance="shrunk".')
+        return self._fit.shrinkage
+
+    def _axes(self) -> Canonical:
+        if self._canonical is None:
+            self._canonical = self._fit.axes()
+        return self._canonical
+
+    @property
+    def _shown(self) -> int:
+        rank = len(self._axes().singular)
+        return rank if self._fit.ncomp is None else min(self._fit.ncomp, rank)
+
+    @property
+    def _axis_names(self) -> pd.Index:
+        return pd.Index([f"LD{i + 1}" for i in range(self._shown)])
+
+    @property
+    def scaling(self) -> pd.DataFrame:
+        """Discriminant coefficients."""
+        axes = self._axes().axes[:, : self._shown] * self._fit.moments.scale[:, None]
+        return pd.DataFrame(axes, index=self.terms, columns=self._axis_names)
+
+    @property
+    def svd(self) -> pd.Series:
+        """Singular values: between over within standard deviations, in MASS's scaling."""
+        return pd.Series(self._axes().singular[: self._shown], index=self._axis_names, name="svd")
+
+    @property
+    def explained(self) -> pd.Series:
+        """Proportion of trace of each axis, of all axes that there are."""
+        squares = self._axes().singular ** 2
+        return pd.Series(squares[: self._shown] / squares.sum(), index=self._axis_names, name="explained")
+
+    def _functions(self) -> tuple[Floats, Floats]:
+        fit = self._fit
+        return gaussian.classification_functions(
+            fit.moments, fit.covariance, self._log_prior(), fit.reduced()
+        )
+
+    @property
+    def coef(self) -> pd.DataFrame:
+        """Coefficients of the classification functions."""
+        return pd.DataFrame(self._functions()[0], index=self.terms, columns=self.classes)
+
+    @property
+    def intercept(self) -> pd.Series:
+        """Constants of the classification functions."""
+        return pd.Series(self._functions()[1], index=self.classes, name="constant")
+
+    def _need_full(self, what: str) -> None:
+        if not self._fit.has_distances:
+            raise NotSupportedError(f'{what} needs the full covariance: fit with covariance="pooled".')
+
+    @property
+    def wilks(self) -> TestResult:
+        """Wilks' lambda with Rao's F."""
+        self._need_full("Wilks' lambda")
+        moments = self._fit.moments
+        return wilks(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
+
+    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
+        """Scores of the classification functions, rows by classes.
+
+        Returns
+        -------
+        DataFrame, or Series for two classes
+            x'coef + intercept by class. For two classes the log odds of the second against the first:
+            positive is the second class.
+        """
+        blocks = self._new_rows(data)
+        index = blocks.table.index
+        out = np.empty((len(self.classes), blocks.table.nrows))
+        rule = self._rule(self._prior_values(None))
+        two = len(self.classes) == 2
+        coef, intercept = (np.zeros(0), np.zeros(0)) if two else self._functions()
+        for place, x, _ in blocks.every_row():
+            out[:, place] = rule.scores(x).T if two else coef.T @ x.T + intercept[:, None]
+        if two:
+            return pd.Series(out[1] - out[0], index=index, name=str(self.classes[1]))
+        return pd.DataFrame(out.T, index=index, columns=self.classes)
+
+    def transform(self, data: Any = None) -> pd.DataFrame:
+        """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean."""
+        blocks = self._new_rows(data)
+        axes = self._axes()
+        origin, _ = gaussian.centred(self._fit.moments, axes.centre)
+        scaling = self.scaling.to_numpy()
+        out = np.empty((self._shown, blocks.table.nrows))
+        for place, x, _ in blocks.every_row():
+            out[:, place] = scaling.T @ (x.T - origin[:, None])
+        return pd.DataFrame(out.T, index=blocks.table.index, columns=self._axis_names)
+
+    def log_odds(self, reference: Any = None, level: float = 0.95, *, debiased: bool = False) -> pd.DataFrame:
+        """Log odds of each class against a reference, with standard errors.
+
+        Parameters
+        ----------
+        reference : label, optional
+            The first class by default.
+        level : float
+            Of the intervals.
+        debiased : bool
+            Undo the overshoot of the slopes in small samples: the factor nu/(nu - p - 1), nu the divisor.
+
+        Returns
+        -------
+        DataFrame by (class, term)
+            coef, se, z, p, low, high: asymptotic, by the delta method under the model (Efron, 1975).
+        """
+        fit = self._fit
+        if fit.reduced() is not None:
+            raise NotSupportedError("log_odds() has standard errors for all axes only: fit without ncomp=.")
+        if is_regular(fit.structure):
+            raise NotSupportedError(
+                f"Log odds of a {fit.structure} covariance have no standard errors: see coef."
+            )
+        base = 0 if reference is None else class_code(reference, self.classes)
+        p = fit.moments.n_columns
+        shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
+        if shrink <= 0:
+            raise NotSupportedError(
+                f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}."
+            )
+        others = [k for k in range(len(self.classes)) if k != base]
+        rows = [
+            log_odds(
+                fit.moments,
+                fit.covariance,
+                fit.divisor,
+                fit.prior,
+                k,
+                base,
+                estimated_prior=fit.estimated_prior,
+            )
+            for k in others
+        ]
+        labels: list[list[Any]] = [list(self.classes[others]), ["constant", *self.terms]]
+        index = pd.MultiIndex.from_product(labels, names=["class", "term"])
+        return wald_table(rows, shrink, index, level)
+
+    def _plane(self, i: int, j: int) -> Plane:
+        return self._fit.plane(i, j, self._log_prior())
+
+    # ---- tests
+
+    def canonical(self, convention: Convention | None = None) -> CanonicalResults:
+        """Canonical variates: eigenvalues, dimension tests, coefficients, structure, centroids.
+
+        Parameters
+        ----------
+        convention : {"mass", "stata", "sas", "spss", "sklearn"}, optional
+            Scale, signs and names of the axes as another system has them; see `CanonicalResults.coef`.
+
+        Examples
+        --------
+        >>> from discrim import lda
+        >>> from discrim.datasets import load_iris
+        >>> lda("species ~ .", load_iris()).canonical().eigenvalues.round(4).tolist()
+        [32.1919, 0.2854]
+        """
+        return CanonicalResults(self, convention)
+
+    def manova(self) -> pd.DataFrame:
+        """The four tests of equal class means: statistic, F, df1, df2, p, and what kind of F it is."""
+        self._need_full("manova()")
+        moments = self._fit.moments
+        return manova_table(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
+
+    def anova(
+        self, *, levene: Literal["mean", "median"] | None = "mean", adjust: str | None = None
+    ) -> pd.DataFrame:
+        """One-way analysis of variance of each column.
+
+        Parameters
+        ----------
+        levene : {"mean", "median"} or None
+            Add Levene's test of equal variances, about the class means or (Brown & Forsythe) medians. It
+            reads the rows once more; medians hold them all.
+        adjust : str, optional
+            Add p-values adjusted for the number of columns, by a method of statsmodels' `multipletests`.
+
+        Returns
+        -------
+        DataFrame
+            By term: sd_total, sd_within, sd_between, R2, F, df1, df2, p, levene_F, levene_p, and adjusted p.
+        """
+        return anova(self, levene=levene, adjust=adjust)
+
+    def partial_tests(self) -> pd.DataFrame:
+        """What each column adds to the others: partial Wilks' lambda, F, tolerance; t for two classes."""
+        self._need_full("partial_tests()")
+        fit = self._fit
+        moments = fit.moments
+        return partial_table(fit.canonical(), fit.unbiased(), moments.n_classes, fit.residual_df, self.terms)
+
+    def distances(self) -> pd.DataFrame:
+        """Squared Mahalanobis distance of each pair of classes, with F, its degrees of freedom and p."""
+        self._need_full("distances()")
+        fit = self._fit
+        return distance_table(fit.moments, fit.unbiased(), fit.residual_df, self.classes)
+
+    def generalized_distances(self) -> pd.DataFrame:
+        """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
+        fit = self._fit
+        return generalized_distances(fit.moments, (fit.covariance,), self._log_prior(), self.classes)
+
+    def group_summary(self) -> pd.DataFrame:
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
+        return group_summary(self)
+
+    def covariance_models(self) -> pd.DataFrame:
+        """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more."""
+        return covariance_models_of(self)
+
+    def box_m(self) -> TestResult:
+        """Box's M test that the classes have one covariance; reads the rows once more."""
+        return box_m_of(self._rows("box_m()"))
+
+    def tidy(self, level: float = 0.95) -> pd.DataFrame:
+        """One row a class and term: the log odds against the first class, in broom's names."""
+        names = {"coef": "estimate", "se": "std_error", "z": "statistic", "p": "p_value"}
+        names |= {"low": "conf_low", "high": "conf_high"}
+        return self.log_odds(level=level).rename(columns=names).reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = self._glance()
+        if self._fit.has_distances:
+            row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
+        return pd.DataFrame([row])
+
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
+        return sections.linear(self)
+
+    def _brief(self) -> Summary:
+        return sections.linear_brief(self)
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw scores ("scores", the default), the regions of two predictors ("regions"), or a "biplot"."""
+        from discrim.report import plots
+
+        choice("kind", kind or "scores", ("scores", "regions", "biplot"))
+        if kind == "biplot":
+            return self.canonical().plot(ax=ax)
+        if kind == "regions":
+            return plot_regions(self, ax)
+        labels = self._labelled(self._rows("plot()").codes, self._blocks.table.index)
+        axes = self._axes()
+        centroids = pd.DataFrame(axes.scores[:, : self._shown], index=self.classes, columns=self._axis_names)
+        return plots.scores(self.transform(), labels, centroids, ax=ax)

@@ -1,0 +1,257 @@
+"""Regularized discriminant analysis: covariances between each class's own, the pooled one and a sphere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.moments import ClassMoments
+from discrim.core.rda import Parametrization, RDAFit, fit_rda
+from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.frame.blocks import Blocks, read
+from discrim.models import sections
+from discrim.models.pictures import plot_posteriors, plot_regions
+from discrim.models.rda_choice import Choice, choose
+from discrim.models.results import ClassifierResults
+from discrim.models.sample import NaAction, choice, named, prior_vector, sample
+from discrim.models.separate import SeparateCovariances
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["RDAResults", "rda"]
+
+Floats = NDArray[np.float64]
+
+
+def rda(
+    formula: str,
+    data: Any,
+    *,
+    alpha: float | None = None,
+    gamma: float | None = None,
+    parametrization: Parametrization = "esl",
+    cv: int = 10,
+    grid: Sequence[float] | None = None,
+    select: Literal["min", "1se"] = "min",
+    seed: int | None = None,
+    prior: Any = None,
+    weights: Any = None,
+    method: Literal["moment", "mle"] = "moment",
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> RDAResults:
+    """Regularized discriminant analysis.
+
+    Parameters
+    ----------
+    formula, data, prior, weights, method, levels, na_action, functions
+        As for `discrim.qda`.
+    alpha : float, optional
+        From 0, one covariance as in LDA, to 1, a covariance for each class as in QDA; lambda of Friedman and
+        klaR is 1 - alpha. Chosen by cross-validation where it is not given.
+    gamma : float, optional
+        By "esl" from 1, the pooled covariance as it is, to 0, its average variance times the identity; by
+        "friedman" and "klar" from 0, no ridge, to 1, the average variance alone. Chosen where not given.
+    parametrization : {"esl", "friedman", "klar"}
+        What is mixed, see Notes.
+    cv : int
+        Folds, for the choice.
+    grid : sequence of float, optional
+        Values that are tried for what is not given: 0, 0.1, ..., 1.
+    select : {"min", "1se"}
+        The pair of least error, ties to the simpler one (smaller alpha, then more ridge); or the simplest
+        whose error is within one standard error of the least.
+    seed : int, optional
+        Deals the rows to folds.
+
+    Returns
+    -------
+    RDAResults
+
+    Raises
+    ------
+    FormulaError, DataError, PriorError
+        As for `discrim.qda`; alpha or gamma outside [0, 1], an empty grid, too few rows for the folds.
+    CollinearError
+        A covariance is singular at this alpha and gamma; the message names the class and the way out.
+
+    Notes
+    -----
+    The identity is meant in the units of the columns: standardize() them in the formula if they differ.
+
+    - "esl": alpha S_k + (1 - alpha) [gamma S + (1 - gamma) s2 I], s2 = tr(S)/p (Hastie, Tibshirani &
+      Friedman, 2009, The Elements of Statistical Learning, sec. 4.3.1).
+    - "friedman": sums of squares and divisors of the class and of all are mixed, then gamma of the average
+      variance replaces gamma of the mixture (Friedman, 1989, JASA 84, 165-175).
+    - "klar": the same with covariances mixed, as R's klaR.
+
+    Examples
+    --------
+    >>> from discrim import rda
+    >>> from discrim.datasets import load_iris
+    >>> fit = rda("species ~ .", load_iris(), alpha=0.5, gamma=0.9)
+    >>> fit.confusion().to_numpy().tolist()
+    [[50, 0, 0], [0, 48, 2], [0, 1, 49]]
+    """
+    choice("parametrization", parametrization, ("esl", "friedman", "klar"))
+    choice("method", method, ("moment", "mle"))
+    choice("select", select, ("min", "1se"))
+    for name, value in (("alpha", alpha), ("gamma", gamma)):
+        if value is not None and not 0 <= value <= 1:
+            raise DataError(f"{name}={value!r}: give a number from 0 to 1, or None to have it chosen.")
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks, moments = sample(blocks, "class", na_action)
+    _refuse_single(moments, blocks.design.levels)
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
+
+    def fitted(part: ClassMoments, at: float, ridge: float) -> RDAFit:
+        return fit_rda(
+            part,
+            shares,
+            alpha=at,
+            gamma=ridge,
+            parametrization=parametrization,
+            method=method,
+            estimated_prior=prior is None,
+        )
+
+    if alpha is None or gamma is None:
+        tried = _grid(grid)
+        pairs = [
+            (a, g)
+            for a in (tried if alpha is None else [float(alpha)])
+            for g in (tried if gamma is None else [float(gamma)])
+        ]
+        plan = Choice(pairs, cv, seed, select, simpler_gamma=-1.0 if parametrization == "esl" else 1.0)
+        alpha, gamma, path = choose(blocks, fitted, plan, shares)
+    else:
+        path = None
+    fit = fitted(moments, float(alpha), float(gamma))
+    _refuse_singular(fit, blocks)
+    results = RDAResults(fit, blocks)
+    if path is not None:
+        results._cache["path"] = path
+    return results
+
+
+def _grid(grid: Sequence[float] | None) -> list[float]:
+    values = np.linspace(0, 1, 11).round(1).tolist() if grid is None else [float(value) for value in grid]
+    bad = [value for value in values if not 0 <= value <= 1]
+    if not values or bad:
+        raise DataError(
+            f"grid={values!r}: give numbers from 0 to 1{f', and not {bad[0]!r}' if bad else ', one or more'}."
+        )
+    return sorted(set(values))
+
+
+def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
+    single = [level for level, rows in zip(levels, moments.rows.tolist(), strict=True) if rows < 2]
+    if single:
+        raise CollinearError(
+            f"Class {named(single)} has one row only, which has no covariance: merge it with another class, "
+            "or leave it out."
+        )
+
+
+def _refuse_singular(fit: RDAFit, blocks: Blocks) -> None:
+    found = fit.singular()
+    if not found:
+        return
+    ridge = "gamma below 1" if fit.parametrization == "esl" else "gamma above 0"
+    more = "alpha below 1" if fit.alpha == 1 else ridge
+    raise CollinearError(
+        f"The covariance of class {named(blocks.design.levels[k] for k in found)} is singular at alpha="
+        f"{fit.alpha:g}, gamma={fit.gamma:g}: the {len(blocks.terms)} columns ({named(blocks.terms)}) are "
+        f"constant or collinear there, or more than its rows. Choose {more}."
+    )
+
+
+class RDAResults(SeparateCovariances, ClassifierResults):
+    """A fitted regularized discriminant analysis.
+
+    Attributes
+    ----------
+    alpha, gamma : float
+    path : DataFrame
+        Of a choice by cross-validation: alpha, gamma, error, se, by pair tried.
+    means : DataFrame, classes by terms
+    covs : dict of class to DataFrame
+        Regularized covariance of each class.
+    logdet : Series by class
+    llf : float
+        Joint log-likelihood of class and row at the means and covariances of the fit, not its maximum.
+    """
+
+    title: ClassVar[str] = "Regularized discriminant analysis"
+    _fit: RDAFit
+
+    def __init__(self, fit: RDAFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit = fit
+
+    @property
+    def alpha(self) -> float:
+        """Share of each class's own covariance."""
+        return self._fit.alpha
+
+    @property
+    def gamma(self) -> float:
+        """The ridge, as the parametrization has it."""
+        return self._fit.gamma
+
+    @property
+    def path(self) -> pd.DataFrame:
+        """Errors of the pairs tried.
+
+        Raises
+        ------
+        NotSupportedError
+            Both were given, or the fit was loaded.
+        """
+        if "path" not in self._cache:
+            raise NotSupportedError("There is no path: alpha and gamma were given, or the fit was loaded.")
+        held: pd.DataFrame = self._cache["path"]
+        return held.copy()
+
+    @property
+    def df_model(self) -> int:
+        """Not there: raises NotSupportedError."""
+        raise NotSupportedError("Regularized covariances have no count of free parameters, nor AIC and BIC.")
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
+        return pd.DataFrame([row | {"alpha": self.alpha, "gamma": self.gamma, "llf": self.llf}])
+
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
+        return sections.regularized(self)
+
+    def _brief(self) -> Summary:
+        return sections.quadratic_brief(self)
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw a picture.
+
+        Parameters
+        ----------
+        kind : {"posteriors", "regions", "path"}, optional
+            Posteriors by class (the default); regions in the plane of two predictors (the default of two);
+            the cross-validated errors by alpha and gamma, with the pair chosen.
+        ax : Axes, optional
+        """
+        choice("kind", kind or "posteriors", ("posteriors", "regions", "path"))
+        if kind == "path":
+            from discrim.report.heat_map import heat_map
+
+            errors = self.path.pivot(index="alpha", columns="gamma", values="error")
+            return heat_map(errors, (self.alpha, self.gamma), "Cross-validated error", ax=ax)
+        if kind == "regions" or (kind is None and len(self.terms) == 2):
+            return plot_regions(self, ax)
+        return plot_posteriors(self, ax)

@@ -1,0 +1,101 @@
+"""What models with a covariance for each class share: QDA and what lies between it and LDA."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from discrim.core import gaussian
+from discrim.inference.mean_differences import generalized_distances
+from discrim.models.group_summary import group_summary
+from discrim.models.labels import class_code, covariance_frame
+from discrim.models.prediction import scored
+
+__all__ = ["Quadratic", "SeparateCovariances"]
+
+
+class Quadratic(NamedTuple):
+    """Log odds of one class against another, x'Ax + x'b + c.
+
+    Attributes
+    ----------
+    A : DataFrame, terms by terms
+    b : Series by term
+    c : float
+    """
+
+    A: pd.DataFrame
+    b: pd.Series
+    c: float
+
+
+class SeparateCovariances:
+    """Means, covariances and scores by class; for children of `ClassifierResults`."""
+
+    @property
+    def means(self: Any) -> pd.DataFrame:
+        """Class means."""
+        return pd.DataFrame(self._fit.moments.class_means, index=self.classes, columns=self.terms)
+
+    @property
+    def covs(self: Any) -> dict[Any, pd.DataFrame]:
+        """Covariance of each class."""
+        return {
+            label: covariance_frame(covariance, self._fit.moments.scale, self.terms)
+            for label, covariance in zip(self.classes, self._fit.covariances, strict=True)
+        }
+
+    @property
+    def logdet(self: Any) -> pd.Series:
+        """Log-determinants of the covariances."""
+        units = 2.0 * np.log(self._fit.moments.scale).sum()
+        return pd.Series([c.logdet - units for c in self._fit.covariances], index=self.classes, name="logdet")
+
+    def decision_function(self: Any, data: Any = None) -> pd.DataFrame | pd.Series:
+        """Scores ln prior_k - ln|S_k|/2 - D2_k/2, rows by classes.
+
+        Returns
+        -------
+        DataFrame, or Series for two classes
+            For two classes the log odds of the second against the first: positive is the second class.
+        """
+        blocks = self._new_rows(data)
+        out = np.empty((len(self.classes), blocks.table.nrows))
+        rule = self._rule(self._prior_values(None))
+        for place, scores in scored(blocks, rule, len(self.classes)):
+            out[:, place] = scores.T
+        if len(self.classes) == 2:
+            return pd.Series(out[1] - out[0], index=blocks.table.index, name=str(self.classes[1]))
+        return pd.DataFrame(out.T, index=blocks.table.index, columns=self.classes)
+
+    def quadratic(self: Any, a: Any, b: Any) -> Quadratic:
+        """Log odds of class a against class b as x'Ax + x'b + c."""
+        i, j = class_code(a, self.classes), class_code(b, self.classes)
+        matrix, slopes, constant = gaussian.quadratic_form(
+            self._fit.moments, self._fit.covariances, self._log_prior(), i, j
+        )
+        return Quadratic(
+            pd.DataFrame(matrix, index=self.terms, columns=self.terms),
+            pd.Series(slopes, index=self.terms, name="b"),
+            constant,
+        )
+
+    def generalized_distances(self: Any) -> pd.DataFrame:
+        """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
+        fit = self._fit
+        return generalized_distances(fit.moments, fit.covariances, self._log_prior(), self.classes)
+
+    def group_summary(self: Any) -> pd.DataFrame:
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
+        return group_summary(self)
+
+    def tidy(self: Any) -> pd.DataFrame:
+        """One row a class and term: mean and standard deviation within the class."""
+        frame = pd.DataFrame(
+            index=pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"])
+        )
+        frame["mean"] = self.means.to_numpy().ravel()
+        frame["sd"] = np.concatenate([c.sd / self._fit.moments.scale for c in self._fit.covariances])
+        return frame.reset_index()
