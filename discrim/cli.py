@@ -89,8 +89,15 @@ def build_parser() -> argparse.ArgumentParser:
     rda.add_argument("--parametrization", choices=["esl", "friedman", "klar"], help="what is mixed")
     rda.add_argument("--cv", type=int, help="folds of the choice")
     rda.add_argument("--seed", type=int, help="deals the rows to folds")
-    naive = _add_verb(verbs, "naive_bayes", "Gaussian naive Bayes: columns independent within classes")
+    naive = _add_verb(verbs, "naive_bayes", "naive Bayes: columns independent within classes")
+    for name, text in (("--kernel", "a kernel density each"), ("--counts", "one multinomial")):
+        naive.add_argument(
+            name, type=_columns, metavar="NAME,...", help=f"columns with {text}; all: every one"
+        )
+    naive.add_argument("--bandwidth", type=_bandwidth, help="of the kernels: nrd0, nrd, or a number")
+    naive.add_argument("--laplace", type=float, help="added to each count of a level or word")
     naive.add_argument("--smoothing", type=float, help="share of the largest variance added to each")
+    naive.add_argument("--unseen", choices=["raise", "missing"], help="levels that the fit has not seen")
     for gaussian in (lda, qda, rda, naive):
         gaussian.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
     logistic = _add_verb(verbs, "logistic", "logistic regression: log odds linear in the columns")
@@ -133,6 +140,17 @@ def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
+
+
+def _columns(text: str) -> list[str] | bool:
+    return True if text.strip() == "all" else _names(text)
+
+
+def _bandwidth(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def parse_prior(text: str) -> str | dict[str, float] | list[float]:

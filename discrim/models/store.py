@@ -25,7 +25,7 @@ from discrim.core.hyperplane import hyperplane_from_file
 from discrim.core.lda import fit_lda
 from discrim.core.logistic import fit_from_search
 from discrim.core.moments import ClassMoments
-from discrim.core.naive_bayes import naive_bayes_from_file
+from discrim.core.naive_bayes_file import naive_bayes_buffers, naive_bayes_from_file
 from discrim.core.perceptron import perceptron_from_file
 from discrim.core.qda import fit_qda
 from discrim.core.rda import fit_rda
@@ -69,9 +69,12 @@ _MODELS = {
         fit_lda,
     ),
     "naive_bayes": _Model(
-        {"method": (str,), "smoothing": (float,), "estimated_prior": (bool,)},
+        {"method": (str,), "smoothing": (float,), "laplace": (float,), "bandwidth": (str,)}
+        | {"unseen": (str,), "estimated_prior": (bool,)},
         "diagonal",
         naive_bayes_from_file,
+        naive_bayes_buffers,
+        lambda k, p: {"columns": (3, p), "tables": (k, -1), "sums": (k, -1), "points": (-1, 4)},
     ),
     "qda": _Model({"method": (str,), "structure": (str,), "estimated_prior": (bool,)}, "class", fit_qda),
     "rda": _Model(
@@ -111,7 +114,7 @@ def _results(model: str) -> Any:
     from discrim.models.hyperplane import HyperplaneResults
     from discrim.models.lda_results import LDAResults
     from discrim.models.logistic import LogisticResults
-    from discrim.models.naive_bayes import NaiveBayesResults
+    from discrim.models.naive_bayes_results import NaiveBayesResults
     from discrim.models.perceptron import PerceptronResults
     from discrim.models.qda import QDAResults
     from discrim.models.rda import RDAResults
@@ -198,7 +201,8 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
 
     Returns
     -------
-    LDAResults, QDAResults, NaiveBayesResults, LogisticResults, PerceptronResults or HyperplaneResults
+    LDAResults, QDAResults, RDAResults, NaiveBayesResults, LogisticResults, PerceptronResults or
+    HyperplaneResults
         It predicts what the saved one predicts. What needs the rows of the fit takes `data=` or says so.
 
     Raises
@@ -237,7 +241,8 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     structure = options.get("structure", "full")
     spread = "diagonal" if structure in ("diagonal", "spherical") else model.spread
     own = _own_buffers(path, model, tensors, len(design.levels), p)
-    singular = structure in ("shrunk", "spherical")
+    # Naive Bayes looks at its columns itself: a word that never occurs does not vary.
+    singular = structure in ("shrunk", "spherical") or about["model"] == "naive_bayes"
     moments = _moments(path, tensors, len(design.levels), p, spread, singular=singular)
     prior = tensors["prior"]
     if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
@@ -351,8 +356,9 @@ def _check_about(
         raise _damaged(path, f"its structure is {options['structure']!r}")
     if not 0 <= options.get("reference", 0) < len(design.levels):
         raise _damaged(path, f"its reference is class {options['reference']}")
-    if not 0 <= options.get("smoothing", 0.0) < np.inf:
-        raise _damaged(path, f"its smoothing is {options['smoothing']}")
+    for key in ("smoothing", "laplace"):
+        if not 0 <= options.get(key, 0.0) < np.inf:
+            raise _damaged(path, f"its {key} is {options[key]}")
     ncomp = options.get("ncomp")
     if ncomp is not None and not 1 <= ncomp < len(design.levels):
         raise _damaged(path, f"its ncomp is {ncomp}")

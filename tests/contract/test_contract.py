@@ -29,6 +29,8 @@ VERBS = {
     "naive_bayes": (discrim.naive_bayes, {}),
     "naive_bayes-mle": (discrim.naive_bayes, {"method": "mle"}),
     "naive_bayes-smoothed": (discrim.naive_bayes, {"smoothing": 0.01}),
+    "naive_bayes-laplace": (discrim.naive_bayes, {"laplace": 1}),
+    "naive_bayes-kernel": (discrim.naive_bayes, {"kernel": True}),
     "naive_bayes-weights": (discrim.naive_bayes, {"weights": "w"}),
     "rda": (discrim.rda, {"alpha": 0.6, "gamma": 0.8}),
     "rda-friedman": (discrim.rda, {"alpha": 0.3, "gamma": 0.1, "parametrization": "friedman"}),
@@ -39,10 +41,10 @@ VERBS = {
     "logistic-reduced": (discrim.logistic, {"bias_reduction": True}),
 }
 
-WITHOUT_CATEGORIES = tuple(verb for verb in VERBS if verb.startswith("naive_bayes"))
-INTEGRATES = WITHOUT_CATEGORIES
-"""Verbs that predict a row with a missing value from its other columns."""
 WITHOUT_LOO = ("lda-ncomp", "logistic-reduced")
+
+INTEGRATES = tuple(verb for verb in VERBS if verb.startswith("naive_bayes"))
+"""Verbs that predict a row with a missing value from its other columns."""
 
 
 def synthetic() -> pd.DataFrame:
@@ -76,16 +78,10 @@ def table(name: str) -> tuple[str, pd.DataFrame]:
     return formula, data.assign(w=1.0 + np.arange(len(data)) % 3)
 
 
-def formula_for(verb: str, name: str) -> str:
-    """The table's formula, without its categories where the verb refuses them."""
-    formula = TABLES[name][0]
-    return formula.removesuffix(" + sex") if verb in WITHOUT_CATEGORIES else formula
-
-
 def fitted(verb: str, name: str, data: pd.DataFrame | None = None, formula: str | None = None):
     fit, options = VERBS[verb]
-    made = table(name)[1]
-    return fit(formula or formula_for(verb, name), data=made if data is None else data, **options)
+    own, made = table(name)
+    return fit(formula or own, data=made if data is None else data, **options)
 
 
 cases = pytest.mark.parametrize(("verb", "name"), [(v, n) for v in VERBS for n in TABLES])
@@ -173,7 +169,7 @@ def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
     pd.testing.assert_frame_equal(proba.drop(index=new.index[2]), fit.predict_proba(complete))
 
 
-@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in WITHOUT_CATEGORIES])
+@pytest.mark.parametrize("verb", VERBS)
 def test_an_unseen_level_of_a_predictor_is_named(verb):
     fit = fitted(verb, "penguins")
     new = table("penguins")[1].head(4).assign(sex="unknown")
@@ -231,7 +227,7 @@ def test_weights_equal_repeated_rows(verb, name):
     if "weights" not in VERBS[verb][1]:
         verb = verb.split("-")[0] + "-weights"
     fit = fitted(verb, name)
-    formula, data = formula_for(verb, name), table(name)[1]
+    formula, data = table(name)
     repeated = data.loc[data.index.repeat(data["w"].astype(int))].reset_index(drop=True)
     options = {key: value for key, value in VERBS[verb][1].items() if key != "weights"}
     other = VERBS[verb][0](formula, repeated, **options)

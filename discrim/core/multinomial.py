@@ -1,0 +1,83 @@
+"""Columns of counts, such as those of words in texts: one multinomial a class over all of them.
+
+Theory. Given their sum, the J counts x_j of a row of class k are multinomial with
+
+    theta_kj = (s_kj + a) / (s_k + a J),   s_kj the sum of column j over the rows of class k, s_k = sum_j
+    s_kj,
+
+a being Laplace's correction (McCallum & Nigam, 1998, AAAI workshop on learning for text categorization,
+41-48). The multinomial coefficient is the same for every class and left out, of the likelihood too. Given the
+sum of those counts that are not missing, these are multinomial with theta_kj over the sum of their thetas:
+that is what a row with missing counts is predicted from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from discrim.core.covariance import EPS
+
+__all__ = ["CountColumns"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class CountColumns:
+    """Multinomials over the columns of counts.
+
+    Attributes
+    ----------
+    positions : (J,) int
+        Of the columns in the rows.
+    sums : (K, J) float
+        Of the counts, weighted, by class.
+    laplace : float
+        What is added to each sum.
+    """
+
+    positions: Codes
+    sums: Floats
+    laplace: float
+
+    def probabilities(self) -> Floats:
+        """Probabilities theta (K, J)."""
+        sizes = self.sums.sum(axis=1, keepdims=True) + self.laplace * len(self.positions)
+        return np.asarray((self.sums + self.laplace) / sizes)
+
+    def log_densities(self, x: Floats) -> Floats:
+        """Log probabilities (K, m) of rows x (m, p), given the sum of the counts that are not missing."""
+        counts = x[:, self.positions]
+        theta, known = self.probabilities(), ~np.isnan(counts)
+        counts = np.where(known, counts, 0.0)
+        logs = np.log(np.where(theta > 0, theta, 1.0)) @ counts.T
+        rows = np.flatnonzero(~known.all(axis=1))
+        logs[:, rows] -= xlogy(counts[rows].sum(axis=1), theta @ known[rows].T)
+        # A count of zero has probability one whatever its theta, so that 0 times -inf never arises.
+        logs[((theta == 0).astype(np.float64) @ counts.T) > 0] = -np.inf
+        return np.asarray(logs)
+
+    def left_out(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        """The same of complete rows of the fit, each without itself."""
+        logs, counts = self.log_densities(x), x[:, self.positions]
+        out = (np.ones(len(x)) if weights is None else np.minimum(weights, 1.0))[:, None]
+        held = self.sums[codes]
+        left = held - out * counts
+        left[left <= EPS * held] = 0.0
+        sizes = left.sum(axis=1, keepdims=True) + self.laplace * len(self.positions)
+        theta = np.divide(left + self.laplace, sizes, out=np.zeros_like(left), where=sizes > 0)
+        logs[codes, np.arange(len(x))] = xlogy(counts, theta).sum(axis=1)
+        return logs
+
+    def llf(self) -> float:
+        """Log-likelihood of the columns, given class and sum, at the probabilities of the fit."""
+        return float(xlogy(self.sums, self.probabilities()).sum())
+
+    def df_model(self) -> int:
+        """Free probabilities."""
+        return int(self.sums.shape[0] * (self.sums.shape[1] - 1))
