@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from discrim.models.rda import rda as rda
     from discrim.models.selection import StepwiseResults as StepwiseResults
     from discrim.models.selection import stepwise as stepwise
+    from discrim.models.shrunken_centroids import ShrunkenCentroidsResults as ShrunkenCentroidsResults
+    from discrim.models.shrunken_centroids import shrunken_centroids as shrunken_centroids
     from discrim.models.store import load as load
     from discrim.models.tests import box_m as box_m
     from discrim.models.tests import compare as compare
@@ -55,6 +57,7 @@ _HOME = {
     "PerceptronResults": "discrim.models.perceptron",
     "QDAResults": "discrim.models.qda",
     "RDAResults": "discrim.models.rda",
+    "ShrunkenCentroidsResults": "discrim.models.shrunken_centroids",
     "StepwiseResults": "discrim.models.selection",
     "box_m": "discrim.models.tests",
     "compare": "discrim.models.tests",
@@ -70,6 +73,7 @@ _HOME = {
     "perceptron": "discrim.models.perceptron",
     "qda": "discrim.models.qda",
     "rda": "discrim.models.rda",
+    "shrunken_centroids": "discrim.models.shrunken_centroids",
     "stepwise": "discrim.models.selection",
 }
 

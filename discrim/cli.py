@@ -78,7 +78,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
     lda = _add_verb(verbs, "lda", "linear discriminant analysis: one covariance for all classes")
-    lda.add_argument("--covariance", choices=["pooled", *_STRUCTURES], help=_STRUCTURE_HELP)
+    pinv = "; pinv: pooled, with the inverse of Moore and Penrose"
+    lda.add_argument("--covariance", choices=["pooled", *_STRUCTURES, "pinv"], help=_STRUCTURE_HELP + pinv)
     lda.add_argument("--ncomp", type=int, help="number of discriminants the rule uses")
     lda.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
     qda = _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
@@ -87,9 +88,9 @@ def build_parser() -> argparse.ArgumentParser:
     for name, text in (("--alpha", "1: a covariance for each class"), ("--gamma", "the ridge; see rda()")):
         rda.add_argument(name, type=float, help=f"{text}; chosen by cross-validation if not given")
     rda.add_argument("--parametrization", choices=["esl", "friedman", "klar"], help="what is mixed")
-    rda.add_argument("--cv", type=int, help="folds of the choice")
+    rda.add_argument("--cv", type=_folds, help='folds of the choice, or "loo"')
     rda.add_argument("--seed", type=int, help="deals the rows to folds")
-    naive = _add_verb(verbs, "naive_bayes", "naive Bayes: columns independent within classes")
+    naive = _add_verb(verbs, "naive-bayes", "naive Bayes: columns independent within classes")
     for name, text in (("--kernel", "a kernel density each"), ("--counts", "one multinomial")):
         naive.add_argument(
             name, type=_columns, metavar="NAME,...", help=f"columns with {text}; all: every one"
@@ -98,6 +99,16 @@ def build_parser() -> argparse.ArgumentParser:
     naive.add_argument("--laplace", type=float, help="added to each count of a level or word")
     naive.add_argument("--smoothing", type=float, help="share of the largest variance added to each")
     naive.add_argument("--unseen", choices=["raise", "missing"], help="levels that the fit has not seen")
+    centroids = _add_verb(
+        verbs, "shrunken-centroids", "nearest shrunken centroids: few of many columns, one spread each"
+    )
+    centroids.add_argument("--threshold", type=float, help="chosen by cross-validation if not given")
+    centroids.add_argument(
+        "--offset", type=_offset, help="added to each column's spread: a number, or median"
+    )
+    centroids.add_argument("--cv", type=int, help="folds of the choice")
+    centroids.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
+    centroids.add_argument("--seed", type=int, help="deals the rows to folds")
     for gaussian in (lda, qda, rda, naive):
         gaussian.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
     logistic = _add_verb(verbs, "logistic", "logistic regression: log odds linear in the columns")
@@ -108,7 +119,7 @@ def build_parser() -> argparse.ArgumentParser:
     logistic.add_argument(
         "--separation", choices=["raise", "warn"], help="what to do where a hyperplane separates classes"
     )
-    for model in (lda, qda, rda, naive, logistic):
+    for model in (lda, qda, rda, naive, centroids, logistic):
         model.add_argument("--prior", help=_PRIOR_HELP)
         model.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
     perceptron = _add_verb(verbs, "perceptron", "Rosenblatt's perceptron: a separating line by its mistakes")
@@ -138,6 +149,10 @@ def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
     return verb
 
 
+def _folds(text: str) -> int | str:
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
@@ -151,6 +166,13 @@ def _bandwidth(text: str) -> str | float:
         return float(text)
     except ValueError:
         return text
+
+
+def _offset(text: str) -> float | str:
+    try:
+        return text if text == "median" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor median") from None
 
 
 def parse_prior(text: str) -> str | dict[str, float] | list[float]:
@@ -329,7 +351,7 @@ def _summarize(arguments: argparse.Namespace) -> str:
 
     import discrim
 
-    fit = getattr(discrim, verb)(formula, data=table, **options)
+    fit = getattr(discrim, verb.replace("-", "_"))(formula, data=table, **options)
     summary = fit.summary() if sections is None else fit.summary(sections=sections)
     return str(getattr(summary, f"as_{style}")())
 

@@ -101,6 +101,15 @@ def test_every_option_arrives_under_its_name(verb):
     assert verb.sections == ["means", "cov"]
 
 
+def test_shrunken_centroids_are_reached_by_their_name_with_a_hyphen(capsys):
+    options = ["--threshold", "2", "--offset", "0.5", "--prior", "equal", "--sections", "header"]
+    assert cli.main(["shrunken-centroids", FORMULA, "iris", *options]) == 0
+    fit = discrim.shrunken_centroids(FORMULA, datasets.load_iris(), threshold=2, offset=0.5, prior="equal")
+    assert capsys.readouterr().out == str(fit.summary(["header"])).rstrip("\n") + "\n"
+    said = fails(capsys, "shrunken-centroids", FORMULA, "iris", "--offset", "mean")
+    assert "--offset: 'mean' is neither a number nor median" in said
+
+
 def test_format_picks_the_rendering(verb, capsys):
     assert cli.main(["lda", FORMULA, "iris", "--format", "html"]) == 0
     assert capsys.readouterr().out == "<p>summary</p>\n"
@@ -329,11 +338,13 @@ def test_help_explains(capsys, arguments):
 # ---- the real thing, in its own process
 
 
-@pytest.mark.parametrize("verb_name", ["lda", "qda", "naive_bayes"])
+@pytest.mark.parametrize("verb_name", ["lda", "qda", "naive-bayes"])
 @pytest.mark.parametrize("style", ["text", "html", "latex", "markdown"])
 def test_prints_the_summary_of_the_same_call(capsys, verb_name, style):
     assert cli.main([verb_name, FORMULA, "iris", "--format", style, "--prior", "1/2,1/4,1/4"]) == 0
-    fit = getattr(discrim, verb_name)(FORMULA, data=datasets.load_iris(), prior=[0.5, 0.25, 0.25])
+    fit = getattr(discrim, verb_name.replace("-", "_"))(
+        FORMULA, data=datasets.load_iris(), prior=[0.5, 0.25, 0.25]
+    )
     expected = getattr(fit.summary(), f"as_{style}")()
     assert capsys.readouterr().out == expected.rstrip("\n") + "\n"
 
@@ -347,9 +358,13 @@ def test_prints_the_summary_of_the_same_call(capsys, verb_name, style):
         "lda --collinear drop",
         "lda --covariance diagonal",
         "lda --sections means",
-        "naive_bayes --method mle",
-        "naive_bayes --smoothing 1e-9",
-        "naive_bayes --prior equal",
+        "naive-bayes --method mle",
+        "naive-bayes --smoothing 1e-9",
+        "naive-bayes --prior equal",
+        "naive-bayes --laplace 1 --unseen missing",
+        "naive-bayes --kernel all --bandwidth nrd",
+        "naive-bayes --kernel petal_length --bandwidth 0.3",
+        "naive-bayes --counts petal_length,petal_width",
         "qda --method mle",
         "qda --na drop",
         "qda --covariance diagonal",

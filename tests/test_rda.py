@@ -125,7 +125,13 @@ def test_more_columns_than_rows_of_a_class():
         ({"gamma": -0.1}, r"gamma=-0\.1"),
         ({"grid": []}, "grid="),
         ({"grid": [0.5, 2.0]}, r"not 2\.0"),
-        ({"cv": 1}, "folds=1"),
+        ({"grid": 0.5}, r"grid=0\.5"),
+        ({"grid": ["half"]}, "half"),
+        ({"grid": {"lambda": [0.5]}}, "grid names 'lambda'"),
+        ({"alpha": "half"}, "alpha='half': give a number"),
+        ({"cv": 1}, "cv=1: give a number of folds"),
+        ({"cv": 151}, "to the 150 rows"),
+        ({"cv": "all"}, "cv='all'"),
         ({"parametrization": "esm"}, "parametrization='esm'"),
         ({"select": "2se"}, "select='2se'"),
     ],
@@ -140,6 +146,27 @@ def test_a_class_of_one_row_is_named():
     data.loc[0, "species"] = "alone"
     with pytest.raises(CollinearError, match="'alone' has one row"):
         rda("species ~ .", data, alpha=0.5, gamma=0.5)
+    data["w"] = np.where(data["species"] == "virginica", 0.015, 1.0)
+    with pytest.raises(CollinearError, match=r"'virginica' has rows of a total weight of 0\.75"):
+        rda("species ~ . - w", data.iloc[1:], alpha=0.5, gamma=0.5, weights="w")
+
+
+def test_a_row_of_weight_two_is_two_rows():
+    data = IRIS.astype({"species": str})
+    data.loc[0, "species"] = "alone"
+    twice = pd.concat([data, data.iloc[[0]]], ignore_index=True)
+    weights = np.where(np.arange(150) == 0, 2.0, 1.0)
+    for method in ("moment", "mle"):
+        options = {"alpha": 0.5, "gamma": 0.5, "method": method}
+        one, two = rda("species ~ .", data, weights=weights, **options), rda("species ~ .", twice, **options)
+        np.testing.assert_allclose(one.predict_log_proba(data), two.predict_log_proba(data), rtol=1e-10)
+
+
+def test_a_class_of_prior_zero_is_never_chosen():
+    prior = {"setosa": 0.0, "versicolor": 0.5, "virginica": 0.5}
+    for cv in (5, "loo"):
+        fit = rda("species ~ .", IRIS, grid=[0.0, 0.5], cv=cv, prior=prior, seed=1)
+        assert "setosa" not in set(fit.predict())
 
 
 def test_the_path_is_drawn_with_the_pair_chosen():

@@ -70,6 +70,12 @@ class Covariance:
         """The covariance itself, (p, p)."""
         return np.diag(self.root**2) if self.is_diagonal else np.asarray(self.root.T @ self.root)
 
+    def times(self, columns: Floats) -> Floats:
+        """The covariance times columns (p, m)."""
+        if self.is_diagonal:
+            return columns * (self.root**2).reshape(-1, *[1] * (columns.ndim - 1))
+        return np.asarray(self.root.T @ (self.root @ columns))
+
     def whiten(self, columns: Floats) -> Floats:
         """T' columns, for columns (p, m): unit covariance where the columns have this one."""
         if self.is_diagonal:
@@ -118,8 +124,7 @@ def separate(moments: ClassMoments, divisors: Floats, *, diagonal: bool = False)
 
 
 def _squares(moments: ClassMoments) -> Floats:
-    held = moments.scatters
-    return held if moments.spread == "diagonal" else np.diagonal(held, axis1=1, axis2=2)
+    return moments.squares
 
 
 def _covariance(moments: ClassMoments, k: int, divisor: float) -> Covariance:

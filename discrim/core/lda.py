@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core import gaussian
-from discrim.core.canonical import Canonical, canonical
+from discrim.core.canonical import Canonical, canonical, weighted_centre
 from discrim.core.covariance import Covariance
 from discrim.core.leave_one_out import LeftOut, common_distances, common_scores, diagonal_scores
 from discrim.core.leave_one_out_shrunk import common_left_out
 from discrim.core.moments import ClassMoments
 from discrim.core.plane import Plane
+from discrim.core.principal import ThinCovariance
 from discrim.core.rules import Distances, Rule
-from discrim.core.shrinkage import Structure, common, is_regular, no_likelihood, obstacles
+from discrim.core.shrinkage import Structure, common, no_likelihood, obstacles
 from discrim.errors import NotSupportedError
 
 __all__ = ["LDAFit", "fit_lda"]
@@ -42,7 +43,7 @@ class LDAFit:
         N - K or N.
     ncomp : int or None
         Number of canonical axes the rule is restricted to; None for all.
-    structure : {"full", "diagonal", "shrunk", "spherical"}
+    structure : {"full", "diagonal", "shrunk", "spherical", "pinv"}
         What the covariance is estimated as.
     shrinkage : float or None
         Of a shrunk covariance.
@@ -160,7 +161,7 @@ class LDAFit:
                 "leave_one_out() has a closed form for all axes only: fit without ncomp=, "
                 'or cross-validate (method="cv").'
             )
-        if is_regular(self.structure):
+        if self.structure in ("shrunk", "spherical"):
             return common_left_out(self.moments, self.divisor, log_prior)
         held, counts = self.distances(), self.moments.counts
         if self.covariance.is_diagonal:
@@ -196,6 +197,15 @@ class LDAFit:
             estimated_prior=self.estimated_prior,
         )
 
+    def ignored(self) -> tuple[int, float]:
+        """Rank of a pseudo-inverse, and the share of the squared differences of means that it leaves out."""
+        rank = self.covariance.inverse.shape[1]
+        if not isinstance(self.covariance, ThinCovariance):
+            return rank, 0.0
+        y = (self.moments.means - weighted_centre(self.moments.means, self.moments.counts)).T
+        y = y * self.covariance.unit[:, None]
+        return rank, 1.0 - float(((self.covariance.axes @ y) ** 2).sum() / (y**2).sum())
+
     def unbiased(self) -> Covariance:
         """The covariance with divisor N - K."""
         return self.covariance.divided_by(self.residual_df / self.divisor)
@@ -206,8 +216,8 @@ class LDAFit:
         means = k * p
         if self.reduced() is not None and self.ncomp is not None:
             means = p + self.ncomp * (p + k - 1 - self.ncomp)
-        if self.structure == "shrunk":
-            raise no_likelihood("A number of free parameters")
+        if self.structure in ("shrunk", "pinv"):
+            raise no_likelihood("A number of free parameters", self.structure)
         spread = {"full": p * (p + 1) // 2, "diagonal": p, "spherical": 1}[self.structure]
         return means + spread + (k - 1 if self.estimated_prior else 0)
 
@@ -217,8 +227,8 @@ class LDAFit:
         With fewer axes than there are, the means are those of the rank-constrained maximum (Hastie &
         Tibshirani, 1996, JRSS B 58, 155-176): each root left out costs N/2 ln(1 + root).
         """
-        if self.structure == "shrunk":
-            raise no_likelihood("A log-likelihood")
+        if self.structure in ("shrunk", "pinv"):
+            raise no_likelihood("A log-likelihood", self.structure)
         if self.structure == "spherical" and self.reduced() is not None:
             raise NotSupportedError(
                 "The log-likelihood of a spherical covariance is for all axes only: fit without ncomp=."
@@ -248,7 +258,7 @@ def fit_lda(
     prior : (K,) float
     method : {"moment", "mle"}
         Divisor N - K or N.
-    structure : {"full", "diagonal", "shrunk", "spherical"}
+    structure : {"full", "diagonal", "shrunk", "spherical", "pinv"}
         What the covariance is estimated as.
     ncomp : int, optional
         Number of canonical axes of the rule.

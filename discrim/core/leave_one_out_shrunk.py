@@ -8,6 +8,11 @@ W - c d d', c = w n_g / (n_g - w), whose trace and distance from the sphere foll
 So each row has its own shrinkage g, and the shrunk scatter without it is U (A - b e e') U' with
 the diagonal A = (1 - g) L + g t/p I and b = (1 - g) c: Sherman and Morrison's formula gives its distances,
 the determinant lemma its determinant ln|A| + ln(1 - b e'A^-1 e). A sphere is the case g = 1.
+
+Where the columns are more than the rows, e and the axes U are those of the rows; beyond them A is g t/p =: s.
+There 1 - b e'A^-1 e would cancel, since the row was alone in some direction. With r = s/(1 - g) it is the sum
+1 - c e'L^-1 e + c r e'[L (L + r I)]^-1 e. Where W has as many axes as degrees of freedom, e'L^-1 e is
+1/w - 1/n_g, and the first two terms are together 0 for a whole row, and known for one of several.
 """
 
 from __future__ import annotations
@@ -19,8 +24,9 @@ from numpy.typing import NDArray
 
 from discrim.core.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
 from discrim.core.moments import ClassMoments
+from discrim.core.principal import Principal, principal
 from discrim.core.rules import Rule, standard_columns
-from discrim.core.shrinkage import intensity, one_scatter
+from discrim.core.shrinkage import intensity
 
 __all__ = ["common_left_out", "separate_left_out"]
 
@@ -29,63 +35,36 @@ Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class _Principal:
-    """A scatter in its principal axes, of trace one.
+class _Without:
+    """The shrunk scatter without each of m rows: diagonal - lift e e' in the principal axes.
 
     Attributes
     ----------
-    lengths : (p,) float
-        Eigenvalues.
-    axes : (p, p) float or None
-        Eigenvectors; None for a sphere, whose axes are the columns.
-    unit : (p,) float
-        What z is multiplied by.
-    count : float
-        Sum of weights.
+    diagonal : (r, m) float
+    rest : (m,) float
+        Beyond the axes.
+    lift, left, own : (m,) float
+        Left is 1 - lift own, own e'e over the diagonal.
+    spoilt : (m,) bool
+        Rows for which too few digits are left.
     """
 
-    lengths: Floats
-    axes: Floats | None
-    unit: Floats
-    count: float
-
-    def turned(self, z: Floats) -> Floats:
-        """Columns z (p, m) in the principal axes."""
-        y = z * self.unit[:, None]
-        return y if self.axes is None else np.asarray(self.axes @ y)
-
-
-def _principal(moments: ClassMoments, k: int | None = None) -> _Principal:
-    held = one_scatter(moments, k)
-    ratio = held.scale.min() / held.scale
-    if held.spread == "diagonal":
-        lengths, axes = held.scatters[0] * ratio * ratio, None
-    elif held.roots is not None:
-        _, singular, axes = np.linalg.svd(held.roots[0] * ratio)
-        lengths = singular**2
-    else:
-        lengths, vectors = np.linalg.eigh(held.scatters[0] * ratio * ratio[:, None])
-        axes = vectors.T
-    total = lengths.sum()
-    return _Principal(lengths / total, axes, ratio / np.sqrt(total), held.total)
-
-
-@dataclass(frozen=True, slots=True)
-class _Without:
-    """The shrunk scatter without each of m rows: diagonal - lift e e' in the principal axes."""
-
     diagonal: Floats
+    rest: Floats
     lift: Floats
     left: Floats
     own: Floats
+    spoilt: NDArray[np.bool_]
 
-    def log_determinant(self) -> Floats:
-        return np.asarray(np.log(self.diagonal).sum(axis=0) + np.log(self.left))
+    def log_determinant(self, beyond: int) -> Floats:
+        """Log-determinants, with a number of dimensions beyond the axes."""
+        on_axes = np.log(self.diagonal).sum(axis=0) + np.log(self.left)
+        return np.asarray(on_axes + beyond * np.log(self.rest) if beyond else on_axes)
 
 
-def _without(held: _Principal, e: Floats, gone: Removal) -> _Without:
+def _without(held: Principal, e: Floats, gone: Removal, weights: Floats | None) -> _Without:
     """Without rows of deviations e (p, m) from their means, in the principal axes."""
-    p = len(e)
+    p = held.n_columns
     c = gone.out * gone.count / (gone.count - gone.out)
     squares = (e**2).sum(axis=0)
     trace = 1.0 - c * squares
@@ -94,14 +73,25 @@ def _without(held: _Principal, e: Floats, gone: Removal) -> _Without:
         g = np.ones_like(trace)
     else:
         beyond = held.lengths - 1.0 / p
-        apart = float(beyond @ beyond) - 2.0 * c * (beyond @ e**2) + (1.0 - 1.0 / p) * (c * squares) ** 2
+        apart = held.apart - 2.0 * c * (beyond @ e**2) + (1.0 - 1.0 / p) * (c * squares) ** 2
         g = intensity(apart / trace**2, held.count - gone.out, p)
-    diagonal = (1.0 - g) * held.lengths[:, None] + g * sphere
+    rest = g * sphere
+    diagonal = (1.0 - g) * held.lengths[:, None] + rest
     lift = (1.0 - g) * c
     own = (e**2 / diagonal).sum(axis=0)
-    left = 1.0 - lift * own
     # Without the row next to nothing varies: what is left of the trace has lost its digits.
-    return _Without(diagonal, lift, np.where(trace <= SPOILT, 0.0, left), own)
+    spoilt = trace <= SPOILT
+    if held.is_saturated:
+        long = held.lengths[: held.free, None]
+        ridge = rest / (1.0 - g)
+        left = c * ridge * (e[: held.free] ** 2 / (long * (long + ridge))).sum(axis=0)
+        times = np.ones(len(c)) if weights is None else np.maximum(weights, 1.0)
+        base = 1.0 - c * (1.0 / times - 1.0 / gone.count)
+        left += np.where((times > 1) | gone.alone, base, 0.0)
+    else:
+        left = 1.0 - lift * own
+        spoilt = spoilt | (left <= SPOILT)
+    return _Without(diagonal, rest, lift, left, own, spoilt)
 
 
 def common_left_out(moments: ClassMoments, divisor: float, log_prior: Floats) -> LeftOut:
@@ -115,7 +105,7 @@ def common_left_out(moments: ClassMoments, divisor: float, log_prior: Floats) ->
         Of the covariance of the full fit.
     log_prior : (K,) float
     """
-    held = _principal(moments)
+    held = principal(moments).spanning(moments.means.T - moments.means[:1].T)
     centres = held.turned(moments.means.T)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -123,7 +113,7 @@ def common_left_out(moments: ClassMoments, divisor: float, log_prior: Floats) ->
         e = held.turned(_deviations(moments, x, codes))
         gone = removal(np.zeros(len(codes)), moments.counts[codes], weights, divisor)
         with np.errstate(divide="ignore", invalid="ignore"):
-            without = _without(held, e, gone)
+            without = _without(held, e, gone, weights)
             d2 = np.empty((moments.n_classes, len(codes)))
             for k in range(moments.n_classes):
                 gap = e + centres[:, codes] - centres[:, [k]]
@@ -132,7 +122,7 @@ def common_left_out(moments: ClassMoments, divisor: float, log_prior: Floats) ->
                 d2[k] = (weighted * gap).sum(axis=0) + without.lift * cross**2 / without.left
             d2[codes, rows] = gone.stretch * without.own / without.left
             out = log_prior[:, None] - 0.5 * (divisor - gone.out) * d2
-        return settle(out, codes, replace(gone, leverage=1.0 - without.left)).T
+        return settle(out, codes, replace(gone, leverage=without.spoilt.astype(np.float64))).T
 
     return scores
 
@@ -149,12 +139,12 @@ def separate_left_out(moments: ClassMoments, divisors: Floats, log_prior: Floats
     rule : Rule
         That of the full fit, which the other classes of a row keep.
     """
-    principals = [_principal(moments, k) for k in range(moments.n_classes)]
+    principals = [principal(moments, k) for k in range(moments.n_classes)]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         out = np.array(rule.scores(x).T)
         gone = removal(np.zeros(len(codes)), moments.counts[codes], weights, divisors[codes])
-        spread = np.zeros(len(codes))
+        spoilt = np.zeros(len(codes))
         deviations = _deviations(moments, x, codes)
         for k, held in enumerate(principals):
             mine = np.flatnonzero(codes == k)
@@ -162,13 +152,13 @@ def separate_left_out(moments: ClassMoments, divisors: Floats, log_prior: Floats
             part = removal(np.zeros(len(mine)), gone.count[mine], given, divisors[k])
             divisor = divisors[k] - part.out
             with np.errstate(divide="ignore", invalid="ignore"):
-                without = _without(held, held.turned(deviations[:, mine]), part)
-                logdet = without.log_determinant() - 2.0 * np.log(held.unit).sum()
-                logdet -= len(held.lengths) * np.log(divisor)
+                without = _without(held, held.turned(deviations[:, mine]), part, given)
+                logdet = without.log_determinant(held.beyond) - 2.0 * np.log(held.unit).sum()
+                logdet -= held.n_columns * np.log(divisor)
                 d2 = divisor * part.stretch * without.own / without.left
             out[k, mine] = log_prior[k] - 0.5 * (logdet + d2)
-            spread[mine] = 1.0 - without.left
-        return settle(out, codes, replace(gone, leverage=spread)).T
+            spoilt[mine] = without.spoilt
+        return settle(out, codes, replace(gone, leverage=spoilt)).T
 
     return scores
 

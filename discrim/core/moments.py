@@ -18,6 +18,9 @@ few (so that it costs nothing), or their within-class correlation is ill-conditi
 a further pass takes the triangular root R_k of the centred rows, R_k' R_k = W_k,
 by Householder QR, and everything downstream works from R_k.
 
+*More columns than rows.* A *thin* root has as many rows as the data and no scatter is formed: of
+that, the sums of squares alone are held.
+
 *Merging* adds positive terms only (Chan, Golub & LeVeque, 1983, The American
 Statistician 37, 242-247): W = W_a + W_b + n_a n_b / (n_a + n_b) d d', d the
 difference of the means; roots are merged by the QR of what they stand for.
@@ -32,7 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from discrim.core.passes import Rows, Spread, Sums, again, column_scale, peaks, roots, sorted_by, triangle
+from discrim.core import passes
+from discrim.core.passes import Rows, Spread, Sums, again, column_scale, peaks, sorted_by, trapezium, triangle
 from discrim.errors import DataError
 
 __all__ = ["ClassMoments", "Spread", "gather", "gather_parts"]
@@ -67,9 +71,10 @@ class ClassMoments:
         Powers of two.
     scatters : (K, p, p), (1, p, p) or (K, p) float
         Sums of squares and products about the class means: by class, pooled over the classes,
-        or by class and column only (diagonal).
+        or by class and column only (diagonal). With thin roots, sums of squares (K, p) or (1, p).
     roots : (K, p, p), (1, p, p) or None
-        Upper triangular R with R'R = scatter, to full precision, where it was taken.
+        Upper triangular R with R'R = scatter, to full precision, where it was taken. Thin ones
+        (K or 1, m, p) have fewer rows than columns.
     """
 
     counts: Floats
@@ -98,9 +103,16 @@ class ClassMoments:
     @property
     def spread(self) -> Spread:
         """How much of the scatter is held."""
+        by_class = len(self.scatters) == self.n_classes and self.n_classes != 1
         if self.scatters.ndim == 2:
-            return "diagonal"
-        return "class" if len(self.scatters) == self.n_classes and self.n_classes != 1 else "pooled"
+            return "diagonal" if self.roots is None else "thin class" if by_class else "thin"
+        return "class" if by_class else "pooled"
+
+    @property
+    def squares(self) -> Floats:
+        """Sums of squares (K, p) or (1, p) about the class means."""
+        held = self.scatters
+        return held if held.ndim == 2 else np.diagonal(held, axis1=1, axis2=2)
 
     @property
     def class_means(self) -> Floats:
@@ -129,18 +141,23 @@ class ClassMoments:
     @property
     def magnitude(self) -> Floats:
         """Size (p,) of the numbers the columns are made of, in z: what their rounding is relative to."""
-        variances = (
-            self.scatters if self.spread == "diagonal" else np.diagonal(self.scatters, axis1=1, axis2=2)
-        )
-        typical = np.sqrt(variances.sum(axis=0) / max(self.total, 1.0))
+        typical = np.sqrt(self.squares.sum(axis=0) / max(self.total, 1.0))
         return np.asarray(np.abs(self.centres).max(axis=0) * self.scale + typical)
 
     def pooled(self) -> ClassMoments:
         """The same moments with the scatters summed over the classes."""
-        if self.spread != "class":
+        if self.spread not in ("class", "thin class"):
             return self
-        roots = None if self.roots is None else triangle(self.roots.reshape(-1, self.n_columns))[None]
+        roots = None if self.roots is None else self._rooted(self.roots.reshape(-1, self.n_columns))[None]
         return replace(self, scatters=self.scatters.sum(axis=0, keepdims=True), roots=roots)
+
+    @property
+    def _is_thin(self) -> bool:
+        return self.scatters.ndim == 2 and self.roots is not None
+
+    def _rooted(self, rows: Floats) -> Floats:
+        """The root of rows (m, p), as the others here are."""
+        return trapezium(rows) if self._is_thin else triangle(rows)
 
     def as_one(self) -> ClassMoments:
         """The moments of all rows as one class; its scatter is that within plus that between."""
@@ -153,21 +170,22 @@ class ClassMoments:
         centres, rests = _split(self.origin, middle, self.scale)
         roots = None
         if whole.roots is not None:
-            roots = triangle(np.concatenate([whole.roots[0], lift]))[None]
+            roots = self._rooted(np.concatenate([whole.roots[0], lift]))[None]
+        between = (lift**2).sum(axis=0) if self._is_thin else lift.T @ lift
         return ClassMoments(
             np.array([self.total]),
             self.rows.sum(keepdims=True),
             centres[None],
             rests[None],
             self.scale,
-            whole.scatters + lift.T @ lift,
+            whole.scatters + between,
             roots,
         )
 
     def columns(self, keep: NDArray[np.intp]) -> ClassMoments:
         """The moments of some of the columns."""
-        scatters = self.scatters[:, keep] if self.spread == "diagonal" else self.scatters[:, keep][:, :, keep]
-        roots = None if self.roots is None else np.stack([triangle(root[:, keep]) for root in self.roots])
+        scatters = self.scatters[:, keep] if self.scatters.ndim == 2 else self.scatters[:, keep][:, :, keep]
+        roots = None if self.roots is None else np.stack([self._rooted(root[:, keep]) for root in self.roots])
         return replace(
             self,
             centres=self.centres[:, keep],
@@ -179,7 +197,7 @@ class ClassMoments:
 
     def classes(self, keep: NDArray[np.intp]) -> ClassMoments:
         """The moments of some of the classes; a pooled scatter stays that of all of them."""
-        by_class = self.spread != "pooled"
+        by_class = self.spread not in ("pooled", "thin")
         return replace(
             self,
             counts=self.counts[keep],
@@ -221,22 +239,22 @@ class ClassMoments:
         centres, rests = _split(base, step, self.scale)
         lift = np.sqrt(self.counts[:, None] * share) * gap
         scatters = self.scatters + other.scatters
-        if self.spread == "diagonal":
-            scatters = scatters + lift**2
-        elif self.spread == "class":
-            scatters = scatters + lift[:, :, None] * lift[:, None, :]
+        by_class = self.spread in ("class", "thin class")
+        if self.scatters.ndim == 2:
+            squares = lift**2
+            scatters = scatters + (squares.sum(axis=0) if self.spread == "thin" else squares)
         else:
-            scatters = scatters + lift.T @ lift
+            scatters = scatters + (lift[:, :, None] * lift[:, None, :] if by_class else lift.T @ lift)
         roots = None
         if self.roots is not None and other.roots is not None:
-            lifts = lift[:, None, :] if self.spread == "class" else lift[None]
+            lifts = lift[:, None, :] if by_class else lift[None]
             stacks = np.concatenate([self.roots, other.roots, lifts], axis=1)
-            roots = np.stack([triangle(stack) for stack in stacks])
+            roots = np.stack([self._rooted(stack) for stack in stacks])
         return ClassMoments(counts, self.rows + other.rows, centres, rests, self.scale, scatters, roots)
 
     def _rescaled(self, scale: Floats) -> ClassMoments:
         ratio = scale / self.scale
-        square = ratio**2 if self.spread == "diagonal" else ratio[:, None] * ratio
+        square = ratio**2 if self.scatters.ndim == 2 else ratio[:, None] * ratio
         return replace(
             self,
             rests=self.rests * ratio,
@@ -264,7 +282,7 @@ class ClassMoments:
         weights : (m,) float, optional
             Frequency weights, not negative.
         n_classes : int
-        spread : {"pooled", "class", "diagonal"}
+        spread : Spread
             What to hold of the scatter.
 
         Examples
@@ -287,17 +305,18 @@ def gather(
     blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
         Finite rows. They are read once, or up to three times where digits ask for it.
     n_classes, n_columns : int
-    spread : {"pooled", "class", "diagonal"}
+    spread : Spread
+        What to hold of the scatter.
 
     Returns
     -------
     ClassMoments
     """
-    sums = Sums(n_classes, n_columns, spread)
+    sums = Sums(n_classes, n_columns, _products(spread))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for block in blocks:
             sums.add(*block)
-    return _settled(blocks, sums, int(sums.rows.sum()))
+    return _settled(blocks, sums, int(sums.rows.sum()), spread)
 
 
 def gather_parts(
@@ -310,14 +329,15 @@ def gather_parts(
     blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
         The codes hold part and class: part * n_classes + class.
     n_parts, n_classes, n_columns : int
-    spread : {"pooled", "class", "diagonal"}
+    spread : Spread
+        What to hold of the scatter.
 
     Returns
     -------
     list of ClassMoments
         They merge to the moments of all rows.
     """
-    sums = [Sums(n_classes, n_columns, spread) for _ in range(n_parts)]
+    sums = [Sums(n_classes, n_columns, _products(spread)) for _ in range(n_parts)]
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for x, codes, weights in blocks:
             parts = codes // n_classes
@@ -331,12 +351,12 @@ def gather_parts(
                     held = None if weights is None else weights[start:stop]
                     own.add(columns[:, start:stop].T, codes[start:stop], held)
     rows = sum(int(own.rows.sum()) for own in sums)
-    found = [_settled(_Part(blocks, part, n_classes), own, rows) for part, own in enumerate(sums)]
+    found = [_settled(_Part(blocks, part, n_classes), own, rows, spread) for part, own in enumerate(sums)]
     if any(moments.roots is not None for moments in found):
         return [
             moments
             if moments.roots is not None or spread == "diagonal"
-            else _rooted(_Part(blocks, part, n_classes), own, moments)
+            else _with_roots(_Part(blocks, part, n_classes), own, moments)
             for part, (own, moments) in enumerate(zip(sums, found, strict=True))
         ]
     return found
@@ -357,23 +377,32 @@ class _Part:
             yield np.take(x.T, own, axis=1).T, codes[own] % self.n_classes, held
 
 
-def _settled(blocks: Iterable[Rows], sums: Sums, rows: int) -> ClassMoments:
+def _products(spread: Spread) -> Spread:
+    """What a pass adds up for a spread."""
+    return "diagonal" if spread in ("thin", "thin class") else spread
+
+
+def _settled(blocks: Iterable[Rows], sums: Sums, rows: int, spread: Spread) -> ClassMoments:
     """Moments of the sums of a pass over all or some of the rows, with what their digits ask for."""
     if sums.out_of_range():
         sums = again(blocks, sums, column_scale(peaks(blocks, len(sums.scale))))
     elif sums.cancelled():
         sums = again(blocks, sums, sums.scale)
     moments = _moments(sums)
+    if spread in ("thin", "thin class"):
+        by_class = spread == "thin class"
+        held = passes.roots(blocks, sums, by_class=by_class, thin=True)
+        return replace(moments, scatters=(held**2).sum(axis=1), roots=held)
     if sums.spread == "diagonal" or not moments.total:
         return moments
     few = rows * moments.n_columns**2 <= ROOT_WORK
     if few or any(_ill_conditioned(scatter) for scatter in moments.scatters):
-        return _rooted(blocks, sums, moments)
+        return _with_roots(blocks, sums, moments)
     return moments
 
 
-def _rooted(blocks: Iterable[Rows], sums: Sums, moments: ClassMoments) -> ClassMoments:
-    held = roots(blocks, sums, by_class=sums.spread == "class")
+def _with_roots(blocks: Iterable[Rows], sums: Sums, moments: ClassMoments) -> ClassMoments:
+    held = passes.roots(blocks, sums, by_class=sums.spread == "class")
     return replace(moments, scatters=np.swapaxes(held, 1, 2) @ held, roots=held)
 
 

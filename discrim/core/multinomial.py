@@ -52,26 +52,27 @@ class CountColumns:
 
     def log_densities(self, x: Floats) -> Floats:
         """Log probabilities (K, m) of rows x (m, p), given the sum of the counts that are not missing."""
-        counts = x[:, self.positions]
-        theta, known = self.probabilities(), ~np.isnan(counts)
-        counts = np.where(known, counts, 0.0)
-        logs = np.log(np.where(theta > 0, theta, 1.0)) @ counts.T
-        rows = np.flatnonzero(~known.all(axis=1))
-        logs[:, rows] -= xlogy(counts[rows].sum(axis=1), theta @ known[rows].T)
+        counts, theta = x.T[self.positions], self.probabilities()
+        known = ~np.isnan(counts)
+        whole = bool(known.all())
+        counts = counts if whole else np.where(known, counts, 0.0)
+        logs = np.log(np.where(theta > 0, theta, 1.0)) @ counts
+        rows = np.flatnonzero(~known.all(axis=0)) if not whole else self.positions[:0]
+        logs[:, rows] -= xlogy(counts[:, rows].sum(axis=0), theta @ known[:, rows])
         # A count of zero has probability one whatever its theta, so that 0 times -inf never arises.
-        logs[((theta == 0).astype(np.float64) @ counts.T) > 0] = -np.inf
+        if (theta == 0).any():
+            logs[((theta == 0).astype(np.float64) @ counts) > 0] = -np.inf
         return np.asarray(logs)
 
     def left_out(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """The same of complete rows of the fit, each without itself."""
-        logs, counts = self.log_densities(x), x[:, self.positions]
-        out = (np.ones(len(x)) if weights is None else np.minimum(weights, 1.0))[:, None]
-        held = self.sums[codes]
-        left = held - out * counts
+        logs, counts = self.log_densities(x), x.T[self.positions]
+        held = self.sums.T[:, codes]
+        left = held - (counts if weights is None else np.minimum(weights, 1.0) * counts)
         left[left <= EPS * held] = 0.0
-        sizes = left.sum(axis=1, keepdims=True) + self.laplace * len(self.positions)
+        sizes = left.sum(axis=0) + self.laplace * len(self.positions)
         theta = np.divide(left + self.laplace, sizes, out=np.zeros_like(left), where=sizes > 0)
-        logs[codes, np.arange(len(x))] = xlogy(counts, theta).sum(axis=1)
+        logs[codes, np.arange(len(x))] = xlogy(counts, theta).sum(axis=0)
         return logs
 
     def llf(self) -> float:

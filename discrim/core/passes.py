@@ -13,12 +13,25 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Rows", "Spread", "Sums", "again", "column_scale", "peaks", "roots", "sorted_by", "triangle"]
+__all__ = [
+    "Rows",
+    "Spread",
+    "Sums",
+    "again",
+    "column_scale",
+    "peaks",
+    "roots",
+    "sorted_by",
+    "trapezium",
+    "triangle",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Rows = tuple[Floats, Codes, Floats | None]
-Spread = Literal["pooled", "class", "diagonal"]
+Spread = Literal["pooled", "class", "diagonal", "thin", "thin class"]
+"""What is held of the scatter: one for all classes, one each, sums of squares by class; of more columns than
+rows, a root with as few rows, for all classes or for each."""
 
 ONE_HOT_CLASSES = 32
 """Classes up to which a product with the indicator matrix sums faster than `bincount`."""
@@ -180,8 +193,8 @@ def again(blocks: Iterable[Rows], first: Sums, scale: Floats) -> Sums:
     return sums
 
 
-def roots(blocks: Iterable[Rows], sums: Sums, *, by_class: bool) -> Floats:
-    """Triangular roots (K or 1, p, p) of the centred rows, by QR block after block."""
+def roots(blocks: Iterable[Rows], sums: Sums, *, by_class: bool, thin: bool = False) -> Floats:
+    """Triangular roots (K or 1, p, p) of the centred rows, by QR block after block; thin ones (., m, p)."""
     n_columns, n_classes = sums.centres.shape
     shifts = sums.shifts()
     found = [np.zeros((0, n_columns)) for _ in range(n_classes if by_class else 1)]
@@ -191,22 +204,28 @@ def roots(blocks: Iterable[Rows], sums: Sums, *, by_class: bool) -> Floats:
         if weights is not None:
             deviations *= np.sqrt(weights)
         if not by_class:
-            found[0] = _upper(np.concatenate([found[0], deviations.T]))
+            found[0] = trapezium(np.concatenate([found[0], deviations.T]))
             continue
         for k, rows in _by_class(codes, n_classes):
-            found[k] = _upper(np.concatenate([found[k], deviations[:, rows].T]))
-    return np.stack([triangle(root) for root in found])
+            found[k] = trapezium(np.concatenate([found[k], deviations[:, rows].T]))
+    if not thin:
+        return np.stack([triangle(root) for root in found])
+    held = np.zeros((len(found), max(len(root) for root in found), n_columns))
+    for own, root in zip(held, found, strict=True):
+        own[: len(root)] = root
+    return held
 
 
 def triangle(rows: Floats) -> Floats:
     """Upper triangular (p, p) root of rows (m, p), with rows of zeros where m < p."""
-    root = _upper(rows) if len(rows) else rows
+    root = trapezium(rows) if len(rows) else rows
     square = np.zeros((rows.shape[1], rows.shape[1]))
     square[: len(root)] = root
     return square
 
 
-def _upper(rows: Floats) -> Floats:
+def trapezium(rows: Floats) -> Floats:
+    """Upper trapezoidal root of rows (m, p), of as many rows but at most p."""
     return np.asarray(np.linalg.qr(rows, mode="r"))
 
 

@@ -143,14 +143,14 @@ class QDAFit:
         """Free parameters: means, covariances and, where estimated, prior."""
         k, p = self.moments.n_classes, self.moments.n_columns
         if self.structure == "shrunk":
-            raise no_likelihood("A number of free parameters")
+            raise no_likelihood("A number of free parameters", self.structure)
         spread = {"full": p * (p + 1) // 2, "diagonal": p, "spherical": 1}[self.structure]
         return k * p + k * spread + (k - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:
         """Log-likelihood of class and row at maximum-likelihood covariances."""
         if self.structure == "shrunk":
-            raise no_likelihood("A log-likelihood")
+            raise no_likelihood("A log-likelihood", self.structure)
         logdets = np.array([c.logdet for c in self.scaled(self.moments.counts)])
         return gaussian.log_likelihood(self.moments, logdets, self.prior)
 

@@ -10,32 +10,40 @@ part only. Friedman (1989, JASA 84, 165-175), with lambda = 1 - alpha and W_k, W
 sums of squares are mixed, o_k = (1 - lambda) W_k/D_k, c_k = lambda W/D_k, D_k = (1 - lambda) W_k + lambda W,
 and then gamma of the average variance of the mixture is put in place of gamma of the mixture. klaR mixes
 covariances, o = 1 - lambda, c = lambda, and goes on as Friedman.
+
+*Digits.* Where roots of the scatters are held, the root of a mixture is the triangle of the stacked roots
+and nothing is squared. Where they are not, the scatters are well-conditioned or the ridge is no small part
+of the mixture, see `needs_roots`, and Cholesky's factor of the mixture has all digits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from discrim.core import gaussian
-from discrim.core.covariance import Covariance
+from discrim.core.covariance import EPS, Covariance
 from discrim.core.leave_one_out import LeftOut
+from discrim.core.leave_one_out_rda import rda_left_out
+from discrim.core.mixtures import Pair, Parametrization, mixture
 from discrim.core.moments import ClassMoments
 from discrim.core.passes import triangle
 from discrim.core.rules import Rule
 from discrim.errors import NotSupportedError
 
-__all__ = ["Parametrization", "RDAFit", "fit_rda", "mixture"]
+__all__ = ["RDAFit", "fit_rda", "needs_roots", "too_few"]
 
 Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
-Parametrization = Literal["esl", "friedman", "klar"]
 
 SINGULAR = 1e-13
 """Size of a column's residual on the others, relative to the column, at which a covariance has no inverse."""
+
+SAFE_RIDGE = 1e-2
+"""Share of the ridge from which scatters serve as well as their roots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,7 @@ class RDAFit:
 
     def refit(self, moments: ClassMoments) -> RDAFit | None:
         """The same model of other rows, the prior held; None where a covariance is singular."""
-        if (moments.rows < 2).any():
+        if too_few(moments):
             return None
         found = fit_rda(
             moments,
@@ -99,9 +107,10 @@ class RDAFit:
         return [k for k, covariance in enumerate(self.covariances) if _is_singular(covariance.root)]
 
     def left_out(self, log_prior: Floats) -> LeftOut:
-        """Missing scores: a row is in its class's, the pooled and the average variance, and takes a refit."""
-        k = self.moments.n_classes
-        return lambda x, codes, weights: np.full((len(x), k), np.nan)
+        """Scores of rows under the rule fitted without each of them."""
+        return rda_left_out(
+            self.moments, Pair(self.alpha, self.gamma), self.parametrization, self.method, log_prior
+        )
 
     def llf(self) -> float:
         """Log-likelihood of class and row at the means, the covariances and the prior of the fit."""
@@ -111,51 +120,25 @@ class RDAFit:
         units = 2.0 * np.log(moments.scale).sum()
         total = 0.0
         for k, covariance in enumerate(self.covariances):
-            half = covariance.whiten(_half(moments, k).T)
+            if moments.roots is not None:
+                squares = float((covariance.whiten(moments.roots[k].T) ** 2).sum())
+            else:
+                squares = float((covariance.inverse * (moments.scatters[k] @ covariance.inverse)).sum())
             size = covariance.logdet - units + moments.n_columns * np.log(2 * np.pi)
-            total += float(n[k]) * size + float((half**2).sum())
+            total += float(n[k]) * size + squares
         return classes - 0.5 * total
 
 
-def mixture(
-    parametrization: Parametrization,
-    alpha: float,
-    gamma: float,
-    divisors: Floats,
-    variances: Floats,
-    variance: float,
-) -> tuple[Floats, Floats, Floats]:
-    """Shares (K,) of each class's own covariance, of the pooled one, and of the identity.
+def too_few(moments: ClassMoments) -> list[int]:
+    """Classes that have no covariance, for want of more than one row or unit of weight."""
+    return np.flatnonzero(moments.counts <= 1 + len(moments.counts) * EPS * moments.counts.sum()).tolist()
 
-    Parameters
-    ----------
-    parametrization : {"esl", "friedman", "klar"}
-    alpha, gamma : float
-        Within [0, 1].
-    divisors : (K,) float
-        Of the classes' covariances; that of the pooled one is their sum.
-    variances : (K,) float
-        tr(S_k)/p.
-    variance : float
-        tr(S)/p.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> own, pooled, ridge = mixture("esl", 0.5, 0.8, np.array([9.0, 19.0]), np.array([1.0, 2.0]), 1.5)
-    >>> own.tolist(), pooled.round(12).tolist(), ridge.round(12).tolist()
-    ([0.5, 0.5], [0.4, 0.4], [0.15, 0.15])
-    """
-    ones = np.ones(len(divisors))
+def needs_roots(pairs: Iterable[Pair], parametrization: Parametrization) -> bool:
+    """Whether some pair has so little ridge that ill-conditioned scatters would lose digits."""
     if parametrization == "esl":
-        return alpha * ones, (1 - alpha) * gamma * ones, (1 - alpha) * (1 - gamma) * variance * ones
-    if parametrization == "friedman":
-        total = divisors.sum()
-        mixed = alpha * divisors + (1 - alpha) * total
-        own, pooled = alpha * divisors / mixed, (1 - alpha) * total / mixed
-    else:
-        own, pooled = alpha * ones, (1 - alpha) * ones
-    return (1 - gamma) * own, (1 - gamma) * pooled, gamma * (own * variances + pooled * variance)
+        return any((1 - pair.alpha) * (1 - pair.gamma) < SAFE_RIDGE for pair in pairs)
+    return any(pair.gamma < SAFE_RIDGE for pair in pairs)
 
 
 def fit_rda(
@@ -168,7 +151,7 @@ def fit_rda(
     method: str = "moment",
     estimated_prior: bool = True,
 ) -> RDAFit:
-    """Fit from moments by class, each of two rows or more.
+    """Fit from moments by class, none of them `too_few`.
 
     Parameters
     ----------
@@ -180,33 +163,42 @@ def fit_rda(
     parametrization, method, estimated_prior
         As of `RDAFit`.
     """
-    k, p = moments.n_classes, moments.n_columns
+    p = moments.n_columns
     divisors = moments.counts - (1.0 if method == "moment" else 0.0)
-    halves = [_half(moments, c) for c in range(k)]
     # In the units of the data, in which the identity is meant.
-    squares = np.array([((half / moments.scale) ** 2).sum() for half in halves])
+    squares = (np.diagonal(moments.scatters, axis1=1, axis2=2) / moments.scale / moments.scale).sum(axis=1)
     shares = mixture(
-        parametrization, alpha, gamma, divisors, squares / divisors / p, squares.sum() / divisors.sum() / p
+        parametrization,
+        Pair(alpha, gamma),
+        divisors,
+        squares / divisors / p,
+        squares.sum() / divisors.sum() / p,
     )
-    together = triangle(np.concatenate(halves)) / np.sqrt(divisors.sum())
+    whole, total = moments.pooled(), divisors.sum()
     covariances = []
-    for c, (own, common, ridge) in enumerate(zip(*shares, strict=True)):
-        parts = [np.sqrt(own / divisors[c]) * halves[c], np.sqrt(common) * together]
-        root = triangle(np.concatenate([*parts, np.diag(np.sqrt(ridge) * moments.scale)]))
+    for k, (own, common, ridge) in enumerate(zip(*shares, strict=True)):
+        sphere = np.sqrt(ridge) * moments.scale
+        if moments.roots is not None and whole.roots is not None:
+            parts = [
+                np.sqrt(own / divisors[k]) * moments.roots[k],
+                np.sqrt(common / total) * whole.roots[0],
+                np.diag(sphere),
+            ]
+            root = triangle(np.concatenate(parts))
+        else:
+            mixed = own / divisors[k] * moments.scatters[k] + common / total * whole.scatters[0]
+            root = _cholesky(mixed + np.diag(sphere**2))
         # A root without an inverse is held as it is, for `singular` to find.
         covariances.append(Covariance(root, root) if _is_singular(root) else Covariance.from_root(root))
     return RDAFit(moments, prior, estimated_prior, alpha, gamma, parametrization, method, tuple(covariances))
 
 
-def _half(moments: ClassMoments, k: int) -> Floats:
-    """Rows (p, p) whose sum of squares and products is the scatter of class k."""
-    if moments.roots is not None:
-        return np.asarray(moments.roots[k])
-    scatter = moments.scatters[k]
-    size = np.sqrt(np.diagonal(scatter))
-    unit = np.where(size > 0, size, 1.0)
-    values, vectors = np.linalg.eigh(scatter / unit / unit[:, None])
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T * unit)
+def _cholesky(matrix: Floats) -> Floats:
+    """Upper triangular root of a symmetric matrix; one with zeros on its diagonal where it has none."""
+    sd = np.sqrt(np.diagonal(matrix))
+    unit = np.where(sd > 0, sd, 1.0)
+    root, failed = lapack.dpotrf(matrix / unit / unit[:, None], clean=1)
+    return np.zeros_like(matrix) if failed else np.asarray(root * unit)
 
 
 def _is_singular(root: Floats) -> bool:

@@ -22,7 +22,6 @@ The sphere is one in the units of the data: shrinkage depends on the units of th
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -32,6 +31,7 @@ from scipy.linalg import cholesky
 from discrim.core.covariance import Covariance, Dependency, dependencies, pooled, separate
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.passes import triangle
+from discrim.core.principal import Principal, ThinCovariance, one_scatter, principal, pseudo
 from discrim.errors import CollinearError, DataError, NotSupportedError
 
 __all__ = [
@@ -43,7 +43,6 @@ __all__ = [
     "no_likelihood",
     "oas",
     "obstacles",
-    "one_scatter",
     "shrunk",
     "spherical",
     "spread_of",
@@ -51,18 +50,22 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-Structure = Literal["full", "diagonal", "shrunk", "spherical"]
+Structure = Literal["full", "diagonal", "shrunk", "spherical", "pinv"]
 """What a covariance is estimated as."""
 
 
 def is_regular(structure: Structure) -> bool:
     """Whether the estimate exists for dependent columns, and for more columns than rows."""
-    return structure in ("shrunk", "spherical")
+    return structure in ("shrunk", "spherical", "pinv")
 
 
-def spread_of(structure: Structure, full: Spread) -> Spread:
-    """What is to be held of the scatter, where a full covariance takes `full`."""
-    return "diagonal" if structure in ("diagonal", "spherical") else full
+def spread_of(structure: Structure, full: Spread, *, thin: bool = False) -> Spread:
+    """What is to be held of the scatter, where a full covariance takes `full`; of fewer rows than columns."""
+    if structure in ("diagonal", "spherical"):
+        return "diagonal"
+    if thin and is_regular(structure):
+        return "thin" if full == "pooled" else "thin class"
+    return full
 
 
 def obstacles(moments: ClassMoments, structure: Structure, k: int | None = None) -> list[Dependency]:
@@ -103,6 +106,8 @@ def oas(moments: ClassMoments, k: int | None = None) -> float:
     p = held.n_columns
     if p == 1:
         return 0.0
+    if held.spread == "thin":
+        return _thin_intensity(principal(held)) if held.squares.any() else 1.0
     scatter, _ = _in_units_of_data(held)
     total = float(np.trace(scatter))
     if not total > 0:
@@ -113,6 +118,10 @@ def oas(moments: ClassMoments, k: int | None = None) -> float:
     unit[np.diag_indices(p)] -= 1.0 / p
     apart = float((unit**2).sum())
     return float(intensity(np.array(apart), held.total, p))
+
+
+def _thin_intensity(held: Principal) -> float:
+    return float(intensity(np.array(held.apart), held.count, held.n_columns))
 
 
 def intensity(apart: Floats, count: float | Floats, p: int) -> Floats:
@@ -147,6 +156,8 @@ def shrunk(
         No column varies.
     """
     held = one_scatter(moments, k)
+    if held.spread == "thin":
+        return _shrunk_thin(held, divisor, shrinkage)
     g = oas(held) if shrinkage is None else float(shrinkage)
     if not 0 <= g <= 1:
         raise DataError(f"shrinkage={shrinkage!r}: give a number from 0 to 1.")
@@ -165,6 +176,19 @@ def shrunk(
         sd = np.sqrt(np.diagonal(total))
         root = cholesky(total / sd / sd[:, None], check_finite=False) * sd
     return Covariance.from_root(root / ratio / np.sqrt(divisor)), g
+
+
+def _shrunk_thin(held: ClassMoments, divisor: float, shrinkage: float | None) -> tuple[Covariance, float]:
+    """As `shrunk`, of fewer rows than columns."""
+    _mean_square(held)
+    axes = principal(held)
+    g = _thin_intensity(axes) if shrinkage is None else float(shrinkage)
+    if not 0 < g <= 1:
+        raise DataError(
+            f"shrinkage={shrinkage!r}: for more columns than rows give a number above 0, at most 1."
+        )
+    sphere = g / axes.n_columns / divisor
+    return ThinCovariance.on_axes(axes, (1.0 - g) * axes.lengths / divisor + sphere, sphere), g
 
 
 def spherical(moments: ClassMoments, divisor: float, k: int | None = None) -> Covariance:
@@ -186,6 +210,8 @@ def common(moments: ClassMoments, divisor: float, structure: Structure) -> tuple
         return shrunk(moments, divisor)
     if structure == "spherical":
         return spherical(moments, divisor), None
+    if structure == "pinv":
+        return pseudo(moments, divisor), None
     return pooled(moments, divisor, diagonal=structure == "diagonal"), None
 
 
@@ -201,21 +227,12 @@ def by_class(
     return separate(moments, divisors, diagonal=structure == "diagonal"), None
 
 
-def no_likelihood(what: str) -> NotSupportedError:
-    """The error that refuses what takes an estimate of maximum likelihood, for one that is shrunk."""
+def no_likelihood(what: str, structure: Structure) -> NotSupportedError:
+    """The error that refuses what takes an estimate of maximum likelihood, for a structure that is none."""
     return NotSupportedError(
-        f"{what} is that of a maximum of the likelihood, which a shrunk covariance is not: compare by "
-        'error_rates(["cv"]), or fit without covariance="shrunk".'
+        f'{what} is that of a maximum of the likelihood, which covariance="{structure}" does not give: '
+        'compare by error_rates(["cv"]), or fit another covariance.'
     )
-
-
-def one_scatter(moments: ClassMoments, k: int | None) -> ClassMoments:
-    """The moments of class k, or those with one scatter for all."""
-    if k is not None:
-        return moments.classes(np.array([k]))
-    if moments.spread == "diagonal":
-        return replace(moments, scatters=moments.scatters.sum(axis=0, keepdims=True))
-    return moments.pooled()
 
 
 def _in_units_of_data(held: ClassMoments) -> tuple[Floats, Floats]:
@@ -227,7 +244,7 @@ def _in_units_of_data(held: ClassMoments) -> tuple[Floats, Floats]:
 def _mean_square(held: ClassMoments) -> float:
     """tr(W)/p of the one scatter, in the units of `_in_units_of_data`."""
     ratio = held.scale.min() / held.scale
-    squares = held.scatters[0] if held.spread == "diagonal" else np.diagonal(held.scatters[0])
+    squares = held.squares[0]
     # Factor by factor: the square of a ratio may underflow.
     mean = float((squares * ratio * ratio).sum()) / held.n_columns
     if not mean > 0:

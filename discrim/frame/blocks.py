@@ -107,8 +107,12 @@ class Blocks:
 
     def row(self, position: int) -> NDArray[np.float64]:
         """One row (1, p) of the table."""
-        x = np.empty((1, len(self.design.terms)))
-        fill(self.design, self.table, position, position + 1, x, self.functions)
+        columns = self.table.view(self.design.columns) if self.design.plain else None
+        if columns is not None:
+            x = columns[:, position : position + 1].T
+        else:
+            x = np.empty((1, len(self.design.terms)))
+            fill(self.design, self.table, position, position + 1, x, self.functions)
         return x if self.keep is None else x[:, self.keep]
 
     def refuse_missing(self) -> None:

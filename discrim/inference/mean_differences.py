@@ -39,9 +39,7 @@ def anova_table(moments: ClassMoments, terms: pd.Index) -> pd.DataFrame:
         By term: sd_total (divisor N - 1), sd_within (N - K), sd_between (N (K - 1)/K, as SAS), R2, F, df1,
         df2, p. A column that is constant within classes has an infinite F.
     """
-    held = moments.scatters
-    squares = held if moments.spread == "diagonal" else np.diagonal(held, axis1=1, axis2=2)
-    within, between = squares.sum(axis=0), between_squares(moments)
+    within, between = moments.squares.sum(axis=0), between_squares(moments)
     total, k = moments.total, moments.n_classes
     df1, df2 = float(k - 1), total - k
     with np.errstate(divide="ignore", invalid="ignore"):

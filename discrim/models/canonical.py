@@ -183,7 +183,7 @@ class CanonicalResults:
         choice("kind", kind, ("within", "total", "between"))
         nu, roots = self._numbers.residual_df, self._axes.singular**2
         # S a: covariances within classes of columns and scores, whose variance is one.
-        shared = self._covariance.root.T @ (self._covariance.root @ self._axes.axes) * np.sign(self._factor)
+        shared = self._covariance.times(self._axes.axes) * np.sign(self._factor)
         if kind == "within":
             return self._by_term(shared / self._covariance.sd[:, None])
         if kind == "total":

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
 
-from discrim.core.lda import fit_lda
+from discrim.core.lda import LDAFit, fit_lda
 from discrim.core.shrinkage import Structure, obstacles, spread_of
-from discrim.errors import DataError
+from discrim.errors import DataError, DiscrimWarning
 from discrim.frame.blocks import read
 from discrim.models.lda_results import LDAResults
 from discrim.models.sample import (
@@ -17,6 +18,7 @@ from discrim.models.sample import (
     choice,
     collinear_error,
     drop_columns,
+    is_wide,
     prior_vector,
     refuse_few_rows,
     refuse_no_freedom,
@@ -33,7 +35,7 @@ def lda(
     prior: Any = None,
     weights: Any = None,
     method: Literal["moment", "mle"] = "moment",
-    covariance: Literal["pooled", "diagonal", "shrunk", "spherical"] = "pooled",
+    covariance: Literal["pooled", "diagonal", "shrunk", "spherical", "pinv"] = "pooled",
     ncomp: int | None = None,
     collinear: Literal["raise", "drop"] = "raise",
     levels: Sequence[Any] | None = None,
@@ -53,9 +55,10 @@ def lda(
         Frequency weights: a weight of 3 stands for three equal rows. A column named here is not part of `.`.
     method : {"moment", "mle"}
         Divisor of the covariance: N - K, or N.
-    covariance : {"pooled", "diagonal", "shrunk", "spherical"}
+    covariance : {"pooled", "diagonal", "shrunk", "spherical", "pinv"}
         The full covariance within classes; its variances only; shrunk towards a sphere by `shrinkage` (OAS,
-        as scikit-learn's), which works for more columns than rows; or one variance for all columns.
+        as scikit-learn's); one variance for all columns; or the full one with the inverse of Moore and
+        Penrose. All but the first work for more columns than rows, in as many dimensions as there are rows.
     ncomp : int, optional
         Restrict rule and transformation to the leading canonical axes.
     collinear : {"raise", "drop"}
@@ -93,13 +96,13 @@ def lda(
     [0.9912, 0.0088]
     """
     choice("method", method, ("moment", "mle"))
-    choice("covariance", covariance, ("pooled", "diagonal", "shrunk", "spherical"))
+    choice("covariance", covariance, ("pooled", "diagonal", "shrunk", "spherical", "pinv"))
     choice("collinear", collinear, ("raise", "drop"))
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     structure: Structure = "full" if covariance == "pooled" else covariance
     if structure == "full":
         refuse_few_rows(blocks)
-    blocks, moments = sample(blocks, spread_of(structure, "pooled"), na_action)
+    blocks, moments = sample(blocks, spread_of(structure, "pooled", thin=is_wide(blocks)), na_action)
     refuse_no_freedom(moments, blocks.terms, diagonal=structure != "full")
     found = obstacles(moments, structure)
     if found and collinear == "raise":
@@ -116,4 +119,19 @@ def lda(
     fit = fit_lda(
         moments, shares, method=method, structure=structure, ncomp=ncomp, estimated_prior=prior is None
     )
+    if structure == "pinv":
+        _warn_of_pseudo_inverse(fit, blocks.terms)
     return LDAResults(fit, blocks)
+
+
+def _warn_of_pseudo_inverse(fit: LDAFit, terms: tuple[str, ...]) -> None:
+    """Say what distances leave out where the covariance has no inverse."""
+    rank, lost = fit.ignored()
+    if rank < len(terms):
+        warnings.warn(
+            f'covariance="pinv": the rows vary within classes in {rank} of {len(terms)} dimensions. '
+            f"Distances are taken in these alone and leave out {lost:.1%} of the squared differences of the "
+            'class means, which lie beyond them; covariance="shrunk" uses all.',
+            DiscrimWarning,
+            stacklevel=3,
+        )

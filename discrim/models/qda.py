@@ -25,6 +25,7 @@ from discrim.models.sample import (
     NaAction,
     choice,
     collinear_error,
+    is_wide,
     named,
     prior_vector,
     sample,
@@ -87,7 +88,7 @@ def qda(
     choice("method", method, ("moment", "mle"))
     choice("covariance", covariance, ("full", "diagonal", "shrunk", "spherical"))
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    blocks, moments = sample(blocks, spread_of(covariance, "class"), na_action)
+    blocks, moments = sample(blocks, spread_of(covariance, "class", thin=is_wide(blocks)), na_action)
     refuse_singular(moments, blocks.terms, blocks.design.levels, covariance)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     fit = fit_qda(moments, shares, method=method, structure=covariance, estimated_prior=prior is None)

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.mixtures import Pair, Parametrization
 from discrim.core.moments import ClassMoments
-from discrim.core.rda import Parametrization, RDAFit, fit_rda
+from discrim.core.rda import RDAFit, too_few
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.models import sections
@@ -36,8 +37,8 @@ def rda(
     alpha: float | None = None,
     gamma: float | None = None,
     parametrization: Parametrization = "esl",
-    cv: int = 10,
-    grid: Sequence[float] | None = None,
+    cv: int | Literal["loo"] = 10,
+    grid: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
     select: Literal["min", "1se"] = "min",
     seed: int | None = None,
     prior: Any = None,
@@ -55,15 +56,16 @@ def rda(
         As for `discrim.qda`.
     alpha : float, optional
         From 0, one covariance as in LDA, to 1, a covariance for each class as in QDA; lambda of Friedman and
-        klaR is 1 - alpha. Chosen by cross-validation where it is not given.
+        klaR is 1 - alpha. Chosen where it is not given.
     gamma : float, optional
         By "esl" from 1, the pooled covariance as it is, to 0, its average variance times the identity; by
         "friedman" and "klar" from 0, no ridge, to 1, the average variance alone. Chosen where not given.
     parametrization : {"esl", "friedman", "klar"}
         What is mixed, see Notes.
-    cv : int
-        Folds, for the choice.
-    grid : sequence of float, optional
+    cv : int or "loo"
+        Folds for the choice; or leave-one-out, exact and without a refit, whose cost by row and pair is that
+        of the posteriors with ESL's parametrization and less with the others.
+    grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
         Values that are tried for what is not given: 0, 0.1, ..., 1.
     select : {"min", "1se"}
         The pair of least error, ties to the simpler one (smaller alpha, then more ridge); or the simplest
@@ -103,46 +105,64 @@ def rda(
     choice("parametrization", parametrization, ("esl", "friedman", "klar"))
     choice("method", method, ("moment", "mle"))
     choice("select", select, ("min", "1se"))
-    for name, value in (("alpha", alpha), ("gamma", gamma)):
-        if value is not None and not 0 <= value <= 1:
-            raise DataError(f"{name}={value!r}: give a number from 0 to 1, or None to have it chosen.")
+    if cv != "loo" and not (isinstance(cv, int) and cv >= 2):
+        raise DataError(f'cv={cv!r}: give a number of folds, 2 or more, or "loo".')
+    given = [_within(name, value) for name, value in (("alpha", alpha), ("gamma", gamma))]
+    pairs = _pairs(given, grid)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     blocks, moments = sample(blocks, "class", na_action)
     _refuse_single(moments, blocks.design.levels)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
-
-    def fitted(part: ClassMoments, at: float, ridge: float) -> RDAFit:
-        return fit_rda(
-            part,
-            shares,
-            alpha=at,
-            gamma=ridge,
-            parametrization=parametrization,
-            method=method,
-            estimated_prior=prior is None,
-        )
-
-    if alpha is None or gamma is None:
-        tried = _grid(grid)
-        pairs = [
-            (a, g)
-            for a in (tried if alpha is None else [float(alpha)])
-            for g in (tried if gamma is None else [float(gamma)])
-        ]
-        plan = Choice(pairs, cv, seed, select, simpler_gamma=-1.0 if parametrization == "esl" else 1.0)
-        alpha, gamma, path = choose(blocks, fitted, plan, shares)
+    plan = Choice(pairs, cv, seed, select, parametrization, method, shares, prior is None)
+    if None in given:
+        pair, path = choose(blocks, moments, plan)
     else:
-        path = None
-    fit = fitted(moments, float(alpha), float(gamma))
+        (pair,), path = pairs, None
+    fit = plan.fit(moments, pair)
     _refuse_singular(fit, blocks)
     results = RDAResults(fit, blocks)
     if path is not None:
         results._cache["path"] = path
+        results._cache["criterion"] = "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
     return results
 
 
-def _grid(grid: Sequence[float] | None) -> list[float]:
-    values = np.linspace(0, 1, 11).round(1).tolist() if grid is None else [float(value) for value in grid]
+def _within(name: str, value: Any) -> float | None:
+    """A number from 0 to 1, or None."""
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not 0 <= number <= 1:
+        raise DataError(f"{name}={value!r}: give a number from 0 to 1, or None to have it chosen.")
+    return number
+
+
+def _pairs(given: list[float | None], grid: Any) -> list[Pair]:
+    """Pairs of what is given and what is tried for it where it is not."""
+    if isinstance(grid, Mapping):
+        unknown = [name for name in grid if name not in Pair._fields]
+        if unknown:
+            raise DataError(f"grid names {named(unknown)}: it holds values of 'alpha' and of 'gamma'.")
+        by_name = {name: grid.get(name) for name in Pair._fields}
+    else:
+        by_name = dict.fromkeys(Pair._fields, grid)
+    alphas, gammas = (
+        [value] if value is not None else _tried(by_name[name])
+        for name, value in zip(Pair._fields, given, strict=True)
+    )
+    return [Pair(alpha, gamma) for alpha in alphas for gamma in gammas]
+
+
+def _tried(grid: Any) -> list[float]:
+    if grid is None:
+        return [float(value) for value in np.linspace(0, 1, 11).round(1)]
+    try:
+        values = [float(value) for value in grid]
+    except (TypeError, ValueError):
+        raise DataError(f"grid={grid!r}: give numbers from 0 to 1.") from None
     bad = [value for value in values if not 0 <= value <= 1]
     if not values or bad:
         raise DataError(
@@ -152,11 +172,15 @@ def _grid(grid: Sequence[float] | None) -> list[float]:
 
 
 def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
-    single = [level for level, rows in zip(levels, moments.rows.tolist(), strict=True) if rows < 2]
+    single = too_few(moments)
     if single:
+        k = single[0]
+        held = (
+            "one row only" if moments.counts[k] == 1 else f"rows of a total weight of {moments.counts[k]:g}"
+        )
         raise CollinearError(
-            f"Class {named(single)} has one row only, which has no covariance: merge it with another class, "
-            "or leave it out."
+            f"Class {named(levels[k] for k in single)} has {held}, which has no covariance: merge it with "
+            "another class, or leave it out."
         )
 
 
@@ -165,11 +189,13 @@ def _refuse_singular(fit: RDAFit, blocks: Blocks) -> None:
     if not found:
         return
     ridge = "gamma below 1" if fit.parametrization == "esl" else "gamma above 0"
-    more = "alpha below 1" if fit.alpha == 1 else ridge
+    own = fit.parametrization == "esl" and fit.alpha == 1
+    varies = fit.moments.scatters.any()
+    way_out = f"Choose {'alpha below 1' if own else ridge}." if varies else "No column varies within classes."
     raise CollinearError(
         f"The covariance of class {named(blocks.design.levels[k] for k in found)} is singular at alpha="
         f"{fit.alpha:g}, gamma={fit.gamma:g}: the {len(blocks.terms)} columns ({named(blocks.terms)}) are "
-        f"constant or collinear there, or more than its rows. Choose {more}."
+        f"constant or collinear there, or more than its rows. {way_out}"
     )
 
 
@@ -180,7 +206,7 @@ class RDAResults(SeparateCovariances, ClassifierResults):
     ----------
     alpha, gamma : float
     path : DataFrame
-        Of a choice by cross-validation: alpha, gamma, error, se, by pair tried.
+        Of a choice: alpha, gamma, error, se, by pair tried.
     means : DataFrame, classes by terms
     covs : dict of class to DataFrame
         Regularized covariance of each class.
@@ -243,7 +269,7 @@ class RDAResults(SeparateCovariances, ClassifierResults):
         ----------
         kind : {"posteriors", "regions", "path"}, optional
             Posteriors by class (the default); regions in the plane of two predictors (the default of two);
-            the cross-validated errors by alpha and gamma, with the pair chosen.
+            the errors of the choice by alpha and gamma, with the pair chosen.
         ax : Axes, optional
         """
         choice("kind", kind or "posteriors", ("posteriors", "regions", "path"))
@@ -251,7 +277,8 @@ class RDAResults(SeparateCovariances, ClassifierResults):
             from discrim.report.heat_map import heat_map
 
             errors = self.path.pivot(index="alpha", columns="gamma", values="error")
-            return heat_map(errors, (self.alpha, self.gamma), "Cross-validated error", ax=ax)
+            title = f"Error by {self._cache['criterion']}"
+            return heat_map(errors, (self.alpha, self.gamma), title, ax=ax)
         if kind == "regions" or (kind is None and len(self.terms) == 2):
             return plot_regions(self, ax)
         return plot_posteriors(self, ax)

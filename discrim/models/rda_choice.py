@@ -1,24 +1,37 @@
-"""The choice of how much to regularize, by folds whose moments are merged and not gathered again."""
+"""The choice of how much to regularize: by folds whose moments are merged, or by leaving each row out.
+
+Folds hold the rows of one fold at a time, and for each pair and fold its errors by class. Leave-one-out reads
+the rows once for each group of pairs that share their decompositions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.leave_one_out_rda import left_out_groups
+from discrim.core.mixtures import Pair, Parametrization
 from discrim.core.moments import ClassMoments
-from discrim.core.rda import RDAFit
-from discrim.core.rules import Rule, best_class
+from discrim.core.rda import RDAFit, fit_rda, too_few
+from discrim.core.rda_path import path_rules
+from discrim.core.rules import best_class
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks
+from discrim.inference.error_rates import counted
+from discrim.models.sample import class_moments, named
 from discrim.models.validation import dealt_codes, moment_folds, used_codes, used_rows
 
 __all__ = ["Choice", "choose"]
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+TIE = 1e-12
+"""Difference of errors up to which pairs are tied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,78 +40,169 @@ class Choice:
 
     Attributes
     ----------
-    pairs : list of (alpha, gamma)
-    folds : int
+    pairs : list of Pair
+    cv : int or "loo"
+        Folds.
     seed : int or None
     select : {"min", "1se"}
-    simpler_gamma : float
-        Sign of the direction of gamma in which there is more ridge.
+    parametrization : {"esl", "friedman", "klar"}
+    method : {"moment", "mle"}
+    prior : (K,) float
+    estimated_prior : bool
     """
 
-    pairs: list[tuple[float, float]]
-    folds: int
+    pairs: list[Pair]
+    cv: Any
     seed: int | None
     select: str
-    simpler_gamma: float
+    parametrization: Parametrization
+    method: str
+    prior: Floats
+    estimated_prior: bool
+
+    @property
+    def log_prior(self) -> Floats:
+        """Of the classes (K,), minus infinity for a prior of zero."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.prior))
+
+    def fit(self, moments: ClassMoments, pair: Pair) -> RDAFit:
+        """The fit of a pair to moments."""
+        return fit_rda(
+            moments,
+            self.prior,
+            alpha=pair.alpha,
+            gamma=pair.gamma,
+            parametrization=self.parametrization,
+            method=self.method,
+            estimated_prior=self.estimated_prior,
+        )
+
+    def simplicity(self, pair: Pair) -> tuple[float, float]:
+        """Smaller for a simpler pair: of the smaller alpha, then of more ridge."""
+        return pair.alpha, pair.gamma if self.parametrization == "esl" else -pair.gamma
 
 
-def choose(
-    blocks: Blocks, fitted: Callable[[ClassMoments, float, float], RDAFit], plan: Choice, prior: Floats
-) -> tuple[float, float, pd.DataFrame]:
-    """The pair chosen, and the path: alpha, gamma, error, se (missing where a fold has a singular fit).
+def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, pd.DataFrame]:
+    """The pair chosen, and the path: alpha, gamma, error, se (missing where a rule is singular).
 
-    The error of a pair is the mean over folds of the rate of wrong rows, each class weighted by its prior;
-    its standard error is that of the mean.
+    By folds, the error of a pair is the mean over folds of the rate of wrong rows, each class weighted by its
+    prior, and its standard error that of the mean; by leave-one-out, both are those of
+    `discrim.inference.error_rates.counted`.
 
     Raises
     ------
     DataError
-        Folds that are too many or too few, or no pair that has a fit in every fold.
+        Folds that are too many or too few, or no pair that has a rule without every fold or row.
     """
-    codes = used_codes(blocks)
-    dealt = dealt_codes(codes, len(prior), plan.folds, plan.seed)
-    held = moment_folds(blocks, dealt, plan.folds, "class")
-    small = min(int(part.rows.min()) for part in held)
-    if small < 2:
+    errors, spread = _left_out(blocks, moments, plan) if plan.cv == "loo" else _folds(blocks, plan)
+    path = pd.DataFrame(plan.pairs, columns=["alpha", "gamma"]).assign(error=errors, se=spread)
+    if np.isnan(errors).all():
         raise DataError(
-            f"cv={plan.folds} leaves {small} row of a class in some fold: use fewer folds, or give alpha= "
-            "and gamma=."
+            "No pair of the grid has a rule without every fold or row: the covariance of a class is "
+            "singular. Use a grid with more ridge, or fewer folds."
         )
-    wrong = np.zeros((len(plan.pairs), plan.folds, len(prior)))
-    total = np.zeros((plan.folds, len(prior)))
-    log_prior = np.log(np.maximum(prior, np.finfo(np.float64).tiny))
-    rules = [[_rule(fitted(part, *pair), log_prior) for part in held] for pair in plan.pairs]
-    for rows, x, own, weights in used_rows(blocks):
-        positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-        times = np.ones(len(own)) if weights is None else weights
-        for fold in range(plan.folds):
-            at = dealt[positions] == fold
-            if not at.any():
-                continue
-            total[fold] += np.bincount(own[at], times[at], minlength=len(prior))
-            part = x[at]
-            for i, by_fold in enumerate(rules):
-                rule = by_fold[fold]
-                if rule is None:
-                    wrong[i, fold] = np.nan
-                    continue
-                missed = best_class(rule.scores(part)) != own[at]
-                wrong[i, fold] += np.bincount(own[at], times[at] * missed, minlength=len(prior))
-    share = prior / np.where(total > 0, total, np.nan)
-    rates = np.nansum(wrong * share, axis=2) / np.nansum(np.where(total > 0, prior, 0.0), axis=1)
-    rates[np.isnan(wrong).any(axis=2)] = np.nan
-    path = pd.DataFrame(plan.pairs, columns=["alpha", "gamma"])
-    path["error"] = rates.mean(axis=1)
-    path["se"] = rates.std(axis=1, ddof=1) / np.sqrt(plan.folds)
-    if path["error"].isna().all():
-        raise DataError("No pair of the grid has a fit in every fold: use a grid with more ridge.")
-    errors, spread = path["error"].to_numpy(), path["se"].to_numpy()
     best = int(np.nanargmin(errors))
-    reach = errors[best] + (spread[best] if plan.select == "1se" else 1e-12)
+    reach = errors[best] + (max(spread[best], TIE) if plan.select == "1se" else TIE)
     good = [pair for pair, error in zip(plan.pairs, errors.tolist(), strict=True) if error <= reach]
-    alpha, gamma = min(good, key=lambda pair: (pair[0], -plan.simpler_gamma * pair[1]))
-    return alpha, gamma, path
+    return min(good, key=plan.simplicity), path
 
 
-def _rule(fit: RDAFit, log_prior: Floats) -> Rule | None:
-    return None if fit.singular() else fit.rule(log_prior)
+def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
+    """Errors and standard errors of the pairs by folds."""
+    k = len(plan.prior)
+    dealt = dealt_codes(used_codes(blocks), k, plan.cv, plan.seed)
+    wrong = np.full((len(plan.pairs), plan.cv, k), np.nan)
+    total = np.zeros((plan.cv, k))
+    for fold, held in enumerate(moment_folds(blocks, dealt, plan.cv, "class")):
+        few = [blocks.design.levels[c] for c in too_few(held)]
+        if few:
+            raise DataError(
+                f"cv={plan.cv} leaves no more than one row of class {named(few)} without some fold: use more "
+                'folds or cv="loo", merge the class with another one, or give alpha= and gamma=.'
+            )
+        x, codes, weights = _fold_rows(blocks, dealt, fold)
+        total[fold] = np.bincount(codes, weights, minlength=k)
+        for rule in path_rules(held, plan.pairs, plan.parametrization, plan.method, plan.log_prior):
+            wrong[rule.pairs, fold] = rule.wrong(x, codes, weights)
+    # A class that is not in a fold has no part in its rate.
+    there = total > 0
+    share = np.where(there, plan.prior, 0.0) / np.where(there, total, 1.0)
+    whole = np.where(there, plan.prior, 0.0).sum(axis=1)
+    counts = whole > 0
+    rates = (wrong * share).sum(axis=2)[:, counts] / whole[counts]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return rates.mean(axis=1), rates.std(axis=1, ddof=1) / np.sqrt(counts.sum())
+
+
+def _fold_rows(blocks: Blocks, dealt: Codes, fold: int) -> tuple[Floats, Codes, Floats | None]:
+    """The rows of a fold: x (m, p), codes and weights (m,)."""
+    columns, codes, weights = [], [], []
+    for rows, x, own, times in used_rows(blocks):
+        at = np.flatnonzero(dealt[rows] == fold)
+        columns.append(np.take(x.T, at, axis=1))
+        codes.append(own[at])
+        if times is not None:
+            weights.append(times[at])
+    held = np.concatenate(weights) if weights else None
+    return np.concatenate(columns, axis=1).T, np.concatenate(codes), held
+
+
+def _left_out(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Floats, Floats]:
+    """Errors and standard errors of the pairs by leave-one-out."""
+    k = len(plan.prior)
+    few = [blocks.design.levels[c] for c in np.flatnonzero(moments.counts <= 2)]
+    if few:
+        raise DataError(
+            f'cv="loo" leaves no more than one row of class {named(few)} without one of its rows: merge the '
+            "class with another one, or give alpha= and gamma=."
+        )
+    wrong = np.zeros((len(plan.pairs), k))
+    wrong[[i for i, pair in enumerate(plan.pairs) if plan.fit(moments, pair).singular()]] = np.nan
+    regular = np.flatnonzero(~np.isnan(wrong[:, 0]))
+    pairs = [plan.pairs[i] for i in regular]
+    again: dict[int, list[int]] = {}
+    for group in left_out_groups(moments, pairs, plan.parametrization, plan.method, plan.log_prior):
+        which = regular[group.positions]
+        for rows, x, codes, weights in used_rows(blocks):
+            positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            for i, scores in zip(which.tolist(), group.scores(x, codes, weights), strict=True):
+                labels = best_class(scores.T)
+                missed = (labels != codes) & (labels >= 0)
+                times = missed if weights is None else missed * weights
+                wrong[i] += np.bincount(codes, times, minlength=k)
+                for row in positions[labels < 0].tolist():
+                    again.setdefault(row, []).append(i)
+    _refit(blocks, plan, again, wrong)
+    found = [_rate(row, moments.counts, plan) for row in wrong]
+    return np.array([rate for rate, _ in found]), np.array([se for _, se in found])
+
+
+def _refit(blocks: Blocks, plan: Choice, again: dict[int, list[int]], wrong: Floats) -> None:
+    """Add to the wrong rows (G, K) of pairs those that have to be fitted without a row."""
+    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+    for row, which in again.items():
+        code, own = int(blocks.codes[row]), float(weights[row])
+        left = [i for i in which if not np.isnan(wrong[i, 0])]
+        if not left:
+            continue
+        without = weights.copy()
+        without[row] -= min(1.0, own)
+        moments = class_moments(replace(blocks, weights=without), "class")
+        x = blocks.row(row)
+        for i in left:
+            fit = plan.fit(moments, plan.pairs[i])
+            if fit.singular():
+                wrong[i] = np.nan
+            elif best_class(fit.rule(plan.log_prior).scores(x))[0] != code:
+                wrong[i, code] += own
+
+
+def _rate(wrong: Floats, rows: Floats, plan: Choice) -> tuple[float, float]:
+    """Error and standard error of wrong rows (K,) of all (K,)."""
+    if np.isnan(wrong).any():
+        return np.nan, np.nan
+    counts = np.diag(rows - wrong)
+    counts[np.arange(len(rows)), np.arange(len(rows)) - 1] += wrong
+    rates = counted(counts, plan.prior, None, 0.95, sampled=plan.estimated_prior)
+    return rates.estimate, rates.std_err

@@ -24,6 +24,7 @@ __all__ = [
     "collinear_error",
     "cost_matrix",
     "drop_columns",
+    "is_wide",
     "named",
     "prior_vector",
     "refuse_few_rows",
@@ -247,6 +248,11 @@ def drop_columns(
     return replace(blocks, keep=tuple(held[j] for j in keep)), moments.columns(keep)
 
 
+def is_wide(blocks: Blocks) -> bool:
+    """Whether there are fewer rows than columns."""
+    return int((blocks.codes >= 0).sum()) < len(blocks.terms)
+
+
 def refuse_few_rows(blocks: Blocks) -> None:
     """Raise, before any product is formed, where there are too few rows for a pooled covariance."""
     known = int((blocks.codes >= 0).sum())
@@ -266,5 +272,6 @@ def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:
     raise CollinearError(
         f"{rows} rows in {n_classes} classes leave {max(rows - n_classes, 0)} degrees of freedom within "
         f"classes, too few for the covariance of {len(terms)} columns ({named(terms)}): "
-        'name fewer columns in the formula, or pass covariance="diagonal" or covariance="shrunk".'
+        'name fewer columns in the formula, pass covariance="shrunk" (or "diagonal", "pinv"), or use rda() '
+        "or shrunken_centroids()."
     )

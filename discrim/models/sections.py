@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from discrim.core.shrinkage import is_regular
 from discrim.errors import CollinearError, NotSupportedError
@@ -18,6 +19,7 @@ from discrim.report.numbers import p_text
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
+    from discrim.core.covariance import Covariance
     from discrim.models.lda_results import LDAResults
     from discrim.models.qda import QDAResults
     from discrim.models.rda import RDAResults
@@ -154,7 +156,8 @@ def _linear_header(fit: LDAResults) -> Pairs:
     note = ""
     if fit._fit.reduced() is not None:
         note = f"The rule uses the first {fit._fit.ncomp} canonical axes only (ncomp={fit._fit.ncomp})."
-    gone = [t for t in fit._blocks.design.terms if t not in set(fit.terms)]
+    held = set(fit.terms)
+    gone = [t for t in fit._blocks.design.terms if t not in held]
     if gone:
         note = f"{note} Dropped, collinear within classes: {named(gone)}."
     return Pairs(fit.formula, [*left, *right], note.strip())
@@ -171,7 +174,7 @@ def _quadratic_header(fit: QDAResults) -> Pairs:
 
 
 def _regularized_header(fit: RDAResults) -> Pairs:
-    chosen = "cross-validation" if "path" in fit._cache else "given"
+    chosen = fit._cache.get("criterion", "given")
     items = [
         ("Rows used", fit.nobs, _number(fit.nobs)),
         ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
@@ -193,7 +196,8 @@ def _path(fit: RDAResults) -> Section:
     table.index = [f"{value:g}" for value in table.index]
     table.columns = [f"{value:g}" for value in table.columns]
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
-    return Section("Cross-validated error, alpha (rows) by gamma", table, formats, source="fit.path")
+    title = f"Error by {fit._cache['criterion']}, alpha (rows) by gamma"
+    return Section(title, table, formats, source="fit.path")
 
 
 def _classes(fit: LDAResults | QDAResults) -> Section:
@@ -221,17 +225,28 @@ def _covariance(fit: LDAResults) -> Section:
     title = f"Covariance within classes, divisor {'N' if fit._fit.method == 'mle' else 'N-K'}"
     if fit._fit.covariance.is_diagonal:
         kind = f"Variances ({fit._fit.structure} c"
-        return Section(kind + title[1:] + ")", _variances(fit.cov), source="fit.cov")
+        sd = fit._fit.covariance.sd / fit._fit.moments.scale
+        return Section(kind + title[1:] + ")", _variances(sd, fit.terms), source="fit.cov")
+    if fit._fit.moments.spread == "thin":
+        return _thin_variances(fit, fit._fit.covariance, title[len("Covariance ") :], "fit.cov")
     pooled = "Pooled c" if fit._fit.has_distances else "Pooled and shrunk c"
     return Section(pooled + title[1:], fit.cov, shared=True, triangle=True, source="fit.cov")
 
 
-def _variances(cov: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame([np.diag(cov)], index=["variance"], columns=cov.columns)
+def _variances(sd: NDArray[np.float64], terms: pd.Index) -> pd.DataFrame:
+    with np.errstate(over="ignore", under="ignore"):
+        return pd.DataFrame([sd**2], index=["variance"], columns=terms)
+
+
+def _thin_variances(fit: LDAResults | QDAResults, held: Covariance, where: str, source: str) -> Section:
+    """The diagonal of a covariance that is never formed whole unless it is asked for."""
+    table = _variances(held.sd / fit._fit.moments.scale, fit.terms)
+    p = len(fit.terms)
+    note = f"The whole {fit._fit.structure} covariance, {p} x {p}: {source}."
+    return Section(f"Variances {where}", table, note=note, source=source)
 
 
 def _class_covariance(fit: QDAResults, label: Any) -> Section:
-    cov = fit.covs[label]
     divisor = "n" if fit._fit.method == "mle" else "n-1"
     left_out = len(fit.classes) - MOST_COVARIANCES
     note = (
@@ -241,9 +256,14 @@ def _class_covariance(fit: QDAResults, label: Any) -> Section:
     )
     source = f"fit.covs[{label!r}]"
     if fit._fit.is_diagonal:
-        return Section(f"Variances in {label}, divisor {divisor}", _variances(cov), note=note, source=source)
+        covariance = fit._fit.covariances[list(fit.classes).index(label)]
+        table = _variances(covariance.sd / fit._fit.moments.scale, fit.terms)
+        return Section(f"Variances in {label}, divisor {divisor}", table, note=note, source=source)
+    if fit._fit.moments.spread == "thin class":
+        held = fit._fit.covariances[list(fit.classes).index(label)]
+        return _thin_variances(fit, held, f"in {label}, divisor {divisor}", source)
     title = f"Covariance in {label}, divisor {divisor}"
-    return Section(title, cov, shared=True, triangle=True, note=note, source=source)
+    return Section(title, fit.covs[label], shared=True, triangle=True, note=note, source=source)
 
 
 def _discriminants(fit: LDAResults) -> Section:

@@ -24,11 +24,13 @@ from numpy.typing import NDArray
 from discrim.core.hyperplane import hyperplane_from_file
 from discrim.core.lda import fit_lda
 from discrim.core.logistic import fit_from_search
-from discrim.core.moments import ClassMoments
+from discrim.core.moments import ClassMoments, Spread
 from discrim.core.naive_bayes_file import naive_bayes_buffers, naive_bayes_from_file
 from discrim.core.perceptron import perceptron_from_file
 from discrim.core.qda import fit_qda
 from discrim.core.rda import fit_rda
+from discrim.core.shrinkage import is_regular, spread_of
+from discrim.core.shrunken_centroids import fit_shrunken
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import Design
@@ -52,7 +54,7 @@ class _Model:
     """How one model is written and read: its options with their kinds, its fit, its results."""
 
     options: Mapping[str, tuple[type, ...]]
-    spread: str
+    spread: Spread
     fit: Callable[..., Any]
     buffers: Callable[[Any], dict[str, Floats]] = lambda numbers: {}
     """What is kept of the fit beside its moments, and given to `fit` again by name."""
@@ -82,6 +84,11 @@ _MODELS = {
         | {"estimated_prior": (bool,)},
         "class",
         fit_rda,
+    ),
+    "shrunken_centroids": _Model(
+        {"threshold": (float,), "offset": (float, str), "estimated_prior": (bool,)},
+        "diagonal",
+        fit_shrunken,
     ),
     "logistic": _Model(
         {"reference": (int,), "estimated_prior": (bool,), "bias_reduction": (bool,)},
@@ -118,12 +125,14 @@ def _results(model: str) -> Any:
     from discrim.models.perceptron import PerceptronResults
     from discrim.models.qda import QDAResults
     from discrim.models.rda import RDAResults
+    from discrim.models.shrunken_centroids import ShrunkenCentroidsResults
 
     results: dict[str, type[ClassifierResults]] = {
         "lda": LDAResults,
         "qda": QDAResults,
         "naive_bayes": NaiveBayesResults,
         "rda": RDAResults,
+        "shrunken_centroids": ShrunkenCentroidsResults,
         "logistic": LogisticResults,
         "perceptron": PerceptronResults,
         "hyperplane": HyperplaneResults,
@@ -239,11 +248,12 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
         raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
     p = len(design.terms) if keep is None else len(keep)
     structure = options.get("structure", "full")
-    spread = "diagonal" if structure in ("diagonal", "spherical") else model.spread
+    thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
+    spread = spread_of(structure, model.spread, thin=thin)
     own = _own_buffers(path, model, tensors, len(design.levels), p)
-    # Naive Bayes looks at its columns itself: a word that never occurs does not vary.
-    singular = structure in ("shrunk", "spherical") or about["model"] == "naive_bayes"
-    moments = _moments(path, tensors, len(design.levels), p, spread, singular=singular)
+    constant = about["model"] in ("naive_bayes", "shrunken_centroids")
+    singular = is_regular(structure)
+    moments = _moments(path, tensors, len(design.levels), p, spread, singular=singular, constant=constant)
     prior = tensors["prior"]
     if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
         raise _damaged(path, "its prior is no distribution over the classes")
@@ -354,6 +364,11 @@ def _check_about(
         raise _damaged(path, f"its method is {options['method']!r}")
     if options.get("structure", "full") not in ("full", "diagonal", "shrunk", "spherical"):
         raise _damaged(path, f"its structure is {options['structure']!r}")
+    if not 0 <= options.get("threshold", 0.0) < np.inf:
+        raise _damaged(path, f"its threshold is {options['threshold']!r}")
+    offset = options.get("offset", 0.0)
+    if offset != "median" and not (isinstance(offset, float) and 0 <= offset < np.inf):
+        raise _damaged(path, f"its offset is {offset!r}")
     if not 0 <= options.get("reference", 0) < len(design.levels):
         raise _damaged(path, f"its reference is class {options['reference']}")
     for key in ("smoothing", "laplace"):
@@ -376,14 +391,31 @@ def _check_about(
 
 
 def _moments(
-    path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: str, *, singular: bool = False
+    path: Any,
+    tensors: Mapping[str, Floats],
+    k: int,
+    p: int,
+    spread: Spread,
+    *,
+    singular: bool,
+    constant: bool,
 ) -> ClassMoments:
-    """Moments from buffers, each of the shape and range that moments have; `singular` ones may be."""
-    scatter = {"diagonal": (k, p), "pooled": (1, p, p), "class": (k, p, p)}[spread]
+    """Moments from buffers, each of the shape and range that moments have.
+
+    `singular` ones may have a scatter without an inverse, `constant` ones columns that do not vary.
+    """
+    scatter = {
+        "diagonal": (k, p),
+        "pooled": (1, p, p),
+        "class": (k, p, p),
+        "thin": (1, p),
+        "thin class": (k, p),
+    }[spread]
     shapes = {"counts": (k,), "rows": (k,), "centres": (k, p), "rests": (k, p), "scale": (p,), "prior": (k,)}
     shapes["scatters"] = scatter
     if "roots" in tensors and spread != "diagonal":
-        shapes["roots"] = scatter
+        thin = scatter[0], tensors["roots"].shape[1], p
+        shapes["roots"] = scatter if len(scatter) == 3 else thin
     if set(tensors) != set(shapes):
         raise _damaged(path, f"its buffers are {sorted(tensors)}, where {sorted(shapes)} are read")
     for key, shape in shapes.items():
@@ -394,9 +426,11 @@ def _moments(
         raise _damaged(path, "its class counts are not positive")
     if not ((scale > 0) & (np.frexp(scale)[0] == 0.5)).all():
         raise _damaged(path, "its scales are not powers of two")
-    squares = scatters if spread == "diagonal" else np.diagonal(scatters, axis1=1, axis2=2)
+    squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
     varies = squares.sum(axis=0) + np.ptp(tensors["centres"], axis=0) > 0
-    if not (squares.any() if singular else varies.all()):
+    if not (squares >= 0).all():
+        raise _damaged(path, "a sum of squares is negative")
+    if not (constant or (squares.any() if singular else varies.all())):
         raise _damaged(path, "a column of it does not vary")
     roots = tensors.get("roots")
     if roots is not None:

@@ -15,7 +15,7 @@ import sys
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from tests.benchmarks import inference
+from tests.benchmarks import genes, inference
 from tests.benchmarks.timing import Run, made, medians, row
 
 
@@ -88,6 +88,26 @@ def quadratic(n: int, p: int, k: int, repeat: int) -> None:
     row(task, "posteriors: times faster", ratio, 2, at_least=True)
 
 
+def regularized_grid(n: int, p: int, k: int, repeat: int) -> None:
+    from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as Peer
+    from sklearn.model_selection import GridSearchCV
+
+    from discrim import rda
+
+    x, codes, frame = made(n, p, k)
+    grid = {"reg_param": np.linspace(0, 1, 11)}
+    runs: dict[str, Run] = {
+        "esl": lambda: rda("y ~ .", frame, cv=10, seed=0),
+        "klar": lambda: rda("y ~ .", frame, cv=10, seed=0, parametrization="klar"),
+        "peer": lambda: GridSearchCV(Peer(), grid, cv=10).fit(x, codes),
+    }
+    taken = medians(runs, repeat)
+    task = f"RDA {n:,} x {p} x {k}, 10 folds"
+    for name in ("esl", "klar"):
+        ratio = taken[name] / taken["peer"]
+        row(task, f"{name}, 121 pairs over scikit-learn's 11 of QDA", ratio, 1)
+
+
 def posteriors(n: int, p: int, k: int, bar: float, repeat: int) -> None:
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as Peer
 
@@ -136,6 +156,7 @@ def main() -> None:
         "fit-50-1000": lambda: fits(100_000 // part, 50, 1000, n),
         "formula": lambda: wide_frame(1_000_000 // part, 50, n),
         "qda": lambda: quadratic(200_000 // part, 50, 10, n),
+        "rda": lambda: regularized_grid(20_000 // part, 50, 10, max(n // 2, 1)),
         "posteriors-10": lambda: posteriors(200_000 // part, 50, 10, 1, n),
         "posteriors-1000": lambda: posteriors(100_000 // part, 50, 1000, 3, max(n // 2, 1)),
         "leave-one-out": lambda: left_out(200_000 // part, 50, 10, n),
@@ -145,6 +166,7 @@ def main() -> None:
         "logistic-5": lambda: inference.logistic_fit(50_000 // part, 20, 5, max(n // 2, 1)),
         "logistic-2": lambda: inference.logistic_fit(500_000 // part, 30, 2, max(n // 2, 1)),
         "hyperplane": lambda: inference.separating_plane(100_000 // part, 20, n),
+        "genes": lambda: genes.chosen_shrinkage(72, 7129 // part, 1, n),
         "import": lambda: imports(n),
     }
     for name, task in tasks.items():

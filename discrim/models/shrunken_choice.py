@@ -1,0 +1,123 @@
+"""The choice of the threshold of shrunken centroids, by folds whose moments are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.shrunken_centroids import ShrunkenFit, labels_along
+from discrim.errors import CollinearError, DataError
+from discrim.frame.blocks import Blocks
+from discrim.inference.error_rates import counted, counts_of
+from discrim.models.sample import named
+from discrim.models.validation import dealt_codes, moment_folds, used_codes, used_rows
+
+__all__ = ["Search", "choose_threshold", "thresholds_of"]
+
+Floats = NDArray[np.float64]
+
+TIE = 1e-12
+"""Difference of two error rates below which they are one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How a threshold is chosen.
+
+    Attributes
+    ----------
+    grid : sequence of float or None
+        Thresholds to try; None for evenly spaced ones.
+    n_thresholds : int
+        How many of those, from 0 to where no column is left.
+    folds : int
+    seed : int or None
+    select : {"min", "1se"}
+    """
+
+    grid: Sequence[float] | None
+    n_thresholds: int
+    folds: int
+    seed: int | None
+    select: Literal["min", "1se"]
+
+
+def thresholds_of(search: Search, fit: ShrunkenFit) -> Floats:
+    """The thresholds (T,) to try, in increasing order.
+
+    Raises
+    ------
+    DataError
+        None at all, or one that is negative, infinite or missing.
+    """
+    if search.grid is None:
+        most = search.n_thresholds
+        if not (isinstance(most, int) and most >= 2):
+            raise DataError(f"n_thresholds={most!r}: give a number of thresholds, 2 or more.")
+        return np.unique(np.linspace(0.0, float(fit.reach().max()), most))
+    values = [float(value) for value in search.grid]
+    bad = [value for value in values if not 0 <= value < np.inf]
+    if not values or bad:
+        raise DataError(
+            f"grid={named(values)}: {bad[0]!r} is no threshold; give numbers from 0 on."
+            if bad
+            else "grid is empty: give thresholds from 0 on, or None for evenly spaced ones."
+        )
+    return np.unique(values)
+
+
+def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[float, pd.DataFrame]:
+    """The threshold chosen, and the path: threshold, error, se, genes.
+
+    Errors and their standard errors are those of `error_rates(["cv"])` with the same folds and seed; the
+    number of columns that survive is that of the fit to all rows.
+
+    Raises
+    ------
+    DataError
+        A class of one row, folds that are too many or too few, no threshold.
+    CollinearError
+        A column does not vary in some fold, and there is no offset.
+    """
+    levels, k = blocks.design.levels, fit.moments.n_classes
+    single = [level for level, rows in zip(levels, fit.moments.rows.tolist(), strict=True) if rows < 2]
+    if single:
+        raise DataError(
+            f"Class {named(single)} has one row, which cannot be left out and still be known: give "
+            "threshold=, merge it with another class, or leave it out."
+        )
+    thresholds = thresholds_of(search, fit)
+    dealt = dealt_codes(used_codes(blocks), k, search.folds, search.seed)
+    parts = [fit.refit(part) for part in moment_folds(blocks, dealt, search.folds, "diagonal")]
+    with np.errstate(divide="ignore"):
+        log_prior = np.log(fit.prior)
+    counts = np.zeros((len(thresholds), k, k))
+    for rows, x, own, weights in used_rows(blocks):
+        positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        for fold, part in enumerate(parts):
+            at = np.flatnonzero(dealt[positions] == fold)
+            if part is None:
+                raise CollinearError(
+                    f"Without fold {fold + 1} of {search.folds} some column does not vary within classes, or "
+                    "a class is gone: give an offset above 0, threshold=, or more folds."
+                )
+            if not len(at):
+                continue
+            times = None if weights is None else weights[at]
+            for i, codes in enumerate(labels_along(part, x[at], thresholds, log_prior)):
+                counts[i] += counts_of(own[at], codes, k, times)
+    rates = [counted(table, fit.prior, None, 0.95, sampled=fit.estimated_prior) for table in counts]
+    path = pd.DataFrame({"threshold": thresholds})
+    path["error"] = [rate.estimate for rate in rates]
+    path["se"] = [rate.std_err for rate in rates]
+    reach = np.sort(fit.reach())
+    path["genes"] = len(reach) - np.searchsorted(reach, thresholds, side="right")
+    errors = path["error"].to_numpy()
+    best = int(np.argmin(errors))
+    slack = float(path["se"].iloc[best]) if search.select == "1se" else 0.0
+    return float(thresholds[errors <= errors[best] + slack + TIE].max()), path

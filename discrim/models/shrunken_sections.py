@@ -1,0 +1,101 @@
+"""The sections of the summary of shrunken centroids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.models.sections import error_pair
+from discrim.report.numbers import clean, column_texts, shorten
+from discrim.report.tables import Pairs, Section, Summary
+
+if TYPE_CHECKING:
+    from discrim.models.shrunken_centroids import ShrunkenCentroidsResults
+
+__all__ = ["brief", "sections"]
+
+BRIEF = 10
+"""Survivors that the short form shows."""
+
+MOST_SURVIVORS = 30
+"""Survivors that the summary shows."""
+
+
+def sections(fit: ShrunkenCentroidsResults) -> dict[str, Callable[[], Section | Pairs]]:
+    """Sections of nearest shrunken centroids, in their order."""
+    parts: dict[str, Callable[[], Section | Pairs]] = {
+        "header": partial(_header, fit),
+        "classes": partial(_classes, fit),
+    }
+    if "path" in fit._cache:
+        parts["path"] = partial(_path, fit)
+    return parts | {"survivors": partial(_survivors, fit)}
+
+
+def brief(fit: ShrunkenCentroidsResults) -> Summary:
+    """The short form: classes, and the first of the survivors."""
+    title = f"{fit.title}: {shorten(clean(fit.formula), 70)}"
+    return Summary(title, {"classes": _classes(fit), "survivors": _survivors(fit, BRIEF)})
+
+
+def _header(fit: ShrunkenCentroidsResults) -> Pairs:
+    chosen = "cross-validation" if "path" in fit._cache else "given"
+    prior = "class proportions" if fit._fit.estimated_prior else "given"
+    kind = "median of s" if fit._fit.offset == "median" else "given"
+    left = int(fit._fit.shrunken().any(axis=0).sum())
+    rows = "Rows used" if fit._blocks.weights is None else "Sum of weights"
+    items: list[tuple[str, Any, str]] = [
+        (rows, fit.nobs, f"{fit.nobs:.6g}"),
+        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+        ("Threshold", fit.threshold, f"{fit.threshold:.4g}"),
+        ("Chosen by", chosen, chosen),
+        (f"Offset s0, {kind}", fit.offset, f"{fit.offset:.4g}"),
+        ("Spread s", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
+        ("Classes", len(fit.classes), str(len(fit.classes))),
+        ("Columns", len(fit.terms), str(len(fit.terms))),
+        ("Columns surviving", left, str(left)),
+        ("Prior", prior, prior),
+        error_pair(fit, "apparent", "Error, apparent"),
+        error_pair(fit, "loo", "Error, leave-one-out"),
+    ]
+    note = "" if left else "No column is left: every row has the prior probabilities."
+    return Pairs(fit.formula, items, note)
+
+
+def _classes(fit: ShrunkenCentroidsResults) -> Section:
+    used = (fit._fit.shrunken() != 0).sum(axis=1)
+    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "columns": used}, index=fit.classes)
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "columns": "count"}
+    return Section(
+        "Classes, with the columns in which their centroids differ from the common mean",
+        table,
+        formats,
+        source="fit.prior, fit.counts, fit.survivors()",
+    )
+
+
+def _path(fit: ShrunkenCentroidsResults) -> Section:
+    path = fit.path
+    table = path.set_index("threshold").rename(columns={"se": "std err", "genes": "columns"})
+    table.index = pd.Index(column_texts(path["threshold"].tolist(), "general"))
+    table["chosen"] = np.where(path["threshold"] == fit.threshold, "*", "")
+    formats: dict[Any, Any] = {"error": "share", "std err": "share", "columns": "count", "chosen": "text"}
+    return Section("Cross-validated error by threshold", table, formats, source="fit.path")
+
+
+def _survivors(fit: ShrunkenCentroidsResults, most: int = MOST_SURVIVORS) -> Section:
+    table = fit.survivors()
+    left = len(table) - most
+    more = f" And {left} more: fit.survivors()." if left > 0 else ""
+    note = f"The largest first; zero where a class does not differ.{more}"
+    return Section(
+        "Shrunken standardized differences from the common mean",
+        table.head(most).rename_axis(columns=None),
+        "z",
+        note=note if len(table) else "No column survives the threshold.",
+        source="fit.survivors()",
+    )
