@@ -98,6 +98,8 @@ class KernelDensity:
                     left = np.where(held - out[rows] <= EPS * held, 0.0, held - out[rows])
                     terms[np.arange(len(terms)), own[rows]] = np.log(left)
                 peak = terms.max(axis=1, keepdims=True)
+                # Beyond 1e154 bandwidths the logarithm itself overflows: the density is zero.
+                peak[np.isneginf(peak)] = 0.0
                 logs[rows] = np.log(np.exp(terms - peak).sum(axis=1)) + peak[:, 0]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(logs - np.log(bandwidths) - 0.5 * np.log(2 * np.pi))

@@ -88,15 +88,18 @@ class Tally:
 
     plan: Plan
     n_classes: int
-    tables: list[Floats] = field(default_factory=list)
-    sums: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    values: list[list[Piece]] = field(default_factory=list)
+    tables: list[Floats] = field(init=False)
+    sums: Floats = field(init=False)
+    values: list[list[Piece]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._restart()
+        plan = self.plan
+        self.tables = [np.zeros((self.n_classes, size)) for size in plan.sizes[plan.tables].tolist()]
+        self.sums = np.zeros((self.n_classes, len(plan.counts)))
+        self.values = [[] for _ in plan.kernels]
 
     def watch(self, blocks: Iterable[Rows]) -> Iterable[Rows]:
-        """The blocks, which are tallied whenever they are read from the start."""
+        """The blocks, which are tallied whenever they are read to the end."""
         return blocks if not self.plan.families.any() else _Watched(blocks, self)
 
     def classes(self, keep: Codes) -> Tally:
@@ -119,12 +122,6 @@ class Tally:
         own = [np.flatnonzero(codes == k) for k in range(self.n_classes)]
         return [(values[rows], None if weights is None else weights[rows]) for rows in own]
 
-    def _restart(self) -> None:
-        plan = self.plan
-        self.tables = [np.zeros((self.n_classes, size)) for size in plan.sizes[plan.tables].tolist()]
-        self.sums = np.zeros((self.n_classes, len(plan.counts)))
-        self.values = [[] for _ in plan.kernels]
-
     def _add(self, x: Floats, codes: Codes, weights: Floats | None) -> None:
         plan = self.plan
         for position, table in zip(plan.tables.tolist(), self.tables, strict=True):
@@ -134,9 +131,10 @@ class Tally:
             counts = x.T[plan.counts]
             counts = counts if weights is None else counts * weights
             self.sums += np.stack([np.bincount(codes, row, self.n_classes) for row in counts], axis=1)
-        for position, pieces in zip(plan.kernels.tolist(), self.values, strict=True):
-            held = None if weights is None else weights.copy()
-            pieces.append((x[:, position].copy(), codes.copy(), held))
+        if len(plan.kernels):
+            own, held = codes.copy(), None if weights is None else weights.copy()
+            for position, pieces in zip(plan.kernels.tolist(), self.values, strict=True):
+                pieces.append((x[:, position].copy(), own, held))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +145,9 @@ class _Watched:
     tally: Tally
 
     def __iter__(self) -> Iterator[Any]:
-        self.tally._restart()
+        # Whoever reads no further than some block leaves the last whole tally as it is.
+        found = Tally(self.tally.plan, self.tally.n_classes)
         for block in self.blocks:
-            self.tally._add(*block)
+            found._add(*block)
             yield block
+        self.tally.tables, self.tally.sums, self.tally.values = found.tables, found.sums, found.values

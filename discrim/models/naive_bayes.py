@@ -88,6 +88,9 @@ def naive_bayes(
     counts are judged given the sum of those that are there, and a row with nothing has the prior. The fit
     itself, its leave-one-out and its error rates are of the complete rows.
 
+    Leave-one-out is a refit's without each row: bandwidths by a rule and the smoothing are computed anew; the
+    prior and the levels of each column are held.
+
     A row that is impossible in every class (only without `laplace`) has no posterior: 0/0. Its label and
     posteriors are missing, with a warning, and error rates leave it out; R's e1071 puts 0.001 for each zero.
 

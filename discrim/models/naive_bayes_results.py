@@ -143,7 +143,12 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         plan = self._fit.plan
         numeric = self.terms[np.sort(np.concatenate([plan.normal, plan.kernels]))]
         if term not in numeric:
-            raise DataError(f"{term!r} has no density: {named(numeric)} have; see tables and multinomial.")
+            has = (
+                f"{named(numeric)} {'have' if len(numeric) > 1 else 'has'}"
+                if len(numeric)
+                else "no column has"
+            )
+            raise DataError(f"{term!r} has no density ({has} one): see tables and multinomial.")
         values = self._grid(term) if at is None else np.asarray(at, dtype=np.float64).ravel()
         if term in self.normal_terms:
             mean, sd = self.means[term].to_numpy(), self.sds[term].to_numpy()

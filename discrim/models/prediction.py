@@ -80,7 +80,7 @@ def warn_impossible(count: int, first: Any) -> None:
     """Warn of rows whose probability is zero in every class, naming the first."""
     warnings.warn(
         f"{count} row{'s have' if count > 1 else ' has'} probability zero in every class"
-        f"{' (the first is' if count > 1 else ' ('}{first!r}): a level or word that a class never had. The "
+        f" ({'the first is ' if count > 1 else ''}{first!r}), as with a level that a class never had. The "
         "posterior is 0/0, so that label and posterior are missing; fit with laplace=1, for example.",
         DiscrimWarning,
         stacklevel=5,
