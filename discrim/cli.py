@@ -90,6 +90,15 @@ def build_parser() -> argparse.ArgumentParser:
     rda.add_argument("--parametrization", choices=["esl", "friedman", "klar"], help="what is mixed")
     rda.add_argument("--cv", type=_folds, help='folds of the choice, or "loo"')
     rda.add_argument("--seed", type=int, help="deals the rows to folds")
+    naive = _add_verb(verbs, "naive-bayes", "naive Bayes: columns independent within classes")
+    for name, text in (("--kernel", "a kernel density each"), ("--counts", "one multinomial")):
+        naive.add_argument(
+            name, type=_columns, metavar="NAME,...", help=f"columns with {text}; all: every one"
+        )
+    naive.add_argument("--bandwidth", type=_bandwidth, help="of the kernels: nrd0, nrd, or a number")
+    naive.add_argument("--laplace", type=float, help="added to each count of a level or word")
+    naive.add_argument("--smoothing", type=float, help="share of the largest variance added to each")
+    naive.add_argument("--unseen", choices=["raise", "missing"], help="levels that the fit has not seen")
     centroids = _add_verb(
         verbs, "shrunken-centroids", "nearest shrunken centroids: few of many columns, one spread each"
     )
@@ -109,7 +118,8 @@ def build_parser() -> argparse.ArgumentParser:
         gaussian.add_argument("--nu", type=_degrees, help="degrees of freedom of --method t; or estimate")
         gaussian.add_argument("--scatter", choices=["covariance", "scale"], help="what --method t gives")
         gaussian.add_argument("--support-fraction", type=float, help="share of the rows of --method mcd")
-    rda.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
+    for moment in (rda, naive):
+        moment.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
     logistic = _add_verb(verbs, "logistic", "logistic regression: log odds linear in the columns")
     logistic.add_argument("--reference", metavar="CLASS", help="class that the log odds are against")
     logistic.add_argument(
@@ -118,7 +128,7 @@ def build_parser() -> argparse.ArgumentParser:
     logistic.add_argument(
         "--separation", choices=["raise", "warn"], help="what to do where a hyperplane separates classes"
     )
-    for model in (lda, qda, rda, centroids, logistic):
+    for model in (lda, qda, rda, naive, centroids, logistic):
         model.add_argument("--prior", help=_PRIOR_HELP)
         model.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
     perceptron = _add_verb(verbs, "perceptron", "Rosenblatt's perceptron: a separating line by its mistakes")
@@ -158,6 +168,17 @@ def _degrees(text: str) -> float | None:
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
+
+
+def _columns(text: str) -> list[str] | bool:
+    return True if text.strip() == "all" else _names(text)
+
+
+def _bandwidth(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _offset(text: str) -> float | str:

@@ -25,6 +25,7 @@ from discrim.core.hyperplane import hyperplane_from_file
 from discrim.core.lda import fit_lda
 from discrim.core.logistic import fit_from_search
 from discrim.core.moments import ClassMoments, Spread
+from discrim.core.naive_bayes_file import naive_bayes_buffers, naive_bayes_from_file
 from discrim.core.perceptron import perceptron_from_file
 from discrim.core.qda import fit_qda
 from discrim.core.rda import fit_rda
@@ -89,6 +90,14 @@ _MODELS = {
         robust_numbers,
         lambda k, p: {"robust": (-1,)},
     ),
+    "naive_bayes": _Model(
+        {"method": (str,), "smoothing": (float,), "laplace": (float,), "bandwidth": (str,)}
+        | {"unseen": (str,), "estimated_prior": (bool,)},
+        "diagonal",
+        naive_bayes_from_file,
+        naive_bayes_buffers,
+        lambda k, p: {"columns": (3, p), "tables": (k, -1), "sums": (k, -1), "points": (-1, 4)},
+    ),
     "rda": _Model(
         {"alpha": (float,), "gamma": (float,), "parametrization": (str,), "method": (str,)}
         | {"estimated_prior": (bool,)},
@@ -131,6 +140,7 @@ def _results(model: str) -> Any:
     from discrim.models.hyperplane import HyperplaneResults
     from discrim.models.lda_results import LDAResults
     from discrim.models.logistic import LogisticResults
+    from discrim.models.naive_bayes_results import NaiveBayesResults
     from discrim.models.perceptron import PerceptronResults
     from discrim.models.qda import QDAResults
     from discrim.models.rda import RDAResults
@@ -139,6 +149,7 @@ def _results(model: str) -> Any:
     results: dict[str, type[ClassifierResults]] = {
         "lda": LDAResults,
         "qda": QDAResults,
+        "naive_bayes": NaiveBayesResults,
         "rda": RDAResults,
         "shrunken_centroids": ShrunkenCentroidsResults,
         "logistic": LogisticResults,
@@ -218,7 +229,8 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
 
     Returns
     -------
-    LDAResults, QDAResults, LogisticResults, PerceptronResults or HyperplaneResults
+    LDAResults, QDAResults, RDAResults, NaiveBayesResults, LogisticResults, PerceptronResults or
+    HyperplaneResults
         It predicts what the saved one predicts. What needs the rows of the fit takes `data=` or says so.
 
     Raises
@@ -258,7 +270,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
     spread = spread_of(structure, model.spread, thin=thin)
     own = _own_buffers(path, model, tensors, len(design.levels), p)
-    constant = about["model"] == "shrunken_centroids"
+    constant = about["model"] in ("naive_bayes", "shrunken_centroids")
     singular = is_regular(structure)
     moments = _moments(path, tensors, len(design.levels), p, spread, singular=singular, constant=constant)
     prior = tensors["prior"]
@@ -383,6 +395,9 @@ def _check_about(
         raise _damaged(path, f"its offset is {offset!r}")
     if not 0 <= options.get("reference", 0) < len(design.levels):
         raise _damaged(path, f"its reference is class {options['reference']}")
+    for key in ("smoothing", "laplace"):
+        if not 0 <= options.get(key, 0.0) < np.inf:
+            raise _damaged(path, f"its {key} is {options[key]}")
     ncomp = options.get("ncomp")
     if ncomp is not None and not 1 <= ncomp < len(design.levels):
         raise _damaged(path, f"its ncomp is {ncomp}")

@@ -19,6 +19,7 @@ from discrim.core.passes import sorted_by
 from discrim.core.rules import Rule
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.models.prediction import warn_impossible
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -120,6 +121,9 @@ def left_out_scores(fit: ClassifierResults) -> Floats:
             DiscrimWarning,
             stacklevel=4,
         )
+    impossible = np.flatnonzero(used & np.isneginf(out).all(axis=0))
+    if len(impossible):
+        warn_impossible(len(impossible), blocks.table.label(int(impossible[0])))
     fit._cache["left out"] = out.T
     return out.T
 
