@@ -203,6 +203,22 @@ def test_a_row_that_is_left_to_a_refit_keeps_the_choice(verb, way):
 
 @pytest.mark.parametrize("verb", [lda, qda])
 @pytest.mark.parametrize("covariance", ["shrunk", "diagonal"])
+def test_a_row_that_is_nearly_all_variance_has_its_part_in_the_path(verb, covariance):
+    x, y = drawn(30, 3, seed=5)
+    x[4] += [1e8, 0, 0]
+    data = framed(x, y)
+    fit = verb("y ~ .", data, covariance=covariance, shrinkage="loo", grid=[0.0, 0.3, 1.0])
+    assert fit.path["error"].notna().all()
+    for g, error, _ in fit.path.itertuples(index=False):
+        wrong = 0
+        for row in range(30):
+            without = verb("y ~ .", data.drop(index=row), prior=fit.prior, covariance=covariance, shrinkage=g)
+            wrong += without.predict(data.iloc[[row]]).iloc[0] != y[row]
+        assert error == pytest.approx(wrong / 30, abs=1e-12)
+
+
+@pytest.mark.parametrize("verb", [lda, qda])
+@pytest.mark.parametrize("covariance", ["shrunk", "diagonal"])
 @pytest.mark.parametrize(("n", "p"), [(45, 4), (27, 50)])
 def test_the_path_is_the_leave_one_out_error_of_each_shrinkage(verb, covariance, n, p):
     x, y = drawn(n, p, seed=4)

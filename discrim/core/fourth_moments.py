@@ -95,11 +95,11 @@ def ledoit_wolf_intensity(apart: Floats, fourth: Floats, count: float | Floats, 
     Examples
     --------
     >>> import numpy as np
-    >>> d = np.array([[3.0, 0.0, -3.0, 0.0], [1.0, -2.0, -1.0, 2.0]]) / np.sqrt(28)
+    >>> d = np.array([[4.0, 5.0, -4.0, -5.0], [1.0, -1.0, -1.0, 1.0]]) / np.sqrt(86)
     >>> w = d @ d.T
     >>> fourth = ((d**2).sum(axis=0) ** 2).sum()
     >>> ledoit_wolf_intensity(((w - np.eye(2) / 2) ** 2).sum(), fourth, 4, 2).round(6).tolist()
-    0.808824
+    0.079672
     """
     if p == 1:
         return np.zeros_like(apart)

@@ -7,7 +7,7 @@ the formulas of `discrim.core.leave_one_out_shrunk`. The candidate stays while a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,9 @@ from discrim.core.leave_one_out import removal
 from discrim.core.leave_one_out_shrunk import Removed, common_scores, own_scores, without
 from discrim.core.median_shrinkage import median_shrunk, scores_without, without_row
 from discrim.core.moments import ClassMoments
-from discrim.core.passes import Rows
 from discrim.core.principal import Principal, principal
 
-__all__ = ["Trial", "common_trial", "diagonal_trial", "most_shrunk", "separate_trial", "wrong_by_class"]
+__all__ = ["Trial", "common_trial", "diagonal_trial", "missed", "most_shrunk", "separate_trial"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -32,22 +31,14 @@ Trial = Callable[[Floats, Codes, Floats | None], Iterator[Floats]]
 """From x (m, p), codes (m,) and weights (m,) or None to scores (K, m) by shrinkage, without the row."""
 
 
-def wrong_by_class(blocks: Iterable[Rows], trial: Trial, n_tried: int, n_classes: int) -> Floats:
-    """Weight (n_tried, K) of the rows of each class that are called another without themselves.
-
-    Missing for a shrinkage under which some row has no scores: without it a covariance is singular.
-    """
-    wrong = np.zeros((n_tried, n_classes))
-    for x, codes, weights in blocks:
-        there = np.ones(len(codes), dtype=bool) if weights is None else weights > 0
-        held = None if weights is None else weights[there]
-        own = codes[there]
-        for i, scores in enumerate(trial(x[there], own, held)):
-            missed = (scores.argmax(axis=0) != own).astype(np.float64)
-            missed[np.isnan(scores).any(axis=0)] = np.nan
-            wrong[i] += np.bincount(own, missed if held is None else missed * held, minlength=n_classes)
-    wrong[np.isnan(wrong).any(axis=1)] = np.nan
-    return wrong
+def missed(trial: Trial, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+    """Whether rows are called another class without themselves, (m,) by shrinkage; missing where unknown."""
+    found = []
+    for scores in trial(x, codes, weights):
+        wrong = (scores.argmax(axis=0) != codes).astype(np.float64)
+        wrong[np.isnan(scores).any(axis=0)] = np.nan
+        found.append(wrong)
+    return np.stack(found)
 
 
 def most_shrunk(grid: Floats, errors: Floats) -> float:

@@ -16,18 +16,12 @@ from discrim.core.fourth_moments import Powers, column_powers, row_fourths, turn
 from discrim.core.moments import ClassMoments
 from discrim.core.principal import principal
 from discrim.core.shrinkage import Chosen, Structure, is_none, ledoit_wolf, obstacles, strimmer
-from discrim.core.shrinkage_choice import (
-    common_trial,
-    diagonal_trial,
-    most_shrunk,
-    separate_trial,
-    wrong_by_class,
-)
+from discrim.core.shrinkage_choice import most_shrunk
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.inference.error_rates import counted
 from discrim.models.estimators import estimated
 from discrim.models.sample import choice, collinear_error, named
+from discrim.models.shrinkage_path import Task, error_path
 
 __all__ = ["Estimate", "Shrinking", "estimate", "held_path", "powers_of", "read_shrinking"]
 
@@ -226,7 +220,8 @@ def estimate(
     if asked.structure == "estimator":
         return Estimate(covariances=estimated(asked.estimator, blocks, moments, common=common))
     if asked.chosen == "loo":
-        path = _path(asked, blocks, moments, divisors, prior, sampled=sampled)
+        task = Task(asked.structure, asked.grid, blocks, moments, divisors, prior)
+        path = error_path(task, sampled=sampled)
         grid, errors = path["shrinkage"].to_numpy(), path["error"].to_numpy()
         return Estimate(np.full(len(divisors), most_shrunk(grid, errors)), path=path)
     found = None
@@ -265,71 +260,6 @@ def _refuse_singular(
             f"Half of the columns or more are constant {where} (first of them {terms[found[0].column]!r}), "
             "so that the median of the variances is zero and shrinking towards it mends nothing: drop them."
         )
-
-
-def _path(
-    asked: Shrinking,
-    blocks: Blocks,
-    moments: ClassMoments,
-    divisors: Floats,
-    prior: Floats,
-    *,
-    sampled: bool,
-) -> pd.DataFrame:
-    """Leave-one-out errors by shrinkage; missing where a covariance is singular without some row."""
-    common = len(divisors) == 1
-    least = 2 if common else 3
-    few = np.flatnonzero(moments.counts < least)
-    if len(few):
-        label, rows = blocks.design.levels[few[0]], moments.counts[few[0]]
-        raise DataError(
-            f'shrinkage="loo": class {label!r} has {rows:g} row{"s" if rows != 1 else ""}, too few to leave '
-            f'one out, which takes {least}: use shrinkage="oas" or a number, or merge the class with another.'
-        )
-    grid = np.array(asked.grid)
-    with np.errstate(divide="ignore"):
-        log_prior = np.log(prior)
-    if asked.structure == "diagonal":
-        trial = diagonal_trial(moments, divisors, log_prior, grid)
-    elif common:
-        trial = common_trial(moments, float(divisors[0]), log_prior, grid)
-    else:
-        trial = separate_trial(moments, divisors, log_prior, grid)
-    wrong = wrong_by_class(blocks, trial, len(grid), moments.n_classes)
-    wrong[[_is_singular(asked, moments, g, common=common) for g in asked.grid]] = np.nan
-    if np.isnan(wrong).all():
-        raise DataError(
-            f"No shrinkage of the grid {named(grid.tolist())} has a covariance without each row: "
-            "use a grid with more shrinkage."
-        )
-    counts = moments.counts
-    rates = [
-        counted(_confusion(own, counts), prior, None, 0.95, sampled=sampled)
-        for own in np.where(np.isnan(wrong), 0.0, wrong)
-    ]
-    path = pd.DataFrame({"shrinkage": grid})
-    missing = np.isnan(wrong).any(axis=1)
-    path["error"] = np.where(missing, np.nan, [rate.estimate for rate in rates])
-    path["se"] = np.where(missing, np.nan, [rate.std_err for rate in rates])
-    return path
-
-
-def _is_singular(asked: Shrinking, moments: ClassMoments, g: float, *, common: bool) -> bool:
-    """Whether a shrinkage of next to nothing leaves a covariance singular, which single rows may not show."""
-    if not is_none(g, moments.n_columns):
-        return False
-    if moments.spread in ("thin", "thin class"):
-        return True
-    each = [None] if common else range(moments.n_classes)
-    return any(obstacles(moments, asked.structure, k, g) for k in each)
-
-
-def _confusion(wrong: Floats, counts: Floats) -> Floats:
-    """Rows right and wrong as a confusion table (K, K), all wrong ones called the next class."""
-    table = np.diag(counts - wrong)
-    k = np.arange(len(counts))
-    table[k, (k + 1) % len(counts)] += wrong
-    return table
 
 
 def powers_of(
