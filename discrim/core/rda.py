@@ -11,6 +11,9 @@ sums of squares are mixed, o_k = (1 - lambda) W_k/D_k, c_k = lambda W/D_k, D_k =
 and then gamma of the average variance of the mixture is put in place of gamma of the mixture. klaR mixes
 covariances, o = 1 - lambda, c = lambda, and goes on as Friedman.
 
+*More columns than rows.* The mixture of thin roots is known on the span of their rows, and beyond it is the
+ridge alone; no p x p matrix is formed.
+
 *Digits.* Where roots of the scatters are held, the root of a mixture is the triangle of the stacked roots
 and nothing is squared. Where they are not, the scatters are well-conditioned or the ridge is no small part
 of the mixture, see `needs_roots`, and Cholesky's factor of the mixture has all digits.
@@ -32,6 +35,7 @@ from discrim.core.leave_one_out_rda import rda_left_out
 from discrim.core.mixtures import Pair, Parametrization, mixture
 from discrim.core.moments import ClassMoments
 from discrim.core.passes import triangle
+from discrim.core.principal import ThinCovariance
 from discrim.core.rules import Rule
 from discrim.errors import NotSupportedError
 
@@ -61,7 +65,7 @@ class RDAFit:
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
     covariances : tuple of K Covariance
-        In the coordinates of the moments.
+        In the coordinates of the moments; a singular one of thin roots is a zero (1, 1).
     """
 
     moments: ClassMoments
@@ -104,7 +108,11 @@ class RDAFit:
 
     def singular(self) -> list[int]:
         """Classes whose covariance has no inverse."""
-        return [k for k, covariance in enumerate(self.covariances) if _is_singular(covariance.root)]
+        return [
+            k
+            for k, held in enumerate(self.covariances)
+            if not isinstance(held, ThinCovariance) and _is_singular(held.root)
+        ]
 
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the rule fitted without each of them."""
@@ -166,7 +174,7 @@ def fit_rda(
     p = moments.n_columns
     divisors = moments.counts - (1.0 if method == "moment" else 0.0)
     # In the units of the data, in which the identity is meant.
-    squares = (np.diagonal(moments.scatters, axis1=1, axis2=2) / moments.scale / moments.scale).sum(axis=1)
+    squares = (moments.squares / moments.scale / moments.scale).sum(axis=1)
     shares = mixture(
         parametrization,
         Pair(alpha, gamma),
@@ -179,18 +187,30 @@ def fit_rda(
     for k, (own, common, ridge) in enumerate(zip(*shares, strict=True)):
         sphere = np.sqrt(ridge) * moments.scale
         if moments.roots is not None and whole.roots is not None:
-            parts = [
-                np.sqrt(own / divisors[k]) * moments.roots[k],
-                np.sqrt(common / total) * whole.roots[0],
-                np.diag(sphere),
-            ]
-            root = triangle(np.concatenate(parts))
+            rows = np.concatenate(
+                [np.sqrt(own / divisors[k]) * moments.roots[k], np.sqrt(common / total) * whole.roots[0]]
+            )
+            if moments.spread == "thin class":
+                covariances.append(_thin(rows, float(ridge), moments.scale))
+                continue
+            root = triangle(np.concatenate([rows, np.diag(sphere)]))
         else:
             mixed = own / divisors[k] * moments.scatters[k] + common / total * whole.scatters[0]
             root = _cholesky(mixed + np.diag(sphere**2))
         # A root without an inverse is held as it is, for `singular` to find.
         covariances.append(Covariance(root, root) if _is_singular(root) else Covariance.from_root(root))
     return RDAFit(moments, prior, estimated_prior, alpha, gamma, parametrization, method, tuple(covariances))
+
+
+def _thin(rows: Floats, ridge: float, scale: Floats) -> Covariance:
+    """The covariance of rows (m, p) in z, with a ridge in the units of the data."""
+    unit = scale.min() / scale
+    _, singular, axes = np.linalg.svd(rows * unit, full_matrices=False)
+    sphere = ridge * float(scale.min()) ** 2
+    if not sphere > SINGULAR**2 * singular[0] ** 2:
+        return Covariance(np.zeros((1, 1)), np.zeros((1, 1)))
+    sd = np.sqrt(singular**2 + sphere)[:, None]
+    return ThinCovariance(sd * axes / unit, (axes / sd * unit).T, axes, unit, float(np.sqrt(sphere)))
 
 
 def _cholesky(matrix: Floats) -> Floats:

@@ -10,15 +10,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.mixtures import Pair, Parametrization
-from discrim.core.moments import ClassMoments
-from discrim.core.rda import RDAFit, too_few
+from discrim.core.moments import ClassMoments, Spread
+from discrim.core.rda import RDAFit, needs_roots, too_few
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.models import sections
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.rda_choice import Choice, choose
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, named, prior_vector, sample
+from discrim.models.sample import NaAction, choice, is_wide, named, prior_vector, sample
 from discrim.models.separate import SeparateCovariances
 
 if TYPE_CHECKING:
@@ -110,7 +110,8 @@ def rda(
     given = [_within(name, value) for name, value in (("alpha", alpha), ("gamma", gamma))]
     pairs = _pairs(given, grid)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    blocks, moments = sample(blocks, "class", na_action)
+    spread: Spread = "thin class" if is_wide(blocks) else "class"
+    blocks, moments = sample(blocks, spread, na_action, rooted=needs_roots(pairs, parametrization))
     _refuse_single(moments, blocks.design.levels)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     plan = Choice(pairs, cv, seed, select, parametrization, method, shares, prior is None)

@@ -51,8 +51,10 @@ def choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
         raise DataError(f"{name}={value!r} is not known: use one of {named(allowed)}.")
 
 
-def sample(blocks: Blocks, spread: Spread, na_action: NaAction) -> tuple[Blocks, ClassMoments]:
-    """Moments of the rows that can be used, and the blocks with the classes that are there.
+def sample(
+    blocks: Blocks, spread: Spread, na_action: NaAction, *, rooted: bool = True
+) -> tuple[Blocks, ClassMoments]:
+    """Moments of the rows that can be used, and the blocks with the classes that are there; as of `gather`.
 
     Raises
     ------
@@ -64,7 +66,7 @@ def sample(blocks: Blocks, spread: Spread, na_action: NaAction) -> tuple[Blocks,
         raise DataError(
             f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side."
         )
-    moments = class_moments(blocks, spread)
+    moments = class_moments(blocks, spread, rooted=rooted)
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
     if not moments.total:
@@ -84,9 +86,15 @@ def sample(blocks: Blocks, spread: Spread, na_action: NaAction) -> tuple[Blocks,
     return blocks, moments
 
 
-def class_moments(blocks: Blocks, spread: Spread) -> ClassMoments:
-    """Moments of the blocks' complete rows."""
-    return gather(blocks, n_classes=len(blocks.design.levels), n_columns=len(blocks.terms), spread=spread)
+def class_moments(blocks: Blocks, spread: Spread, *, rooted: bool = True) -> ClassMoments:
+    """Moments of the blocks' complete rows; as of `gather`."""
+    return gather(
+        blocks,
+        n_classes=len(blocks.design.levels),
+        n_columns=len(blocks.terms),
+        spread=spread,
+        rooted=rooted,
+    )
 
 
 def _without_empty(

@@ -235,7 +235,8 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     if missing:
         raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
     p = len(design.terms) if keep is None else len(keep)
-    structure = options.get("structure", "full")
+    # Regularized covariances take singular scatters, as shrunk ones do.
+    structure = options.get("structure", "shrunk" if about["model"] == "rda" else "full")
     thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
     spread = spread_of(structure, model.spread, thin=thin)
     own = _own_buffers(path, model, tensors, len(design.levels), p)
@@ -424,8 +425,10 @@ def _moments(
             raise _damaged(path, "its roots are not triangular, or singular")
     elif spread != "diagonal":
         for matrix in scatters:
-            unit = 1 / np.sqrt(np.diagonal(matrix))
-            if (matrix != matrix.T).any() or not np.linalg.eigvalsh(matrix * unit * unit[:, None]).min() > 0:
+            sd = np.sqrt(np.diagonal(matrix))
+            unit = 1 / np.where(sd > 0, sd, 1.0)
+            least = np.linalg.eigvalsh(matrix * unit * unit[:, None]).min()
+            if (matrix != matrix.T).any() or not (least > 0 or (singular and least > -1e-10)):
                 raise _damaged(path, "a scatter of it is not positive definite")
     return ClassMoments(
         counts, rows.astype(np.int64), tensors["centres"], tensors["rests"], scale, scatters, roots
