@@ -148,7 +148,7 @@ def test_a_file_holds_classes_of_few_rows_and_columns_that_are_constant(tmp_path
 
 
 def test_scatters_serve_as_well_as_roots_under_a_ridge():
-    """Roots, which ill-conditioned columns would ask for, are not taken where the ridge makes them regular."""
+    """Ill-conditioned columns ask for roots, but not where the ridge makes them regular."""
     from discrim.core.mixtures import Pair
     from discrim.core.moments import ClassMoments, gather
     from discrim.core.rda import fit_rda

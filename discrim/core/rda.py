@@ -182,35 +182,45 @@ def fit_rda(
         squares / divisors / p,
         squares.sum() / divisors.sum() / p,
     )
-    whole, total = moments.pooled(), divisors.sum()
-    covariances = []
-    for k, (own, common, ridge) in enumerate(zip(*shares, strict=True)):
-        sphere = np.sqrt(ridge) * moments.scale
+    # As multiples of the scatters.
+    multiples = shares[0] / divisors, shares[1] / divisors.sum(), shares[2]
+    mixed = _thin if moments.spread == "thin class" else _full
+    covariances = mixed(moments, *multiples)
+    return RDAFit(moments, prior, estimated_prior, alpha, gamma, parametrization, method, covariances)
+
+
+def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
+    """Covariances own_k W_k + common_k W + ridge_k I, the last in the units of the data."""
+    whole, covariances = moments.pooled(), []
+    for k in range(moments.n_classes):
+        sphere = np.diag(np.sqrt(ridge[k]) * moments.scale)
         if moments.roots is not None and whole.roots is not None:
-            rows = np.concatenate(
-                [np.sqrt(own / divisors[k]) * moments.roots[k], np.sqrt(common / total) * whole.roots[0]]
-            )
-            if moments.spread == "thin class":
-                covariances.append(_thin(rows, float(ridge), moments.scale))
-                continue
-            root = triangle(np.concatenate([rows, np.diag(sphere)]))
+            parts = [np.sqrt(own[k]) * moments.roots[k], np.sqrt(common[k]) * whole.roots[0], sphere]
+            root = triangle(np.concatenate(parts))
         else:
-            mixed = own / divisors[k] * moments.scatters[k] + common / total * whole.scatters[0]
-            root = _cholesky(mixed + np.diag(sphere**2))
+            root = _cholesky(own[k] * moments.scatters[k] + common[k] * whole.scatters[0] + sphere**2)
         # A root without an inverse is held as it is, for `singular` to find.
         covariances.append(Covariance(root, root) if _is_singular(root) else Covariance.from_root(root))
-    return RDAFit(moments, prior, estimated_prior, alpha, gamma, parametrization, method, tuple(covariances))
+    return tuple(covariances)
 
 
-def _thin(rows: Floats, ridge: float, scale: Floats) -> Covariance:
-    """The covariance of rows (m, p) in z, with a ridge in the units of the data."""
-    unit = scale.min() / scale
-    _, singular, axes = np.linalg.svd(rows * unit, full_matrices=False)
-    sphere = ridge * float(scale.min()) ** 2
-    if not sphere > SINGULAR**2 * singular[0] ** 2:
-        return Covariance(np.zeros((1, 1)), np.zeros((1, 1)))
-    sd = np.sqrt(singular**2 + sphere)[:, None]
-    return ThinCovariance(sd * axes / unit, (axes / sd * unit).T, axes, unit, float(np.sqrt(sphere)))
+def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
+    """As `_full`, from thin roots: on the span of the rows, and the ridge beyond it."""
+    unit = moments.scale.min() / moments.scale
+    roots, whole = np.asarray(moments.roots) * unit, np.asarray(moments.pooled().roots)[0] * unit
+    basis, lower = np.linalg.qr(whole.T)
+    covariances: list[Covariance] = []
+    for k, root in enumerate(roots):
+        rows = np.concatenate([np.sqrt(own[k]) * root @ basis, np.sqrt(common[k]) * lower.T])
+        _, singular, turned = np.linalg.svd(rows, full_matrices=False)
+        sphere = float(ridge[k]) * float(moments.scale.min()) ** 2
+        if not sphere > (SINGULAR * singular[0]) ** 2:
+            covariances.append(Covariance(np.zeros((1, 1)), np.zeros((1, 1))))
+            continue
+        axes, sd = turned @ basis.T, np.sqrt(singular**2 + sphere)[:, None]
+        held = ThinCovariance(sd * axes / unit, (axes / sd * unit).T, axes, unit, float(np.sqrt(sphere)))
+        covariances.append(held)
+    return tuple(covariances)
 
 
 def _cholesky(matrix: Floats) -> Floats:

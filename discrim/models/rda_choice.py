@@ -221,8 +221,9 @@ def _refit(blocks: Blocks, plan: Choice, again: dict[int, list[int]], wrong: Flo
         without[row] -= min(1.0, own)
         moments = class_moments(replace(blocks, weights=without), "class", rooted=plan.rooted)
         missed = np.full((len(left), len(plan.prior)), np.nan)
+        x = blocks.row(row)
         for rule in plan.rules(moments, [plan.pairs[i] for i in left]):
-            missed[rule.pairs] = rule.wrong(blocks.row(row), np.array([code]), np.array([own]))
+            missed[rule.pairs] = rule.wrong(x, np.array([code]), np.array([own]))
         wrong[left] += missed
 
 
