@@ -62,6 +62,9 @@ WITHOUT_LOO = ("lda-ncomp", "logistic-reduced", "lda-mcd", "qda-mcd", "lda-estim
 INTEGRATES = tuple(verb for verb in VERBS if verb.startswith("naive_bayes"))
 """Verbs that predict a row with a missing value from its other columns."""
 
+HOLDING = ("lda-loo", "qda-loo")
+"""What leaving a row out chooses is held while it is left out; refits would choose again."""
+
 
 def synthetic() -> pd.DataFrame:
     rng = np.random.default_rng(7)
@@ -210,7 +213,7 @@ def test_labels_come_back_on_the_data_s_index(verb, index):
     assert fit.predict_proba(new).index.equals(new.index)
 
 
-@pytest.mark.parametrize("verb", [v for v in VERBS if v not in WITHOUT_LOO])
+@pytest.mark.parametrize("verb", [v for v in VERBS if v not in WITHOUT_LOO + HOLDING])
 @pytest.mark.parametrize("name", ["iris", "synthetic"])
 def test_leaving_a_row_out_equals_a_refit_without_it(verb, name):
     fit = fitted(verb, name)
