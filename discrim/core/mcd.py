@@ -182,7 +182,7 @@ def _first_subsets(z: Floats, h: int) -> Iterator[Mask]:
         with np.errstate(all="ignore"):
             found = CovDetMCD(z).fit(h, h_start=h, reweight=False, options_start=options)
         half = np.linalg.cholesky(found.cov)
-    except np.linalg.LinAlgError:
+    except (np.linalg.LinAlgError, ZeroDivisionError):
         return
     yield _nearest((np.linalg.solve(half, (z - found.mean).T) ** 2).sum(axis=0), h)
 
