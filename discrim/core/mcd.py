@@ -21,6 +21,7 @@ these gives the covariance and a last shift of the centres.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -179,7 +180,8 @@ def _first_subsets(z: Floats, h: int) -> Iterator[Mask]:
     options = {"loc_func": _off_median, "scale_func": partial(_spread, h=h)}
     try:
         # Many ties make a scale or a direction zero; the other starts then have to do.
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
             found = CovDetMCD(z).fit(h, h_start=h, reweight=False, options_start=options)
         half = np.linalg.cholesky(found.cov)
     except (np.linalg.LinAlgError, ZeroDivisionError):

@@ -239,18 +239,18 @@ def best_nu(blocks: Iterable[Rows], start: ClassMoments) -> Student:
     """
     fits: dict[float, Student] = {}
 
-    def slope(log_nu: float) -> float:
-        nu = float(np.exp(log_nu))
-        nearest = min(fits, key=lambda other: abs(np.log(other) - log_nu), default=None)
+    def slope(nu: float) -> float:
+        nearest = min(fits, key=lambda other: abs(np.log(other / nu)), default=None)
         fits[nu] = fit_student(blocks, start, nu, begin=None if nearest is None else fits[nearest])
         return 0.0 if fits[nu].collapsed is not None else log_likelihood(blocks, fits[nu])[1]
 
-    low, high = np.log2(NU_RANGE)
-    grid = np.log(2.0) * np.arange(low, high + 1)
-    slopes = [slope(at) for at in grid[::-1]][::-1]
+    least, most = NU_RANGE
+    grid = [least * 2.0**i for i in range(1 + round(np.log2(most / least)))]
+    slopes = [slope(nu) for nu in grid[::-1]][::-1]
     for left, right, rises, falls in zip(grid[:-1], grid[1:], slopes[:-1], slopes[1:], strict=True):
         if rises > 0 > falls:
-            slope(brentq(slope, left, right, xtol=1e-13, rtol=1e-13))
+            ends = np.log([left, right])
+            slope(float(np.exp(brentq(lambda at: slope(float(np.exp(at))), *ends, xtol=1e-13, rtol=1e-13))))
     whole = {nu: fit for nu, fit in fits.items() if fit.collapsed is None}
     if not whole:
         return fits[max(fits)]
