@@ -11,6 +11,9 @@ likelihood rises at each step as it does under EM, whose divisor is sum f, but t
 Tyler & Vardi, 1994, Communications in Statistics B 23, 441-453; Meng & van Dyk, 1997, JRSS B 59, 511-567;
 EM itself: Lange, Little & Taylor, 1989, JASA 84, 881-896). For one class and nu >= 1 there is one maximum.
 
+R's MASS iterates the same equations and stops when no weight moves by more than 0.01; its lda then takes
+nu/(nu - 2) S, the covariance of the t distribution, its qda S itself.
+
 A step is a pass over the rows that gathers moments under the weights f u, so that it has their digits. The
 score of nu at the maximum for that nu is the slope of the profile likelihood (its other parts vanish there),
 and the degrees of freedom are the root of it.
