@@ -38,7 +38,8 @@ _COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 _PRIOR_HELP = "equal; or CLASS=P,CLASS=P,...; or P,P,... in the order of the classes; P may be 1/3"
 
 _STRUCTURES = ["diagonal", "shrunk", "spherical"]
-_STRUCTURE_HELP = "diagonal: no correlations; shrunk: towards a sphere, by OAS; spherical: one variance"
+_STRUCTURE_HELP = "diagonal: no correlations; shrunk: towards a sphere; spherical: one variance"
+_SHRINKAGE_HELP = "of shrunk: 0 to 1, oas, ledoit-wolf or loo; of diagonal: 0 to 1, strimmer or loo"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -109,8 +110,19 @@ def build_parser() -> argparse.ArgumentParser:
     centroids.add_argument("--cv", type=int, help="folds of the choice")
     centroids.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
     centroids.add_argument("--seed", type=int, help="deals the rows to folds")
-    for gaussian in (lda, qda, rda, naive):
-        gaussian.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
+    for gaussian in (lda, qda):
+        gaussian.add_argument("--shrinkage", type=_number_or_word, help=_SHRINKAGE_HELP)
+        gaussian.add_argument("--grid", type=_numbers, metavar="G,...", help="what --shrinkage loo tries")
+        gaussian.add_argument(
+            "--method",
+            choices=["moment", "mle", "t", "mcd"],
+            help="divisor of the covariance, or a robust one",
+        )
+        gaussian.add_argument("--nu", type=_degrees, help="degrees of freedom of --method t; or estimate")
+        gaussian.add_argument("--scatter", choices=["covariance", "scale"], help="what --method t gives")
+        gaussian.add_argument("--support-fraction", type=float, help="share of the rows of --method mcd")
+    for moment in (rda, naive):
+        moment.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
     logistic = _add_verb(verbs, "logistic", "logistic regression: log odds linear in the columns")
     logistic.add_argument("--reference", metavar="CLASS", help="class that the log odds are against")
     logistic.add_argument(
@@ -153,6 +165,10 @@ def _folds(text: str) -> int | str:
     return int(text) if text.lstrip("-").isdigit() else text
 
 
+def _degrees(text: str) -> float | None:
+    return None if text == "estimate" else float(text)
+
+
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
@@ -173,6 +189,17 @@ def _offset(text: str) -> float | str:
         return text if text == "median" else float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor median") from None
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(number) for number in text.split(",")]
+
+
+def _number_or_word(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def parse_prior(text: str) -> str | dict[str, float] | list[float]:

@@ -33,9 +33,12 @@ from discrim.models.group_summary import group_summary
 from discrim.models.labels import class_code, covariance_frame
 from discrim.models.pictures import plot_regions
 from discrim.models.results import ClassifierResults
+from discrim.models.robust import RobustRows
 from discrim.models.sample import (
     choice,
 )
+from discrim.models.shrinking import Shrinking
+from discrim.models.shrunk import ShrunkCovariances
 from discrim.models.tests import box_m_of, covariance_models_of
 
 if TYPE_CHECKING:
@@ -47,14 +50,14 @@ __all__ = ["LDAResults"]
 Floats = NDArray[np.float64]
 
 
-class LDAResults(LinearGeometry, ClassifierResults):
+class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResults):
     """A fitted linear discriminant analysis.
 
     Attributes
     ----------
     means : DataFrame, classes by terms
     cov : DataFrame, terms by terms
-        Covariance within classes, divisor N - K (`method="moment"`) or N ("mle").
+        Covariance within classes, divisor N - K (`method="moment"`) or N ("mle"), or robust ("t", "mcd").
     scaling : DataFrame, terms by LD1, LD2, ...
         Discriminant coefficients: unit variance within classes; in each column the largest coefficient,
         standardized within classes, is positive.
@@ -69,14 +72,30 @@ class LDAResults(LinearGeometry, ClassifierResults):
         Free parameters: means, covariance, and the prior where it is estimated.
     wilks : TestResult
         Wilks' lambda with Rao's F.
+    shrinkage : float
+        Of a shrunk covariance or of shrunken variances.
+    path : DataFrame
+        Of a choice by leave-one-out: shrinkage, error, se.
     """
 
     _fit: LDAFit
     title: ClassVar[str] = "Linear discriminant analysis"
 
-    def __init__(self, fit: LDAFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+    def __init__(
+        self,
+        fit: LDAFit,
+        blocks: Blocks,
+        *,
+        has_rows: bool = True,
+        asked: Shrinking | None = None,
+        path: pd.DataFrame | None = None,
+    ) -> None:
         super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
         self._fit = fit
+        self._asked = asked
+        self._holds_choice = fit.chosen == "loo"
+        if path is not None:
+            self._cache["path"] = path
         self._canonical: Canonical | None = None
 
     @property
@@ -91,9 +110,11 @@ class LDAResults(LinearGeometry, ClassifierResults):
 
     @property
     def shrinkage(self) -> float:
-        """Shrinkage of the covariance, from 0 to 1, of `covariance="shrunk"`."""
+        """Shrinkage of the covariance, from 0 to 1: towards a sphere, or of variances to their median."""
         if self._fit.shrinkage is None:
-            raise NotSupportedError('Shrinkage is that of covariance="shrunk".')
+            raise NotSupportedError(
+                'Shrinkage is that of covariance="shrunk", or of "diagonal" with shrinkage=.'
+            )
         return self._fit.shrinkage
 
     def _axes(self) -> Canonical:
@@ -144,6 +165,7 @@ class LDAResults(LinearGeometry, ClassifierResults):
         return pd.Series(self._functions()[1], index=self.classes, name="constant")
 
     def _need_full(self, what: str) -> None:
+        self._need_moments(what)
         if not self._fit.has_distances:
             raise NotSupportedError(f'{what} needs the full covariance: fit with covariance="pooled".')
 
@@ -204,12 +226,12 @@ class LDAResults(LinearGeometry, ClassifierResults):
             coef, se, z, p, low, high: asymptotic, by the delta method under the model (Efron, 1975).
         """
         fit = self._fit
+        self._need_moments("log_odds()")
         if fit.reduced() is not None:
             raise NotSupportedError("log_odds() has standard errors for all axes only: fit without ncomp=.")
-        if is_regular(fit.structure):
-            raise NotSupportedError(
-                f"Log odds of a {fit.structure} covariance have no standard errors: see coef."
-            )
+        if is_regular(fit.structure) or fit.shrinkage is not None:
+            kind = {"diagonal": "shrunken diagonal", "estimator": "user's"}.get(fit.structure, fit.structure)
+            raise NotSupportedError(f"Log odds of a {kind} covariance have no standard errors: see coef.")
         base = 0 if reference is None else class_code(reference, self.classes)
         p = fit.moments.n_columns
         shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
@@ -254,6 +276,7 @@ class LDAResults(LinearGeometry, ClassifierResults):
         >>> lda("species ~ .", load_iris()).canonical().eigenvalues.round(4).tolist()
         [32.1919, 0.2854]
         """
+        self._need_moments("canonical()")
         return CanonicalResults(self, convention)
 
     def manova(self) -> pd.DataFrame:
@@ -280,6 +303,7 @@ class LDAResults(LinearGeometry, ClassifierResults):
         DataFrame
             By term: sd_total, sd_within, sd_between, R2, F, df1, df2, p, levene_F, levene_p, and adjusted p.
         """
+        self._need_moments("anova()")
         return anova(self, levene=levene, adjust=adjust)
 
     def partial_tests(self) -> pd.DataFrame:
@@ -306,10 +330,12 @@ class LDAResults(LinearGeometry, ClassifierResults):
 
     def covariance_models(self) -> pd.DataFrame:
         """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more."""
+        self._need_moments("covariance_models()")
         return covariance_models_of(self)
 
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance; reads the rows once more."""
+        self._need_moments("box_m()")
         return box_m_of(self._rows("box_m()"))
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
@@ -321,6 +347,8 @@ class LDAResults(LinearGeometry, ClassifierResults):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._glance()
+        if self._fit.shrinkage is not None:
+            row["shrinkage"] = self._fit.shrinkage
         if self._fit.has_distances:
             row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
         return pd.DataFrame([row])
@@ -332,10 +360,15 @@ class LDAResults(LinearGeometry, ClassifierResults):
         return sections.linear_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw scores ("scores", the default), the regions of two predictors ("regions"), or a "biplot"."""
+        """Draw scores ("scores", the default), the regions of two predictors ("regions"), or a "biplot".
+
+        Robust fits have "distances" too: robust against classical ones.
+        """
         from discrim.report import plots
 
-        choice("kind", kind or "scores", ("scores", "regions", "biplot"))
+        choice("kind", kind or "scores", ("scores", "regions", "biplot", "distances"))
+        if kind == "distances":
+            return self._plot_distances(ax)
         if kind == "biplot":
             return self.canonical().plot(ax=ax)
         if kind == "regions":

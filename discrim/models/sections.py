@@ -14,7 +14,9 @@ from discrim.core.shrinkage import is_regular
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.result import TestResult
 from discrim.models.labels import known
+from discrim.models.robust_sections import estimate_text, flagged_section, robust_pairs
 from discrim.models.sample import named
+from discrim.models.shrunk import shrinkage_label
 from discrim.report.numbers import p_text
 from discrim.report.tables import Pairs, Section, Summary
 
@@ -43,8 +45,13 @@ def linear(fit: LDAResults) -> Parts:
         "discriminants": partial(_discriminants, fit),
         "functions": partial(_functions, fit),
     }
-    if fit._fit.reduced() is None and not is_regular(fit._fit.structure):
+    if fit._fit.robust is not None and fit._has_rows:
+        parts["flagged"] = partial(flagged_section, fit)
+    plain = fit._fit.robust is None and fit._fit.shrinkage is None
+    if plain and fit._fit.reduced() is None and not is_regular(fit._fit.structure):
         parts["log_odds"] = partial(_log_odds, fit)
+    if "path" in fit._cache:
+        parts["path"] = partial(_shrinkage_path, fit)
     if fit._fit.has_distances and fit._has_rows:
         parts["equal_covariances"] = partial(_equal_covariances, fit)
     return parts
@@ -59,6 +66,10 @@ def quadratic(fit: QDAResults) -> Parts:
     }
     for label in fit.classes[:MOST_COVARIANCES]:
         parts[f"covariance {label}"] = partial(_class_covariance, fit, label)
+    if fit._fit.robust is not None and fit._has_rows:
+        parts["flagged"] = partial(flagged_section, fit)
+    if "path" in fit._cache:
+        parts["path"] = partial(_shrinkage_path, fit)
     if fit._fit.has_distances and fit._has_rows:
         parts["equal_covariances"] = partial(_equal_covariances, fit)
     return parts
@@ -116,7 +127,10 @@ def _common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any
     ]
     if fit._blocks.weights is not None:
         left[0] = ("Sum of weights", fit.nobs, _number(fit.nobs))
-    for method, label in (("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")):
+    left += robust_pairs(fit)
+    errors = [("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")]
+    # Leaving out each row takes a search a row: not for a summary.
+    for method, label in errors[: 1 if fit._fit.robust is not None else 2]:
         right.append(error_pair(fit, method, label))
     return left, right
 
@@ -141,9 +155,10 @@ def error_pair(fit: ClassifierResults, method: Any, label: str) -> tuple[str, fl
 def _linear_header(fit: LDAResults) -> Pairs:
     mle = fit._fit.method == "mle"
     kind = "pooled" if fit._fit.structure == "full" else fit._fit.structure
-    left, right = _common_header(fit, f"{kind}, 1/{'N' if mle else '(N-K)'}")
+    divisor = f"{kind}, {estimate_text(fit) or ('1/N' if mle else '1/(N-K)')}"
+    left, right = _common_header(fit, divisor if fit._fit.estimator is None else "pooled, an estimator's")
     if fit._fit.shrinkage is not None:
-        left.append(("Shrinkage, OAS", fit.shrinkage, f"{fit.shrinkage:.4g}"))
+        left.append((shrinkage_label(fit._fit.chosen), fit.shrinkage, f"{fit.shrinkage:.4g}"))
     if fit._fit.has_distances:
         test = fit.wilks
         f = float(test.table["statistic"].iloc[0])
@@ -160,17 +175,31 @@ def _linear_header(fit: LDAResults) -> Pairs:
     gone = [t for t in fit._blocks.design.terms if t not in held]
     if gone:
         note = f"{note} Dropped, collinear within classes: {named(gone)}."
+    note = f"{note} {_covariance_note(fit)}"
     return Pairs(fit.formula, [*left, *right], note.strip())
 
 
 def _quadratic_header(fit: QDAResults) -> Pairs:
     mle = fit._fit.method == "mle"
     kind = "by class" if fit._fit.structure == "full" else f"{fit._fit.structure} by class"
-    left, right = _common_header(fit, f"{kind}, 1/{'n' if mle else '(n-1)'}")
+    divisor = f"{kind}, {estimate_text(fit) or ('1/n' if mle else '1/(n-1)')}"
+    left, right = _common_header(fit, divisor if fit._fit.estimator is None else "by class, an estimator's")
     if fit._fit.shrinkage is not None:
         low, high = fit.shrinkage.min(), fit.shrinkage.max()
-        left.append(("Shrinkage, OAS", fit.shrinkage.to_dict(), f"{low:.3g} to {high:.3g}"))
-    return Pairs(fit.formula, [*left, *right])
+        text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
+        left.append((shrinkage_label(fit._fit.chosen), fit.shrinkage.to_dict(), text))
+    return Pairs(fit.formula, [*left, *right], _covariance_note(fit))
+
+
+def _covariance_note(fit: LDAResults | QDAResults) -> str:
+    """What the header says of an estimator, and of a shrinkage that leave-one-out chose."""
+    if fit._fit.estimator is not None:
+        from discrim.report.numbers import clean, shorten
+
+        return f"Covariance by {shorten(clean(fit._fit.estimator), 90)}, with its own divisor."
+    if fit._fit.chosen == "loo":
+        return "The leave-one-out error is the least one, that chose the shrinkage: see error_rates(['cv'])."
+    return ""
 
 
 def _regularized_header(fit: RDAResults) -> Pairs:
@@ -200,6 +229,14 @@ def _path(fit: RDAResults) -> Section:
     return Section(title, table, formats, source="fit.path")
 
 
+def _shrinkage_path(fit: LDAResults | QDAResults) -> Section:
+    table = fit.path.set_index("shrinkage").rename_axis(index=None)
+    table.index = [f"{value:g}" for value in table.index]
+    note = "Missing where a covariance is singular without some row." if table["error"].isna().any() else ""
+    formats: dict[Any, Any] = {"error": "share", "se": "share"}
+    return Section("Leave-one-out error by shrinkage", table, formats, note=note, source="fit.path")
+
+
 def _classes(fit: LDAResults | QDAResults) -> Section:
     table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts})
     return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
@@ -218,17 +255,24 @@ def _quadratic_classes(fit: QDAResults | RDAResults) -> Section:
 
 
 def _means(fit: LDAResults | QDAResults | RDAResults) -> Section:
-    return Section("Means", fit.means.rename_axis(index=None), source="fit.means")
+    title = "Robust means" if getattr(fit._fit, "robust", None) is not None else "Means"
+    return Section(title, fit.means.rename_axis(index=None), source="fit.means")
 
 
 def _covariance(fit: LDAResults) -> Section:
     title = f"Covariance within classes, divisor {'N' if fit._fit.method == 'mle' else 'N-K'}"
+    if fit._fit.robust is not None:
+        title = f"Robust covariance within classes ({estimate_text(fit)})"
+        return Section(title, fit.cov, shared=True, triangle=True, source="fit.cov")
     if fit._fit.covariance.is_diagonal:
         kind = f"Variances ({fit._fit.structure} c"
         sd = fit._fit.covariance.sd / fit._fit.moments.scale
         return Section(kind + title[1:] + ")", _variances(sd, fit.terms), source="fit.cov")
     if fit._fit.moments.spread == "thin":
         return _thin_variances(fit, fit._fit.covariance, title[len("Covariance ") :], "fit.cov")
+    if fit._fit.estimator is not None:
+        title = "Covariance within classes, as the estimator has it"
+        return Section(title, fit.cov, shared=True, triangle=True, source="fit.cov")
     pooled = "Pooled c" if fit._fit.has_distances else "Pooled and shrunk c"
     return Section(pooled + title[1:], fit.cov, shared=True, triangle=True, source="fit.cov")
 
@@ -262,8 +306,14 @@ def _class_covariance(fit: QDAResults, label: Any) -> Section:
     if fit._fit.moments.spread == "thin class":
         held = fit._fit.covariances[list(fit.classes).index(label)]
         return _thin_variances(fit, held, f"in {label}, divisor {divisor}", source)
-    title = f"Covariance in {label}, divisor {divisor}"
+    title = f"Covariance in {label}, {_divisor_words(fit, divisor)}"
+    if fit._fit.robust is not None:
+        title = f"Robust covariance in {label} ({estimate_text(fit)})"
     return Section(title, fit.covs[label], shared=True, triangle=True, note=note, source=source)
+
+
+def _divisor_words(fit: QDAResults, divisor: str) -> str:
+    return f"divisor {divisor}" if fit._fit.estimator is None else "as the estimator has it"
 
 
 def _discriminants(fit: LDAResults) -> Section:

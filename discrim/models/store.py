@@ -15,21 +15,22 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.hyperplane import hyperplane_from_file
-from discrim.core.lda import fit_lda
+from discrim.core.lda import lda_from_file
 from discrim.core.logistic import fit_from_search
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.naive_bayes_file import naive_bayes_buffers, naive_bayes_from_file
 from discrim.core.perceptron import perceptron_from_file
-from discrim.core.qda import fit_qda
+from discrim.core.qda import qda_from_file
 from discrim.core.rda import fit_rda
-from discrim.core.shrinkage import is_regular, spread_of
+from discrim.core.robust import ROBUST, Robust, robust_numbers
+from discrim.core.shrinkage import Chosen, Structure, is_regular, spread_of
 from discrim.core.shrunken_centroids import fit_shrunken
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
@@ -60,15 +61,40 @@ class _Model:
     """What is kept of the fit beside its moments, and given to `fit` again by name."""
     shapes: Callable[[int, int], dict[str, tuple[int, ...]]] = lambda k, p: {}
     """The shapes that these have for K classes and p columns; a length of -1 may be any."""
+    optional: Callable[[int, int], dict[str, tuple[int, ...]]] = lambda k, p: {}
+    """Shapes of those that only some fits have; the fit says which go with its options."""
 
 
 _NOTHING = type(None)
 
+
+def _robust_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """A fit that takes the numbers of a robust one, or none."""
+
+    def fitted(moments: ClassMoments, prior: Floats, *, robust: Floats, method: str, **options: Any) -> Any:
+        return fit(moments, prior, method=method, robust=Robust.from_numbers(method, robust), **options)
+
+    return fitted
+
+
 _MODELS = {
     "lda": _Model(
-        {"method": (str,), "structure": (str,), "ncomp": (int, _NOTHING), "estimated_prior": (bool,)},
+        {"method": (str,), "structure": (str,), "ncomp": (int, _NOTHING), "estimated_prior": (bool,)}
+        | {"chosen": (str, _NOTHING), "estimator": (str, _NOTHING)},
         "pooled",
-        fit_lda,
+        _robust_or_not(lda_from_file),
+        lambda numbers: robust_numbers(numbers) | numbers.buffers(),
+        lambda k, p: {"robust": (-1,)},
+        lambda k, p: {"shrinkage": (1,), "covariance_roots": (1, p, p)},
+    ),
+    "qda": _Model(
+        {"method": (str,), "structure": (str,), "estimated_prior": (bool,)}
+        | {"chosen": (str, _NOTHING), "estimator": (str, _NOTHING)},
+        "class",
+        _robust_or_not(qda_from_file),
+        lambda numbers: robust_numbers(numbers) | numbers.buffers(),
+        lambda k, p: {"robust": (-1,)},
+        lambda k, p: {"shrinkage": (k,), "covariance_roots": (k, p, p)},
     ),
     "naive_bayes": _Model(
         {"method": (str,), "smoothing": (float,), "laplace": (float,), "bandwidth": (str,)}
@@ -78,7 +104,6 @@ _MODELS = {
         naive_bayes_buffers,
         lambda k, p: {"columns": (3, p), "tables": (k, -1), "sums": (k, -1), "points": (-1, 4)},
     ),
-    "qda": _Model({"method": (str,), "structure": (str,), "estimated_prior": (bool,)}, "class", fit_qda),
     "rda": _Model(
         {"alpha": (float,), "gamma": (float,), "parametrization": (str,), "method": (str,)}
         | {"estimated_prior": (bool,)},
@@ -252,7 +277,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     spread = spread_of(structure, model.spread, thin=thin)
     own = _own_buffers(path, model, tensors, len(design.levels), p)
     constant = about["model"] in ("naive_bayes", "shrunken_centroids")
-    singular = is_regular(structure)
+    singular = is_regular(structure) or options.get("chosen") is not None
     moments = _moments(path, tensors, len(design.levels), p, spread, singular=singular, constant=constant)
     prior = tensors["prior"]
     if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
@@ -267,15 +292,24 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
         None if keep is None else tuple(keep),
         dropped,
     )
-    return _results(about["model"])(model.fit(moments, prior, **options, **own), blocks, has_rows=False)
+    try:
+        fit = model.fit(moments, prior, **options, **own)
+    except DataError as error:
+        raise _damaged(path, str(error)) from None
+    return _results(about["model"])(fit, blocks, has_rows=False)
 
 
 def _own_buffers(path: Any, model: _Model, tensors: dict[str, Floats], k: int, p: int) -> dict[str, Floats]:
     """The model's own buffers, taken out of the others."""
     own = {}
-    for key, shape in model.shapes(k, p).items():
+    kept = {key: shape for key, shape in model.optional(k, p).items() if key in tensors}
+    for key, shape in (model.shapes(k, p) | kept).items():
         found = tensors[key].shape if key in tensors else ()
-        if len(found) != len(shape) or any(n not in (-1, m) for n, m in zip(shape, found, strict=True)):
+        if (
+            key not in tensors
+            or len(found) != len(shape)
+            or any(n not in (-1, m) for n, m in zip(shape, found, strict=True))
+        ):
             raise _damaged(path, f"{key!r} is not there in shape {shape}")
         own[key] = tensors.pop(key)
         square = len(shape) == 2 and shape[0] == shape[1] and key == "information"
@@ -360,10 +394,13 @@ def _check_about(
             raise _damaged(path, f"its {key} is {options[key]!r}")
     if options.get("parametrization", "esl") not in ("esl", "friedman", "klar"):
         raise _damaged(path, f"its parametrization is {options['parametrization']!r}")
-    if options.get("method", "moment") not in ("moment", "mle"):
+    methods = ("moment", "mle", *(ROBUST if "robust" in model.shapes(2, 1) else ()))
+    if options.get("method", "moment") not in methods:
         raise _damaged(path, f"its method is {options['method']!r}")
-    if options.get("structure", "full") not in ("full", "diagonal", "shrunk", "spherical"):
+    if options.get("structure", "full") not in get_args(Structure):
         raise _damaged(path, f"its structure is {options['structure']!r}")
+    if options.get("chosen") not in (None, *get_args(Chosen)):
+        raise _damaged(path, f"its shrinkage was chosen by {options['chosen']!r}")
     if not 0 <= options.get("threshold", 0.0) < np.inf:
         raise _damaged(path, f"its threshold is {options['threshold']!r}")
     offset = options.get("offset", 0.0)

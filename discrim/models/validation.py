@@ -20,6 +20,7 @@ from discrim.core.rules import Rule
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.models.prediction import warn_impossible
+from discrim.models.sample import class_moments
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -131,7 +132,11 @@ def left_out_scores(fit: ClassifierResults) -> Floats:
 def _scores_without(fit: ClassifierResults, blocks: Blocks, row: int) -> Floats:
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
     weights[row] -= min(1.0, weights[row])
-    rule = fit._refitted_rule(replace(blocks, weights=weights))
+    less = replace(blocks, weights=weights)
+    if fit._holds_choice:
+        rule = fit._rule_of(class_moments(less, fit._fit.moments.spread))
+    else:
+        rule = fit._refitted_rule(less)
     return np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.row(row))[0]
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "add_legend",
+    "draw_points",
     "draw_strips",
     "label_codes",
     "lay_out",
@@ -87,7 +88,7 @@ def scores(scores: pd.DataFrame, labels: pd.Series, centroids: pd.DataFrame, ax:
         _draw_histograms(axes, x[:, 0], codes, classes, means[:, 0])
         axes.set_title("Discriminant scores; lines mark the class means")
         return add_legend(axes, own)
-    _draw_points(axes, x[:, 0], x[:, 1], codes, classes)
+    draw_points(axes, x[:, 0], x[:, 1], codes, classes)
     axes.set_ylabel(shown_name(scores.columns[1]))
     # Both axes have unit variance within classes: equal units show distances as the rule sees them.
     axes.set_aspect("equal", adjustable="datalim")
@@ -142,7 +143,7 @@ def regions(
     codes = np.where(known, label_codes(labels, classes), -1)
     axes, own = new_axes(ax)
     _draw_regions(axes, across, up, cells, len(classes))
-    _draw_points(axes, xy[:, 0], xy[:, 1], codes, classes)
+    draw_points(axes, xy[:, 0], xy[:, 1], codes, classes)
     axes.set_xlim(across[0], across[-1])
     axes.set_ylim(up[0], up[-1])
     axes.set_xlabel(shown_name(points.columns[0]))
@@ -214,7 +215,8 @@ def log_determinants(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
 # ---- what is drawn
 
 
-def _draw_points(axes: Axes, x: Floats, y: Floats, codes: Codes, classes: Sequence[Any]) -> None:
+def draw_points(axes: Axes, x: Floats, y: Floats, codes: Codes, classes: Sequence[Any]) -> None:
+    """Rows at (x, y), (n,) each, with the sign of their class; a code of -1 is no class."""
     many = len(classes) > MOST_IN_LEGEND
     for k, label in enumerate(classes):
         rows = codes == k

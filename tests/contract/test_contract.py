@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.covariance import ShrunkCovariance
 
 import discrim
 from discrim.datasets import load_iris, load_penguins
@@ -16,15 +17,27 @@ VERBS = {
     "lda-mle": (discrim.lda, {"method": "mle"}),
     "lda-diagonal": (discrim.lda, {"covariance": "diagonal"}),
     "lda-shrunk": (discrim.lda, {"covariance": "shrunk"}),
+    "lda-ledoit-wolf": (discrim.lda, {"covariance": "shrunk", "shrinkage": "ledoit-wolf"}),
+    "lda-loo": (discrim.lda, {"covariance": "shrunk", "shrinkage": "loo", "grid": [0.0, 0.1, 0.6]}),
+    "lda-strimmer": (discrim.lda, {"covariance": "diagonal", "shrinkage": "strimmer"}),
+    "lda-estimator": (discrim.lda, {"covariance": ShrunkCovariance()}),
     "lda-spherical": (discrim.lda, {"covariance": "spherical"}),
     "lda-ncomp": (discrim.lda, {"ncomp": 1}),
     "lda-equal": (discrim.lda, {"prior": "equal"}),
     "lda-weights": (discrim.lda, {"weights": "w"}),
+    "lda-t": (discrim.lda, {"method": "t"}),
+    "lda-mcd": (discrim.lda, {"method": "mcd", "support_fraction": 0.8}),
     "qda": (discrim.qda, {}),
     "qda-mle": (discrim.qda, {"method": "mle"}),
     "qda-diagonal": (discrim.qda, {"covariance": "diagonal"}),
     "qda-shrunk": (discrim.qda, {"covariance": "shrunk"}),
+    "qda-ledoit-wolf": (discrim.qda, {"covariance": "shrunk", "shrinkage": "ledoit-wolf"}),
+    "qda-given": (discrim.qda, {"covariance": "shrunk", "shrinkage": 0.2}),
+    "qda-loo": (discrim.qda, {"covariance": "diagonal", "shrinkage": "loo", "grid": [0.0, 0.3, 1.0]}),
+    "qda-estimator": (discrim.qda, {"covariance": ShrunkCovariance()}),
     "qda-spherical": (discrim.qda, {"covariance": "spherical"}),
+    "qda-t": (discrim.qda, {"method": "t"}),
+    "qda-mcd": (discrim.qda, {"method": "mcd", "support_fraction": 0.8}),
     "qda-weights": (discrim.qda, {"weights": "w"}),
     "naive_bayes": (discrim.naive_bayes, {}),
     "naive_bayes-mle": (discrim.naive_bayes, {"method": "mle"}),
@@ -44,7 +57,7 @@ VERBS = {
     "logistic-reduced": (discrim.logistic, {"bias_reduction": True}),
 }
 
-WITHOUT_LOO = ("lda-ncomp", "logistic-reduced")
+WITHOUT_LOO = ("lda-ncomp", "logistic-reduced", "lda-mcd", "qda-mcd", "lda-estimator", "qda-estimator")
 
 INTEGRATES = tuple(verb for verb in VERBS if verb.startswith("naive_bayes"))
 """Verbs that predict a row with a missing value from its other columns."""

@@ -1,0 +1,61 @@
+"""Pictures of robust distances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.report.numbers import clean, shorten
+from discrim.report.plots import MOST_IN_LEGEND, add_legend, draw_points, label_codes, new_axes
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+
+__all__ = ["distance_distance"]
+
+MOST_LABELS = 12
+"""Flagged rows that bear their names."""
+
+EDGE: dict[str, Any] = {"color": "0.35", "linewidth": 1.0, "linestyle": "--", "zorder": 1}
+
+
+def distance_distance(
+    table: pd.DataFrame, classical: NDArray[np.float64], classes: Sequence[Any], ax: Axes | None = None
+) -> Axes:
+    """Robust distances of rows against classical ones (Rousseeuw & van Zomeren, 1990, JASA 85, 633-651).
+
+    Parameters
+    ----------
+    table : DataFrame
+        By row: class, distance, cutoff, flagged; the farthest of the flagged rows bear their labels.
+    classical : (n,) float
+    classes : sequence
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    codes = label_codes(table["class"], classes)
+    robust = table["distance"].to_numpy(dtype=np.float64)
+    cutoff = float(table["cutoff"].iloc[0])
+    axes, own = new_axes(ax)
+    draw_points(axes, classical, robust, codes, list(classes))
+    axes.axhline(cutoff, **EDGE)
+    axes.axvline(cutoff, **EDGE)
+    ends = np.array([0.0, np.nanmax(classical) * 1.05])
+    axes.plot(ends, ends, color="0.6", linewidth=0.8, zorder=1)
+    flagged = np.flatnonzero(table["flagged"].to_numpy())
+    for i in flagged[np.argsort(-robust[flagged], kind="stable")][:MOST_LABELS]:
+        name = shorten(clean(str(table.index[i])), 16)
+        axes.annotate(name, (classical[i], robust[i]), xytext=(4, 3), textcoords="offset points", fontsize=8)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("Distance by means and covariances of moments")
+    axes.set_ylabel("Robust distance")
+    axes.set_title("Distances to the own class; dashed: the cutoff")
+    return add_legend(axes, own) if len(classes) <= MOST_IN_LEGEND else axes
