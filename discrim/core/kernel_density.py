@@ -69,7 +69,7 @@ class KernelDensity:
         return np.asarray(sums - np.log(self.weights.sum()))
 
     def log_density_without(self, at: Floats, weights: Floats | None, rule: str, given: float) -> Floats:
-        """Log density (m,) at values of rows of the class, each without itself; NaN where it has no bandwidth.
+        """Log density (m,) at rows of the class, each without itself; NaN where it has no bandwidth.
 
         Parameters
         ----------
