@@ -26,7 +26,8 @@ ARROWS = {
     "report": {"core", "errors"},
     "models": {"inference", "report", "frame", "core", "errors"},
     "datasets": {"errors"},
-    "cli": {"", "datasets", "errors"},
+    "cli": {"", "cli_options", "datasets", "errors"},
+    "cli_options": {"datasets", "errors"},
     "__main__": {"cli"},
     "": {"models", "datasets", "errors"},
 }

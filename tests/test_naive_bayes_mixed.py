@@ -484,10 +484,10 @@ def test_a_damaged_file_is_refused(tmp_path, monkeypatch, key, change):
 
     make, formula, options = CASES["everything"]
     fit = naive_bayes(formula, make(), **options)
-    write = store._write
+    write = store.write_file
     monkeypatch.setattr(
         store,
-        "_write",
+        "write_file",
         lambda path, about, tensors: write(path, about, tensors | {key: change(tensors[key])}),
     )
     fit.save(tmp_path / "fit")
