@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from discrim.models.lda_results import LDAResults as LDAResults
     from discrim.models.logistic import LogisticResults as LogisticResults
     from discrim.models.logistic import logistic as logistic
+    from discrim.models.naive_bayes import naive_bayes as naive_bayes
+    from discrim.models.naive_bayes_results import NaiveBayesResults as NaiveBayesResults
     from discrim.models.perceptron import PerceptronResults as PerceptronResults
     from discrim.models.perceptron import perceptron as perceptron
     from discrim.models.qda import QDAResults as QDAResults
@@ -51,6 +53,7 @@ _HOME = {
     "HyperplaneResults": "discrim.models.hyperplane",
     "LDAResults": "discrim.models.lda_results",
     "LogisticResults": "discrim.models.logistic",
+    "NaiveBayesResults": "discrim.models.naive_bayes_results",
     "PerceptronResults": "discrim.models.perceptron",
     "QDAResults": "discrim.models.qda",
     "RDAResults": "discrim.models.rda",
@@ -66,6 +69,7 @@ _HOME = {
     "logistic": "discrim.models.logistic",
     "lr_test": "discrim.models.tests",
     "manova": "discrim.models.tests",
+    "naive_bayes": "discrim.models.naive_bayes",
     "perceptron": "discrim.models.perceptron",
     "qda": "discrim.models.qda",
     "rda": "discrim.models.rda",

@@ -338,11 +338,13 @@ def test_help_explains(capsys, arguments):
 # ---- the real thing, in its own process
 
 
-@pytest.mark.parametrize("verb_name", ["lda", "qda"])
+@pytest.mark.parametrize("verb_name", ["lda", "qda", "naive-bayes"])
 @pytest.mark.parametrize("style", ["text", "html", "latex", "markdown"])
 def test_prints_the_summary_of_the_same_call(capsys, verb_name, style):
     assert cli.main([verb_name, FORMULA, "iris", "--format", style, "--prior", "1/2,1/4,1/4"]) == 0
-    fit = getattr(discrim, verb_name)(FORMULA, data=datasets.load_iris(), prior=[0.5, 0.25, 0.25])
+    fit = getattr(discrim, verb_name.replace("-", "_"))(
+        FORMULA, data=datasets.load_iris(), prior=[0.5, 0.25, 0.25]
+    )
     expected = getattr(fit.summary(), f"as_{style}")()
     assert capsys.readouterr().out == expected.rstrip("\n") + "\n"
 
@@ -356,6 +358,13 @@ def test_prints_the_summary_of_the_same_call(capsys, verb_name, style):
         "lda --collinear drop",
         "lda --covariance diagonal",
         "lda --sections means",
+        "naive-bayes --method mle",
+        "naive-bayes --smoothing 1e-9",
+        "naive-bayes --prior equal",
+        "naive-bayes --laplace 1 --unseen missing",
+        "naive-bayes --kernel all --bandwidth nrd",
+        "naive-bayes --kernel petal_length --bandwidth 0.3",
+        "naive-bayes --counts petal_length,petal_width",
         "qda --method mle",
         "qda --na drop",
         "qda --covariance diagonal",

@@ -246,7 +246,9 @@ def test_a_saved_wide_fit_predicts_the_same(genes: pd.DataFrame, tmp_path: objec
 
 @pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
 @pytest.mark.parametrize("columns", [3, 80])
-def test_a_saved_pseudo_inverse_predicts_the_same(genes: pd.DataFrame, tmp_path: object, columns: int) -> None:
+def test_a_saved_pseudo_inverse_predicts_the_same(
+    genes: pd.DataFrame, tmp_path: object, columns: int
+) -> None:
     fit = lda("y ~ .", genes.iloc[:, : columns + 1], covariance="pinv")
     fit.save(tmp_path / "fit")
     pd.testing.assert_frame_equal(load(tmp_path / "fit").predict_proba(genes), fit.predict_proba(genes))

@@ -10,17 +10,36 @@ from numpy.typing import NDArray
 from discrim.core import gaussian
 from discrim.core.canonical import Canonical, canonical, weighted_centre
 from discrim.core.covariance import Covariance
+from discrim.core.fourth_moments import Powers
 from discrim.core.leave_one_out import LeftOut, common_distances, common_scores, diagonal_scores
-from discrim.core.leave_one_out_shrunk import common_left_out
+from discrim.core.leave_one_out_shrunk import (
+    Intensity,
+    common_left_out,
+    held_at,
+    ledoit_wolf_without,
+    oas_without,
+)
+from discrim.core.median_shrinkage import column_held_at, diagonal_left_out, strimmer_without
 from discrim.core.moments import ClassMoments
 from discrim.core.plane import Plane
 from discrim.core.principal import ThinCovariance
 from discrim.core.robust import Robust
 from discrim.core.rules import Distances, Rule
-from discrim.core.shrinkage import Structure, common, no_likelihood, obstacles
+from discrim.core.shrinkage import (
+    Chosen,
+    Structure,
+    check_own,
+    common,
+    estimator_left_out,
+    has_likelihood,
+    is_none,
+    no_likelihood,
+    obstacles,
+    own_buffers,
+)
 from discrim.errors import NotSupportedError
 
-__all__ = ["LDAFit", "fit_lda"]
+__all__ = ["LDAFit", "fit_lda", "lda_from_file"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -44,10 +63,14 @@ class LDAFit:
         N - K or N.
     ncomp : int or None
         Number of canonical axes the rule is restricted to; None for all.
-    structure : {"full", "diagonal", "shrunk", "spherical", "pinv"}
+    structure : {"full", "diagonal", "shrunk", "spherical", "pinv", "estimator"}
         What the covariance is estimated as.
     shrinkage : float or None
-        Of a shrunk covariance.
+        Of a shrunk covariance, or of shrunken variances.
+    chosen : {"given", "oas", "ledoit-wolf", "loo", "strimmer"} or None
+        How the shrinkage was.
+    estimator : str or None
+        Text of the estimator that the covariance is of.
     robust : Robust or None
         How the moments were found, where they are not those of the rows.
     """
@@ -61,6 +84,8 @@ class LDAFit:
     ncomp: int | None
     structure: Structure = "full"
     shrinkage: float | None = None
+    chosen: Chosen | None = None
+    estimator: str | None = None
     robust: Robust | None = None
 
     @property
@@ -72,6 +97,11 @@ class LDAFit:
     def has_distances(self) -> bool:
         """Whether the covariance is full, and that of the rows."""
         return self.structure == "full" and self.robust is None
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether the covariance is the one of most likelihood, but for its divisor, of its structure."""
+        return has_likelihood(self.structure, self.shrinkage)
 
     def axes(self) -> Canonical:
         """Canonical axes, weighted by the prior, with the singular values of R's MASS."""
@@ -154,28 +184,51 @@ class LDAFit:
             )
         return gaussian.common_debiased(self.moments, self.unbiased(), log_prior, nu)
 
-    def left_out(self, log_prior: Floats) -> LeftOut:
+    def left_out(self, log_prior: Floats, powers: Powers | None = None) -> LeftOut:
         """Scores of rows under the rule fitted without each of them.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        powers : Powers, optional
+            What the shrinkage of Ledoit & Wolf, or of Opgen-Rhein & Strimmer, takes; a shrinkage that was
+            given, or chosen by leave-one-out, is held.
 
         Raises
         ------
         NotSupportedError
-            The rule is restricted to fewer axes than there are.
+            The rule is restricted to fewer axes than there are, or its covariance is an estimator's.
         """
         if self.reduced() is not None:
             raise NotSupportedError(
                 "leave_one_out() has a closed form for all axes only: fit without ncomp=, "
                 'or cross-validate (method="cv").'
             )
+        if self.structure == "estimator":
+            raise estimator_left_out(self.estimator)
         if self.structure in ("shrunk", "spherical"):
-            return common_left_out(self.moments, self.divisor, log_prior)
+            return common_left_out(self.moments, self.divisor, log_prior, self._intensity(powers))
         if self.robust is not None:
             return self.robust.left_out(self.moments)
+        if self.shrinkage is not None:
+            own = column_held_at(self.shrinkage)
+            if self.chosen == "strimmer" and powers is not None:
+                own = strimmer_without(self.moments, powers, common=True)
+            full, divisors = (self.covariance,), np.array([self.divisor])
+            return diagonal_left_out(self.moments, full, divisors, log_prior, own)
         held, counts = self.distances(), self.moments.counts
         if self.covariance.is_diagonal:
             divisors = np.array([self.divisor])
             return lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, divisors, log_prior)
         return lambda x, codes, w: common_scores(x, codes, w, held, counts, self.divisor, log_prior)
+
+    def _intensity(self, powers: Powers | None) -> Intensity:
+        """The shrinkage towards a sphere without a row."""
+        if self.chosen == "ledoit-wolf" and powers is not None:
+            return ledoit_wolf_without(powers)
+        if self.shrinkage is None or self.chosen == "oas":
+            return oas_without
+        return held_at(self.shrinkage)
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
@@ -191,10 +244,11 @@ class LDAFit:
         return d2, left, np.repeat((nu - gone.out)[None], len(counts), axis=0)
 
     def refit(self, moments: ClassMoments, robust: Robust | None = None) -> LDAFit | None:
-        """The same model of other moments, the prior held; None where its covariance is singular."""
-        free = moments.rows.sum() - moments.n_classes
-        needed = moments.n_columns if self.structure == "full" else 1
-        if free < needed or obstacles(moments, self.structure):
+        """The same model of other moments, prior and a given shrinkage held; None where it is singular."""
+        free, p = moments.rows.sum() - moments.n_classes, moments.n_columns
+        g = None if self.chosen == "oas" else self.shrinkage
+        full = self.structure == "full" or (self.structure == "shrunk" and g is not None and is_none(g, p))
+        if free < (p if full else 1) or obstacles(moments, self.structure, shrinkage=g):
             return None
         return fit_lda(
             moments,
@@ -203,6 +257,8 @@ class LDAFit:
             structure=self.structure,
             ncomp=self.ncomp,
             estimated_prior=self.estimated_prior,
+            shrinkage=g,
+            chosen=self.chosen,
             robust=robust,
         )
 
@@ -215,6 +271,10 @@ class LDAFit:
         y = y * self.covariance.unit[:, None]
         return rank, 1.0 - float(((self.covariance.axes @ y) ** 2).sum() / (y**2).sum())
 
+    def buffers(self) -> dict[str, Floats]:
+        """What a file keeps of the fit beside its moments."""
+        return own_buffers(self.structure, self.shrinkage, (self.covariance,))
+
     def unbiased(self) -> Covariance:
         """The covariance with divisor N - K."""
         return self.covariance.divided_by(self.residual_df / self.divisor)
@@ -225,7 +285,7 @@ class LDAFit:
         means = k * p
         if self.reduced() is not None and self.ncomp is not None:
             means = p + self.ncomp * (p + k - 1 - self.ncomp)
-        if self.structure in ("shrunk", "pinv"):
+        if not self.has_likelihood:
             raise no_likelihood("A number of free parameters", self.structure)
         spread = {"full": p * (p + 1) // 2, "diagonal": p, "spherical": 1}[self.structure]
         return means + spread + (k - 1 if self.estimated_prior else 0) + self._free_nu()
@@ -239,7 +299,7 @@ class LDAFit:
         With fewer axes than there are, the means are those of the rank-constrained maximum (Hastie &
         Tibshirani, 1996, JRSS B 58, 155-176): each root left out costs N/2 ln(1 + root).
         """
-        if self.structure in ("shrunk", "pinv"):
+        if not self.has_likelihood:
             raise no_likelihood("A log-likelihood", self.structure)
         if self.structure == "spherical" and self.reduced() is not None:
             raise NotSupportedError(
@@ -263,6 +323,10 @@ def fit_lda(
     structure: Structure = "full",
     ncomp: int | None = None,
     estimated_prior: bool = True,
+    shrinkage: float | None = None,
+    chosen: Chosen | None = None,
+    covariance: Covariance | None = None,
+    estimator: str | None = None,
     robust: Robust | None = None,
 ) -> LDAFit:
     """Fit from moments without obstacles to the structure of the covariance.
@@ -273,16 +337,75 @@ def fit_lda(
     prior : (K,) float
     method : {"moment", "mle"}
         Divisor N - K or N; "t" and "mcd" are those of `robust`, whose moments have N.
-    structure : {"full", "diagonal", "shrunk", "spherical", "pinv"}
+    structure : {"full", "diagonal", "shrunk", "spherical", "pinv", "estimator"}
         What the covariance is estimated as.
     ncomp : int, optional
         Number of canonical axes of the rule.
     estimated_prior : bool
+    shrinkage : float, optional
+        Of a shrunk covariance, by default that of `oas`; or of diagonal variances.
+    chosen : str, optional
+        How the shrinkage was.
+    covariance : Covariance, optional
+        That of an estimator, in the coordinates of the moments; its divisor is its own.
+    estimator : str, optional
+        What it is called.
     robust : Robust, optional
         How the moments were found, where they are not those of the rows.
     """
     divisor = moments.total - (moments.n_classes if method == "moment" else 0)
-    covariance, shrinkage = common(moments, divisor, structure)
+    if covariance is None:
+        covariance, shrinkage = common(moments, divisor, structure, shrinkage)
+    if structure == "shrunk" and chosen is None:
+        chosen = "oas"
     return LDAFit(
-        moments, prior, estimated_prior, method, covariance, divisor, ncomp, structure, shrinkage, robust
+        moments,
+        prior,
+        estimated_prior,
+        method,
+        covariance,
+        divisor,
+        ncomp,
+        structure,
+        shrinkage,
+        chosen,
+        estimator,
+        robust,
+    )
+
+
+def lda_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    method: str,
+    structure: Structure,
+    ncomp: int | None,
+    estimated_prior: bool,
+    chosen: Chosen | None,
+    estimator: str | None,
+    robust: Robust | None = None,
+    shrinkage: Floats | None = None,
+    covariance_roots: Floats | None = None,
+) -> LDAFit:
+    """The fit that `buffers` and its options are of.
+
+    Raises
+    ------
+    DataError
+        They do not go together.
+    """
+    check_own(structure, chosen, shrinkage, covariance_roots)
+    return fit_lda(
+        moments,
+        prior,
+        method=method,
+        structure=structure,
+        ncomp=ncomp,
+        estimated_prior=estimated_prior,
+        shrinkage=None if shrinkage is None else float(shrinkage[0]),
+        chosen=chosen,
+        covariance=None if covariance_roots is None else Covariance.from_root(covariance_roots[0]),
+        estimator=estimator,
+        robust=robust,
     )

@@ -168,6 +168,7 @@ def diagonal_scores(
     counts: Floats,
     divisors: Floats,
     log_prior: Floats,
+    added: tuple[Floats, Floats] | None = None,
 ) -> Floats:
     """Leave-one-out scores (m, K) under diagonal covariances, one for all classes or one for each.
 
@@ -177,9 +178,13 @@ def diagonal_scores(
         As for `common_scores`; with several covariances the score contains -ln|S_k|/2.
     divisors : (1,) or (K,) float
         Of the covariances.
+    added : tuple of (p,) and (p, m) float, optional
+        What the variances contain beyond sums of squares: in the full fit, and without each row. A row
+        without which it is not known (NaN) is missing.
     """
     common = len(distances.covariances) == 1
-    variances = np.stack([covariance.root**2 for covariance in distances.covariances])
+    before, after = (0.0, np.zeros((1, 1))) if added is None else added
+    variances = np.stack([covariance.root**2 for covariance in distances.covariances]) - before
     origins = np.broadcast_to(distances.origin, distances.means.shape)
     own = standard_columns(x, origins[codes].T, distances.scale) - distances.means[codes].T
     which = np.zeros_like(codes) if common else codes
@@ -187,9 +192,9 @@ def diagonal_scores(
     gone = removal(np.zeros(len(codes)), count, weights, divisor)
     lift = gone.out * gone.count / np.where(gone.alone, 1.0, gone.count - gone.out)
     left = held - lift / divisor * own**2
-    moved = left / gone.shrink
     scores = np.empty((len(counts), len(codes)))
     with np.errstate(divide="ignore", invalid="ignore"):
+        moved = left / gone.shrink
         for k in range(len(counts)):
             mine = codes == k
             deviations = (
@@ -197,10 +202,13 @@ def diagonal_scores(
             )
             deviations *= np.where(mine, np.sqrt(gone.stretch), 1.0)
             variance = moved if common else np.where(mine, moved, variances[k][:, None])
+            variance = variance + after
             scores[k] = log_prior[k] - 0.5 * (deviations**2 / variance).sum(axis=0)
             if not common:
                 scores[k] -= 0.5 * np.log(variance).sum(axis=0)
-    return settle(scores, codes, replace(gone, leverage=1.0 - (left / held).min(axis=0))).T
+    kept = ((left + after) / (held + after)).min(axis=0)
+    kept = np.where((gone.shrink > 0) & np.isfinite(kept), kept, 0.0)
+    return settle(scores, codes, replace(gone, leverage=1.0 - kept)).T
 
 
 @dataclass(frozen=True, slots=True)

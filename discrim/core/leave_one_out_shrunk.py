@@ -7,7 +7,8 @@ W - c d d', c = w n_g / (n_g - w), whose trace and distance from the sphere foll
 
 So each row has its own shrinkage g, and the shrunk scatter without it is U (A - b e e') U' with
 the diagonal A = (1 - g) L + g t/p I and b = (1 - g) c: Sherman and Morrison's formula gives its distances,
-the determinant lemma its determinant ln|A| + ln(1 - b e'A^-1 e). A sphere is the case g = 1.
+the determinant lemma its determinant ln|A| + ln(1 - b e'A^-1 e). A sphere is the case g = 1. A shrinkage that
+is given stays while a row is left out; that of Ledoit & Wolf follows from `discrim.core.fourth_moments`.
 
 Where the columns are more than the rows, e and the axes U are those of the rows; beyond them A is g t/p =: s.
 There 1 - b e'A^-1 e would cancel, since the row was alone in some direction. With r = s/(1 - g) it is the sum
@@ -17,25 +18,103 @@ There 1 - b e'A^-1 e would cancel, since the row was alone in some direction. Wi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.fourth_moments import Powers, deviations, ledoit_wolf_intensity
 from discrim.core.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
 from discrim.core.moments import ClassMoments
 from discrim.core.principal import Principal, principal
-from discrim.core.rules import Rule, standard_columns
+from discrim.core.rules import Rule
 from discrim.core.shrinkage import intensity
 
-__all__ = ["common_left_out", "separate_left_out"]
+__all__ = [
+    "Intensity",
+    "Removed",
+    "Without",
+    "common_left_out",
+    "common_scores",
+    "held_at",
+    "ledoit_wolf_without",
+    "oas_without",
+    "own_scores",
+    "separate_left_out",
+    "without",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class _Without:
+class Removed:
+    """Rows that are taken out one at a time.
+
+    Attributes
+    ----------
+    e : (r, m) float
+        Deviations from the means of their classes, on principal axes.
+    codes : (m,) int
+    gone : Removal
+    weights : (m,) float or None
+    """
+
+    e: Floats
+    codes: Codes
+    gone: Removal
+    weights: Floats | None
+
+    @property
+    def lift(self) -> Floats:
+        """What e e' is multiplied by where it is taken from the scatter: c."""
+        return np.asarray(self.gone.out * self.gone.count / (self.gone.count - self.gone.out))
+
+    @property
+    def trace(self) -> Floats:
+        """Traces (m,) of the scatter without the row."""
+        return np.asarray(1.0 - self.lift * (self.e**2).sum(axis=0))
+
+    def apart(self, held: Principal) -> Floats:
+        """Squared distances (m,) of the scatter without the row, at trace one, from the sphere."""
+        p, c, squares = held.n_columns, self.lift, (self.e**2).sum(axis=0)
+        beyond = held.lengths - 1.0 / p
+        found = held.apart - 2.0 * c * (beyond @ self.e**2) + (1.0 - 1.0 / p) * (c * squares) ** 2
+        return np.asarray(found / self.trace**2)
+
+
+Intensity = Callable[[Principal, Removed], Floats]
+"""Shrinkages (m,) of a scatter without each of m rows."""
+
+
+def oas_without(held: Principal, rows: Removed) -> Floats:
+    """Each row's own shrinkage by `oas`; of a sphere one."""
+    if held.axes is None:
+        return np.ones(rows.e.shape[1])
+    return intensity(rows.apart(held), held.count - rows.gone.out, held.n_columns)
+
+
+def held_at(g: float) -> Intensity:
+    """One shrinkage, whatever row is left out."""
+    return lambda held, rows: np.full(rows.e.shape[1], g)
+
+
+def ledoit_wolf_without(powers: Powers) -> Intensity:
+    """Each row's own shrinkage of Ledoit & Wolf, from powers on the same axes."""
+
+    def found(held: Principal, rows: Removed) -> Floats:
+        gone, r = rows.gone, powers.thirds.shape[1]
+        codes = rows.codes if len(powers.thirds) > 1 else np.zeros_like(rows.codes)
+        fourth = powers.without(rows.e[:r], codes, gone.out, gone.count) / rows.trace**2
+        return ledoit_wolf_intensity(rows.apart(held), fourth, held.count - gone.out, held.n_columns)
+
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
     """The shrunk scatter without each of m rows: diagonal - lift e e' in the principal axes.
 
     Attributes
@@ -62,40 +141,35 @@ class _Without:
         return np.asarray(on_axes + beyond * np.log(self.rest) if beyond else on_axes)
 
 
-def _without(held: Principal, e: Floats, gone: Removal, weights: Floats | None) -> _Without:
-    """Without rows of deviations e (p, m) from their means, in the principal axes."""
-    p = held.n_columns
-    c = gone.out * gone.count / (gone.count - gone.out)
-    squares = (e**2).sum(axis=0)
-    trace = 1.0 - c * squares
-    sphere = trace / p
-    if held.axes is None:
-        g = np.ones_like(trace)
-    else:
-        beyond = held.lengths - 1.0 / p
-        apart = held.apart - 2.0 * c * (beyond @ e**2) + (1.0 - 1.0 / p) * (c * squares) ** 2
-        g = intensity(apart / trace**2, held.count - gone.out, p)
+def without(held: Principal, rows: Removed, g: Floats, spoilt_at: float = SPOILT) -> Without:
+    """The scatter shrunk by g (m,) without each row; up to `spoilt_at`, what is left is too little."""
+    e, c, trace = rows.e, rows.lift, rows.trace
+    sphere = trace / held.n_columns
     rest = g * sphere
     diagonal = (1.0 - g) * held.lengths[:, None] + rest
     lift = (1.0 - g) * c
     own = (e**2 / diagonal).sum(axis=0)
     # Without the row next to nothing varies: what is left of the trace has lost its digits.
-    spoilt = trace <= SPOILT
+    spoilt = trace <= spoilt_at
     if held.is_saturated:
         long = held.lengths[: held.free, None]
-        ridge = rest / (1.0 - g)
+        ridge = rest / np.where(g < 1.0, 1.0 - g, 1.0)
         left = c * ridge * (e[: held.free] ** 2 / (long * (long + ridge))).sum(axis=0)
-        times = np.ones(len(c)) if weights is None else np.maximum(weights, 1.0)
-        base = 1.0 - c * (1.0 / times - 1.0 / gone.count)
-        left += np.where((times > 1) | gone.alone, base, 0.0)
+        times = np.ones(len(c)) if rows.weights is None else np.maximum(rows.weights, 1.0)
+        base = 1.0 - c * (1.0 / times - 1.0 / rows.gone.count)
+        left += np.where((times > 1) | rows.gone.alone, base, 0.0)
+        left = np.where(g < 1.0, left, 1.0)
+        spoilt = spoilt | (left <= 0)
     else:
         left = 1.0 - lift * own
-        spoilt = spoilt | (left <= SPOILT)
-    return _Without(diagonal, rest, lift, left, own, spoilt)
+        spoilt = spoilt | (left <= spoilt_at)
+    return Without(diagonal, rest, lift, left, own, spoilt)
 
 
-def common_left_out(moments: ClassMoments, divisor: float, log_prior: Floats) -> LeftOut:
-    """Leave-one-out scores where the classes share one covariance, shrunk by `oas` or spherical.
+def common_left_out(
+    moments: ClassMoments, divisor: float, log_prior: Floats, own: Intensity = oas_without
+) -> LeftOut:
+    """Leave-one-out scores where the classes share one covariance, shrunk or spherical.
 
     Parameters
     ----------
@@ -104,30 +178,47 @@ def common_left_out(moments: ClassMoments, divisor: float, log_prior: Floats) ->
     divisor : float
         Of the covariance of the full fit.
     log_prior : (K,) float
+    own : Intensity
+        Shrinkage without a row.
     """
     held = principal(moments).spanning(moments.means.T - moments.means[:1].T)
     centres = held.turned(moments.means.T)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        rows = np.arange(len(codes))
-        e = held.turned(_deviations(moments, x, codes))
-        gone = removal(np.zeros(len(codes)), moments.counts[codes], weights, divisor)
+        rows = Removed(
+            held.turned(deviations(moments, x, codes)),
+            codes,
+            removal(np.zeros(len(codes)), moments.counts[codes], weights, divisor),
+            weights,
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
-            without = _without(held, e, gone, weights)
-            d2 = np.empty((moments.n_classes, len(codes)))
-            for k in range(moments.n_classes):
-                gap = e + centres[:, codes] - centres[:, [k]]
-                weighted = gap / without.diagonal
-                cross = (weighted * e).sum(axis=0)
-                d2[k] = (weighted * gap).sum(axis=0) + without.lift * cross**2 / without.left
-            d2[codes, rows] = gone.stretch * without.own / without.left
-            out = log_prior[:, None] - 0.5 * (divisor - gone.out) * d2
-        return settle(out, codes, replace(gone, leverage=without.spoilt.astype(np.float64))).T
+            part = without(held, rows, own(held, rows))
+            out = common_scores(centres, rows, part, divisor, log_prior)
+        return settle(out, codes, replace(rows.gone, leverage=part.spoilt.astype(np.float64))).T
 
     return scores
 
 
-def separate_left_out(moments: ClassMoments, divisors: Floats, log_prior: Floats, rule: Rule) -> LeftOut:
+def common_scores(centres: Floats, rows: Removed, part: Without, divisor: float, log_prior: Floats) -> Floats:
+    """Scores (K, m) of rows under the rule without each of them, from class means (r, K) on the axes."""
+    e, codes = rows.e, rows.codes
+    d2 = np.empty((centres.shape[1], len(codes)))
+    for k in range(len(d2)):
+        gap = e + centres[:, codes] - centres[:, [k]]
+        weighted = gap / part.diagonal
+        cross = (weighted * e).sum(axis=0)
+        d2[k] = (weighted * gap).sum(axis=0) + part.lift * cross**2 / part.left
+    d2[codes, np.arange(len(codes))] = rows.gone.stretch * part.own / part.left
+    return np.asarray(log_prior[:, None] - 0.5 * (divisor - rows.gone.out) * d2)
+
+
+def separate_left_out(
+    moments: ClassMoments,
+    divisors: Floats,
+    log_prior: Floats,
+    rule: Rule,
+    own: Sequence[Intensity] | None = None,
+) -> LeftOut:
     """Leave-one-out scores where each class has its covariance; as `common_left_out`.
 
     Parameters
@@ -138,31 +229,34 @@ def separate_left_out(moments: ClassMoments, divisors: Floats, log_prior: Floats
     log_prior : (K,) float
     rule : Rule
         That of the full fit, which the other classes of a row keep.
+    own : sequence of K Intensity, optional
+        By default that of `oas`.
     """
     principals = [principal(moments, k) for k in range(moments.n_classes)]
+    shrinkages = [oas_without] * moments.n_classes if own is None else own
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         out = np.array(rule.scores(x).T)
         gone = removal(np.zeros(len(codes)), moments.counts[codes], weights, divisors[codes])
         spoilt = np.zeros(len(codes))
-        deviations = _deviations(moments, x, codes)
+        z = deviations(moments, x, codes)
         for k, held in enumerate(principals):
             mine = np.flatnonzero(codes == k)
             given = None if weights is None else weights[mine]
-            part = removal(np.zeros(len(mine)), gone.count[mine], given, divisors[k])
-            divisor = divisors[k] - part.out
+            taken = removal(np.zeros(len(mine)), gone.count[mine], given, divisors[k])
+            rows = Removed(held.turned(z[:, mine]), codes[mine], taken, given)
             with np.errstate(divide="ignore", invalid="ignore"):
-                without = _without(held, held.turned(deviations[:, mine]), part, given)
-                logdet = without.log_determinant(held.beyond) - 2.0 * np.log(held.unit).sum()
-                logdet -= held.n_columns * np.log(divisor)
-                d2 = divisor * part.stretch * without.own / without.left
-            out[k, mine] = log_prior[k] - 0.5 * (logdet + d2)
-            spoilt[mine] = without.spoilt
+                part = without(held, rows, shrinkages[k](held, rows))
+                out[k, mine] = log_prior[k] + own_scores(held, rows, part, divisors[k])
+            spoilt[mine] = part.spoilt
         return settle(out, codes, replace(gone, leverage=spoilt)).T
 
     return scores
 
 
-def _deviations(moments: ClassMoments, x: Floats, codes: Codes) -> Floats:
-    """Deviations (p, m) of rows from the means of their classes, in z."""
-    return np.asarray(standard_columns(x, moments.centres[codes].T, moments.scale) - moments.rests[codes].T)
+def own_scores(held: Principal, rows: Removed, part: Without, divisor: float) -> Floats:
+    """Log density (m,), but for a constant, of rows of a class under its covariance without each of them."""
+    after = divisor - rows.gone.out
+    logdet = part.log_determinant(held.beyond) - 2.0 * np.log(held.unit).sum()
+    logdet -= held.n_columns * np.log(after)
+    return np.asarray(-0.5 * (logdet + after * rows.gone.stretch * part.own / part.left))

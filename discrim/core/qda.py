@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,20 +10,39 @@ from numpy.typing import NDArray
 
 from discrim.core import gaussian
 from discrim.core.covariance import Covariance
+from discrim.core.fourth_moments import Powers
 from discrim.core.leave_one_out import (
     LeftOut,
     diagonal_scores,
     separate_distances,
     separate_scores,
 )
-from discrim.core.leave_one_out_shrunk import separate_left_out
+from discrim.core.leave_one_out_shrunk import (
+    Intensity,
+    held_at,
+    ledoit_wolf_without,
+    oas_without,
+    separate_left_out,
+)
+from discrim.core.median_shrinkage import column_held_at, diagonal_left_out, strimmer_without
 from discrim.core.moments import ClassMoments
 from discrim.core.robust import Robust
 from discrim.core.rules import Distances, Rule
-from discrim.core.shrinkage import Structure, by_class, is_regular, no_likelihood, obstacles
+from discrim.core.shrinkage import (
+    Chosen,
+    Structure,
+    by_class,
+    check_own,
+    estimator_left_out,
+    has_likelihood,
+    is_none,
+    no_likelihood,
+    obstacles,
+    own_buffers,
+)
 from discrim.errors import NotSupportedError
 
-__all__ = ["QDAFit", "fit_qda"]
+__all__ = ["QDAFit", "fit_qda", "qda_from_file"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -43,10 +63,14 @@ class QDAFit:
         In the coordinates of the moments.
     divisors : (K,) float
         n_k - 1 or n_k.
-    structure : {"full", "diagonal", "shrunk", "spherical"}
+    structure : {"full", "diagonal", "shrunk", "spherical", "estimator"}
         What the covariances are estimated as.
     shrinkage : (K,) float or None
-        Of shrunk covariances.
+        Of shrunk covariances, or of shrunken variances.
+    chosen : {"given", "oas", "ledoit-wolf", "loo", "strimmer"} or None
+        How the shrinkages were.
+    estimator : str or None
+        Text of the estimator that the covariances are of.
     robust : Robust or None
         How the moments were found, where they are not those of the rows.
     """
@@ -59,6 +83,8 @@ class QDAFit:
     divisors: Floats
     structure: Structure = "full"
     shrinkage: Floats | None = None
+    chosen: Chosen | None = None
+    estimator: str | None = None
     robust: Robust | None = None
 
     @property
@@ -70,6 +96,11 @@ class QDAFit:
     def has_distances(self) -> bool:
         """Whether the covariances are full, and those of the rows."""
         return self.structure == "full" and self.robust is None
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether the covariances are those of most likelihood, but for divisors, of their structure."""
+        return has_likelihood(self.structure, self.shrinkage)
 
     def scaled(self, divisors: Floats) -> tuple[Covariance, ...]:
         """The covariances with other divisors (K,)."""
@@ -107,17 +138,46 @@ class QDAFit:
             return gaussian.separate_predictive(self.moments, covariances, log_prior, mass=mass)
         return gaussian.separate_debiased(self.moments, covariances, log_prior, mass=mass)
 
-    def left_out(self, log_prior: Floats) -> LeftOut:
-        """Scores of rows under the rule fitted without each of them."""
+    def left_out(self, log_prior: Floats, powers: Sequence[Powers] | Powers | None = None) -> LeftOut:
+        """Scores of rows under the rule fitted without each of them.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        powers : sequence of K Powers, or Powers, optional
+            What the shrinkages of Ledoit & Wolf, or of Opgen-Rhein & Strimmer, take; those that were given,
+            or chosen by leave-one-out, are held.
+
+        Raises
+        ------
+        NotSupportedError
+            The covariances are an estimator's.
+        """
+        if self.structure == "estimator":
+            raise estimator_left_out(self.estimator)
         if self.robust is not None:
             return self.robust.left_out(self.moments)
         rule = gaussian.separate_plugin(self.moments, self.covariances, log_prior)
-        if is_regular(self.structure):
-            return separate_left_out(self.moments, self.divisors, log_prior, rule)
+        if self.structure in ("shrunk", "spherical"):
+            own = self._intensities(powers)
+            return separate_left_out(self.moments, self.divisors, log_prior, rule, own)
+        if self.shrinkage is not None:
+            held_at_own = column_held_at(self.shrinkage)
+            if self.chosen == "strimmer" and isinstance(powers, Powers):
+                held_at_own = strimmer_without(self.moments, powers, common=False)
+            return diagonal_left_out(self.moments, self.covariances, self.divisors, log_prior, held_at_own)
         held, counts = rule.distances, self.moments.counts
         if self.is_diagonal:
             return lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, self.divisors, log_prior)
         return lambda x, codes, w: separate_scores(x, codes, w, held, counts, self.divisors, rule.constant)
+
+    def _intensities(self, powers: Sequence[Powers] | Powers | None) -> list[Intensity]:
+        """The shrinkage towards a sphere of each class without a row of it."""
+        if self.chosen == "ledoit-wolf" and powers is not None and not isinstance(powers, Powers):
+            return [ledoit_wolf_without(own) for own in powers]
+        if self.shrinkage is None or self.chosen == "oas":
+            return [oas_without] * self.moments.n_classes
+        return [held_at(g) for g in self.shrinkage.tolist()]
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
@@ -133,10 +193,15 @@ class QDAFit:
         return d2, left, left - 1
 
     def refit(self, moments: ClassMoments, robust: Robust | None = None) -> QDAFit | None:
-        """The same model of other moments, the prior held; None where a covariance is singular."""
-        most = moments.n_columns if self.structure == "full" else 1
-        if (moments.rows <= most).any() or any(
-            obstacles(moments, self.structure, k) for k in range(moments.n_classes)
+        """The same model of other moments, prior and given shrinkages held; None where one is singular."""
+        k, p = moments.n_classes, moments.n_columns
+        held = None if self.chosen == "oas" else self.shrinkage
+        given = [None] * k if held is None else held.tolist()
+        full = self.structure == "full" or (
+            self.structure == "shrunk" and held is not None and is_none(float(held.min()), p)
+        )
+        if (moments.rows <= (p if full else 1)).any() or any(
+            obstacles(moments, self.structure, c, g) for c, g in enumerate(given)
         ):
             return None
         return fit_qda(
@@ -145,13 +210,19 @@ class QDAFit:
             method=self.method,
             structure=self.structure,
             estimated_prior=self.estimated_prior,
+            shrinkage=held,
+            chosen=self.chosen,
             robust=robust,
         )
+
+    def buffers(self) -> dict[str, Floats]:
+        """What a file keeps of the fit beside its moments."""
+        return own_buffers(self.structure, self.shrinkage, self.covariances)
 
     def df_model(self) -> int:
         """Free parameters: means, covariances and, where estimated, prior."""
         k, p = self.moments.n_classes, self.moments.n_columns
-        if self.structure == "shrunk":
+        if not self.has_likelihood:
             raise no_likelihood("A number of free parameters", self.structure)
         spread = {"full": p * (p + 1) // 2, "diagonal": p, "spherical": 1}[self.structure]
         free_nu = 0 if self.robust is None else self.robust.df_model()
@@ -159,7 +230,7 @@ class QDAFit:
 
     def llf(self) -> float:
         """Log-likelihood of class and row at maximum-likelihood covariances."""
-        if self.structure == "shrunk":
+        if not self.has_likelihood:
             raise no_likelihood("A log-likelihood", self.structure)
         if self.robust is not None:
             return self.robust.llf(self.moments, self.prior)
@@ -174,11 +245,73 @@ def fit_qda(
     method: str = "moment",
     structure: Structure = "full",
     estimated_prior: bool = True,
+    shrinkage: Floats | None = None,
+    chosen: Chosen | None = None,
+    covariances: tuple[Covariance, ...] | None = None,
+    estimator: str | None = None,
     robust: Robust | None = None,
 ) -> QDAFit:
-    """Fit from moments by class, each without obstacles to the structure of its covariance; as `fit_lda`."""
+    """Fit from moments by class, each without obstacles to the structure of its covariance.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    prior : (K,) float
+    method : {"moment", "mle"}
+        Divisors n_k - 1 or n_k.
+    structure, estimated_prior, chosen, estimator, robust
+        As of `discrim.core.lda.fit_lda`.
+    shrinkage : (K,) float, optional
+        Of shrunk covariances, by default those of `oas`; or of diagonal variances.
+    covariances : tuple of K Covariance, optional
+        Those of an estimator.
+    """
     divisors = moments.counts - (1.0 if method == "moment" else 0.0)
-    covariances, shrinkage = by_class(moments, divisors, structure)
+    if covariances is None:
+        covariances, shrinkage = by_class(moments, divisors, structure, shrinkage)
+    if structure == "shrunk" and chosen is None:
+        chosen = "oas"
     return QDAFit(
-        moments, prior, estimated_prior, method, covariances, divisors, structure, shrinkage, robust
+        moments,
+        prior,
+        estimated_prior,
+        method,
+        covariances,
+        divisors,
+        structure,
+        shrinkage,
+        chosen,
+        estimator,
+        robust,
+    )
+
+
+def qda_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    method: str,
+    structure: Structure,
+    estimated_prior: bool,
+    chosen: Chosen | None,
+    estimator: str | None,
+    robust: Robust | None = None,
+    shrinkage: Floats | None = None,
+    covariance_roots: Floats | None = None,
+) -> QDAFit:
+    """The fit that `buffers` and its options are of; as `discrim.core.lda.lda_from_file`."""
+    check_own(structure, chosen, shrinkage, covariance_roots)
+    return fit_qda(
+        moments,
+        prior,
+        method=method,
+        structure=structure,
+        estimated_prior=estimated_prior,
+        shrinkage=shrinkage,
+        chosen=chosen,
+        covariances=None
+        if covariance_roots is None
+        else tuple(Covariance.from_root(root) for root in covariance_roots),
+        estimator=estimator,
+        robust=robust,
     )

@@ -9,6 +9,7 @@ memory class by class where classes are few, row by row where they are many: the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,10 @@ from numpy.typing import NDArray
 from discrim.core.covariance import Covariance
 
 __all__ = [
+    "Columns",
     "Distances",
     "GaussianRule",
+    "IndependentRule",
     "LinearRule",
     "Rule",
     "StudentRule",
@@ -151,11 +154,67 @@ class StudentRule:
         return scores.T
 
 
-Rule = LinearRule | GaussianRule | StudentRule
+class Columns(Protocol):
+    """Columns that are independent of the others within classes."""
+
+    def log_densities(self, x: Floats) -> Floats:
+        """Log densities (K, m) of rows x (m, p), of the columns that are not missing (NaN)."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndependentRule:
+    """Scores of columns that are independent within classes, missing ones (NaN) integrated out.
+
+    The density of a row without some of its columns is that of the others; without any, the score is the
+    log prior. A row that is impossible in a class scores minus infinity there.
+
+    Attributes
+    ----------
+    log_prior : (K,) float
+    normal : GaussianRule or None
+        Of complete rows, with a diagonal covariance for each class; its constants contain the log prior.
+    positions : (q,) int
+        Of the normal columns in the rows.
+    others : tuple of Columns
+    """
+
+    log_prior: Floats
+    normal: GaussianRule | None
+    positions: NDArray[np.intp]
+    others: tuple[Columns, ...] = ()
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p)."""
+        if self.normal is None:
+            scores = np.repeat(self.log_prior[:, None], len(x), axis=1)
+        else:
+            part = x if len(self.positions) == x.shape[1] else x[:, self.positions]
+            scores = self._normal_scores(self.normal, part).T
+        for columns in self.others:
+            scores = scores + columns.log_densities(x)
+        return np.asarray(scores.T)
+
+    def _normal_scores(self, rule: GaussianRule, x: Floats) -> Floats:
+        scores = rule.scores(x)
+        rows = np.flatnonzero(np.isnan(x).any(axis=1))
+        if not len(rows):
+            return scores
+        held, part = rule.distances, x[rows]
+        known = ~np.isnan(part.T)
+        for k, covariance in enumerate(held.covariances):
+            z = standard_columns(part, held.origin[k], held.scale) - held.means[k][:, None]
+            density = -0.5 * covariance.whiten(z) ** 2 - np.log(covariance.root)[:, None]
+            scores[rows, k] = self.log_prior[k] + np.where(known, density, 0.0).sum(axis=0)
+        return scores
+
+
+Rule = LinearRule | GaussianRule | StudentRule | IndependentRule
 
 
 def log_posteriors(scores: Floats) -> Floats:
-    """Log posteriors (m, K) of scores (m, K), by log-sum-exp a row; a missing row stays missing.
+    """Log posteriors (m, K) of scores (m, K), by log-sum-exp a row.
+
+    A missing row stays missing; so is one whose every score is minus infinity: its posterior is 0/0.
 
     Examples
     --------
@@ -163,24 +222,29 @@ def log_posteriors(scores: Floats) -> Floats:
     >>> np.exp(log_posteriors(np.array([[-2000.0, -2000.0]]))).tolist()
     [[0.5, 0.5]]
     """
-    shifted = scores - scores.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        shifted = scores - scores.max(axis=1, keepdims=True)
     shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return np.asarray(shifted)
 
 
 def posteriors(scores: Floats) -> Floats:
-    """Posteriors (m, K) of scores (m, K); each row sums to one."""
-    weights = scores - scores.max(axis=1, keepdims=True)
+    """Posteriors (m, K) of scores (m, K); each row sums to one, or is missing as in `log_posteriors`."""
+    with np.errstate(invalid="ignore"):
+        weights = scores - scores.max(axis=1, keepdims=True)
     np.exp(weights, out=weights)
     weights *= 1 / weights.sum(axis=1, keepdims=True)
     return np.asarray(weights)
 
 
 def best_class(scores: Floats) -> NDArray[np.intp]:
-    """Position of the largest score in each row of (m, K), the first of equals; -1 for a missing row."""
+    """Position of the largest score in each row of (m, K), the first of equals.
+
+    It is -1 for a missing row, and for one whose every score is minus infinity.
+    """
     rows = np.ascontiguousarray(scores)
     best = np.argmax(rows, axis=1)
-    best[np.isnan(rows[:, 0])] = -1
+    best[~(rows[np.arange(len(rows)), best] > -np.inf)] = -1
     return np.asarray(best)
 
 

@@ -61,6 +61,8 @@ class Blocks:
         Positions of the design's columns that are used; all without it.
     dropped : int
         Rows left out because a value is missing; known after a full pass.
+    partial : bool
+        Whether a row with a missing value is used, for prediction, by the columns that are not made of it.
     """
 
     design: Design
@@ -70,6 +72,7 @@ class Blocks:
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     keep: tuple[int, ...] | None = None
     dropped: int = 0
+    partial: bool = False
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -141,7 +144,7 @@ class Blocks:
                 x = columns[:, start:stop].T
             else:
                 x = buffer[:, : stop - start].T
-                fill(self.design, self.table, start, stop, x, self.functions)
+                fill(self.design, self.table, start, stop, x, self.functions, partial=self.partial)
             if self.keep is not None:
                 x = x[:, self.keep]
             finite = _all_finite(x)

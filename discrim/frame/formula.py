@@ -43,7 +43,7 @@ from discrim.frame.grammar import (
     expression,
     read,
 )
-from discrim.frame.matrix import write
+from discrim.frame.matrix import write_complete, write_known
 from discrim.frame.response import classes_and_codes, codes_of
 from discrim.frame.scan import Source, quote, scan
 from discrim.frame.table import Table
@@ -150,6 +150,8 @@ def fill(
     stop: int,
     out: _Array,
     functions: Functions | None = None,
+    *,
+    partial: bool = False,
 ) -> None:
     """Write rows of the design matrix.
 
@@ -164,6 +166,8 @@ def fill(
         Of any strides; a row with a missing value becomes NaN throughout.
     functions : dict, optional
         The user's own functions that the formula calls.
+    partial : bool
+        Of a row with a missing value, only the columns that are made of it become NaN.
 
     Raises
     ------
@@ -181,15 +185,8 @@ def fill(
         for name, kind in zip(design.columns, spec.kinds, strict=True)
         if kind in {"categorical", "text"}
     }
-    rows, keep = Rows(table, start, stop, kinds=known).complete(design.columns)
-    if keep.all():
-        write(design, spec, rows, functions, _bases(), out)
-        return
-    out[~keep] = np.nan
-    part = np.empty((int(keep.sum()), len(design.terms)))
-    if len(part):
-        write(design, spec, rows, functions, _bases(), part)
-    out[keep] = part
+    write_rows = write_known if partial else write_complete
+    write_rows(design, spec, Rows(table, start, stop, kinds=known), functions, _bases(), out)
 
 
 def _parse(source: Source) -> tuple[Node, Node]:

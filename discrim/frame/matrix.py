@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -55,6 +57,50 @@ def write(design: Design, spec: Spec, rows: Rows, functions: Functions, bases: B
                 "columns."
             )
         first += count
+
+
+def write_complete(
+    design: Design, spec: Spec, rows: Rows, functions: Functions, bases: Bases, out: _Array
+) -> None:
+    """Write the rows that are complete in the design's columns, as `write`, and NaN for the others."""
+    complete, keep = rows.complete(design.columns)
+    if keep.all():
+        write(design, spec, complete, functions, bases, out)
+        return
+    out[~keep] = np.nan
+    part = np.empty((int(keep.sum()), len(design.terms)))
+    if len(part):
+        write(design, spec, complete, functions, bases, part)
+    out[keep] = part
+
+
+def write_known(
+    design: Design, spec: Spec, rows: Rows, functions: Functions, bases: Bases, out: _Array
+) -> None:
+    """Write what is known of each row: NaN stands only where a column's own factors miss a value."""
+    complete, keep = rows.complete(design.columns)
+    if keep.all():
+        write(design, spec, complete, functions, bases, out)
+        return
+    stop = 0
+    for each, own in _single_products(design, spec):
+        start, stop = stop, stop + len(each.terms)
+        write_complete(each, own, rows, functions, bases, out[:, start:stop])
+
+
+def _single_products(design: Design, spec: Spec) -> Iterator[tuple[Design, Spec]]:
+    """Each product of a design as a design of its own, in order, which reads that product's columns only."""
+    names = frozenset(design.functions)
+    stop = 0
+    for parts in spec.products:
+        start, stop = stop, stop + math.prod(spec.widths(parts))
+        factors = tuple(spec.factors[factor] for factor, _ in parts)
+        read = {name for factor in factors for name in expression(factor.code, names).columns}
+        columns = tuple(name for name in design.columns if name in read)
+        kinds = tuple(spec.kinds[design.columns.index(name)] for name in columns)
+        own = tuple((place, coding) for place, (_, coding) in enumerate(parts))
+        alone = Spec(kinds, factors, spec.codings, (own,))
+        yield replace(design, terms=design.terms[start:stop], columns=columns, spec=alone), alone
 
 
 def _factor_values(factor: Factor, rows: Rows, functions: Functions, bases: Bases) -> _Array | Codes:

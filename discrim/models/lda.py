@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from discrim.core.lda import LDAFit, fit_lda
-from discrim.core.shrinkage import Structure, obstacles, spread_of
+from discrim.core.lda import LDAFit
+from discrim.core.shrinkage import spread_of
 from discrim.errors import DataError, DiscrimWarning
 from discrim.frame.blocks import read
+from discrim.models.estimators import CovarianceEstimator
 from discrim.models.lda_results import LDAResults
 from discrim.models.robust import Method, robust_choice, robust_moments
 from discrim.models.sample import (
@@ -25,8 +26,13 @@ from discrim.models.sample import (
     refuse_no_freedom,
     sample,
 )
+from discrim.models.shrinking import read_shrinking
+from discrim.models.shrunk import linear_fit
 
 __all__ = ["lda"]
+
+STRUCTURES = ("pooled", "diagonal", "shrunk", "spherical", "pinv")
+"""What `covariance=` may be, the full one first."""
 
 
 def lda(
@@ -39,7 +45,9 @@ def lda(
     nu: float | None = 5,
     scatter: Literal["covariance", "scale"] = "covariance",
     support_fraction: float = 0.5,
-    covariance: Literal["pooled", "diagonal", "shrunk", "spherical", "pinv"] = "pooled",
+    covariance: Literal["pooled", "diagonal", "shrunk", "spherical", "pinv"] | CovarianceEstimator = "pooled",
+    shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,
+    grid: Sequence[float] | None = None,
     ncomp: int | None = None,
     collinear: Literal["raise", "drop"] = "raise",
     levels: Sequence[Any] | None = None,
@@ -67,10 +75,19 @@ def lda(
         What the covariance of "t" is: nu/(nu - 2) times the scale matrix, as in R's MASS::lda, or the scale.
     support_fraction : float
         Share of the rows, from 0.5 to 1, that "mcd" rests on: less bears more wild rows, more is more exact.
-    covariance : {"pooled", "diagonal", "shrunk", "spherical", "pinv"}
-        The full covariance within classes; its variances only; shrunk towards a sphere by `shrinkage` (OAS,
-        as scikit-learn's); one variance for all columns; or the full one with the inverse of Moore and
-        Penrose. All but the first work for more columns than rows, in as many dimensions as there are rows.
+    covariance : {"pooled", "diagonal", "shrunk", "spherical", "pinv"}, or an estimator
+        The full covariance within classes; its variances only; shrunk towards a sphere; one variance for
+        all columns; or the full one with the inverse of Moore and Penrose. All but the first work for more
+        columns than rows, in as many dimensions as there are rows. Or an object with `fit(X)` and then
+        `covariance_`, as those of `sklearn.covariance`: a copy is fitted to the rows less their class's
+        means, and its covariance taken as it is.
+    shrinkage : float, "oas", "ledoit-wolf", "loo" or "strimmer", optional
+        Of "shrunk", in the units of the columns: a number from 0 to 1; that of OAS (the default) or of Ledoit
+        & Wolf, as scikit-learn's of the N rows less their class's means; or of least leave-one-out error
+        (`path`), ties to more shrinkage. Of "diagonal", towards the median of the variances: a number,
+        Opgen-Rhein & Strimmer's, or "loo"; by default none.
+    grid : sequence of float, optional
+        Shrinkages that "loo" chooses from; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
     ncomp : int, optional
         Restrict rule and transformation to the leading canonical axes.
     collinear : {"raise", "drop"}
@@ -91,11 +108,20 @@ def lda(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        An unknown column, an infinite value, no row left, one class only.
+        An unknown column, an infinite value, no row left, one class only; a shrinkage outside [0, 1]; an
+        estimator that cannot be fitted or has no `covariance_`.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
         The covariance is singular; the message names the columns.
+
+    Notes
+    -----
+    `leave_one_out()` takes each row's own shrinkage by "oas", "ledoit-wolf" and "strimmer", and holds one
+    that was given or chosen by leave-one-out, whose error it is the least of; `error_rates(["cv"])`
+    chooses anew in each fold, and fits an estimator there. scikit-learn's
+    `LinearDiscriminantAnalysis(shrinkage="auto")` takes Ledoit & Wolf's class by class, of columns first
+    divided by their standard deviations.
 
     Examples
     --------
@@ -107,16 +133,15 @@ def lda(
     >>> fit.explained.round(4).tolist()
     [0.9912, 0.0088]
     """
-    choice("covariance", covariance, ("pooled", "diagonal", "shrunk", "spherical", "pinv"))
     choice("collinear", collinear, ("raise", "drop"))
+    asked = read_shrinking(covariance, shrinkage, grid, method, STRUCTURES)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    structure: Structure = "full" if covariance == "pooled" else covariance
-    wanted = robust_choice(method, nu, scatter, support_fraction, structure)
-    if structure == "full":
+    wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
+    if asked.structure == "full":
         refuse_few_rows(blocks)
-    blocks, moments = sample(blocks, spread_of(structure, "pooled", thin=is_wide(blocks)), na_action)
-    refuse_no_freedom(moments, blocks.terms, diagonal=structure != "full")
-    found = obstacles(moments, structure)
+    blocks, moments = sample(blocks, spread_of(asked.structure, "pooled", thin=is_wide(blocks)), na_action)
+    refuse_no_freedom(moments, blocks.terms, diagonal=not asked.takes_full_rank(moments.n_columns))
+    found = asked.obstacles(moments)
     if found and collinear == "raise":
         raise collinear_error(found, blocks.terms)
     if found:
@@ -131,18 +156,19 @@ def lda(
     robust = None
     if wanted is not None:
         moments, robust = robust_moments(blocks, moments, wanted)
-    fit = fit_lda(
+    fit, path = linear_fit(
+        asked,
+        blocks,
         moments,
         shares,
         method=method,
-        structure=structure,
         ncomp=ncomp,
         estimated_prior=prior is None,
         robust=robust,
     )
-    if structure == "pinv":
+    if fit.structure == "pinv":
         _warn_of_pseudo_inverse(fit, blocks.terms)
-    return LDAResults(fit, blocks)
+    return LDAResults(fit, blocks, asked=asked, path=path)
 
 
 def _warn_of_pseudo_inverse(fit: LDAFit, terms: tuple[str, ...]) -> None:

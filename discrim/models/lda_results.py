@@ -37,6 +37,8 @@ from discrim.models.robust import RobustRows
 from discrim.models.sample import (
     choice,
 )
+from discrim.models.shrinking import Shrinking
+from discrim.models.shrunk import ShrunkCovariances
 from discrim.models.tests import box_m_of, covariance_models_of
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ __all__ = ["LDAResults"]
 Floats = NDArray[np.float64]
 
 
-class LDAResults(LinearGeometry, RobustRows, ClassifierResults):
+class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResults):
     """A fitted linear discriminant analysis.
 
     Attributes
@@ -70,14 +72,30 @@ class LDAResults(LinearGeometry, RobustRows, ClassifierResults):
         Free parameters: means, covariance, and the prior where it is estimated.
     wilks : TestResult
         Wilks' lambda with Rao's F.
+    shrinkage : float
+        Of a shrunk covariance or of shrunken variances.
+    path : DataFrame
+        Of a choice by leave-one-out: shrinkage, error, se.
     """
 
     _fit: LDAFit
     title: ClassVar[str] = "Linear discriminant analysis"
 
-    def __init__(self, fit: LDAFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+    def __init__(
+        self,
+        fit: LDAFit,
+        blocks: Blocks,
+        *,
+        has_rows: bool = True,
+        asked: Shrinking | None = None,
+        path: pd.DataFrame | None = None,
+    ) -> None:
         super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
         self._fit = fit
+        self._asked = asked
+        self._holds_choice = fit.chosen == "loo"
+        if path is not None:
+            self._cache["path"] = path
         self._canonical: Canonical | None = None
 
     @property
@@ -92,9 +110,11 @@ class LDAResults(LinearGeometry, RobustRows, ClassifierResults):
 
     @property
     def shrinkage(self) -> float:
-        """Shrinkage of the covariance, from 0 to 1, of `covariance="shrunk"`."""
+        """Shrinkage of the covariance, from 0 to 1: towards a sphere, or of variances to their median."""
         if self._fit.shrinkage is None:
-            raise NotSupportedError('Shrinkage is that of covariance="shrunk".')
+            raise NotSupportedError(
+                'Shrinkage is that of covariance="shrunk", or of "diagonal" with shrinkage=.'
+            )
         return self._fit.shrinkage
 
     def _axes(self) -> Canonical:
@@ -209,10 +229,9 @@ class LDAResults(LinearGeometry, RobustRows, ClassifierResults):
         self._need_moments("log_odds()")
         if fit.reduced() is not None:
             raise NotSupportedError("log_odds() has standard errors for all axes only: fit without ncomp=.")
-        if is_regular(fit.structure):
-            raise NotSupportedError(
-                f"Log odds of a {fit.structure} covariance have no standard errors: see coef."
-            )
+        if is_regular(fit.structure) or fit.shrinkage is not None:
+            kind = {"diagonal": "shrunken diagonal", "estimator": "user's"}.get(fit.structure, fit.structure)
+            raise NotSupportedError(f"Log odds of a {kind} covariance have no standard errors: see coef.")
         base = 0 if reference is None else class_code(reference, self.classes)
         p = fit.moments.n_columns
         shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
@@ -328,6 +347,8 @@ class LDAResults(LinearGeometry, RobustRows, ClassifierResults):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._glance()
+        if self._fit.shrinkage is not None:
+            row["shrinkage"] = self._fit.shrinkage
         if self._fit.has_distances:
             row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
         return pd.DataFrame([row])

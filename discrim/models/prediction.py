@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.rules import MANY_CLASSES, Rule, best_class, posteriors
+from discrim.core.rules import MANY_CLASSES, IndependentRule, Rule, best_class, posteriors
+from discrim.errors import DiscrimWarning
 from discrim.frame.blocks import Blocks
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
 
-__all__ = ["Decision", "augmented", "posterior_frame", "predicted_codes", "scored"]
+__all__ = ["Decision", "augmented", "posterior_frame", "predicted_codes", "scored", "warn_impossible"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -54,12 +56,35 @@ class Decision:
 
 
 def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
-    """Scores (m, K) of all rows, block by block, in pieces that fit the cache; missing rows are NaN."""
-    piece = max(2**17 // n_classes, 64)
-    for place, x, _ in blocks.every_row():
+    """Scores (m, K) of all rows, block by block, in pieces that fit the cache.
+
+    Those of a row with a missing value are NaN, but where the blocks let it be used in part. A row that is
+    impossible in every class has no posterior, and a warning says so.
+    """
+    piece, impossible = max(2**17 // n_classes, 64), []
+    for place, x, missing in blocks.every_row():
         for start in range(0, len(x), piece):
             stop = min(start + piece, len(x))
-            yield slice(place.start + start, place.start + stop), rule.scores(x[start:stop])
+            scores = rule.scores(x[start:stop])
+            if missing is not None and not blocks.partial:
+                scores[missing[start:stop]] = np.nan
+            if isinstance(rule, IndependentRule):
+                rows = place.start + start + np.flatnonzero(np.isneginf(scores).all(axis=1))
+                impossible.extend(rows.tolist())
+            yield slice(place.start + start, place.start + stop), scores
+    if impossible:
+        warn_impossible(len(impossible), blocks.table.label(impossible[0]))
+
+
+def warn_impossible(count: int, first: Any) -> None:
+    """Warn of rows whose probability is zero in every class, naming the first."""
+    warnings.warn(
+        f"{count} row{'s have' if count > 1 else ' has'} probability zero in every class"
+        f" ({'the first is ' if count > 1 else ''}{first!r}), as with a level that a class never had. The "
+        "posterior is 0/0, so that label and posterior are missing; fit with laplace=1, for example.",
+        DiscrimWarning,
+        stacklevel=5,
+    )
 
 
 def predicted_codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import pooled
 from discrim.core.moments import ClassMoments
-from discrim.core.qda import QDAFit, fit_qda
+from discrim.core.qda import QDAFit
 from discrim.core.rules import Rule
-from discrim.core.shrinkage import Structure, obstacles, spread_of
+from discrim.core.shrinkage import spread_of
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.log_determinants import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models import sections
+from discrim.models.estimators import CovarianceEstimator
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.robust import Method, RobustRows, robust_choice, robust_moments
@@ -32,6 +33,8 @@ from discrim.models.sample import (
     sample,
 )
 from discrim.models.separate import SeparateCovariances
+from discrim.models.shrinking import Shrinking, read_shrinking
+from discrim.models.shrunk import ShrunkCovariances, quadratic_fit
 from discrim.models.tests import box_m_of, covariance_models_of
 
 if TYPE_CHECKING:
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
 __all__ = ["QDAResults", "qda", "refuse_singular"]
 
 Floats = NDArray[np.float64]
+
+STRUCTURES = ("full", "diagonal", "shrunk", "spherical")
+"""What `covariance=` may be, the full one first."""
 
 
 def qda(
@@ -53,7 +59,9 @@ def qda(
     nu: float | None = 5,
     scatter: Literal["covariance", "scale"] = "covariance",
     support_fraction: float = 0.5,
-    covariance: Literal["full", "diagonal", "shrunk", "spherical"] = "full",
+    covariance: Literal["full", "diagonal", "shrunk", "spherical"] | CovarianceEstimator = "full",
+    shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,
+    grid: Sequence[float] | None = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
@@ -69,9 +77,12 @@ def qda(
         for `discrim.lda`: "t", with one nu for all classes, or "mcd", as rrcov's QdaCov.
     nu, scatter, support_fraction
         As for `discrim.lda`; R's MASS::qda has scatter="scale".
-    covariance : {"full", "diagonal", "shrunk", "spherical"}
-        The full covariance of each class; its variances only; shrunk towards a sphere by `shrinkage` (OAS, as
-        scikit-learn's), which works for classes of fewer rows than columns; or one variance a class.
+    covariance : {"full", "diagonal", "shrunk", "spherical"}, or an estimator
+        The full covariance of each class; its variances only; shrunk towards a sphere, which works for
+        classes of fewer rows than columns; one variance a class; or an object with `fit(X)` and then
+        `covariance_`, of which a copy is fitted to the rows of each class less their mean.
+    shrinkage, grid
+        As for `discrim.lda`, class by class; "loo" chooses one number for all classes.
 
     Returns
     -------
@@ -92,22 +103,22 @@ def qda(
     >>> fit.confusion(method="loo").to_numpy().tolist()
     [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
     """
-    choice("covariance", covariance, ("full", "diagonal", "shrunk", "spherical"))
-    wanted = robust_choice(method, nu, scatter, support_fraction, covariance)
+    asked = read_shrinking(covariance, shrinkage, grid, method, STRUCTURES)
+    wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    blocks, moments = sample(blocks, spread_of(covariance, "class", thin=is_wide(blocks)), na_action)
-    refuse_singular(moments, blocks.terms, blocks.design.levels, covariance)
+    blocks, moments = sample(blocks, spread_of(asked.structure, "class", thin=is_wide(blocks)), na_action)
+    refuse_singular(moments, blocks.terms, blocks.design.levels, asked)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     robust = None
     if wanted is not None:
         moments, robust = robust_moments(blocks, moments, wanted)
-    fit = fit_qda(
-        moments, shares, method=method, structure=covariance, estimated_prior=prior is None, robust=robust
+    fit, path = quadratic_fit(
+        asked, blocks, moments, shares, method=method, estimated_prior=prior is None, robust=robust
     )
-    return QDAResults(fit, blocks)
+    return QDAResults(fit, blocks, asked=asked, path=path)
 
 
-class QDAResults(SeparateCovariances, RobustRows, ClassifierResults):
+class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierResults):
     """A fitted quadratic discriminant analysis.
 
     Attributes
@@ -121,20 +132,38 @@ class QDAResults(SeparateCovariances, RobustRows, ClassifierResults):
         Joint log-likelihood of class and row at maximum-likelihood covariances, and its criteria.
     df_model : int
         Free parameters.
+    shrinkage : Series by class
+        Of shrunk covariances or shrunken variances.
+    path : DataFrame
+        Of a choice by leave-one-out: shrinkage, error, se.
     """
 
     _fit: QDAFit
     title: ClassVar[str] = "Quadratic discriminant analysis"
 
-    def __init__(self, fit: QDAFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+    def __init__(
+        self,
+        fit: QDAFit,
+        blocks: Blocks,
+        *,
+        has_rows: bool = True,
+        asked: Shrinking | None = None,
+        path: pd.DataFrame | None = None,
+    ) -> None:
         super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
         self._fit = fit
+        self._asked = asked
+        self._holds_choice = fit.chosen == "loo"
+        if path is not None:
+            self._cache["path"] = path
 
     @property
     def shrinkage(self) -> pd.Series:
-        """Shrinkage of each class's covariance, from 0 to 1, of `covariance="shrunk"`."""
+        """Shrinkage of each class's covariance, from 0 to 1: to a sphere, or of variances to their median."""
         if self._fit.shrinkage is None:
-            raise NotSupportedError('Shrinkage is that of covariance="shrunk".')
+            raise NotSupportedError(
+                'Shrinkage is that of covariance="shrunk", or of "diagonal" with shrinkage=.'
+            )
         return pd.Series(self._fit.shrinkage, index=self.classes, name="shrinkage")
 
     def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
@@ -211,10 +240,11 @@ class QDAResults(SeparateCovariances, RobustRows, ClassifierResults):
 
 
 def refuse_singular(
-    moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], structure: Structure = "full"
+    moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], asked: Shrinking | None = None
 ) -> None:
     """Raise a CollinearError that names the class whose covariance is singular, and why."""
-    p = moments.n_columns if structure == "full" else 1
+    asked = Shrinking("full") if asked is None else asked
+    p = moments.n_columns if asked.takes_full_rank(moments.n_columns) else 1
     for k, label in enumerate(levels):
         rows = int(moments.rows[k])
         if rows <= p:
@@ -223,6 +253,6 @@ def refuse_singular(
                 f"{moments.n_columns} columns ({named(terms)}), which takes {p + 1} at least: "
                 'use fewer columns, lda(), or covariance="diagonal" or "shrunk".'
             )
-        found = obstacles(moments, structure, k)
+        found = asked.obstacles(moments, k)
         if found:
             raise collinear_error(found, terms, f"in class {label!r}")

@@ -56,6 +56,7 @@ class ClassifierResults:
 
     title: ClassVar[str] = "Classifier"
     likelihood_of: ClassVar[str] = "class and row"
+    _holds_choice = False  # Whether leave-one-out holds what the rows were asked to choose.
 
     def __init__(self, blocks: Blocks, counts: Floats, prior: Floats, *, has_rows: bool = True) -> None:
         self._blocks = blocks
@@ -178,8 +179,7 @@ class ClassifierResults:
         blocks = self._new_rows(data)
         if costs is not None or reject is not None:
             self._need_posteriors("costs= and reject=")
-        decision = Decision(cost_matrix(costs, self.classes), reject)
-        codes = self._predicted_codes(blocks, prior, decision)
+        codes = self._predicted_codes(blocks, prior, Decision(cost_matrix(costs, self.classes), reject))
         if outlier is not None:
             strange = (self.typicality(data).to_numpy() < outlier).all(axis=1)
             codes[strange & (codes >= 0)] = len(self.classes) + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import Dependency
 from discrim.core.moments import ClassMoments, Spread, gather
+from discrim.core.passes import Rows
 from discrim.errors import CollinearError, DataError, DiscrimWarning, PriorError
 from discrim.frame.blocks import Blocks
 
@@ -33,6 +34,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 NaAction = Literal["drop", "raise"]
+Watch = Callable[[Iterable[Rows]], Iterable[Rows]]
 
 PRIOR_SLACK = 1e-8
 """How far from one a prior may sum; it is then divided by its sum."""
@@ -51,8 +53,20 @@ def choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
         raise DataError(f"{name}={value!r} is not known: use one of {named(allowed)}.")
 
 
-def sample(blocks: Blocks, spread: Spread, na_action: NaAction) -> tuple[Blocks, ClassMoments]:
+def sample(
+    blocks: Blocks, spread: Spread, na_action: NaAction, watch: Watch | None = None, *, rooted: bool = True
+) -> tuple[Blocks, ClassMoments]:
     """Moments of the rows that can be used, and the blocks with the classes that are there.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    spread : {"pooled", "class", "diagonal"}
+    na_action : {"drop", "raise"}
+    watch : callable, optional
+        Gives what the rows are read from in the place of the blocks, to see them go by.
+    rooted : bool
+        As for `gather`.
 
     Raises
     ------
@@ -64,7 +78,7 @@ def sample(blocks: Blocks, spread: Spread, na_action: NaAction) -> tuple[Blocks,
         raise DataError(
             f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side."
         )
-    moments = class_moments(blocks, spread)
+    moments = class_moments(blocks, spread, watch, rooted=rooted)
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
     if not moments.total:
@@ -84,9 +98,17 @@ def sample(blocks: Blocks, spread: Spread, na_action: NaAction) -> tuple[Blocks,
     return blocks, moments
 
 
-def class_moments(blocks: Blocks, spread: Spread) -> ClassMoments:
-    """Moments of the blocks' complete rows."""
-    return gather(blocks, n_classes=len(blocks.design.levels), n_columns=len(blocks.terms), spread=spread)
+def class_moments(
+    blocks: Blocks, spread: Spread, watch: Watch | None = None, *, rooted: bool = True
+) -> ClassMoments:
+    """Moments of the blocks' complete rows; `watch` as for `sample`, `rooted` as for `gather`."""
+    return gather(
+        blocks if watch is None else watch(blocks),
+        n_classes=len(blocks.design.levels),
+        n_columns=len(blocks.terms),
+        spread=spread,
+        rooted=rooted,
+    )
 
 
 def _without_empty(

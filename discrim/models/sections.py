@@ -16,6 +16,7 @@ from discrim.inference.result import TestResult
 from discrim.models.labels import known
 from discrim.models.robust_sections import estimate_text, flagged_section, robust_pairs
 from discrim.models.sample import named
+from discrim.models.shrunk import shrinkage_label
 from discrim.report.numbers import p_text
 from discrim.report.tables import Pairs, Section, Summary
 
@@ -46,8 +47,11 @@ def linear(fit: LDAResults) -> Parts:
     }
     if fit._fit.robust is not None and fit._has_rows:
         parts["flagged"] = partial(flagged_section, fit)
-    if fit._fit.reduced() is None and not is_regular(fit._fit.structure) and fit._fit.robust is None:
+    plain = fit._fit.robust is None and fit._fit.shrinkage is None
+    if plain and fit._fit.reduced() is None and not is_regular(fit._fit.structure):
         parts["log_odds"] = partial(_log_odds, fit)
+    if "path" in fit._cache:
+        parts["path"] = partial(_shrinkage_path, fit)
     if fit._fit.has_distances and fit._has_rows:
         parts["equal_covariances"] = partial(_equal_covariances, fit)
     return parts
@@ -64,6 +68,8 @@ def quadratic(fit: QDAResults) -> Parts:
         parts[f"covariance {label}"] = partial(_class_covariance, fit, label)
     if fit._fit.robust is not None and fit._has_rows:
         parts["flagged"] = partial(flagged_section, fit)
+    if "path" in fit._cache:
+        parts["path"] = partial(_shrinkage_path, fit)
     if fit._fit.has_distances and fit._has_rows:
         parts["equal_covariances"] = partial(_equal_covariances, fit)
     return parts
@@ -149,10 +155,10 @@ def error_pair(fit: ClassifierResults, method: Any, label: str) -> tuple[str, fl
 def _linear_header(fit: LDAResults) -> Pairs:
     mle = fit._fit.method == "mle"
     kind = "pooled" if fit._fit.structure == "full" else fit._fit.structure
-    divisor = estimate_text(fit) or f"1/{'N' if mle else '(N-K)'}"
-    left, right = _common_header(fit, f"{kind}, {divisor}")
+    divisor = f"{kind}, {estimate_text(fit) or ('1/N' if mle else '1/(N-K)')}"
+    left, right = _common_header(fit, divisor if fit._fit.estimator is None else "pooled, an estimator's")
     if fit._fit.shrinkage is not None:
-        left.append(("Shrinkage, OAS", fit.shrinkage, f"{fit.shrinkage:.4g}"))
+        left.append((shrinkage_label(fit._fit.chosen), fit.shrinkage, f"{fit.shrinkage:.4g}"))
     if fit._fit.has_distances:
         test = fit.wilks
         f = float(test.table["statistic"].iloc[0])
@@ -169,18 +175,31 @@ def _linear_header(fit: LDAResults) -> Pairs:
     gone = [t for t in fit._blocks.design.terms if t not in held]
     if gone:
         note = f"{note} Dropped, collinear within classes: {named(gone)}."
+    note = f"{note} {_covariance_note(fit)}"
     return Pairs(fit.formula, [*left, *right], note.strip())
 
 
 def _quadratic_header(fit: QDAResults) -> Pairs:
     mle = fit._fit.method == "mle"
     kind = "by class" if fit._fit.structure == "full" else f"{fit._fit.structure} by class"
-    divisor = estimate_text(fit) or f"1/{'n' if mle else '(n-1)'}"
-    left, right = _common_header(fit, f"{kind}, {divisor}")
+    divisor = f"{kind}, {estimate_text(fit) or ('1/n' if mle else '1/(n-1)')}"
+    left, right = _common_header(fit, divisor if fit._fit.estimator is None else "by class, an estimator's")
     if fit._fit.shrinkage is not None:
         low, high = fit.shrinkage.min(), fit.shrinkage.max()
-        left.append(("Shrinkage, OAS", fit.shrinkage.to_dict(), f"{low:.3g} to {high:.3g}"))
-    return Pairs(fit.formula, [*left, *right])
+        text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
+        left.append((shrinkage_label(fit._fit.chosen), fit.shrinkage.to_dict(), text))
+    return Pairs(fit.formula, [*left, *right], _covariance_note(fit))
+
+
+def _covariance_note(fit: LDAResults | QDAResults) -> str:
+    """What the header says of an estimator, and of a shrinkage that leave-one-out chose."""
+    if fit._fit.estimator is not None:
+        from discrim.report.numbers import clean, shorten
+
+        return f"Covariance by {shorten(clean(fit._fit.estimator), 90)}, with its own divisor."
+    if fit._fit.chosen == "loo":
+        return "The leave-one-out error is the least one, that chose the shrinkage: see error_rates(['cv'])."
+    return ""
 
 
 def _regularized_header(fit: RDAResults) -> Pairs:
@@ -208,6 +227,14 @@ def _path(fit: RDAResults) -> Section:
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
     title = f"Error by {fit._cache['criterion']}, alpha (rows) by gamma"
     return Section(title, table, formats, source="fit.path")
+
+
+def _shrinkage_path(fit: LDAResults | QDAResults) -> Section:
+    table = fit.path.set_index("shrinkage").rename_axis(index=None)
+    table.index = [f"{value:g}" for value in table.index]
+    note = "Missing where a covariance is singular without some row." if table["error"].isna().any() else ""
+    formats: dict[Any, Any] = {"error": "share", "se": "share"}
+    return Section("Leave-one-out error by shrinkage", table, formats, note=note, source="fit.path")
 
 
 def _classes(fit: LDAResults | QDAResults) -> Section:
@@ -243,6 +270,9 @@ def _covariance(fit: LDAResults) -> Section:
         return Section(kind + title[1:] + ")", _variances(sd, fit.terms), source="fit.cov")
     if fit._fit.moments.spread == "thin":
         return _thin_variances(fit, fit._fit.covariance, title[len("Covariance ") :], "fit.cov")
+    if fit._fit.estimator is not None:
+        title = "Covariance within classes, as the estimator has it"
+        return Section(title, fit.cov, shared=True, triangle=True, source="fit.cov")
     pooled = "Pooled c" if fit._fit.has_distances else "Pooled and shrunk c"
     return Section(pooled + title[1:], fit.cov, shared=True, triangle=True, source="fit.cov")
 
@@ -276,10 +306,14 @@ def _class_covariance(fit: QDAResults, label: Any) -> Section:
     if fit._fit.moments.spread == "thin class":
         held = fit._fit.covariances[list(fit.classes).index(label)]
         return _thin_variances(fit, held, f"in {label}, divisor {divisor}", source)
-    title = f"Covariance in {label}, divisor {divisor}"
+    title = f"Covariance in {label}, {_divisor_words(fit, divisor)}"
     if fit._fit.robust is not None:
         title = f"Robust covariance in {label} ({estimate_text(fit)})"
     return Section(title, fit.covs[label], shared=True, triangle=True, note=note, source=source)
+
+
+def _divisor_words(fit: QDAResults, divisor: str) -> str:
+    return f"divisor {divisor}" if fit._fit.estimator is None else "as the estimator has it"
 
 
 def _discriminants(fit: LDAResults) -> Section:

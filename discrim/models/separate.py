@@ -67,7 +67,8 @@ class SeparateCovariances:
         for place, scores in scored(blocks, rule, len(self.classes)):
             out[:, place] = scores.T
         if len(self.classes) == 2:
-            return pd.Series(out[1] - out[0], index=blocks.table.index, name=str(self.classes[1]))
+            with np.errstate(invalid="ignore"):
+                return pd.Series(out[1] - out[0], index=blocks.table.index, name=str(self.classes[1]))
         return pd.DataFrame(out.T, index=blocks.table.index, columns=self.classes)
 
     def quadratic(self: Any, a: Any, b: Any) -> Quadratic:

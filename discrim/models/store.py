@@ -1,40 +1,38 @@
 """Save and load a fit, with no code in the file.
 
-The layout is that of safetensors: eight bytes with the length of a header, the header in
-JSON, then raw little-endian float64 buffers. The header names each buffer's shape and place; its metadata
-hold the design, the model's options and a checksum. Reading trusts nothing: the formula goes through
-the same check as one that is typed, and every shape and value is validated before it is used.
+A file holds the design, the model's options, its moments and what the model keeps beside them. Reading trusts
+nothing: the formula goes through the same check as one that is typed, and every shape and value is validated
+before it is used. The layout is that of `discrim.models.tensor_file`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.hyperplane import hyperplane_from_file
-from discrim.core.lda import fit_lda
+from discrim.core.lda import lda_from_file
 from discrim.core.logistic import fit_from_search
 from discrim.core.moments import ClassMoments, Spread
+from discrim.core.naive_bayes_file import naive_bayes_buffers, naive_bayes_from_file
 from discrim.core.perceptron import perceptron_from_file
-from discrim.core.qda import fit_qda
+from discrim.core.qda import qda_from_file
 from discrim.core.rda import fit_rda
 from discrim.core.robust import ROBUST, Robust, robust_numbers
-from discrim.core.shrinkage import is_regular, spread_of
+from discrim.core.shrinkage import Chosen, Structure, is_regular, spread_of
 from discrim.core.shrunken_centroids import fit_shrunken
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import Design
 from discrim.frame.table import Table
+from discrim.models.tensor_file import checked_moments, damaged, read_file, write_file
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -42,11 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["load", "save"]
 
 Floats = NDArray[np.float64]
-
-FORMAT = "discrim 1"
-
-LONGEST_HEADER = 64 * 2**20
-"""Bytes of a header; a longer one is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +53,8 @@ class _Model:
     """What is kept of the fit beside its moments, and given to `fit` again by name."""
     shapes: Callable[[int, int], dict[str, tuple[int, ...]]] = lambda k, p: {}
     """The shapes that these have for K classes and p columns; a length of -1 may be any."""
+    optional: Callable[[int, int], dict[str, tuple[int, ...]]] = lambda k, p: {}
+    """Shapes of those that only some fits have; the fit says which go with its options."""
 
 
 _NOTHING = type(None)
@@ -76,18 +71,30 @@ def _robust_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 _MODELS = {
     "lda": _Model(
-        {"method": (str,), "structure": (str,), "ncomp": (int, _NOTHING), "estimated_prior": (bool,)},
+        {"method": (str,), "structure": (str,), "ncomp": (int, _NOTHING), "estimated_prior": (bool,)}
+        | {"chosen": (str, _NOTHING), "estimator": (str, _NOTHING)},
         "pooled",
-        _robust_or_not(fit_lda),
-        robust_numbers,
+        _robust_or_not(lda_from_file),
+        lambda numbers: robust_numbers(numbers) | numbers.buffers(),
         lambda k, p: {"robust": (-1,)},
+        lambda k, p: {"shrinkage": (1,), "covariance_roots": (1, p, p)},
     ),
     "qda": _Model(
-        {"method": (str,), "structure": (str,), "estimated_prior": (bool,)},
+        {"method": (str,), "structure": (str,), "estimated_prior": (bool,)}
+        | {"chosen": (str, _NOTHING), "estimator": (str, _NOTHING)},
         "class",
-        _robust_or_not(fit_qda),
-        robust_numbers,
+        _robust_or_not(qda_from_file),
+        lambda numbers: robust_numbers(numbers) | numbers.buffers(),
         lambda k, p: {"robust": (-1,)},
+        lambda k, p: {"shrinkage": (k,), "covariance_roots": (k, p, p)},
+    ),
+    "naive_bayes": _Model(
+        {"method": (str,), "smoothing": (float,), "laplace": (float,), "bandwidth": (str,)}
+        | {"unseen": (str,), "estimated_prior": (bool,)},
+        "diagonal",
+        naive_bayes_from_file,
+        naive_bayes_buffers,
+        lambda k, p: {"columns": (3, p), "tables": (k, -1), "sums": (k, -1), "points": (-1, 4)},
     ),
     "rda": _Model(
         {"alpha": (float,), "gamma": (float,), "parametrization": (str,), "method": (str,)}
@@ -131,6 +138,7 @@ def _results(model: str) -> Any:
     from discrim.models.hyperplane import HyperplaneResults
     from discrim.models.lda_results import LDAResults
     from discrim.models.logistic import LogisticResults
+    from discrim.models.naive_bayes_results import NaiveBayesResults
     from discrim.models.perceptron import PerceptronResults
     from discrim.models.qda import QDAResults
     from discrim.models.rda import RDAResults
@@ -139,6 +147,7 @@ def _results(model: str) -> Any:
     results: dict[str, type[ClassifierResults]] = {
         "lda": LDAResults,
         "qda": QDAResults,
+        "naive_bayes": NaiveBayesResults,
         "rda": RDAResults,
         "shrunken_centroids": ShrunkenCentroidsResults,
         "logistic": LogisticResults,
@@ -178,33 +187,7 @@ def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
         tensors["roots"] = moments.roots
     tensors["prior"] = numbers.prior
     tensors |= _MODELS[name].buffers(numbers)
-    _write(Path(path), about, {key: np.asarray(value, dtype="<f8") for key, value in tensors.items()})
-
-
-def _write(path: Path, about: Mapping[str, Any], tensors: Mapping[str, Floats]) -> None:
-    header: dict[str, Any] = {}
-    buffers, end = [], 0
-    for key, tensor in tensors.items():
-        start, end = end, end + tensor.nbytes
-        header[key] = {"dtype": "F64", "shape": list(tensor.shape), "data_offsets": [start, end]}
-        buffers.append(np.ascontiguousarray(tensor).tobytes())
-    body = b"".join(buffers)
-    fit = json.dumps(about, sort_keys=True)
-    header["__metadata__"] = {"format": FORMAT, "fit": fit, "sha256": _checksum(fit, body)}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(len(text).to_bytes(8, "little") + text + body)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _checksum(fit: str, body: bytes) -> str:
-    return hashlib.sha256(fit.encode() + b"\0" + body).hexdigest()
+    write_file(Path(path), about, {key: np.asarray(value, dtype="<f8") for key, value in tensors.items()})
 
 
 def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., Any]] | None = None) -> Any:
@@ -218,7 +201,8 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
 
     Returns
     -------
-    LDAResults, QDAResults, LogisticResults, PerceptronResults or HyperplaneResults
+    LDAResults, QDAResults, RDAResults, NaiveBayesResults, LogisticResults, PerceptronResults or
+    HyperplaneResults
         It predicts what the saved one predicts. What needs the rows of the fit takes `data=` or says so.
 
     Raises
@@ -239,7 +223,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     ...     load(f"{folder}/iris.fit").predict(iris.head(2)).tolist()
     ['setosa', 'setosa']
     """
-    about, tensors = _read(Path(path))
+    about, tensors = read_file(Path(path))
     try:
         model = _MODELS[about["model"]]
         design = Design.from_dict(about["design"])
@@ -248,22 +232,25 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     except FormulaError:
         raise
     except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(path, f"its description is incomplete ({error})") from None
+        raise damaged(path, f"its description is incomplete ({error})") from None
     _check_about(path, model, design, options, keep, dropped, weighted)
     missing = [name for name in design.functions if name not in (functions or {})]
     if missing:
         raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
     p = len(design.terms) if keep is None else len(keep)
-    structure = options.get("structure", "full")
+    # Regularized covariances take singular scatters, as shrunk ones do.
+    structure = options.get("structure", "shrunk" if about["model"] == "rda" else "full")
     thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
     spread = spread_of(structure, model.spread, thin=thin)
     own = _own_buffers(path, model, tensors, len(design.levels), p)
-    constant = about["model"] == "shrunken_centroids"
-    singular = is_regular(structure)
-    moments = _moments(path, tensors, len(design.levels), p, spread, singular=singular, constant=constant)
+    constant = about["model"] in ("naive_bayes", "shrunken_centroids")
+    singular = is_regular(structure) or options.get("chosen") is not None
+    moments = checked_moments(
+        path, tensors, len(design.levels), p, spread, singular=singular, constant=constant
+    )
     prior = tensors["prior"]
     if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
-        raise _damaged(path, "its prior is no distribution over the classes")
+        raise damaged(path, "its prior is no distribution over the classes")
     nothing = Table(pd.DataFrame(index=pd.RangeIndex(0)))
     blocks = Blocks(
         design,
@@ -274,87 +261,30 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
         None if keep is None else tuple(keep),
         dropped,
     )
-    return _results(about["model"])(model.fit(moments, prior, **options, **own), blocks, has_rows=False)
+    try:
+        fit = model.fit(moments, prior, **options, **own)
+    except DataError as error:
+        raise damaged(path, str(error)) from None
+    return _results(about["model"])(fit, blocks, has_rows=False)
 
 
 def _own_buffers(path: Any, model: _Model, tensors: dict[str, Floats], k: int, p: int) -> dict[str, Floats]:
     """The model's own buffers, taken out of the others."""
     own = {}
-    for key, shape in model.shapes(k, p).items():
+    kept = {key: shape for key, shape in model.optional(k, p).items() if key in tensors}
+    for key, shape in (model.shapes(k, p) | kept).items():
         found = tensors[key].shape if key in tensors else ()
         if (
             key not in tensors
             or len(found) != len(shape)
             or any(n not in (-1, m) for n, m in zip(shape, found, strict=True))
         ):
-            raise _damaged(path, f"{key!r} is not there in shape {shape}")
+            raise damaged(path, f"{key!r} is not there in shape {shape}")
         own[key] = tensors.pop(key)
         square = len(shape) == 2 and shape[0] == shape[1] and key == "information"
         if square and not np.linalg.eigvalsh(own[key])[0] > 0:
-            raise _damaged(path, f"{key!r} is not positive definite")
+            raise damaged(path, f"{key!r} is not positive definite")
     return own
-
-
-def _damaged(path: Any, what: str) -> DataError:
-    return DataError(f"{os.fspath(path)!r} cannot be read as a saved fit: {what}.")
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
-    """Description and buffers, the file's own bookkeeping checked."""
-    data = path.read_bytes()
-    if len(data) < 8:
-        raise _damaged(path, "it is shorter than its first eight bytes")
-    length = int.from_bytes(data[:8], "little")
-    if length > min(LONGEST_HEADER, len(data) - 8):
-        raise _damaged(path, "its header is longer than the file")
-    body = data[8 + length :]
-    try:
-        header = json.loads(data[8 : 8 + length])
-        metadata = header.pop("__metadata__")
-        kind, fit, checksum = metadata["format"], metadata["fit"], metadata["sha256"]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise _damaged(path, "its header is not that of a fit") from None
-    if kind != FORMAT or not isinstance(fit, str):
-        raise _damaged(path, f"its format is {kind!r}, where {FORMAT!r} is read")
-    if checksum != _checksum(fit, body):
-        raise _damaged(path, "its checksum does not match: it was changed or cut off")
-    tensors, end = {}, 0
-    for key, entry in header.items():
-        tensors[key], end = _tensor(path, key, entry, body, end)
-    if end != len(body):
-        raise _damaged(path, "bytes are left over behind its last buffer")
-    try:
-        about = json.loads(fit)
-    except (ValueError, RecursionError):
-        raise _damaged(path, "its description is not JSON") from None
-    if not isinstance(about, dict):
-        raise _damaged(path, "its description is not a mapping")
-    return about, tensors
-
-
-def _tensor(path: Path, key: str, entry: Any, body: bytes, end: int) -> tuple[Floats, int]:
-    try:
-        dtype, shape, (start, stop) = entry["dtype"], entry["shape"], entry["data_offsets"]
-        whole = all(type(n) is int and 0 <= n < 2**40 for n in [*shape, start, stop])
-    except (KeyError, TypeError, ValueError):
-        raise _damaged(path, f"the entry of {key!r} is incomplete") from None
-    # Python integers: a hostile shape cannot overflow its way to a small product.
-    size = 8
-    for n in shape if whole else ():
-        size *= n
-    if (
-        not whole
-        or dtype != "F64"
-        or len(shape) > 3
-        or start != end
-        or stop - start != size
-        or stop > len(body)
-    ):
-        raise _damaged(path, f"the place or shape of {key!r} does not fit the file")
-    values = np.frombuffer(body, dtype="<f8", count=size // 8, offset=start).reshape(shape)
-    if not np.isfinite(values).all():
-        raise _damaged(path, f"{key!r} holds a value that is not finite")
-    return values.astype(np.float64), stop
 
 
 def _check_about(
@@ -362,30 +292,35 @@ def _check_about(
 ) -> None:
     """Raise unless options, columns kept and counts are of the kinds that `save` writes."""
     if not isinstance(options, dict) or set(options) != set(model.options):
-        raise _damaged(path, "its options are not those of the model")
+        raise damaged(path, "its options are not those of the model")
     for key, kinds in model.options.items():
         if type(options[key]) not in kinds:
-            raise _damaged(path, f"its option {key!r} is {options[key]!r}")
+            raise damaged(path, f"its option {key!r} is {options[key]!r}")
     for key in ("alpha", "gamma"):
         if not 0 <= options.get(key, 0.0) <= 1:
-            raise _damaged(path, f"its {key} is {options[key]!r}")
+            raise damaged(path, f"its {key} is {options[key]!r}")
     if options.get("parametrization", "esl") not in ("esl", "friedman", "klar"):
-        raise _damaged(path, f"its parametrization is {options['parametrization']!r}")
+        raise damaged(path, f"its parametrization is {options['parametrization']!r}")
     methods = ("moment", "mle", *(ROBUST if "robust" in model.shapes(2, 1) else ()))
     if options.get("method", "moment") not in methods:
-        raise _damaged(path, f"its method is {options['method']!r}")
-    if options.get("structure", "full") not in ("full", "diagonal", "shrunk", "spherical", "pinv"):
-        raise _damaged(path, f"its structure is {options['structure']!r}")
+        raise damaged(path, f"its method is {options['method']!r}")
+    if options.get("structure", "full") not in get_args(Structure):
+        raise damaged(path, f"its structure is {options['structure']!r}")
+    if options.get("chosen") not in (None, *get_args(Chosen)):
+        raise damaged(path, f"its shrinkage was chosen by {options['chosen']!r}")
     if not 0 <= options.get("threshold", 0.0) < np.inf:
-        raise _damaged(path, f"its threshold is {options['threshold']!r}")
+        raise damaged(path, f"its threshold is {options['threshold']!r}")
     offset = options.get("offset", 0.0)
     if offset != "median" and not (isinstance(offset, float) and 0 <= offset < np.inf):
-        raise _damaged(path, f"its offset is {offset!r}")
+        raise damaged(path, f"its offset is {offset!r}")
     if not 0 <= options.get("reference", 0) < len(design.levels):
-        raise _damaged(path, f"its reference is class {options['reference']}")
+        raise damaged(path, f"its reference is class {options['reference']}")
+    for key in ("smoothing", "laplace"):
+        if not 0 <= options.get(key, 0.0) < np.inf:
+            raise damaged(path, f"its {key} is {options[key]}")
     ncomp = options.get("ncomp")
     if ncomp is not None and not 1 <= ncomp < len(design.levels):
-        raise _damaged(path, f"its ncomp is {ncomp}")
+        raise damaged(path, f"its ncomp is {ncomp}")
     if keep is not None:
         whole = isinstance(keep, list) and all(type(j) is int for j in keep)
         if (
@@ -394,63 +329,6 @@ def _check_about(
             or not keep
             or not 0 <= keep[0] <= keep[-1] < len(design.terms)
         ):
-            raise _damaged(path, "the columns it keeps are not those of its design")
+            raise damaged(path, "the columns it keeps are not those of its design")
     if type(dropped) is not int or dropped < 0 or type(weighted) is not bool:
-        raise _damaged(path, "its counts of rows are no counts")
-
-
-def _moments(
-    path: Any,
-    tensors: Mapping[str, Floats],
-    k: int,
-    p: int,
-    spread: Spread,
-    *,
-    singular: bool,
-    constant: bool,
-) -> ClassMoments:
-    """Moments from buffers, each of the shape and range that moments have.
-
-    `singular` ones may have a scatter without an inverse, `constant` ones columns that do not vary.
-    """
-    scatter = {
-        "diagonal": (k, p),
-        "pooled": (1, p, p),
-        "class": (k, p, p),
-        "thin": (1, p),
-        "thin class": (k, p),
-    }[spread]
-    shapes = {"counts": (k,), "rows": (k,), "centres": (k, p), "rests": (k, p), "scale": (p,), "prior": (k,)}
-    shapes["scatters"] = scatter
-    if "roots" in tensors and spread != "diagonal":
-        thin = scatter[0], tensors["roots"].shape[1], p
-        shapes["roots"] = scatter if len(scatter) == 3 else thin
-    if set(tensors) != set(shapes):
-        raise _damaged(path, f"its buffers are {sorted(tensors)}, where {sorted(shapes)} are read")
-    for key, shape in shapes.items():
-        if tensors[key].shape != shape:
-            raise _damaged(path, f"{key!r} has shape {tensors[key].shape}, where {shape} is read")
-    counts, rows, scale, scatters = (tensors[key] for key in ("counts", "rows", "scale", "scatters"))
-    if k < 2 or not (counts > 0).all() or not ((rows >= 1) & (rows == np.round(rows))).all():
-        raise _damaged(path, "its class counts are not positive")
-    if not ((scale > 0) & (np.frexp(scale)[0] == 0.5)).all():
-        raise _damaged(path, "its scales are not powers of two")
-    squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
-    varies = squares.sum(axis=0) + np.ptp(tensors["centres"], axis=0) > 0
-    if not (squares >= 0).all():
-        raise _damaged(path, "a sum of squares is negative")
-    if not (constant or (squares.any() if singular else varies.all())):
-        raise _damaged(path, "a column of it does not vary")
-    roots = tensors.get("roots")
-    if roots is not None:
-        full = singular or np.diagonal(roots, axis1=1, axis2=2).all()
-        if np.tril(roots, -1).any() or not full:
-            raise _damaged(path, "its roots are not triangular, or singular")
-    elif spread != "diagonal":
-        for matrix in scatters:
-            unit = 1 / np.sqrt(np.diagonal(matrix))
-            if (matrix != matrix.T).any() or not np.linalg.eigvalsh(matrix * unit * unit[:, None]).min() > 0:
-                raise _damaged(path, "a scatter of it is not positive definite")
-    return ClassMoments(
-        counts, rows.astype(np.int64), tensors["centres"], tensors["rests"], scale, scatters, roots
-    )
+        raise damaged(path, "its counts of rows are no counts")

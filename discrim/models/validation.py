@@ -19,6 +19,8 @@ from discrim.core.passes import sorted_by
 from discrim.core.rules import Rule
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.models.prediction import warn_impossible
+from discrim.models.sample import class_moments
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -120,6 +122,9 @@ def left_out_scores(fit: ClassifierResults) -> Floats:
             DiscrimWarning,
             stacklevel=4,
         )
+    impossible = np.flatnonzero(used & np.isneginf(out).all(axis=0))
+    if len(impossible):
+        warn_impossible(len(impossible), blocks.table.label(int(impossible[0])))
     fit._cache["left out"] = out.T
     return out.T
 
@@ -127,7 +132,11 @@ def left_out_scores(fit: ClassifierResults) -> Floats:
 def _scores_without(fit: ClassifierResults, blocks: Blocks, row: int) -> Floats:
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
     weights[row] -= min(1.0, weights[row])
-    rule = fit._refitted_rule(replace(blocks, weights=weights))
+    less = replace(blocks, weights=weights)
+    if fit._holds_choice:
+        rule = fit._rule_of(class_moments(less, fit._fit.moments.spread))
+    else:
+        rule = fit._refitted_rule(less)
     return np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.row(row))[0]
 
 
@@ -156,8 +165,10 @@ def dealt_codes(codes: Codes, n_classes: int, folds: int, seed: int | None) -> C
     return dealt
 
 
-def moment_folds(blocks: Blocks, dealt: Codes, folds: int, spread: Spread) -> list[ClassMoments]:
-    """Moments of the rows outside each fold, all from one pass."""
+def moment_folds(
+    blocks: Blocks, dealt: Codes, folds: int, spread: Spread, *, rooted: bool = True
+) -> list[ClassMoments]:
+    """Moments of the rows outside each fold, all from one pass; as of `gather_parts`."""
     n_classes = len(blocks.design.levels)
     both = np.where(dealt >= 0, dealt * n_classes + blocks.codes, -1)
     parts = gather_parts(
@@ -166,6 +177,7 @@ def moment_folds(blocks: Blocks, dealt: Codes, folds: int, spread: Spread) -> li
         n_classes=n_classes,
         n_columns=len(blocks.terms),
         spread=spread,
+        rooted=rooted,
     )
     # Of the folds before and after each one, so that folds merge in 2 F steps, not F^2.
     before, after = [parts[0]], [parts[-1]]

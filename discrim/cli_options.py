@@ -1,0 +1,243 @@
+"""What the command line takes: verbs, their options, and how these are written."""
+
+from __future__ import annotations
+
+import argparse
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from discrim import datasets
+from discrim.errors import PriorError
+
+__all__ = ["build_parser", "one_line", "parse_prior"]
+
+_DATA_HELP = f"""\
+DATA is the name of a table that comes with the package ({", ".join(datasets.names())}), or a file.
+A file that ends in .parquet or .pq is read as Parquet (needs pyarrow or polars), one in .tsv as columns
+set apart by tabs, any other as CSV; - is CSV from standard input. Text is UTF-8 and may be compressed
+(.gz, .bz2, .zip). The first row names the columns; an empty field, NA, NaN, null, None and the other signs
+that pandas knows are missing values. Write ./iris for a file that has the name of a table.
+"""
+
+_PRIOR_HELP = "equal; or CLASS=P,CLASS=P,...; or P,P,... in the order of the classes; P may be 1/3"
+
+_STRUCTURES = ["diagonal", "shrunk", "spherical"]
+_STRUCTURE_HELP = "diagonal: no correlations; shrunk: towards a sphere; spherical: one variance"
+_SHRINKAGE_HELP = "of shrunk: 0 to 1, oas, ledoit-wolf or loo; of diagonal: 0 to 1, strimmer or loo"
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors look like all the others: one line, exit status 2."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"discrim: {one_line(message)}: see {self.prog} --help\n")
+
+
+class _Version(argparse.Action):
+    """Print the version, which is only looked up when asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *args: object, **kwargs: object) -> NoReturn:
+        import discrim
+
+        print(f"discrim {discrim.__version__}")
+        parser.exit()
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Build the parser of the whole command line.
+
+    An option that is not given is not in the namespace, so that each default is stated once, by the verb.
+
+    Returns
+    -------
+    argparse.ArgumentParser
+
+    Examples
+    --------
+    >>> vars(build_parser().parse_args(["lda", "species ~ .", "iris", "--prior", "equal"]))["prior"]
+    'equal'
+    """
+    parser = _Parser(prog="discrim", description="Discriminant analysis from a formula.", allow_abbrev=False)
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the version and exit"
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
+    lda = _add_verb(verbs, "lda", "linear discriminant analysis: one covariance for all classes")
+    pinv = "; pinv: pooled, with the inverse of Moore and Penrose"
+    lda.add_argument("--covariance", choices=["pooled", *_STRUCTURES, "pinv"], help=_STRUCTURE_HELP + pinv)
+    lda.add_argument("--ncomp", type=int, help="number of discriminants the rule uses")
+    lda.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
+    qda = _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
+    qda.add_argument("--covariance", choices=["full", *_STRUCTURES], help=_STRUCTURE_HELP)
+    rda = _add_verb(verbs, "rda", "regularized discriminant analysis: between LDA, QDA and nearest centroids")
+    for name, text in (("--alpha", "1: a covariance for each class"), ("--gamma", "the ridge; see rda()")):
+        rda.add_argument(name, type=float, help=f"{text}; chosen by cross-validation if not given")
+    rda.add_argument("--parametrization", choices=["esl", "friedman", "klar"], help="what is mixed")
+    rda.add_argument("--cv", type=_folds, help='folds of the choice, or "loo"')
+    rda.add_argument("--seed", type=int, help="deals the rows to folds")
+    naive = _add_verb(verbs, "naive-bayes", "naive Bayes: columns independent within classes")
+    for name, text in (("--kernel", "a kernel density each"), ("--counts", "one multinomial")):
+        naive.add_argument(
+            name, type=_columns, metavar="NAME,...", help=f"columns with {text}; all: every one"
+        )
+    naive.add_argument("--bandwidth", type=_bandwidth, help="of the kernels: nrd0, nrd, or a number")
+    naive.add_argument("--laplace", type=float, help="added to each count of a level or word")
+    naive.add_argument("--smoothing", type=float, help="share of the largest variance added to each")
+    naive.add_argument("--unseen", choices=["raise", "missing"], help="levels that the fit has not seen")
+    centroids = _add_verb(
+        verbs, "shrunken-centroids", "nearest shrunken centroids: few of many columns, one spread each"
+    )
+    centroids.add_argument("--threshold", type=float, help="chosen by cross-validation if not given")
+    centroids.add_argument(
+        "--offset", type=_offset, help="added to each column's spread: a number, or median"
+    )
+    centroids.add_argument("--cv", type=int, help="folds of the choice")
+    centroids.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
+    centroids.add_argument("--seed", type=int, help="deals the rows to folds")
+    for gaussian in (lda, qda):
+        gaussian.add_argument("--shrinkage", type=_number_or_word, help=_SHRINKAGE_HELP)
+        gaussian.add_argument("--grid", type=_numbers, metavar="G,...", help="what --shrinkage loo tries")
+        gaussian.add_argument(
+            "--method",
+            choices=["moment", "mle", "t", "mcd"],
+            help="divisor of the covariance, or a robust one",
+        )
+        gaussian.add_argument("--nu", type=_degrees, help="degrees of freedom of --method t; or estimate")
+        gaussian.add_argument("--scatter", choices=["covariance", "scale"], help="what --method t gives")
+        gaussian.add_argument("--support-fraction", type=float, help="share of the rows of --method mcd")
+    for moment in (rda, naive):
+        moment.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
+    logistic = _add_verb(verbs, "logistic", "logistic regression: log odds linear in the columns")
+    logistic.add_argument("--reference", metavar="CLASS", help="class that the log odds are against")
+    logistic.add_argument(
+        "--bias-reduction", action="store_true", help="Firth's penalty; finite where classes are separated"
+    )
+    logistic.add_argument(
+        "--separation", choices=["raise", "warn"], help="what to do where a hyperplane separates classes"
+    )
+    for model in (lda, qda, rda, naive, centroids, logistic):
+        model.add_argument("--prior", help=_PRIOR_HELP)
+        model.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
+    perceptron = _add_verb(verbs, "perceptron", "Rosenblatt's perceptron: a separating line by its mistakes")
+    perceptron.add_argument("--step", type=float, help="scale of the coefficients")
+    perceptron.add_argument("--maxiter", type=int, help="most passes over the rows")
+    perceptron.add_argument("--seed", type=int, help="shuffles the rows anew for each pass")
+    _add_verb(verbs, "hyperplane", "the optimal separating hyperplane of two classes")
+    return parser
+
+
+def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
+    """Add the parser of a verb, with what all verbs share."""
+    verb: argparse.ArgumentParser = verbs.add_parser(
+        name,
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}.",
+        epilog=_DATA_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    verb.add_argument("formula", metavar="FORMULA", help='classes ~ columns, as "species ~ ."; quote it')
+    verb.add_argument("data", metavar="DATA", help="name of a table or of a file, see below")
+    verb.add_argument("--na", dest="na_action", choices=["drop", "raise"], help="rows with missing values")
+    verb.add_argument("--sections", type=_names, metavar="NAME,...", help="only these parts of the summary")
+    verb.add_argument("--format", default="text", choices=["text", "html", "latex", "markdown"])
+    return verb
+
+
+def _folds(text: str) -> int | str:
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
+def _degrees(text: str) -> float | None:
+    return None if text == "estimate" else float(text)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _columns(text: str) -> list[str] | bool:
+    return True if text.strip() == "all" else _names(text)
+
+
+def _bandwidth(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _offset(text: str) -> float | str:
+    try:
+        return text if text == "median" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor median") from None
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(number) for number in text.split(",")]
+
+
+def _number_or_word(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def parse_prior(text: str) -> str | dict[str, float] | list[float]:
+    """Read a prior as it is typed on the command line.
+
+    Parameters
+    ----------
+    text : str
+        ``equal``, ``class=number,...`` or ``number,...``; a number may be a fraction.
+
+    Returns
+    -------
+    str, dict of str to float, or list of float
+
+    Raises
+    ------
+    PriorError
+        A part is not a number, a class is named twice, or some parts name a class and some do not.
+
+    Examples
+    --------
+    >>> parse_prior("setosa=1/2,versicolor=.25,virginica=.25")
+    {'setosa': 0.5, 'versicolor': 0.25, 'virginica': 0.25}
+    >>> parse_prior("1/3,1/3,1/3")
+    [0.3333333333333333, 0.3333333333333333, 0.3333333333333333]
+    """
+    if text.strip() == "equal":
+        return "equal"
+    parts = text.split(",")
+    named = ["=" in part for part in parts]
+    if not any(named):
+        return [_probability(part, text) for part in parts]
+    if not all(named):
+        part = parts[named.index(False)]
+        raise PriorError(f"prior {text!r}: {part!r} names no class; write it as CLASS=P")
+    prior: dict[str, float] = {}
+    for part in parts:
+        label, _, number = part.rpartition("=")
+        label = label.strip()
+        if label in prior:
+            raise PriorError(f"prior {text!r}: class {label!r} is named twice; name each class once")
+        prior[label] = _probability(number, text)
+    return prior
+
+
+def _probability(number: str, text: str) -> float:
+    try:
+        return float(Fraction(number.strip()))
+    except (ValueError, ZeroDivisionError):
+        raise PriorError(f"prior {text!r}: {number.strip()!r} is not a number; write {_PRIOR_HELP}") from None
+
+
+def one_line(message: object) -> str:
+    """Put a message on one line, without the carets under a formula or signs that steer a terminal."""
+    lines = [line for line in str(message).splitlines() if line.strip(" ^")]
+    line = " ".join(" ".join(lines).split())
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)

@@ -1,0 +1,170 @@
+"""From the options of `naive_bayes` to what each column is, and errors where a density does not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance import dependencies
+from discrim.core.kernel_density import FACTORS
+from discrim.core.moments import ClassMoments
+from discrim.core.naive_bayes import NaiveBayesFit, has_variances
+from discrim.core.tally import Plan, Tally
+from discrim.errors import CollinearError, DataError
+from discrim.frame.blocks import Blocks
+from discrim.frame.level_codes import boolean_terms, refuse_values, term_levels
+from discrim.models.sample import choice, named
+
+__all__ = ["Options", "plan_of", "refuse_no_bandwidth", "refuse_no_density"]
+
+NORMAL, TABLE, KERNEL, COUNT = range(4)
+
+
+class Options(NamedTuple):
+    """Options of `naive_bayes` as they were given."""
+
+    kernel: Any
+    bandwidth: Any
+    counts: Any
+    laplace: Any
+    smoothing: Any
+    method: str
+    unseen: str
+
+
+def plan_of(blocks: Blocks, options: Options) -> Plan:
+    """What each column of a `level_design` is.
+
+    Raises
+    ------
+    DataError
+        An option names no column, or one of another kind, or is no number where it should be one; a count is
+        negative.
+    """
+    choice("method", options.method, ("moment", "mle"))
+    choice("unseen", options.unseen, ("raise", "missing"))
+    terms = list(blocks.terms)
+    levels = term_levels(blocks.design)
+    families = np.array([NORMAL if each is None else TABLE for each in levels], dtype=np.intp)
+    sizes = np.array([0 if each is None else len(each) for each in levels], dtype=np.intp)
+    for name in boolean_terms(blocks.design, blocks.table):
+        families[terms.index(name)], sizes[terms.index(name)] = TABLE, 2
+    for family, what, wanted in ((COUNT, "counts", options.counts), (KERNEL, "kernel", options.kernel)):
+        families[_wanted(what, wanted, terms, families)] = family
+    refuse_values(blocks.table, [terms[j] for j in np.flatnonzero(families == COUNT)], counts=True)
+    made = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in blocks.design.columns]
+    if made:
+        raise DataError(f"counts= takes columns of the table as they stand, and {named(made)} is computed.")
+    rule, given = _bandwidths(options.bandwidth, terms, families)
+    laplace = _number("laplace", options.laplace, "what is added to each count")
+    smoothing = _number("smoothing", options.smoothing, "a share of the largest variance")
+    return Plan(families, sizes, given, rule, laplace, smoothing, options.method, options.unseen)
+
+
+def _wanted(
+    what: str, wanted: Any, terms: list[str], families: NDArray[np.intp]
+) -> list[int] | NDArray[np.intp]:
+    """Positions of the columns that an option names: all that are still normal for True."""
+    if isinstance(wanted, bool | np.bool_):
+        return np.flatnonzero((families == NORMAL) & bool(wanted))
+    listed = [wanted] if isinstance(wanted, str) else wanted
+    if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
+        raise DataError(f"{what}={wanted!r}: give True, or a list of the columns that are meant.")
+    numeric = [term for term, family in zip(terms, families, strict=True) if family == NORMAL]
+    for name in listed:
+        if name in terms and name not in numeric:
+            kind = "in counts=, too" if families[terms.index(name)] == COUNT else "categorical"
+            raise DataError(f"{what}= names {name!r}, which is {kind}: leave it out of one of the two.")
+        if name not in terms:
+            raise DataError(
+                f"{what}= names {name!r}, which is no numeric column of the fit: {named(numeric)}."
+            )
+    return [terms.index(name) for name in listed]
+
+
+def _bandwidths(
+    bandwidth: Any, terms: list[str], families: NDArray[np.intp]
+) -> tuple[str, NDArray[np.float64]]:
+    """The rule, and the bandwidth (p,) given for each column, 0 for those by the rule."""
+    given = np.zeros(len(terms))
+    if isinstance(bandwidth, str):
+        choice("bandwidth", bandwidth, tuple(FACTORS))
+        return bandwidth, given
+    kernels = [terms[j] for j in np.flatnonzero(families == KERNEL)]
+    wanted = bandwidth if isinstance(bandwidth, Mapping) else dict.fromkeys(kernels, bandwidth)
+    for name, value in wanted.items():
+        if name not in kernels:
+            raise DataError(f"bandwidth= names {name!r}, which has no kernel density: {named(kernels)} have.")
+        if not (_is_number(value) and 0 < value < np.inf):
+            raise DataError(
+                f"bandwidth={value!r} of {name!r}: give a number above 0, or one of {named(FACTORS)}."
+            )
+        given[terms.index(name)] = float(value)
+    return "nrd0", given
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _number(name: str, value: Any, what: str) -> float:
+    if not (_is_number(value) and 0 <= value < np.inf):
+        raise DataError(f"{name}={value!r}: give {what}, a number from 0 on.")
+    return float(value)
+
+
+def refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> None:
+    """Raise a CollinearError that names class and column where a density but of kernels does not exist."""
+    plan, terms, levels = tally.plan, np.array(blocks.terms, dtype=object), blocks.design.levels
+    if len(plan.normal):
+        _refuse_no_variance(moments.columns(plan.normal), tuple(terms[plan.normal]), levels, plan)
+    empty = tally.sums.sum(axis=1) + plan.laplace <= 0
+    if len(plan.counts) and empty.any():
+        raise CollinearError(
+            f"The counts {named(terms[plan.counts])} are all zero in class {levels[int(empty.argmax())]!r}: "
+            "pass laplace=1, for example, or leave the class out."
+        )
+
+
+def refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
+    """Raise a CollinearError that names class and column where a kernel density has no bandwidth."""
+    lacking = fit.without_bandwidth()
+    if not lacking.any():
+        return
+    k, j = np.argwhere(lacking)[0]
+    name = blocks.terms[fit.plan.kernels[j]]
+    raise CollinearError(
+        f"{name!r} has one row or one value only in class {blocks.design.levels[k]!r}, too few for a "
+        f"bandwidth: give one, as in bandwidth={{{name!r}: ...}}, or leave the column out."
+    )
+
+
+def _refuse_no_variance(
+    moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], plan: Plan
+) -> None:
+    for k, label in enumerate(levels):
+        count = moments.counts[k]
+        if count <= 1 and plan.method == "moment":
+            has = "has 1 row" if moments.rows[k] == count else f"has weights that sum to {count:g}"
+            raise CollinearError(
+                f"Class {label!r} {has}, too few for a variance, which takes more than one: "
+                'leave the class out, or pass method="mle" with smoothing=.'
+            )
+        found = [] if plan.smoothing else dependencies(moments, k, diagonal=True)
+        if found:
+            one = len(found) == 1
+            raise CollinearError(
+                f"{named(terms[each.column] for each in found)} {'is' if one else 'are'} constant in class "
+                f"{label!r}, where a normal density needs a variance: drop {'it' if one else 'them'} from "
+                "the formula, or pass smoothing=, the share of the largest variance to add to each "
+                "(scikit-learn's is 1e-9)."
+            )
+    if plan.smoothing and not has_variances(moments, plan):
+        raise CollinearError(
+            f"smoothing={plan.smoothing:g} of the largest variance leaves a variance of {named(terms)} at "
+            "zero or infinite: no column varies, the share is too small or too large, or the columns' units "
+            "are too far apart."
+        )

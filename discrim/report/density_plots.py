@@ -1,0 +1,68 @@
+"""Pictures of one column by class: its densities, or the shares of its levels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from discrim.report.plots import COLOURS, add_legend, new_axes, shown_name
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+
+__all__ = ["draw_densities", "draw_shares"]
+
+
+def draw_densities(densities: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Density of a column in each class, a line a class.
+
+    Parameters
+    ----------
+    densities : DataFrame, values by classes
+        The name of its index is that of the column.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, own = new_axes(ax)
+    at = densities.index.to_numpy(dtype=np.float64)
+    for k, label in enumerate(densities.columns):
+        values = densities.iloc[:, k].to_numpy(dtype=np.float64)
+        axes.plot(at, values, color=COLOURS[k % len(COLOURS)], linewidth=1.6, label=shown_name(label))
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlabel(shown_name(densities.index.name))
+    axes.set_ylabel("Density within the class")
+    axes.set_title(f"{shown_name(densities.index.name)} by class")
+    return add_legend(axes, own)
+
+
+def draw_shares(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Shares of the levels in each class, a bar a class, cut into levels.
+
+    Parameters
+    ----------
+    table : DataFrame, classes by levels
+        The name of its columns is that of the column.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, own = new_axes(ax, 2 * len(table))
+    places, start = np.arange(len(table)), np.zeros(len(table))
+    for level, label in enumerate(table.columns):
+        shares = table.iloc[:, level].to_numpy(dtype=np.float64)
+        colour = COLOURS[level % len(COLOURS)]
+        axes.barh(places, shares, left=start, color=colour, label=shown_name(label), height=0.7)
+        start = start + shares
+    axes.set_yticks(places, [shown_name(label) for label in table.index])
+    axes.invert_yaxis()
+    axes.set_xlim(0.0, 1.0)
+    axes.set_xlabel("Probability within the class")
+    axes.set_title(f"Levels of {shown_name(table.columns.name)} by class")
+    return add_legend(axes, own)
