@@ -27,7 +27,7 @@ ARROWS = {
     "models": {"inference", "report", "frame", "core", "errors"},
     "datasets": {"errors"},
     "cli": {"", "cli_options", "datasets", "errors"},
-    "cli_options": {"datasets", "errors"},
+    "cli_options": {"", "datasets", "errors"},
     "__main__": {"cli"},
     "": {"models", "datasets", "errors"},
 }

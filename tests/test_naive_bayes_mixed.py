@@ -239,6 +239,29 @@ def test_what_a_class_never_had_is_impossible_there_and_nowhere_is_no_posterior(
     assert naive_bayes("y ~ u + v", data, laplace=1).predict_proba(impossible).notna().all(axis=None)
 
 
+def test_a_word_that_a_class_never_had_is_impossible_there_unless_it_does_not_occur():
+    data = words()
+    assert (data.loc[data["kind"] != "mail", "word5"] == 0).all()
+    fit = naive_bayes(f"kind ~ {' + '.join(WORDS)}", data, counts=True)
+    logs, has = fit.predict_log_proba(), data["word5"] > 0
+    assert has.any()
+    assert np.isneginf(logs.loc[has, ["news", "sport"]]).all(axis=None)
+    assert np.isfinite(logs[~has]).all(axis=None)
+    without = fit.leave_one_out()
+    assert without.loc[has & (without["label"].notna()), "mail"].eq(1).all()
+
+
+def test_a_row_alone_in_its_class_leaves_nothing_of_it():
+    data = pd.DataFrame({"y": list("aaabbbc"), "u": list("xxyyyxx"), "n": [1.0, 2, 3, 3, 2, 1, 4]})
+    for options in ({"laplace": 1}, {"laplace": 1, "counts": ["n"]}):
+        fit = naive_bayes("y ~ u + n" if "counts" in options else "y ~ u", data, **options)
+        left = fit.leave_one_out().iloc[6]
+        assert left["c"] == 0
+        refit = naive_bayes(fit.formula, data.iloc[:6], prior=[0.5, 0.5], **options)
+        expected = refit.predict_proba(data.iloc[[6]]).iloc[0]
+        np.testing.assert_allclose(left[["a", "b"]].astype(float), expected, rtol=1e-12)
+
+
 def test_rows_impossible_without_themselves_are_missing_from_leave_one_out():
     data = pd.DataFrame({"y": list("aaaabbbb"), "u": list("xxyzyyyx")})
     fit = naive_bayes("y ~ u", data)

@@ -87,18 +87,20 @@ def test_leave_one_out_keeps_its_digits_in_uneven_units(parametrization, pair):
 
 
 def test_rows_that_cannot_be_taken_out_are_fitted_again_or_missing():
-    """A class of p + 3 rows: without one its covariance is all but singular; a class of two has none."""
+    """A class of p + 3 rows has little left without one; one of p + 1 rows, or of two, has no covariance."""
     few = pd.concat([IRIS.iloc[:7], IRIS.iloc[50:]], ignore_index=True)
     fit = rda("species ~ .", few, alpha=1.0, gamma=1.0)
-    assert np.isnan(held_scores(fit, few)[:7]).any()
     wanted = without_each_row("species ~ .", few, fit.prior, alpha=1.0, gamma=1.0)
     found = fit.leave_one_out()[["setosa", "versicolor", "virginica"]].to_numpy(float)
     np.testing.assert_allclose(found, np.exp(wanted), rtol=1e-7, atol=1e-9)
-    two = pd.concat([IRIS.iloc[:2], IRIS.iloc[50:]], ignore_index=True)
-    with pytest.warns(DiscrimWarning, match="2 rows have no leave-one-out rule"):
-        assert rda("species ~ .", two, alpha=0.5, gamma=0.5).leave_one_out().isna().any(axis=1).sum() == 2
+    for rows, alpha in ((5, 1.0), (2, 0.5)):
+        held = pd.concat([IRIS.iloc[50:].sample(frac=1, random_state=2), IRIS.iloc[20 : 20 + rows]])
+        fit = rda("species ~ .", held, alpha=alpha, gamma=alpha)
+        assert np.isnan(held_scores(fit, held)[-rows:]).all()
+        with pytest.warns(DiscrimWarning, match=f"{rows} rows have no leave-one-out rule"):
+            assert fit.leave_one_out().isna().any(axis=1).sum() == rows
     with pytest.raises(DataError, match="'setosa'"):
-        rda("species ~ .", two, cv="loo")
+        rda("species ~ .", held, cv="loo")
 
 
 @pytest.mark.parametrize("parametrization", ALL)

@@ -65,11 +65,11 @@ class KernelDensity:
 
     def log_density(self, at: Floats) -> Floats:
         """Log density (m,) at some values (m,)."""
-        size = np.full(len(at), self.weights.sum())
-        return np.asarray(self._log_sums(at, np.full(len(at), self.bandwidth), None, None) - np.log(size))
+        sums = self._log_sums(at, np.full(len(at), self.bandwidth), None, None)
+        return np.asarray(sums - np.log(self.weights.sum()))
 
     def log_density_without(self, at: Floats, weights: Floats | None, rule: str, given: float) -> Floats:
-        """Log density (m,) at values of rows of the class, each without itself; NaN for what a refit must do.
+        """Log density (m,) at rows of the class, each without itself; NaN where it has no bandwidth.
 
         Parameters
         ----------
@@ -105,17 +105,27 @@ class KernelDensity:
             return np.asarray(logs - np.log(bandwidths) - 0.5 * np.log(2 * np.pi))
 
     def _bandwidths_without(self, own: Codes, out: Floats, rule: str) -> Floats:
-        """Bandwidths by a rule without each row, NaN where there is none or its digits are lost."""
+        """Bandwidths by a rule without each row, NaN where there is none."""
         total = self.weights.sum()
-        centred, size = _centred(self.points, self.weights)
-        squares = float(self.weights @ centred**2)
         left = total - out
         with np.errstate(divide="ignore", invalid="ignore"):
-            rest = squares - out * total / left * centred[own] ** 2
-            sd = size * np.sqrt(np.where(rest > SPOILT * squares, rest, np.nan) / (left - 1))
             quartiles = [self._value_without(own, out, (left - 1) * share) for share in (0.25, 0.75)]
-            bandwidths = _reference(sd, quartiles[1] - quartiles[0], left, FACTORS[rule])
-        return np.where(left > 1 + EPS * total, bandwidths, np.nan)
+            between = quartiles[1] - quartiles[0]
+            bandwidths = _reference(self._sds_without(own, out), between, left, FACTORS[rule])
+        return np.where((left > 1 + EPS * total) & (bandwidths > 0), bandwidths, np.nan)
+
+    def _sds_without(self, own: Codes, out: Floats) -> Floats:
+        """Standard deviations without each row: downdated, or anew where that would cost digits."""
+        centred, size = _centred(self.points, self.weights)
+        squares, left = float(self.weights @ centred**2), self.weights.sum() - out
+        rest = squares - out * self.weights.sum() / left * centred[own] ** 2
+        sds = size * np.sqrt(np.maximum(rest, 0.0) / (left - 1))
+        for row in np.flatnonzero(rest <= SPOILT * squares).tolist():
+            weights = self.weights.copy()
+            weights[own[row]] -= out[row]
+            others = weights > EPS * self.weights
+            sds[row] = _sd(self.points[others], weights[others])
+        return np.asarray(sds)
 
     def _value_without(self, own: Codes, out: Floats, place: Floats) -> Floats:
         """The value at a place among the sorted rows, counted from zero, without one row each."""
@@ -145,17 +155,22 @@ def normal_reference(points: Floats, weights: Floats, rule: str) -> float:
     total = float(weights.sum())
     if total <= 1 or len(points) < 2:
         return 0.0
-    centred, size = _centred(points, weights)
-    sd = size * np.sqrt(weights @ centred**2 / (total - 1))
     density = KernelDensity(points, weights, 0.0)
     nothing, beyond = np.zeros(1), np.full(1, len(points))
     low, high = (density._value_without(beyond, nothing, np.array([(total - 1) * q])) for q in (0.25, 0.75))
-    return float(_reference(np.array([sd]), high - low, np.array([total]), FACTORS[rule])[0])
+    return float(
+        _reference(np.array([_sd(points, weights)]), high - low, np.array([total]), FACTORS[rule])[0]
+    )
 
 
 def _reference(sd: Floats, between: Floats, counts: Floats, factor: float) -> Floats:
     spread = np.where(between > 0, np.minimum(sd, between / 1.34), sd)
     return np.asarray(factor * spread * counts**-0.2)
+
+
+def _sd(points: Floats, weights: Floats) -> float:
+    centred, size = _centred(points, weights)
+    return float(size * np.sqrt(weights @ centred**2 / (weights.sum() - 1))) if len(points) > 1 else 0.0
 
 
 def _centred(points: Floats, weights: Floats) -> tuple[Floats, float]:
@@ -201,7 +216,7 @@ class KernelColumns:
         return total
 
     def left_out(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """The same of complete rows of the fit, each without itself; NaN for what a refit must do."""
+        """The same of complete rows of the fit, each without itself; NaN where that has no bandwidth."""
         total = np.zeros((len(self.densities[0]), len(x)))
         for j, column in enumerate(self.densities):
             values, given = x[:, self.positions[j]], float(self.given[j])

@@ -38,11 +38,18 @@ from discrim.core.mixtures import Pair, Parametrization, Scatters, mixture
 from discrim.core.moments import ClassMoments
 from discrim.core.passes import triangle
 from discrim.core.rules import column_squares, standard_columns
+from discrim.core.span import Span
 
 __all__ = ["LeftOutGroup", "left_out_groups", "rda_left_out"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+
+WORTH = 1e8
+"""How far 1 - f c e'(L + r I)^-1 e has to be above the rounding of the eigenvalues, relative to the least."""
+
+LEAST = 1e-6
+"""And how large at least."""
 
 
 def rda_left_out(
@@ -60,9 +67,12 @@ def rda_left_out(
     method : {"moment", "mle"}
     log_prior : (K,) float
     """
-    (group,) = left_out_groups(moments, [pair], parametrization, method, log_prior)
+    span = Span.of(moments) if moments.spread == "thin class" else None
+    held, columns = (moments, None) if span is None else (span.moments, span.columns)
+    (group,) = left_out_groups(held, [pair], parametrization, method, log_prior, columns)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        x = x if span is None else span.coordinates(x)
         return np.asarray(group.scores(x, codes, weights)[0].T)
 
     return scores
@@ -282,7 +292,8 @@ def _doubled(
     weighted = e / diagonal
     lift = basis.f[j] * c
     left = 1.0 - lift * (weighted * e).sum(axis=0)
-    left = np.where(left <= SPOILT, np.nan, left)
+    shortest, longest = (basis.factors[j] * end + r for end in np.sort(basis.lengths)[[0, -1]])
+    left = np.where(left <= np.clip(WORTH * EPS * longest / shortest, LEAST, SPOILT), np.nan, left)
     cross = (weighted * gap).sum(axis=0)
     np.divide(gap, diagonal, out=weighted)
     d2 = (weighted * gap).sum(axis=0) + lift * cross**2 / left

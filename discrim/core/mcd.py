@@ -21,6 +21,7 @@ these gives the covariance and a last shift of the centres.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,10 +29,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.stats import chi2
 
 from discrim.core.moments import ClassMoments, gather
 from discrim.core.passes import triangle
+from discrim.core.rules import column_squares
 
 __all__ = ["ExactFit", "common_mcd", "mcd", "separate_mcd", "subset_size"]
 
@@ -50,6 +53,12 @@ SAME = 1e-9
 
 OFF_MEDIAN = 1e-7
 """How far from the median, in robust units, the directions of rows are taken from."""
+
+MOST_SEARCHED = 1000
+"""Rows, and not quite twice as many, that the search for a start sees."""
+
+RIDGE = 1e-8
+"""What is added to the covariance of p + 1 rows, in robust units, in case it is singular."""
 
 ELEMENTAL_WORK = 1e6
 """Multiplications (sets x rows x columns^2) that go into sets of p + 1 rows."""
@@ -170,42 +179,55 @@ def _closest(z: Floats, h: int) -> Mask:
 
 
 def _first_subsets(z: Floats, h: int) -> Iterator[Mask]:
-    """The h rows nearest the median; the best of statsmodels' search; the best of elemental sets."""
-    from statsmodels.robust.covariance import CovDetMCD
+    """The h rows nearest the median; the best of elemental sets; that of statsmodels' search.
 
+    Of many rows the search sees a part, evenly chosen in the order of size.
+    """
     squares = (z**2).sum(axis=1)
     yield _nearest(squares, h)
-    yield from _elemental(z, squares, h)
+    order = np.argsort(squares, kind="stable")
+    part = z[order[:: max(len(z) // MOST_SEARCHED, 1)]]
+    own = min(max(-(-h * len(part) // len(z)), part.shape[1] + 1), len(part) - 1)
+    for mean, half in (*_elemental(part, own), *_deterministic(part, own)):
+        yield _nearest(_squares(z, mean, half), h)
+
+
+def _deterministic(z: Floats, h: int) -> Iterator[tuple[Floats, Floats]]:
+    """Mean (p,) and lower root (p, p) that statsmodels ends with, where ties do not stop it."""
+    from statsmodels.robust.covariance import CovDetMCD
+
     options = {"loc_func": _off_median, "scale_func": partial(_spread, h=h)}
     try:
         # Many ties make a scale or a direction zero; the other starts then have to do.
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
             found = CovDetMCD(z).fit(h, h_start=h, reweight=False, options_start=options)
-        half = np.linalg.cholesky(found.cov)
-    except np.linalg.LinAlgError:
+        yield found.mean, np.linalg.cholesky(found.cov)
+    except (np.linalg.LinAlgError, ZeroDivisionError):
         return
-    yield _nearest((np.linalg.solve(half, (z - found.mean).T) ** 2).sum(axis=0), h)
 
 
-def _elemental(z: Floats, squares: Floats, h: int) -> Iterator[Mask]:
-    """The best subsets two steps from sets of p + 1 rows; the draw knows the rows by their order in size."""
+def _elemental(z: Floats, h: int) -> list[tuple[Floats, Floats]]:
+    """Means and lower roots two steps from sets of p + 1 rows, those of least determinant.
+
+    The rows are in the order of their size, which is all that the draw knows of them.
+    """
     n, p = z.shape
     rng = np.random.default_rng(0)
-    order = np.argsort(squares, kind="stable")
     found = []
     for _ in range(int(np.clip(ELEMENTAL_WORK / (n * p * p), 10, 300))):
-        subset = order[rng.choice(n, p + 1, replace=False)]
+        subset = rng.choice(n, p + 1, replace=False)
         for _ in range(3):
-            own = z[subset] - z[subset].mean(axis=0)
-            covariance = own.T @ own / len(own) + 1e-8 * np.eye(p)
-            half = np.linalg.cholesky(covariance)
-            d2 = (np.linalg.solve(half, (z - z[subset].mean(axis=0)).T) ** 2).sum(axis=0)
-            subset = np.argpartition(d2, h - 1)[:h]
-        found.append((float(np.log(np.diagonal(half)).sum()), subset))
-    for _, subset in sorted(found, key=lambda pair: pair[0])[:BEST_ELEMENTAL]:
-        chosen = np.zeros(n, dtype=bool)
-        chosen[subset] = True
-        yield chosen
+            mean = z[subset].mean(axis=0)
+            own = z[subset] - mean
+            half = np.linalg.cholesky(own.T @ own / len(own) + RIDGE * np.eye(p))
+            subset = np.argpartition(_squares(z, mean, half), h - 1)[:h]
+        found.append((float(np.log(np.diagonal(half)).sum()), mean, half))
+    return [(mean, half) for _, mean, half in sorted(found, key=lambda one: one[0])[:BEST_ELEMENTAL]]
+
+
+def _squares(z: Floats, mean: Floats, half: Floats) -> Floats:
+    return column_squares(solve_triangular(half, (z - mean).T, lower=True))
 
 
 def _spread(x: Floats, h: int) -> Floats:
@@ -236,7 +258,7 @@ def _concentrated(z: Floats, subset: Mask, h: int) -> _Core | ExactFit:
         if flat.any():
             columns = np.flatnonzero(flat)
             return ExactFit(tuple(columns.tolist()), _on_plane(z, mean, root, int(columns[0])))
-        d2 = (np.linalg.solve(root.T, (z - mean).T) ** 2).sum(axis=0)
+        d2 = _squares(z, mean, root.T)
         logdet = 2 * float(np.log(np.abs(np.diagonal(root))).sum())
         ahead = _nearest(d2, h)
         if (ahead == subset).all() or logdet >= least:

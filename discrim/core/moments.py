@@ -296,7 +296,7 @@ class ClassMoments:
 
 
 def gather(
-    blocks: Iterable[Rows], *, n_classes: int, n_columns: int, spread: Spread = "pooled"
+    blocks: Iterable[Rows], *, n_classes: int, n_columns: int, spread: Spread = "pooled", rooted: bool = True
 ) -> ClassMoments:
     """Moments of a run of blocks.
 
@@ -307,6 +307,8 @@ def gather(
     n_classes, n_columns : int
     spread : Spread
         What to hold of the scatter.
+    rooted : bool
+        Take roots where digits ask for it; not needed where a ridge is put on the scatters.
 
     Returns
     -------
@@ -316,11 +318,17 @@ def gather(
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for block in blocks:
             sums.add(*block)
-    return _settled(blocks, sums, int(sums.rows.sum()), spread)
+    return _settled(blocks, sums, int(sums.rows.sum()), spread, rooted)
 
 
 def gather_parts(
-    blocks: Iterable[Rows], *, n_parts: int, n_classes: int, n_columns: int, spread: Spread = "pooled"
+    blocks: Iterable[Rows],
+    *,
+    n_parts: int,
+    n_classes: int,
+    n_columns: int,
+    spread: Spread = "pooled",
+    rooted: bool = True,
 ) -> list[ClassMoments]:
     """Moments of each part of the rows, from one pass over all of them.
 
@@ -328,9 +336,8 @@ def gather_parts(
     ----------
     blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
         The codes hold part and class: part * n_classes + class.
-    n_parts, n_classes, n_columns : int
-    spread : Spread
-        What to hold of the scatter.
+    n_parts, n_classes, n_columns, spread, rooted
+        As of `gather`.
 
     Returns
     -------
@@ -351,13 +358,12 @@ def gather_parts(
                     held = None if weights is None else weights[start:stop]
                     own.add(columns[:, start:stop].T, codes[start:stop], held)
     rows = sum(int(own.rows.sum()) for own in sums)
-    found = [_settled(_Part(blocks, part, n_classes), own, rows, spread) for part, own in enumerate(sums)]
+    single = [_Part(blocks, part, n_classes) for part in range(n_parts)]
+    found = [_settled(part, own, rows, spread, rooted) for part, own in zip(single, sums, strict=True)]
     if any(moments.roots is not None for moments in found):
         return [
-            moments
-            if moments.roots is not None or spread == "diagonal"
-            else _with_roots(_Part(blocks, part, n_classes), own, moments)
-            for part, (own, moments) in enumerate(zip(sums, found, strict=True))
+            moments if moments.roots is not None or spread == "diagonal" else _with_roots(part, own, moments)
+            for part, own, moments in zip(single, sums, found, strict=True)
         ]
     return found
 
@@ -382,7 +388,7 @@ def _products(spread: Spread) -> Spread:
     return "diagonal" if spread in ("thin", "thin class") else spread
 
 
-def _settled(blocks: Iterable[Rows], sums: Sums, rows: int, spread: Spread) -> ClassMoments:
+def _settled(blocks: Iterable[Rows], sums: Sums, rows: int, spread: Spread, rooted: bool) -> ClassMoments:
     """Moments of the sums of a pass over all or some of the rows, with what their digits ask for."""
     if sums.out_of_range():
         sums = again(blocks, sums, column_scale(peaks(blocks, len(sums.scale))))
@@ -396,7 +402,7 @@ def _settled(blocks: Iterable[Rows], sums: Sums, rows: int, spread: Spread) -> C
     if sums.spread == "diagonal" or not moments.total:
         return moments
     few = rows * moments.n_columns**2 <= ROOT_WORK
-    if few or any(_ill_conditioned(scatter) for scatter in moments.scatters):
+    if few or (rooted and any(_ill_conditioned(scatter) for scatter in moments.scatters)):
         return _with_roots(blocks, sums, moments)
     return moments
 

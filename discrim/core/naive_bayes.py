@@ -151,7 +151,8 @@ class NaiveBayesFit:
         held = tally or Tally(self.plan, moments.n_classes)
         if not has_fit(moments, held):
             return None
-        return fit_naive_bayes(moments, held, self.prior, estimated_prior=self.estimated_prior)
+        fit = fit_naive_bayes(moments, held, self.prior, estimated_prior=self.estimated_prior)
+        return None if fit.without_bandwidth().any() else fit
 
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the rule fitted without each of them, smoothing and bandwidths included."""
@@ -187,6 +188,12 @@ class NaiveBayesFit:
             return diagonal_scores(x, codes, weights, held, moments.counts, divisors, log_prior, added)
 
         return scores
+
+    def without_bandwidth(self) -> NDArray[np.bool_]:
+        """Which kernel densities (K, q) do not exist, as their rule gives no bandwidth."""
+        if self.kernels is None:
+            return np.zeros((self.moments.n_classes, 0), dtype=bool)
+        return np.asarray(~(self.kernels.bandwidths() > 0))
 
     def df_model(self) -> int:
         """Free parameters: of each density and, where estimated, of the prior.
@@ -234,7 +241,10 @@ class NaiveBayesFit:
 def fit_naive_bayes(
     moments: ClassMoments, tally: Tally, prior: Floats, *, estimated_prior: bool = True
 ) -> NaiveBayesFit:
-    """Fit from diagonal moments by class and a tally that `has_fit` accepts."""
+    """Fit from diagonal moments by class and a tally that `has_fit` accepts.
+
+    Kernel densities may lack a bandwidth: see `NaiveBayesFit.without_bandwidth`.
+    """
     plan = tally.plan
     normal = tables = counts = None
     if len(plan.normal):
@@ -243,12 +253,11 @@ def fit_naive_bayes(
         tables = LevelTables(plan.tables, tuple(tally.tables), plan.laplace)
     if len(plan.counts):
         counts = CountColumns(plan.counts, tally.sums, plan.laplace)
-    kernels = kernel_columns(tally)
+    kernels = _kernel_columns(tally)
     return NaiveBayesFit(moments, prior, estimated_prior, plan, normal, tables, kernels, counts)
 
 
-def kernel_columns(tally: Tally) -> KernelColumns | None:
-    """The kernel densities of a tally; a bandwidth of zero where a rule gives none."""
+def _kernel_columns(tally: Tally) -> KernelColumns | None:
     plan = tally.plan
     if not len(plan.kernels):
         return None
@@ -276,16 +285,13 @@ def _fit_normal(moments: ClassMoments, prior: Floats, plan: Plan, estimated_prio
 
 
 def has_fit(moments: ClassMoments, tally: Tally) -> bool:
-    """Whether every class has rows and every density exists."""
+    """Whether every class has rows, and every density but those of kernels exists."""
     plan = tally.plan
     if (moments.rows < 1).any():
         return False
     if len(plan.normal) and not has_variances(_normal_moments(moments, plan), plan):
         return False
-    if len(plan.counts) and not (tally.sums.sum(axis=1) + plan.laplace > 0).all():
-        return False
-    kernels = kernel_columns(tally)
-    return kernels is None or bool((kernels.bandwidths() > 0).all())
+    return not len(plan.counts) or bool((tally.sums.sum(axis=1) + plan.laplace > 0).all())
 
 
 def has_variances(moments: ClassMoments, plan: Plan) -> bool:

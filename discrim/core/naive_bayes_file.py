@@ -81,7 +81,9 @@ def naive_bayes_from_file(
     tally.sums = sums
     tally.values = _values(points, len(plan.kernels), moments)
     _check(has_fit(moments, tally), "a density of it does not exist, as a variance is zero or not finite")
-    return fit_naive_bayes(moments, tally, prior, estimated_prior=estimated_prior)
+    fit = fit_naive_bayes(moments, tally, prior, estimated_prior=estimated_prior)
+    _check(not fit.without_bandwidth().any(), "a kernel density of it has no bandwidth")
+    return fit
 
 
 def _values(points: Floats, q: int, moments: ClassMoments) -> list[list[Piece]]:

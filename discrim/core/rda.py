@@ -11,6 +11,9 @@ sums of squares are mixed, o_k = (1 - lambda) W_k/D_k, c_k = lambda W/D_k, D_k =
 and then gamma of the average variance of the mixture is put in place of gamma of the mixture. klaR mixes
 covariances, o = 1 - lambda, c = lambda, and goes on as Friedman.
 
+*More columns than rows.* The mixture of thin roots is known on the span of their rows, and beyond it is the
+ridge alone; no p x p matrix is formed.
+
 *Digits.* Where roots of the scatters are held, the root of a mixture is the triangle of the stacked roots
 and nothing is squared. Where they are not, the scatters are well-conditioned or the ridge is no small part
 of the mixture, see `needs_roots`, and Cholesky's factor of the mixture has all digits.
@@ -32,6 +35,7 @@ from discrim.core.leave_one_out_rda import rda_left_out
 from discrim.core.mixtures import Pair, Parametrization, mixture
 from discrim.core.moments import ClassMoments
 from discrim.core.passes import triangle
+from discrim.core.principal import ThinCovariance
 from discrim.core.rules import Rule
 from discrim.errors import NotSupportedError
 
@@ -61,7 +65,7 @@ class RDAFit:
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
     covariances : tuple of K Covariance
-        In the coordinates of the moments.
+        In the coordinates of the moments; a singular one of thin roots is a zero (1, 1).
     """
 
     moments: ClassMoments
@@ -104,7 +108,11 @@ class RDAFit:
 
     def singular(self) -> list[int]:
         """Classes whose covariance has no inverse."""
-        return [k for k, covariance in enumerate(self.covariances) if _is_singular(covariance.root)]
+        return [
+            k
+            for k, held in enumerate(self.covariances)
+            if not isinstance(held, ThinCovariance) and _is_singular(held.root)
+        ]
 
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the rule fitted without each of them."""
@@ -166,7 +174,7 @@ def fit_rda(
     p = moments.n_columns
     divisors = moments.counts - (1.0 if method == "moment" else 0.0)
     # In the units of the data, in which the identity is meant.
-    squares = (np.diagonal(moments.scatters, axis1=1, axis2=2) / moments.scale / moments.scale).sum(axis=1)
+    squares = (moments.squares / moments.scale / moments.scale).sum(axis=1)
     shares = mixture(
         parametrization,
         Pair(alpha, gamma),
@@ -174,23 +182,45 @@ def fit_rda(
         squares / divisors / p,
         squares.sum() / divisors.sum() / p,
     )
-    whole, total = moments.pooled(), divisors.sum()
-    covariances = []
-    for k, (own, common, ridge) in enumerate(zip(*shares, strict=True)):
-        sphere = np.sqrt(ridge) * moments.scale
+    # As multiples of the scatters.
+    multiples = shares[0] / divisors, shares[1] / divisors.sum(), shares[2]
+    mixed = _thin if moments.spread == "thin class" else _full
+    covariances = mixed(moments, *multiples)
+    return RDAFit(moments, prior, estimated_prior, alpha, gamma, parametrization, method, covariances)
+
+
+def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
+    """Covariances own_k W_k + common_k W + ridge_k I, the last in the units of the data."""
+    whole, covariances = moments.pooled(), []
+    for k in range(moments.n_classes):
+        sphere = np.diag(np.sqrt(ridge[k]) * moments.scale)
         if moments.roots is not None and whole.roots is not None:
-            parts = [
-                np.sqrt(own / divisors[k]) * moments.roots[k],
-                np.sqrt(common / total) * whole.roots[0],
-                np.diag(sphere),
-            ]
+            parts = [np.sqrt(own[k]) * moments.roots[k], np.sqrt(common[k]) * whole.roots[0], sphere]
             root = triangle(np.concatenate(parts))
         else:
-            mixed = own / divisors[k] * moments.scatters[k] + common / total * whole.scatters[0]
-            root = _cholesky(mixed + np.diag(sphere**2))
+            root = _cholesky(own[k] * moments.scatters[k] + common[k] * whole.scatters[0] + sphere**2)
         # A root without an inverse is held as it is, for `singular` to find.
         covariances.append(Covariance(root, root) if _is_singular(root) else Covariance.from_root(root))
-    return RDAFit(moments, prior, estimated_prior, alpha, gamma, parametrization, method, tuple(covariances))
+    return tuple(covariances)
+
+
+def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
+    """As `_full`, from thin roots: on the span of the rows, and the ridge beyond it."""
+    unit = moments.scale.min() / moments.scale
+    roots, whole = np.asarray(moments.roots) * unit, np.asarray(moments.pooled().roots)[0] * unit
+    basis, lower = np.linalg.qr(whole.T)
+    covariances: list[Covariance] = []
+    for k, root in enumerate(roots):
+        rows = np.concatenate([np.sqrt(own[k]) * root @ basis, np.sqrt(common[k]) * lower.T])
+        _, singular, turned = np.linalg.svd(rows, full_matrices=False)
+        sphere = float(ridge[k]) * float(moments.scale.min()) ** 2
+        if not sphere > (SINGULAR * singular[0]) ** 2:
+            covariances.append(Covariance(np.zeros((1, 1)), np.zeros((1, 1))))
+            continue
+        axes, sd = turned @ basis.T, np.sqrt(singular**2 + sphere)[:, None]
+        held = ThinCovariance(sd * axes / unit, (axes / sd * unit).T, axes, unit, float(np.sqrt(sphere)))
+        covariances.append(held)
+    return tuple(covariances)
 
 
 def _cholesky(matrix: Floats) -> Floats:

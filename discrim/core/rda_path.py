@@ -160,7 +160,8 @@ def _esl(held: Scatters, pairs: Sequence[Pair]) -> Iterator[_Group]:
     own = np.flatnonzero(alphas == 1)
     if own.size:
         values, turned = np.linalg.eigh(covariances)
-        yield _unless_singular(held, own, turned, np.repeat(values[:, None], len(own), axis=1), None)
+        repeated = np.repeat(values[:, None], len(own), axis=1)
+        yield _unless_singular(held, own, turned, repeated, np.zeros(len(own)))
     for gamma in np.unique(gammas[alphas < 1]).tolist():
         at = np.flatnonzero((gammas == gamma) & (alphas < 1))
         ridge = (1 - gamma) * sphere
@@ -172,8 +173,9 @@ def _esl(held: Scatters, pairs: Sequence[Pair]) -> Iterator[_Group]:
         values, turned = np.linalg.eigh(base.T @ covariances @ base)
         share = alphas[at][:, None]
         mixed = share * np.maximum(values, 0.0)[:, None] + (1 - share)
-        sizes = np.log(target).sum() + _beyond(held, (1 - alphas[at]) * ridge)
-        yield _unless_singular(held, at, base @ turned, mixed, sizes)
+        yield _unless_singular(
+            held, at, base @ turned, mixed, (1 - alphas[at]) * ridge, float(np.log(target).sum())
+        )
 
 
 def _mixed(held: Scatters, pairs: Sequence[Pair], parametrization: Parametrization) -> Iterator[_Group]:
@@ -189,21 +191,23 @@ def _mixed(held: Scatters, pairs: Sequence[Pair], parametrization: Parametrizati
             if at.size:
                 ridge = gammas[at] * mean
                 values = (1 - gammas[at])[:, None] * np.maximum(lengths, 0.0)[:, None] + ridge[:, :, None]
-                yield _unless_singular(held, at, vectors, values, _beyond(held, ridge))
+                yield _unless_singular(held, at, vectors, values, ridge)
 
 
-def _unless_singular(held: Scatters, at: Codes, axes: Floats, values: Floats, sizes: Floats | None) -> _Group:
-    """The group, or that its pairs are to be fitted one by one; sizes are log-determinants to be added."""
-    singular = held.beyond > 0 and sizes is None
-    if singular or not _regular(values):
+def _unless_singular(
+    held: Scatters, at: Codes, axes: Floats, values: Floats, ridge: Floats, logdet: float = 0.0
+) -> _Group:
+    """The group, or that its pairs are to be fitted one by one.
+
+    The ridge, (G,) or (K, G), is the variance of the columns beyond those of the moments; the
+    log-determinant is that of the axes.
+    """
+    if not _regular(values) or (held.beyond and not (ridge > 0).all()):
         return at, None
-    logdets = np.log(values).sum(axis=2) + (0.0 if sizes is None else sizes)
+    logdets = np.log(values).sum(axis=2) + logdet
+    if held.beyond:
+        logdets = logdets + held.beyond * np.log(ridge)
     return at, (np.swapaxes(axes * held.unit[:, None], 1, 2), values, logdets)
-
-
-def _beyond(held: Scatters, ridge: Floats) -> Floats:
-    """Log-determinant of the columns beyond those of the moments, whose variance is the ridge alone."""
-    return held.beyond * np.log(ridge) if held.beyond else np.zeros_like(ridge)
 
 
 def _regular(values: Floats) -> bool:

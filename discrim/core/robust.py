@@ -154,7 +154,12 @@ def robust_numbers(fit: Any) -> dict[str, Floats]:
 
 
 def fit_t(
-    blocks: Iterable[Rows], start: ClassMoments, nu: float | None, *, inflated: bool
+    blocks: Iterable[Rows],
+    start: ClassMoments,
+    nu: float | None,
+    *,
+    inflated: bool,
+    begin: Student | None = None,
 ) -> tuple[ClassMoments, Robust, Student]:
     """Moments of t distributions, how they were found, and the search.
 
@@ -167,8 +172,10 @@ def fit_t(
         None for that of largest likelihood.
     inflated : bool
         Covariances of the t distributions, which need nu > 2, or their scales.
+    begin : Student, optional
+        Where the search for given nu starts.
     """
-    found = best_nu(blocks, start) if nu is None else fit_student(blocks, start, nu)
+    found = best_nu(blocks, start) if nu is None else fit_student(blocks, start, nu, begin=begin)
     if found.collapsed is not None:
         return found.moments, Robust("t", found.nu), found
     moments = found.scatters()

@@ -13,7 +13,7 @@ from discrim.core.naive_bayes import fit_naive_bayes
 from discrim.core.tally import Tally
 from discrim.frame.blocks import read
 from discrim.frame.level_codes import level_design
-from discrim.models.naive_bayes_plan import Options, plan_of, refuse_no_density
+from discrim.models.naive_bayes_plan import Options, plan_of, refuse_no_bandwidth, refuse_no_density
 from discrim.models.naive_bayes_results import NaiveBayesResults
 from discrim.models.sample import NaAction, prior_vector, sample
 
@@ -116,4 +116,5 @@ def naive_bayes(
     refuse_no_density(moments, tally, blocks)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     fit = fit_naive_bayes(moments, tally, shares, estimated_prior=prior is None)
+    refuse_no_bandwidth(fit, blocks)
     return NaiveBayesResults(fit, blocks)

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from discrim.core.covariance import dependencies
 from discrim.core.kernel_density import FACTORS
 from discrim.core.moments import ClassMoments
-from discrim.core.naive_bayes import has_variances, kernel_columns
+from discrim.core.naive_bayes import NaiveBayesFit, has_variances
 from discrim.core.tally import Plan, Tally
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import boolean_terms, refuse_values, term_levels
 from discrim.models.sample import choice, named
 
-__all__ = ["Options", "plan_of", "refuse_no_density"]
+__all__ = ["Options", "plan_of", "refuse_no_bandwidth", "refuse_no_density"]
 
 NORMAL, TABLE, KERNEL, COUNT = range(4)
 
@@ -117,7 +117,7 @@ def _number(name: str, value: Any, what: str) -> float:
 
 
 def refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> None:
-    """Raise a CollinearError that names class and column where a density does not exist."""
+    """Raise a CollinearError that names class and column where a density but of kernels does not exist."""
     plan, terms, levels = tally.plan, np.array(blocks.terms, dtype=object), blocks.design.levels
     if len(plan.normal):
         _refuse_no_variance(moments.columns(plan.normal), tuple(terms[plan.normal]), levels, plan)
@@ -127,14 +127,19 @@ def refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> No
             f"The counts {named(terms[plan.counts])} are all zero in class {levels[int(empty.argmax())]!r}: "
             "pass laplace=1, for example, or leave the class out."
         )
-    kernels = kernel_columns(tally)
-    if kernels is not None and not (kernels.bandwidths() > 0).all():
-        k, j = np.argwhere(~(kernels.bandwidths() > 0))[0]
-        raise CollinearError(
-            f"{terms[plan.kernels[j]]!r} has one row or one value only in class {levels[k]!r}, too few for a "
-            "bandwidth: give one, as in bandwidth={"
-            f"{terms[plan.kernels[j]]!r}: ...}}, or leave the column out."
-        )
+
+
+def refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
+    """Raise a CollinearError that names class and column where a kernel density has no bandwidth."""
+    lacking = fit.without_bandwidth()
+    if not lacking.any():
+        return
+    k, j = np.argwhere(lacking)[0]
+    name = blocks.terms[fit.plan.kernels[j]]
+    raise CollinearError(
+        f"{name!r} has one row or one value only in class {blocks.design.levels[k]!r}, too few for a "
+        f"bandwidth: give one, as in bandwidth={{{name!r}: ...}}, or leave the column out."
+    )
 
 
 def _refuse_no_variance(

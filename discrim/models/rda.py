@@ -10,15 +10,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.mixtures import Pair, Parametrization
-from discrim.core.moments import ClassMoments
-from discrim.core.rda import RDAFit, too_few
+from discrim.core.moments import ClassMoments, Spread
+from discrim.core.rda import RDAFit, needs_roots, too_few
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.models import sections
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.rda_choice import Choice, choose
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, named, prior_vector, sample
+from discrim.models.sample import NaAction, choice, is_wide, named, prior_vector, sample
 from discrim.models.separate import SeparateCovariances
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def rda(
     parametrization : {"esl", "friedman", "klar"}
         What is mixed, see Notes.
     cv : int or "loo"
-        Folds for the choice; or leave-one-out, exact and without a refit, whose cost by row and pair is that
-        of the posteriors with ESL's parametrization and less with the others.
+        Folds for the choice; or leave-one-out, exact and without refits but of the few rows that leave
+        next to nothing of a covariance behind. Folds cost less where rows are many.
     grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
         Values that are tried for what is not given: 0, 0.1, ..., 1.
     select : {"min", "1se"}
@@ -87,12 +87,16 @@ def rda(
     Notes
     -----
     The identity is meant in the units of the columns: standardize() them in the formula if they differ.
+    With a ridge there may be more columns than rows, and columns that are constant or collinear.
 
     - "esl": alpha S_k + (1 - alpha) [gamma S + (1 - gamma) s2 I], s2 = tr(S)/p (Hastie, Tibshirani &
       Friedman, 2009, The Elements of Statistical Learning, sec. 4.3.1).
     - "friedman": sums of squares and divisors of the class and of all are mixed, then gamma of the average
       variance replaces gamma of the mixture (Friedman, 1989, JASA 84, 165-175).
     - "klar": the same with covariances mixed, as R's klaR.
+
+    A grid costs little more than its longer decompositions: all gammas of an alpha share theirs by "friedman"
+    and "klar", all alphas of a gamma by "esl".
 
     Examples
     --------
@@ -110,7 +114,8 @@ def rda(
     given = [_within(name, value) for name, value in (("alpha", alpha), ("gamma", gamma))]
     pairs = _pairs(given, grid)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    blocks, moments = sample(blocks, "class", na_action)
+    spread: Spread = "thin class" if is_wide(blocks) else "class"
+    blocks, moments = sample(blocks, spread, na_action, rooted=needs_roots(pairs, parametrization))
     _refuse_single(moments, blocks.design.levels)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     plan = Choice(pairs, cv, seed, select, parametrization, method, shares, prior is None)

@@ -6,6 +6,7 @@ the rows once for each group of pairs that share their decompositions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,11 +17,12 @@ from numpy.typing import NDArray
 from discrim.core.leave_one_out_rda import left_out_groups
 from discrim.core.mixtures import Pair, Parametrization
 from discrim.core.moments import ClassMoments
-from discrim.core.rda import RDAFit, fit_rda, too_few
-from discrim.core.rda_path import path_rules
+from discrim.core.rda import RDAFit, fit_rda, needs_roots, too_few
+from discrim.core.rda_path import PathRule, path_rules
 from discrim.core.rules import best_class
+from discrim.core.span import Span
 from discrim.errors import DataError
-from discrim.frame.blocks import Blocks
+from discrim.frame.blocks import Blocks, read
 from discrim.inference.error_rates import counted
 from discrim.models.sample import class_moments, named
 from discrim.models.validation import dealt_codes, moment_folds, used_codes, used_rows
@@ -49,6 +51,8 @@ class Choice:
     method : {"moment", "mle"}
     prior : (K,) float
     estimated_prior : bool
+    columns : int, optional
+        Columns of the data where the rows are coordinates of fewer.
     """
 
     pairs: list[Pair]
@@ -59,12 +63,22 @@ class Choice:
     method: str
     prior: Floats
     estimated_prior: bool
+    columns: int | None = None
 
     @property
     def log_prior(self) -> Floats:
         """Of the classes (K,), minus infinity for a prior of zero."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.prior))
+
+    @property
+    def rooted(self) -> bool:
+        """Whether the moments are to have roots where their digits ask for it."""
+        return needs_roots(self.pairs, self.parametrization)
+
+    def rules(self, moments: ClassMoments, pairs: list[Pair]) -> Iterator[PathRule]:
+        """The rules of pairs by moments, as of `path_rules`."""
+        return path_rules(moments, pairs, self.parametrization, self.method, self.log_prior, self.columns)
 
     def fit(self, moments: ClassMoments, pair: Pair) -> RDAFit:
         """The fit of a pair to moments."""
@@ -95,6 +109,9 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, p
     DataError
         Folds that are too many or too few, or no pair that has a rule without every fold or row.
     """
+    if moments.spread == "thin class":
+        span = Span.of(moments)
+        blocks, moments, plan = _in(span, blocks), span.moments, replace(plan, columns=span.columns)
     errors, spread = _left_out(blocks, moments, plan) if plan.cv == "loo" else _folds(blocks, plan)
     path = pd.DataFrame(plan.pairs, columns=["alpha", "gamma"]).assign(error=errors, se=spread)
     if np.isnan(errors).all():
@@ -108,13 +125,24 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, p
     return min(good, key=plan.simplicity), path
 
 
+def _in(span: Span, blocks: Blocks) -> Blocks:
+    """The rows that a fit uses in coordinates of their span."""
+    parts = [(span.coordinates(x), codes, weights) for _, x, codes, weights in used_rows(blocks)]
+    frame = pd.DataFrame(np.concatenate([y for y, _, _ in parts])).add_prefix("axis ")
+    frame["class"] = np.concatenate([codes for _, codes, _ in parts])
+    weights = None if blocks.weights is None else np.concatenate([held for _, _, held in parts])
+    levels = blocks.design.levels
+    made = read("class ~ .", frame, weights=weights, levels=range(len(levels)))
+    return replace(made, design=replace(made.design, levels=levels))
+
+
 def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
     """Errors and standard errors of the pairs by folds."""
     k = len(plan.prior)
     dealt = dealt_codes(used_codes(blocks), k, plan.cv, plan.seed)
     wrong = np.full((len(plan.pairs), plan.cv, k), np.nan)
     total = np.zeros((plan.cv, k))
-    for fold, held in enumerate(moment_folds(blocks, dealt, plan.cv, "class")):
+    for fold, held in enumerate(moment_folds(blocks, dealt, plan.cv, "class", rooted=plan.rooted)):
         few = [blocks.design.levels[c] for c in too_few(held)]
         if few:
             raise DataError(
@@ -123,7 +151,7 @@ def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
             )
         x, codes, weights = _fold_rows(blocks, dealt, fold)
         total[fold] = np.bincount(codes, weights, minlength=k)
-        for rule in path_rules(held, plan.pairs, plan.parametrization, plan.method, plan.log_prior):
+        for rule in plan.rules(held, plan.pairs):
             wrong[rule.pairs, fold] = rule.wrong(x, codes, weights)
     # A class that is not in a fold has no part in its rate.
     there = total > 0
@@ -157,12 +185,15 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Floa
             f'cv="loo" leaves no more than one row of class {named(few)} without one of its rows: merge the '
             "class with another one, or give alpha= and gamma=."
         )
-    wrong = np.zeros((len(plan.pairs), k))
-    wrong[[i for i, pair in enumerate(plan.pairs) if plan.fit(moments, pair).singular()]] = np.nan
-    regular = np.flatnonzero(~np.isnan(wrong[:, 0]))
+    regular = np.sort(np.concatenate([[], *(rule.pairs for rule in plan.rules(moments, plan.pairs))]))
+    regular = regular.astype(np.intp)
     pairs = [plan.pairs[i] for i in regular]
+    wrong = np.full((len(plan.pairs), k), np.nan)
+    wrong[regular] = 0.0
     again: dict[int, list[int]] = {}
-    for group in left_out_groups(moments, pairs, plan.parametrization, plan.method, plan.log_prior):
+    for group in left_out_groups(
+        moments, pairs, plan.parametrization, plan.method, plan.log_prior, plan.columns
+    ):
         which = regular[group.positions]
         for rows, x, codes, weights in used_rows(blocks):
             positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
@@ -188,14 +219,12 @@ def _refit(blocks: Blocks, plan: Choice, again: dict[int, list[int]], wrong: Flo
             continue
         without = weights.copy()
         without[row] -= min(1.0, own)
-        moments = class_moments(replace(blocks, weights=without), "class")
+        moments = class_moments(replace(blocks, weights=without), "class", rooted=plan.rooted)
+        missed = np.full((len(left), len(plan.prior)), np.nan)
         x = blocks.row(row)
-        for i in left:
-            fit = plan.fit(moments, plan.pairs[i])
-            if fit.singular():
-                wrong[i] = np.nan
-            elif best_class(fit.rule(plan.log_prior).scores(x))[0] != code:
-                wrong[i, code] += own
+        for rule in plan.rules(moments, [plan.pairs[i] for i in left]):
+            missed[rule.pairs] = rule.wrong(x, np.array([code]), np.array([own]))
+        wrong[left] += missed
 
 
 def _rate(wrong: Floats, rows: Floats, plan: Choice) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +14,7 @@ from scipy.stats import chi2
 
 from discrim.core.mcd import ExactFit
 from discrim.core.moments import ClassMoments, Spread
+from discrim.core.passes import Rows
 from discrim.core.robust import ROBUST, Robust, fit_mcd, fit_t
 from discrim.core.rules import Rule
 from discrim.core.student import NU_RANGE, Student, own_distances
@@ -35,6 +37,9 @@ Codes = NDArray[np.intp]
 
 METHODS = ("moment", "mle", *ROBUST)
 Method = Literal["moment", "mle", "t", "mcd"]
+HELD_NUMBERS = 2**22
+"""Numbers (rows x columns) up to which the rows of a search are held in memory."""
+
 Scatter = Literal["covariance", "scale"]
 
 
@@ -100,7 +105,9 @@ def robust_choice(
     return RobustChoice(method, nu, scatter == "covariance", float(support_fraction))
 
 
-def robust_moments(blocks: Blocks, start: ClassMoments, wanted: RobustChoice) -> tuple[ClassMoments, Robust]:
+def robust_moments(
+    blocks: Blocks, start: ClassMoments, wanted: RobustChoice, begin: Student | None = None
+) -> tuple[ClassMoments, Robust]:
     """Robust means and scatters of the rows that the moments `start` are of.
 
     Raises
@@ -111,7 +118,7 @@ def robust_moments(blocks: Blocks, start: ClassMoments, wanted: RobustChoice) ->
         Weights that are no whole numbers, for "mcd"; degrees of freedom estimated as 2 or less.
     """
     if wanted.method == "t":
-        return _t_moments(blocks, start, wanted)
+        return _t_moments(blocks, start, wanted, begin)
     x, codes = _repeated_rows(blocks)
     n, p = np.bincount(codes, minlength=start.n_classes), start.n_columns
     few = np.flatnonzero(n <= p)
@@ -127,8 +134,18 @@ def robust_moments(blocks: Blocks, start: ClassMoments, wanted: RobustChoice) ->
     return found
 
 
-def _t_moments(blocks: Blocks, start: ClassMoments, wanted: RobustChoice) -> tuple[ClassMoments, Robust]:
-    moments, robust, search = fit_t(blocks, start, wanted.nu, inflated=wanted.inflated)
+def _held(blocks: Blocks) -> Iterable[Rows]:
+    """Few rows in memory, so that a formula is worked out once and not at each step."""
+    if blocks.table.nrows * len(blocks.terms) > HELD_NUMBERS:
+        return blocks
+    return [(x.copy(order="K"), codes.copy(), weights) for x, codes, weights in blocks]
+
+
+def _t_moments(
+    blocks: Blocks, start: ClassMoments, wanted: RobustChoice, begin: Student | None
+) -> tuple[ClassMoments, Robust]:
+    rows = _held(blocks)
+    moments, robust, search = fit_t(rows, start, wanted.nu, inflated=wanted.inflated, begin=begin)
     levels = blocks.design.levels
     if search.collapsed is not None:
         where = f"of class {levels[search.collapsed]!r}" if start.spread == "class" else "within classes"
@@ -208,7 +225,9 @@ class RobustRows:
         if self._fit.robust is None or self._fit.refit(start) is None:
             return ClassifierResults._rule_of(self, start)
         try:
-            moments, robust = robust_moments(blocks, start, RobustChoice.of(self._fit.robust))
+            wanted = RobustChoice.of(self._fit.robust)
+            begin = Student(self._fit.moments, _covariances(self._fit), 1.0)
+            moments, robust = robust_moments(blocks, start, wanted, begin)
         except CollinearError:
             return None
         refit = self._fit.refit(moments, robust)

@@ -54,7 +54,7 @@ def choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
 
 
 def sample(
-    blocks: Blocks, spread: Spread, na_action: NaAction, watch: Watch | None = None
+    blocks: Blocks, spread: Spread, na_action: NaAction, watch: Watch | None = None, *, rooted: bool = True
 ) -> tuple[Blocks, ClassMoments]:
     """Moments of the rows that can be used, and the blocks with the classes that are there.
 
@@ -65,6 +65,8 @@ def sample(
     na_action : {"drop", "raise"}
     watch : callable, optional
         Gives what the rows are read from in the place of the blocks, to see them go by.
+    rooted : bool
+        As for `gather`.
 
     Raises
     ------
@@ -76,7 +78,7 @@ def sample(
         raise DataError(
             f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side."
         )
-    moments = class_moments(blocks, spread, watch)
+    moments = class_moments(blocks, spread, watch, rooted=rooted)
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
     if not moments.total:
@@ -96,10 +98,17 @@ def sample(
     return blocks, moments
 
 
-def class_moments(blocks: Blocks, spread: Spread, watch: Watch | None = None) -> ClassMoments:
-    """Moments of the blocks' complete rows; `watch` as for `sample`."""
-    rows = blocks if watch is None else watch(blocks)
-    return gather(rows, n_classes=len(blocks.design.levels), n_columns=len(blocks.terms), spread=spread)
+def class_moments(
+    blocks: Blocks, spread: Spread, watch: Watch | None = None, *, rooted: bool = True
+) -> ClassMoments:
+    """Moments of the blocks' complete rows; `watch` as for `sample`, `rooted` as for `gather`."""
+    return gather(
+        blocks if watch is None else watch(blocks),
+        n_classes=len(blocks.design.levels),
+        n_columns=len(blocks.terms),
+        spread=spread,
+        rooted=rooted,
+    )
 
 
 def _without_empty(

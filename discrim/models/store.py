@@ -238,7 +238,8 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     if missing:
         raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
     p = len(design.terms) if keep is None else len(keep)
-    structure = options.get("structure", "full")
+    # Regularized covariances take singular scatters, as shrunk ones do.
+    structure = options.get("structure", "shrunk" if about["model"] == "rda" else "full")
     thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
     spread = spread_of(structure, model.spread, thin=thin)
     own = _own_buffers(path, model, tensors, len(design.levels), p)

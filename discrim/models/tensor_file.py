@@ -169,8 +169,10 @@ def checked_moments(
             raise damaged(path, "its roots are not triangular, or singular")
     elif spread != "diagonal":
         for matrix in scatters:
-            unit = 1 / np.sqrt(np.diagonal(matrix))
-            if (matrix != matrix.T).any() or not np.linalg.eigvalsh(matrix * unit * unit[:, None]).min() > 0:
+            sd = np.sqrt(np.diagonal(matrix))
+            unit = 1 / np.where(sd > 0, sd, 1.0)
+            least = np.linalg.eigvalsh(matrix * unit * unit[:, None]).min()
+            if (matrix != matrix.T).any() or not (least > 0 or (singular and least > -1e-10)):
                 raise damaged(path, "a scatter of it is not positive definite")
     return ClassMoments(
         counts, rows.astype(np.int64), tensors["centres"], tensors["rests"], scale, scatters, roots

@@ -160,6 +160,8 @@ def lr_test(
 
     if not (isinstance(lda_fit, LDAResults) and isinstance(qda_fit, QDAResults)):
         raise NotSupportedError("lr_test takes a fit of lda() and a fit of qda(), in this order.")
+    for fit in (lda_fit, qda_fit):
+        fit._need_moments("lr_test()")
     for name in ("classes", "terms", "counts"):
         if not getattr(lda_fit, name).equals(getattr(qda_fit, name)):
             raise DataError(

