@@ -20,8 +20,8 @@ __all__ = ["distance_distance", "with_room"]
 MOST_LABELS = 12
 """Flagged rows that bear their names."""
 
-LABEL_ROOM = (26.0, 11.0)
-"""Width and height, in points, that a label of the rows takes."""
+LABEL_SIZE = (5.0, 10.0)
+"""Width of a character and height of a line of the rows' labels, in points."""
 
 EDGE: dict[str, Any] = {"color": "0.35", "linewidth": 1.0, "linestyle": "--", "zorder": 1}
 
@@ -57,27 +57,30 @@ def distance_distance(
     axes.set_ylim(bottom=0)
     flagged = np.flatnonzero(table["flagged"].to_numpy())
     farthest = flagged[np.argsort(-robust[flagged], kind="stable")]
+    names = {i: shorten(clean(str(table.index[i])), 16) for i in farthest.tolist()}
+    room = np.array([LABEL_SIZE[0] * (1 + max(map(len, names.values()), default=0)), LABEL_SIZE[1]])
     points = axes.transData.transform(np.column_stack([classical, robust])) * 72 / axes.figure.dpi
-    for i in with_room(points, farthest.tolist())[:MOST_LABELS]:
-        name = shorten(clean(str(table.index[i])), 16)
-        axes.annotate(name, (classical[i], robust[i]), xytext=(4, 3), textcoords="offset points", fontsize=8)
+    for i in with_room(points, list(names), room)[:MOST_LABELS]:
+        xy = (classical[i], robust[i])
+        axes.annotate(names[i], xy, xytext=(4, 3), textcoords="offset points", fontsize=8)
     axes.set_xlabel("Distance by means and covariances of moments")
     axes.set_ylabel("Robust distance")
     axes.set_title("Distances to the own class; dashed: the cutoff")
     return add_legend(axes, own) if len(classes) <= MOST_IN_LEGEND else axes
 
 
-def with_room(points: NDArray[np.float64], order: Sequence[int]) -> list[int]:
-    """Those of the points (n, 2), taken in order, that are not within a label's size of one before them.
+def with_room(points: NDArray[np.float64], order: Sequence[int], room: NDArray[np.float64]) -> list[int]:
+    """Those of the points (n, 2), taken in order, that are not within room (2,) of one before them.
 
     Examples
     --------
-    >>> with_room(np.array([[0.0, 0.0], [5.0, 5.0], [5.0, 20.0]]), [0, 1, 2])
+    >>> points = np.array([[0.0, 0.0], [5.0, 5.0], [5.0, 20.0]])
+    >>> with_room(points, [0, 1, 2], room=np.array([20.0, 10.0]))
     [0, 2]
     """
     kept: list[int] = []
     for i in order:
-        near = np.abs(points[kept] - points[i]) < LABEL_ROOM
+        near = np.abs(points[kept] - points[i]) < room
         if not near.all(axis=1).any():
             kept.append(i)
     return kept
