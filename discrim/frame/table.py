@@ -181,6 +181,11 @@ class Table:
             return 0 if array is None else int(array.__array_interface__["data"][0])
 
         low, high = positions[0], positions[-1]
+        if len(names) > 1:
+            # Columns read one by one, of a file, lie anywhere: three of them tell, before a frame is sliced.
+            gap = place(names[1]) - place(names[0])
+            if place(names[-1]) != place(names[0]) + gap * (len(names) - 1):
+                return None
         if positions == list(range(low, high + 1)):
             # Neighbours in one block: a row of them is a view of it, which saves looking at each.
             row = self.data.iloc[:1, low : high + 1].to_numpy()
