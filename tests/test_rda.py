@@ -107,6 +107,21 @@ def test_the_choice_is_that_of_folds_fitted_one_by_one():
     wider = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], cv=5, seed=3, select="1se")
     assert wider.alpha <= fit.alpha
     assert "path" in fit.summary().tables
+    assert "5-fold cross-validation, one standard error" in wider.summary().as_text()
+
+
+def test_a_summary_says_what_its_errors_hold():
+    data = IRIS.assign(w=2)
+    held = "The errors hold alpha and gamma"
+    chosen = rda("species ~ . - w", data, grid=[0.0, 0.5, 1.0], cv=5, seed=3).summary(["header"]).as_text()
+    assert held in chosen
+    assert "one standard error" not in chosen
+    given = rda("species ~ .", data, weights="w", alpha=0.5, gamma=0.5)
+    text = given.summary(["header"]).as_text()
+    assert held not in text
+    assert "Sum of weights" in text
+    rates = given.error_rates(["loo"]).loc["loo"]
+    assert f"({rates['wrong']:g}/{rates['total']:g})" in text.split("Error, leave-one-out")[1]
 
 
 def test_more_columns_than_rows_of_a_class():

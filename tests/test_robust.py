@@ -404,12 +404,20 @@ def test_mcd_has_no_likelihood_and_is_cross_validated():
         plain.robust_distances()
 
 
-def test_the_picture_names_flagged_rows():
+@pytest.mark.parametrize("prefix", ["", "penguin "])
+def test_the_picture_names_flagged_rows(prefix):
     pytest.importorskip("matplotlib").use("Agg")
-    fit = discrim.lda("species ~ bill_length_mm + bill_depth_mm", load_penguins(), method="mcd")
+    data = load_penguins().rename(index=lambda row: f"{prefix}{row}")
+    fit = discrim.lda("species ~ bill_length_mm + bill_depth_mm", data, method="mcd")
     axes = fit.plot(kind="distances")
-    flagged = fit.robust_distances().query("flagged")["distance"].nlargest(12)
-    assert [text.get_text() for text in axes.texts] == [str(label) for label in flagged.index]
+    flagged = fit.robust_distances().query("flagged")["distance"].sort_values(ascending=False)
+    named = [text.get_text() for text in axes.texts]
+    assert named[0] == flagged.index[0]
+    assert named == [row for row in flagged.index if row in named]
+    axes.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert len(boxes) > 3
+    assert not any(one.overlaps(two) for i, one in enumerate(boxes) for two in boxes[:i])
     assert "Robust distance" in axes.get_ylabel()
 
 

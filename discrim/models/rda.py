@@ -129,6 +129,7 @@ def rda(
     if path is not None:
         results._cache["path"] = path
         results._cache["criterion"] = "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
+        results._cache["select"] = select
     return results
 
 

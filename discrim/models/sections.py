@@ -204,8 +204,11 @@ def _covariance_note(fit: LDAResults | QDAResults) -> str:
 
 def _regularized_header(fit: RDAResults) -> Pairs:
     chosen = fit._cache.get("criterion", "given")
+    if fit._cache.get("select") == "1se":
+        chosen = f"{chosen}, one standard error"
+    rows = "Rows used" if fit._blocks.weights is None else "Sum of weights"
     items = [
-        ("Rows used", fit.nobs, _number(fit.nobs)),
+        (rows, fit.nobs, _number(fit.nobs)),
         ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
         ("Classes", len(fit.classes), str(len(fit.classes))),
         ("Columns", len(fit.terms), str(len(fit.terms))),
@@ -216,8 +219,10 @@ def _regularized_header(fit: RDAResults) -> Pairs:
         ("Prior", *("class proportions" if fit._fit.estimated_prior else "given",) * 2),
         ("Log-likelihood", fit.llf, f"{fit.llf:.2f}"),
         error_pair(fit, "apparent", "Error, apparent"),
+        error_pair(fit, "loo", "Error, leave-one-out"),
     ]
-    return Pairs(fit.formula, items)
+    note = "" if chosen == "given" else "The errors hold alpha and gamma, which the same rows have chosen."
+    return Pairs(fit.formula, items, note)
 
 
 def _path(fit: RDAResults) -> Section:

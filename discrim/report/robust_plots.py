@@ -15,10 +15,13 @@ from discrim.report.plots import MOST_IN_LEGEND, add_legend, draw_points, label_
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
 
-__all__ = ["distance_distance"]
+__all__ = ["distance_distance", "with_room"]
 
 MOST_LABELS = 12
 """Flagged rows that bear their names."""
+
+LABEL_SIZE = (5.0, 10.0)
+"""Width of a character and height of a line of the rows' labels, in points."""
 
 EDGE: dict[str, Any] = {"color": "0.35", "linewidth": 1.0, "linestyle": "--", "zorder": 1}
 
@@ -31,7 +34,8 @@ def distance_distance(
     Parameters
     ----------
     table : DataFrame
-        By row: class, distance, cutoff, flagged; the farthest of the flagged rows bear their labels.
+        By row: class, distance, cutoff, flagged; the farthest of the flagged rows bear their labels, where
+        these do not cover one another.
     classical : (n,) float
     classes : sequence
     ax : Axes, optional
@@ -49,13 +53,34 @@ def distance_distance(
     axes.axvline(cutoff, **EDGE)
     ends = np.array([0.0, np.nanmax(classical) * 1.05])
     axes.plot(ends, ends, color="0.6", linewidth=0.8, zorder=1)
-    flagged = np.flatnonzero(table["flagged"].to_numpy())
-    for i in flagged[np.argsort(-robust[flagged], kind="stable")][:MOST_LABELS]:
-        name = shorten(clean(str(table.index[i])), 16)
-        axes.annotate(name, (classical[i], robust[i]), xytext=(4, 3), textcoords="offset points", fontsize=8)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
+    flagged = np.flatnonzero(table["flagged"].to_numpy())
+    farthest = flagged[np.argsort(-robust[flagged], kind="stable")]
+    names = {i: shorten(clean(str(table.index[i])), 16) for i in farthest.tolist()}
+    room = np.array([LABEL_SIZE[0] * (1 + max(map(len, names.values()), default=0)), LABEL_SIZE[1]])
+    points = axes.transData.transform(np.column_stack([classical, robust])) * 72 / axes.figure.dpi
+    for i in with_room(points, list(names), room)[:MOST_LABELS]:
+        xy = (classical[i], robust[i])
+        axes.annotate(names[i], xy, xytext=(4, 3), textcoords="offset points", fontsize=8)
     axes.set_xlabel("Distance by means and covariances of moments")
     axes.set_ylabel("Robust distance")
     axes.set_title("Distances to the own class; dashed: the cutoff")
     return add_legend(axes, own) if len(classes) <= MOST_IN_LEGEND else axes
+
+
+def with_room(points: NDArray[np.float64], order: Sequence[int], room: NDArray[np.float64]) -> list[int]:
+    """Those of the points (n, 2), taken in order, that are not within room (2,) of one before them.
+
+    Examples
+    --------
+    >>> points = np.array([[0.0, 0.0], [5.0, 5.0], [5.0, 20.0]])
+    >>> with_room(points, [0, 1, 2], room=np.array([20.0, 10.0]))
+    [0, 2]
+    """
+    kept: list[int] = []
+    for i in order:
+        near = np.abs(points[kept] - points[i]) < room
+        if not near.all(axis=1).any():
+            kept.append(i)
+    return kept
