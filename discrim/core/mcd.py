@@ -58,10 +58,17 @@ MOST_SEARCHED = 1000
 """Rows, and not quite twice as many, that the search for a start sees."""
 
 RIDGE = 1e-8
-"""What is added to the covariance of p + 1 rows, in robust units, in case it is singular."""
+"""What is added to the covariance of p + 1 rows, in robust units or in its own where it is larger, in case it
+is singular."""
+
+FAR = 1e100
+"""Robust units from the median beyond which a row is no farther to a search for a start."""
 
 ELEMENTAL_WORK = 1e6
 """Multiplications (sets x rows x columns^2) that go into sets of p + 1 rows."""
+
+ELEMENTAL_NUMBERS = 2**20
+"""Numbers (sets x rows x columns) that are held at once for it."""
 
 BEST_ELEMENTAL = 10
 """Of these sets, those that are followed to their end."""
@@ -183,6 +190,7 @@ def _first_subsets(z: Floats, h: int) -> Iterator[Mask]:
 
     Of many rows the search sees a part, evenly chosen in the order of size.
     """
+    z = np.clip(z, -FAR, FAR)
     squares = (z**2).sum(axis=1)
     yield _nearest(squares, h)
     order = np.argsort(squares, kind="stable")
@@ -193,9 +201,12 @@ def _first_subsets(z: Floats, h: int) -> Iterator[Mask]:
 
 
 def _deterministic(z: Floats, h: int) -> Iterator[tuple[Floats, Floats]]:
-    """Mean (p,) and lower root (p, p) that statsmodels ends with, where ties do not stop it."""
+    """Mean (p,) and lower root (p, p) that statsmodels ends with, where ties or few rows do not stop it."""
     from statsmodels.robust.covariance import CovDetMCD
 
+    # One of its starts is of the 2 (p + 2) rows nearest the median; sets of p + 1 do for fewer rows.
+    if len(z) < 2 * (z.shape[1] + 2):
+        return
     options = {"loc_func": _off_median, "scale_func": partial(_spread, h=h)}
     try:
         # Many ties make a scale or a direction zero; the other starts then have to do.
@@ -214,16 +225,28 @@ def _elemental(z: Floats, h: int) -> list[tuple[Floats, Floats]]:
     """
     n, p = z.shape
     rng = np.random.default_rng(0)
-    found = []
-    for _ in range(int(np.clip(ELEMENTAL_WORK / (n * p * p), 10, 300))):
-        subset = rng.choice(n, p + 1, replace=False)
-        for _ in range(3):
-            mean = z[subset].mean(axis=0)
-            own = z[subset] - mean
-            half = np.linalg.cholesky(own.T @ own / len(own) + RIDGE * np.eye(p))
-            subset = np.argpartition(_squares(z, mean, half), h - 1)[:h]
-        found.append((float(np.log(np.diagonal(half)).sum()), mean, half))
-    return [(mean, half) for _, mean, half in sorted(found, key=lambda one: one[0])[:BEST_ELEMENTAL]]
+    sets = int(np.clip(ELEMENTAL_WORK / (n * p * p), 10, 300))
+    drawn = np.array([rng.choice(n, p + 1, replace=False) for _ in range(sets)])
+    parts = np.array_split(drawn, -(-sets * n * p // ELEMENTAL_NUMBERS))
+    found = [_two_steps(z, subsets, h) for subsets in parts]
+    means, halves = (np.concatenate(part) for part in zip(*found, strict=True))
+    logdets = np.log(np.diagonal(halves, axis1=1, axis2=2)).sum(axis=1)
+    return [(means[s], halves[s]) for s in np.argsort(logdets, kind="stable")[:BEST_ELEMENTAL]]
+
+
+def _two_steps(z: Floats, subsets: Codes, h: int) -> tuple[Floats, Floats]:
+    """Means (s, p) and lower roots (s, p, p) two steps on from each of some sets (s, p + 1) of rows."""
+    for step in range(3):
+        own = z[subsets]
+        means = own.mean(axis=1)
+        own -= means[:, None]
+        ridges = RIDGE * np.maximum((own**2).mean(axis=1).max(axis=1), 1.0)
+        ridges = ridges[:, None, None] * np.eye(z.shape[1])
+        halves = np.linalg.cholesky(np.swapaxes(own, 1, 2) @ own / own.shape[1] + ridges)
+        if step < 2:
+            white = np.linalg.solve(halves, np.swapaxes(z - means[:, None], 1, 2))
+            subsets = np.argpartition((white**2).sum(axis=1), h - 1, axis=1)[:, :h]
+    return means, halves
 
 
 def _squares(z: Floats, mean: Floats, half: Floats) -> Floats:
