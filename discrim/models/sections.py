@@ -203,7 +203,7 @@ def _covariance_note(fit: LDAResults | QDAResults) -> str:
 
 
 def _regularized_header(fit: RDAResults) -> Pairs:
-    chosen = fit._cache.get("criterion", "given")
+    chosen = fit._cache.get("criterion", "given" if fit._has_rows else "not in the file")
     items = [
         ("Rows used", fit.nobs, _number(fit.nobs)),
         ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
