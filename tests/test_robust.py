@@ -527,3 +527,13 @@ def test_t_of_rows_in_memory_is_t_of_rows_passed_by(verb, nu, monkeypatch):
     np.testing.assert_allclose(held.means, passed.means, rtol=1e-11)
     np.testing.assert_allclose(held.predict_log_proba(), passed.predict_log_proba(), rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(held.llf, passed.llf, rtol=1e-12)
+
+
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+def test_mcd_keeps_its_digits_far_from_zero(verb):
+    data = load_penguins().dropna()
+    near = data.assign(**{name: np.round(data[name] * 1024) / 1024 for name in data.columns[2:4]})
+    far = near.assign(**{name: near[name] + 2.0**30 for name in data.columns[2:4]})
+    formula = f"species ~ {data.columns[2]} + {data.columns[3]}"
+    ours, theirs = (verb(formula, each, method="mcd").predict_log_proba() for each in (near, far))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-11)

@@ -338,14 +338,15 @@ def common_mcd(
     x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
 ) -> ClassMoments | ExactFit:
     """Pooled moments whose means, and scatter over the rows, are the estimates; as `separate_mcd`."""
-    middle = np.empty((start.n_classes, start.n_columns))
+    # Each centre is that of a row and how far off it lies, which far from zero is not in the row's last digits.
+    row, off = np.empty((2, start.n_classes, start.n_columns))
     for k in range(start.n_classes):
         own = x[codes == k]
         found = mcd(own, support_fraction)
         # A class in a plane still has a centre, that of its rows there.
         kept = own[found.rows if isinstance(found, ExactFit) else found.kept]
-        middle[k] = kept[0] + (kept - kept[0]).mean(axis=0)
-    rest = x - middle[codes]
+        row[k], off[k] = kept[0], (kept - kept[0]).mean(axis=0)
+    rest = x - row[codes] - off[codes]
     found = mcd(rest, support_fraction)
     if isinstance(found, ExactFit):
         return found
@@ -353,9 +354,9 @@ def common_mcd(
     held = gather(
         [(rest, one, found.kept.astype(np.float64))], n_classes=1, n_columns=start.n_columns, spread="pooled"
     )
-    shift = held.centres[0] + held.rests[0] / held.scale
-    centres = middle + shift
-    rests = (shift - (centres - middle)) * held.scale
+    shift = off + held.centres[0] + held.rests[0] / held.scale
+    centres = row + shift
+    rests = (shift - (centres - row)) * held.scale
     whole = replace(held, centres=centres, rests=rests)
     return _restored(whole, np.array([found.factor / (held.total - 1) * start.total]), start)
 
