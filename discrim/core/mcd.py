@@ -338,7 +338,7 @@ def common_mcd(
     x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
 ) -> ClassMoments | ExactFit:
     """Pooled moments whose means, and scatter over the rows, are the estimates; as `separate_mcd`."""
-    # Each centre is that of a row and how far off it lies, which far from zero is not in the row's last digits.
+    # A centre is a row and how far it lies from that: far from zero the row has no digits for both.
     row, off = np.empty((2, start.n_classes, start.n_columns))
     for k in range(start.n_classes):
         own = x[codes == k]

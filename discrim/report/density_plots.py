@@ -41,7 +41,7 @@ def draw_densities(densities: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def draw_shares(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Shares of the levels in each class, a bar a class, cut into levels; a line a level where colours run out.
+    """Shares of the levels in each class, a bar a class; a line a level where they are more than colours.
 
     Parameters
     ----------
