@@ -203,7 +203,7 @@ def _covariance_note(fit: LDAResults | QDAResults) -> str:
 
 
 def _regularized_header(fit: RDAResults) -> Pairs:
-    chosen = fit._cache.get("criterion", "given")
+    chosen = fit._cache.get("criterion", "given" if fit._has_rows else "not in the file")
     if fit._cache.get("select") == "1se":
         chosen = f"{chosen}, one standard error"
     rows = "Rows used" if fit._blocks.weights is None else "Sum of weights"

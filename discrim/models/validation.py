@@ -189,6 +189,23 @@ def moment_folds(
     return [after[-2], *inner, before[-2]]
 
 
+def _no_rule(
+    fit: ClassifierResults, blocks: Blocks, dealt: Codes, fold: int, folds: int
+) -> NotSupportedError:
+    """The error of a fold without which there is no rule: what is the matter, and the way out."""
+    others = np.bincount(blocks.codes[(dealt >= 0) & (dealt != fold)], minlength=len(fit.classes))
+    empty = np.flatnonzero(others == 0)
+    if len(empty):
+        return NotSupportedError(
+            f"Without fold {fold + 1} of {folds} class {fit.classes[empty[0]]!r} has no row, having one in "
+            'all: leave the class out, merge it with another, or use method="loo".'
+        )
+    return NotSupportedError(
+        f"Without fold {fold + 1} of {folds} the model has no fit (a covariance is singular, or classes are "
+        "separated): use more folds or fewer columns."
+    )
+
+
 def rules_without(fit: ClassifierResults, dealt: Codes, folds: int) -> list[Rule | None]:
     """The rule without each fold, priors held; None where a covariance is singular."""
     blocks = fit._rows("cross-validation")
@@ -211,10 +228,7 @@ def fold_scores(fit: ClassifierResults, dealt: Codes, folds: int) -> Floats:
     blocks = fit._rows("cross-validation")
     rules = rules_without(fit, dealt, folds)
     if any(rule is None for rule in rules):
-        raise NotSupportedError(
-            f"Without fold {[r is None for r in rules].index(True) + 1} of {folds} the model has no fit "
-            "(a covariance is singular, or classes are separated): use more folds or fewer columns."
-        )
+        raise _no_rule(fit, blocks, dealt, [rule is None for rule in rules].index(True), folds)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     for rows, x, _, _ in used_rows(blocks):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
