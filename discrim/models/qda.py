@@ -248,10 +248,14 @@ def refuse_singular(
     for k, label in enumerate(levels):
         rows = int(moments.rows[k])
         if rows <= p:
+            way_out = (
+                "merge it with another class, leave it out, or use lda() with the same covariance="
+                if p == 1 and asked.structure != "full"
+                else 'use fewer columns, lda(), or covariance="diagonal" or "shrunk"'
+            )
             raise CollinearError(
                 f"Class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few for a covariance of "
-                f"{moments.n_columns} columns ({named(terms)}), which takes {p + 1} at least: "
-                'use fewer columns, lda(), or covariance="diagonal" or "shrunk".'
+                f"{moments.n_columns} columns ({named(terms)}), which takes {p + 1} at least: {way_out}."
             )
         found = asked.obstacles(moments, k)
         if found:

@@ -111,7 +111,7 @@ def rda(
     choice("select", select, ("min", "1se"))
     if cv != "loo" and not (isinstance(cv, int) and cv >= 2):
         raise DataError(f'cv={cv!r}: give a number of folds, 2 or more, or "loo".')
-    given = [_within(name, value) for name, value in (("alpha", alpha), ("gamma", gamma))]
+    given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
     pairs = _pairs(given, grid)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     spread: Spread = "thin class" if is_wide(blocks) else "class"
@@ -119,7 +119,7 @@ def rda(
     _refuse_single(moments, blocks.design.levels)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     plan = Choice(pairs, cv, seed, select, parametrization, method, shares, prior is None)
-    if None in given:
+    if None in given.values():
         pair, path = choose(blocks, moments, plan)
     else:
         (pair,), path = pairs, None
@@ -137,7 +137,7 @@ def _within(name: str, value: Any) -> float | None:
     if value is None:
         return None
     try:
-        number = float(value)
+        number = np.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         number = np.nan
     if not 0 <= number <= 1:
@@ -145,9 +145,15 @@ def _within(name: str, value: Any) -> float | None:
     return number
 
 
-def _pairs(given: list[float | None], grid: Any) -> list[Pair]:
+def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Pair]:
     """Pairs of what is given and what is tried for it where it is not."""
+    fixed = [name for name, value in given.items() if value is not None]
+    if grid is not None and len(fixed) == len(given):
+        raise DataError("alpha= and gamma= are given, so that there is nothing to choose: leave out grid=.")
     if isinstance(grid, Mapping):
+        twice = [name for name in fixed if name in grid]
+        if twice:
+            raise DataError(f"grid holds values of {named(twice)}, which is given: leave one out.")
         unknown = [name for name in grid if name not in Pair._fields]
         if unknown:
             raise DataError(f"grid names {named(unknown)}: it holds values of 'alpha' and of 'gamma'.")
@@ -155,8 +161,7 @@ def _pairs(given: list[float | None], grid: Any) -> list[Pair]:
     else:
         by_name = dict.fromkeys(Pair._fields, grid)
     alphas, gammas = (
-        [value] if value is not None else _tried(by_name[name])
-        for name, value in zip(Pair._fields, given, strict=True)
+        [value] if value is not None else _tried(by_name[name]) for name, value in given.items()
     )
     return [Pair(alpha, gamma) for alpha in alphas for gamma in gammas]
 
