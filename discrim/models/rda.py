@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discrim.core.mixtures import Pair, Parametrization
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.rda import RDAFit, needs_roots, too_few
+from discrim.core.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.models import sections
@@ -98,6 +99,9 @@ def rda(
     A grid costs little more than its longer decompositions: all gammas of an alpha share theirs by "friedman"
     and "klar", all alphas of a gamma by "esl".
 
+    The least error of a path is optimistic, as one chosen among many: `error_rates(["cv"])` of a chosen fit
+    chooses anew in each fold, while `leave_one_out()` holds alpha and gamma.
+
     Examples
     --------
     >>> from discrim import rda
@@ -118,18 +122,18 @@ def rda(
     blocks, moments = sample(blocks, spread, na_action, rooted=needs_roots(pairs, parametrization))
     _refuse_single(moments, blocks.design.levels)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
-    plan = Choice(pairs, cv, seed, select, parametrization, method, shares, prior is None)
-    if None in given.values():
+    # So that the folds of one fit, and those within its folds, are dealt the same again.
+    dealt = int(np.random.default_rng().integers(2**63)) if seed is None else seed
+    chooses = None in given.values()
+    folds = cv if chooses else None
+    plan = Choice(pairs, folds, dealt, select, parametrization, method, shares, prior is None)
+    if chooses:
         pair, path = choose(blocks, moments, plan)
     else:
         (pair,), path = pairs, None
     fit = plan.fit(moments, pair)
     _refuse_singular(fit, blocks)
-    results = RDAResults(fit, blocks)
-    if path is not None:
-        results._cache["path"] = path
-        results._cache["criterion"] = "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
-    return results
+    return RDAResults(fit, blocks, plan=None if path is None else plan, path=path)
 
 
 def _within(name: str, value: Any) -> float | None:
@@ -228,9 +232,31 @@ class RDAResults(SeparateCovariances, ClassifierResults):
     title: ClassVar[str] = "Regularized discriminant analysis"
     _fit: RDAFit
 
-    def __init__(self, fit: RDAFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+    def __init__(
+        self,
+        fit: RDAFit,
+        blocks: Blocks,
+        *,
+        has_rows: bool = True,
+        plan: Choice | None = None,
+        path: pd.DataFrame | None = None,
+    ) -> None:
         super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
         self._fit = fit
+        self._plan = plan
+        self._holds_choice = plan is not None
+        if path is not None:
+            self._cache["path"] = path
+
+    @property
+    def _spread(self) -> Spread | None:
+        return None if self._plan is not None else self._fit.moments.spread
+
+    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
+        if self._plan is None:
+            return super()._refitted_rule(blocks)
+        fit = self._plan.refit(blocks, self._fit.moments.spread)
+        return None if fit is None else fit.rule(self._log_prior())
 
     @property
     def alpha(self) -> float:
@@ -287,7 +313,7 @@ class RDAResults(SeparateCovariances, ClassifierResults):
             from discrim.report.heat_map import heat_map
 
             errors = self.path.pivot(index="alpha", columns="gamma", values="error")
-            title = f"Error by {self._cache['criterion']}"
+            title = f"Error by {sections.chosen_by(self)}"
             return heat_map(errors, (self.alpha, self.gamma), title, ax=ax)
         if kind == "regions" or (kind is None and len(self.terms) == 2):
             return plot_regions(self, ax)
