@@ -95,7 +95,7 @@ class Choice:
         )
 
     def refit(self, blocks: Blocks, spread: Spread) -> RDAFit | None:
-        """The fit of the pair that other weights of the rows choose, the prior held; None if there is none."""
+        """The fit of the pair that other weights of the rows choose, the prior held; None where none is."""
         moments = class_moments(blocks, spread, rooted=self.rooted)
         if too_few(moments):
             return None
