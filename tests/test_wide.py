@@ -277,3 +277,19 @@ def test_a_class_of_one_row_is_not_sent_back_to_what_was_asked_for(structure: st
         qda("species ~ .", data, covariance=structure)
     assert '"shrunk"' not in str(raised.value)
     assert lda("species ~ .", data, covariance=structure).counts["alone"] == 1
+
+
+def test_a_pseudo_inverse_tells_its_rank_and_a_share_that_is_not_negative(tmp_path: object) -> None:
+    data = load_iris().assign(twice=lambda d: 2 * d["petal_width"] + d["sepal_width"])
+    with pytest.warns(DiscrimWarning, match=r"in 4 of 5 dimensions.* leave out 0\.0% of"):
+        fit = lda("species ~ .", data, covariance="pinv")
+    assert 0 <= fit._fit.ignored()[1] < 1e-20
+    fit.save(f"{tmp_path}/fit")
+    for held in (fit, load(f"{tmp_path}/fit")):
+        assert held.summary().tables["header"]["value"]["Rank of the covariance"] == 4
+
+
+def test_box_m_of_a_wide_fit_names_its_own_way_out(genes: pd.DataFrame) -> None:
+    with pytest.raises(CollinearError, match="use fewer columns, or merge it with another class") as raised:
+        lda("y ~ .", genes, covariance="shrunk").box_m()
+    assert "lda()" not in str(raised.value)

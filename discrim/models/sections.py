@@ -159,6 +159,9 @@ def _linear_header(fit: LDAResults) -> Pairs:
     left, right = _common_header(fit, divisor if fit._fit.estimator is None else "pooled, an estimator's")
     if fit._fit.shrinkage is not None:
         left.append((shrinkage_label(fit._fit.chosen), fit.shrinkage, f"{fit.shrinkage:.4g}"))
+    if fit._fit.structure == "pinv":
+        rank, p = fit._fit.ignored()[0], len(fit.terms)
+        left.append(("Rank of the covariance", rank, f"{rank} of {p}"))
     if fit._fit.has_distances:
         test = fit.wilks
         f = float(test.table["statistic"].iloc[0])
