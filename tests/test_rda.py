@@ -200,3 +200,17 @@ def test_what_regularized_covariances_have_not_is_refused():
     ):
         with pytest.raises(NotSupportedError):
             ask()
+
+
+def test_a_singular_covariance_names_the_columns_at_fault():
+    data = IRIS.assign(flat=1.0, twice=lambda d: 2 * d["petal_width"] + d["sepal_width"])
+    with pytest.raises(CollinearError, match="gamma=1: 'flat', 'twice' are constant or a linear"):
+        rda("species ~ .", data, alpha=0.5, gamma=1.0)
+    alone = IRIS.assign(odd=lambda d: np.where(d["species"] == "setosa", 7.0, np.arange(150.0) % 7))
+    with pytest.raises(CollinearError, match=r"'setosa' is singular .*: 'odd' is constant .* alpha below 1"):
+        rda("species ~ .", alone, alpha=1.0, gamma=1.0)
+    few = IRIS.groupby("species").head(4)
+    with pytest.raises(CollinearError, match=r"the 4 columns .* more than the 3 degrees of freedom there"):
+        rda("species ~ .", few, alpha=1.0, gamma=0.0)
+    with pytest.raises(DataError, match="an alpha below 1, or more folds"):
+        rda("species ~ .", alone, alpha=1.0, cv=3)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.covariance import dependencies
 from discrim.core.mixtures import Pair, Parametrization
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.rda import RDAFit, needs_roots, too_few
@@ -208,9 +209,24 @@ def _refuse_singular(fit: RDAFit, blocks: Blocks) -> None:
     way_out = f"Choose {'alpha below 1' if own else ridge}." if varies else "No column varies within classes."
     raise CollinearError(
         f"The covariance of class {named(blocks.design.levels[k] for k in found)} is singular at alpha="
-        f"{fit.alpha:g}, gamma={fit.gamma:g}: the {len(blocks.terms)} columns ({named(blocks.terms)}) are "
-        f"constant or collinear there, or more than its rows. {way_out}"
+        f"{fit.alpha:g}, gamma={fit.gamma:g}: {_why_singular(fit, found[0], blocks.terms)}. {way_out}"
     )
+
+
+def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
+    """What makes the covariance of class k singular: a mixture is so where the pooled one in it is."""
+    held, own = fit.moments, k if fit.alpha == 1 else None
+    where = "within classes" if own is None else "there"
+    free = int(held.rows.sum() - held.n_classes if own is None else held.rows[k] - 1)
+    if free < len(terms):
+        return (
+            f"the {len(terms)} columns ({named(terms)}) are more than the {free} degrees of freedom {where}"
+        )
+    culprits = [terms[dependency.column] for dependency in dependencies(held, own)]
+    if not culprits:
+        return f"some of the {len(terms)} columns ({named(terms)}) are all but collinear {where}"
+    said = "is" if len(culprits) == 1 else "are"
+    return f"{named(culprits)} {said} constant or a linear combination of columns before {where}"
 
 
 class RDAResults(SeparateCovariances, ClassifierResults):

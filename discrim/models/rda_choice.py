@@ -130,7 +130,7 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, p
     if np.isnan(errors).all():
         raise DataError(
             "No pair of the grid has a rule without every fold or row: the covariance of a class is "
-            "singular. Use a grid with more ridge, or fewer folds."
+            "singular. Use a grid with more ridge or an alpha below 1, or more folds."
         )
     best = int(np.nanargmin(errors))
     reach = errors[best] + (max(spread[best], TIE) if plan.select == "1se" else TIE)
