@@ -69,12 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
     lda.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
     qda = _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
     qda.add_argument("--covariance", choices=["full", *_STRUCTURES], help=_STRUCTURE_HELP)
-    rda = _add_verb(verbs, "rda", "regularized discriminant analysis: between LDA, QDA and nearest centroids")
-    for name, text in (("--alpha", "1: a covariance for each class"), ("--gamma", "the ridge; see rda()")):
-        rda.add_argument(name, type=float, help=f"{text}; chosen by cross-validation if not given")
-    rda.add_argument("--parametrization", choices=["esl", "friedman", "klar"], help="what is mixed")
-    rda.add_argument("--cv", type=_folds, help='folds of the choice, or "loo"')
-    rda.add_argument("--seed", type=int, help="deals the rows to folds")
+    rda = _add_rda(verbs)
     naive = _add_verb(verbs, "naive-bayes", "naive Bayes: columns independent within classes")
     for name, text in (("--kernel", "a kernel density each"), ("--counts", "one multinomial")):
         naive.add_argument(
@@ -124,6 +119,19 @@ def build_parser() -> argparse.ArgumentParser:
     perceptron.add_argument("--seed", type=int, help="shuffles the rows anew for each pass")
     _add_verb(verbs, "hyperplane", "the optimal separating hyperplane of two classes")
     return parser
+
+
+def _add_rda(verbs: Any) -> argparse.ArgumentParser:
+    """Add the parser of rda, with how its pair is chosen."""
+    rda = _add_verb(verbs, "rda", "regularized discriminant analysis: between LDA, QDA and nearest centroids")
+    for name, text in (("--alpha", "1: a covariance for each class"), ("--gamma", "the ridge; see rda()")):
+        rda.add_argument(name, type=float, help=f"{text}; chosen by cross-validation if not given")
+    rda.add_argument("--parametrization", choices=["esl", "friedman", "klar"], help="what is mixed")
+    rda.add_argument("--cv", type=_folds, help='folds of the choice, or "loo"')
+    rda.add_argument("--grid", type=_numbers, metavar="G,...", help="what is tried for what is not given")
+    rda.add_argument("--select", choices=["min", "1se"], help="least error, or simplest within one SE of it")
+    rda.add_argument("--seed", type=int, help="deals the rows to folds")
+    return rda
 
 
 def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:

@@ -439,3 +439,10 @@ def test_logistic_has_options_of_its_own(capsys):
     assert capsys.readouterr().out == fit.summary().as_text() + "\n"
     assert cli.main(arguments[:3]) == 2
     assert "bias_reduction=True" in capsys.readouterr().err
+
+
+def test_options_of_rda_arrive_under_their_names(monkeypatch):
+    recorder = Recorder()
+    monkeypatch.setitem(vars(discrim), "rda", recorder)
+    assert cli.main(["rda", FORMULA, "iris", "--cv", "loo", "--grid", "0,0.5", "--select", "1se"]) == 0
+    assert recorder.called[2] == {"cv": "loo", "grid": [0.0, 0.5], "select": "1se"}

@@ -269,7 +269,10 @@ class LDAFit:
             return rank, 0.0
         y = (self.moments.means - weighted_centre(self.moments.means, self.moments.counts)).T
         y = y * self.covariance.unit[:, None]
-        return rank, 1.0 - float(((self.covariance.axes @ y) ** 2).sum() / (y**2).sum())
+        if not y.any():
+            return rank, 0.0
+        y = y / np.linalg.norm(y)
+        return rank, float(((y - self.covariance.axes.T @ (self.covariance.axes @ y)) ** 2).sum())
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps of the fit beside its moments."""

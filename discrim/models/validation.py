@@ -158,11 +158,19 @@ def dealt_codes(codes: Codes, n_classes: int, folds: int, seed: int | None) -> C
     positions = np.flatnonzero(codes >= 0)
     if not (isinstance(folds, int) and 2 <= folds <= len(positions)):
         raise DataError(f"folds={folds!r}: give a number from 2 to the {len(positions)} rows of the fit.")
-    order = np.random.default_rng(seed).permutation(positions)
+    order = _generator(seed).permutation(positions)
     order = order[sorted_by(codes[order], n_classes)]
     dealt = np.full(len(codes), -1, dtype=np.intp)
     dealt[order] = np.arange(len(order)) % folds
     return dealt
+
+
+def _generator(seed: int | None) -> np.random.Generator:
+    """A generator of random numbers, or a DataError that says what a seed is."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise DataError(f"seed={seed!r}: give a whole number, 0 or more, or None.") from None
 
 
 def moment_folds(
@@ -269,7 +277,7 @@ class BootstrapSamples:
         if weights is not None and (np.nan_to_num(weights) != np.round(np.nan_to_num(weights))).any():
             raise NotSupportedError("A bootstrap draws rows: it takes weights that are whole numbers.")
         self.codes = used_codes(blocks)
-        self.rng = np.random.default_rng(seed)
+        self.rng = _generator(seed)
         self._blocks = blocks
         self._members = [np.flatnonzero(self.codes == k) for k in range(len(blocks.design.levels))]
 
