@@ -158,7 +158,10 @@ def _folds(text: str) -> int | str:
 
 
 def _degrees(text: str) -> float | None:
-    return None if text == "estimate" else float(text)
+    try:
+        return None if text == "estimate" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor estimate") from None
 
 
 def _names(text: str) -> list[str]:
@@ -184,7 +187,10 @@ def _offset(text: str) -> float | str:
 
 
 def _numbers(text: str) -> list[float]:
-    return [float(number) for number in text.split(",")]
+    try:
+        return [float(number) for number in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers, such as 0,0.1,0.5") from None
 
 
 def _number_or_word(text: str) -> float | str:

@@ -636,3 +636,22 @@ def test_a_table_of_more_levels_than_colours_names_each_on_its_line():
     for line, label in zip(axes.lines, table.index, strict=True):
         np.testing.assert_array_equal(line.get_xdata(), table.loc[label])
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a", "b"]
+
+
+def test_an_unseen_value_of_c_of_a_column_may_be_missing_too():
+    data = pd.DataFrame({"y": list("aab") * 8, "x": np.arange(24) % 4, "z": np.arange(24.0) % 7})
+    fit = naive_bayes("y ~ C(x) + z", data, laplace=1, unseen="missing")
+    new = pd.DataFrame({"x": [9.0, np.nan, 2.0], "z": [1.0, 1.0, 1.0]})
+    proba = fit.predict_proba(new)
+    np.testing.assert_array_equal(proba.iloc[0], proba.iloc[1])
+    assert (proba.iloc[0] != proba.iloc[2]).all()
+    # A column that another term is made of stays what it is.
+    both = naive_bayes("y ~ C(x) + I(x * 2)", data, laplace=1, unseen="missing")
+    with pytest.raises(DataError, match=r"'C\(x\)' is 9.*none of its levels"):
+        both.predict(new)
+
+
+def test_a_density_is_asked_for_at_numbers():
+    fit = naive_bayes("species ~ petal_length", IRIS)
+    with pytest.raises(DataError, match="at='wide': give the values of 'petal_length' as numbers"):
+        fit.density("petal_length", "wide")

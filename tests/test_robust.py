@@ -499,6 +499,9 @@ def test_a_column_that_becomes_constant_has_no_t_scale_however_slowly():
         discrim.qda("g ~ .", data, method="t")
     with pytest.raises(CollinearError, match=r"scale within classes.*became singular: at nu=5"):
         discrim.lda("g ~ .", data, method="t")
+    # The likelihood rises as nu falls to where it has no bound: no nu is that of the largest.
+    with pytest.raises(CollinearError, match="became singular"):
+        discrim.qda("g ~ .", data, method="t", nu=None)
     # Fewer than that, and it has one.
     data.loc[data.index[:96], "c"] = np.repeat([1.0, 2.0], 48)
     assert discrim.lda("g ~ .", data, method="t").cov.loc["c", "c"] > 0

@@ -308,7 +308,8 @@ def best_nu(blocks: Iterable[Rows], start: ClassMoments) -> Student:
     Returns
     -------
     Student
-        At an end of the range where the likelihood rises to it; its steps are those of all fits tried.
+        At an end of the range where the likelihood rises to it; its steps are those of all fits tried. One
+        that has collapsed where the likelihood has no maximum, as it rises to where the scale is singular.
     """
     fits: dict[float, Student] = {}
 
@@ -320,12 +321,14 @@ def best_nu(blocks: Iterable[Rows], start: ClassMoments) -> Student:
     least, most = NU_RANGE
     grid = [least * 2.0**i for i in range(1 + round(np.log2(most / least)))]
     slopes = [slope(nu) for nu in grid[::-1]][::-1]
+    peaks = [nu for nu, uphill in ((least, slopes[0] < 0), (most, slopes[-1] > 0)) if uphill]
     for left, right, rises, falls in zip(grid[:-1], grid[1:], slopes[:-1], slopes[1:], strict=True):
         if rises > 0 > falls:
             ends = np.log([left, right])
-            slope(float(np.exp(brentq(lambda at: slope(float(np.exp(at))), *ends, xtol=1e-13, rtol=1e-13))))
-    whole = {nu: fit for nu, fit in fits.items() if fit.collapsed is None}
-    if not whole:
-        return fits[max(fits)]
-    best = max(whole.values(), key=lambda fit: log_likelihood(blocks, fit)[0])
+            root = brentq(lambda at: slope(float(np.exp(at))), *ends, xtol=1e-13, rtol=1e-13)
+            peaks.append(float(np.exp(root)))
+            slope(peaks[-1])
+    if not peaks:
+        return fits[max((nu for nu, fit in fits.items() if fit.collapsed is not None), default=most)]
+    best = max((fits[nu] for nu in peaks), key=lambda fit: log_likelihood(blocks, fit)[0])
     return replace(best, steps=sum(fit.steps for fit in fits.values()))

@@ -152,7 +152,7 @@ def _t_moments(
         raise CollinearError(
             f"The scale {where} of the t distribution became singular: at nu={search.nu:g} too many rows "
             f"lie in a plane of fewer dimensions than the {len(blocks.terms)} columns "
-            f"({named(blocks.terms)}): name fewer columns, or raise nu=."
+            f"({named(blocks.terms)}): name fewer columns, or pass a larger nu=."
         )
     if not search.converged:
         _warn_of_search(search, levels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -75,8 +75,8 @@ def _draw_shares_by_level(table: pd.DataFrame, ax: Axes | None) -> Axes:
     lines = np.arange(table.shape[1])
     for k, label in enumerate(table.index):
         shares = table.iloc[k].to_numpy(dtype=np.float64)
-        colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
-        axes.plot(shares, lines, linestyle="none", color=colour, marker=marker, label=shown_name(label))
+        style: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
+        axes.plot(shares, lines, linestyle="none", label=shown_name(label), **style)
     axes.set_yticks(lines, [shown_name(level) for level in table.columns])
     axes.grid(axis="y", color="0.9")
     axes.set_axisbelow(True)
