@@ -33,6 +33,7 @@ from discrim.core.shrinkage import (
     estimator_left_out,
     has_likelihood,
     is_none,
+    is_regular,
     no_likelihood,
     obstacles,
     own_buffers,
@@ -97,6 +98,12 @@ class LDAFit:
     def has_distances(self) -> bool:
         """Whether the covariance is full, and that of the rows."""
         return self.structure == "full" and self.robust is None
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether the coefficients have standard errors."""
+        regular = is_regular(self.structure) or self.shrinkage is not None
+        return self.robust is None and self.reduced() is None and not regular
 
     @property
     def has_likelihood(self) -> bool:
