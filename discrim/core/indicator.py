@@ -101,8 +101,8 @@ class IndicatorFit:
         Its product with its transpose is the inverse of the total scatter.
     explained : (p, K) float
         Q'C: the columns' sums of squares are those that the regressions explain.
-    residuals : (K + p, K) float
-        C - QQ'C: the columns' sums of squares are the residual ones.
+    basis : (K + p, p) float
+        Q, an orthonormal basis of the columns of the table.
     """
 
     moments: ClassMoments
@@ -112,7 +112,7 @@ class IndicatorFit:
     coef: Floats
     inverse: Floats
     explained: Floats
-    residuals: Floats
+    basis: Floats
 
     @property
     def estimated_prior(self) -> bool:
@@ -129,12 +129,19 @@ class IndicatorFit:
         """N - p - 1."""
         return self.moments.total - self.moments.n_columns - 1
 
-    @property
+    def residuals(self) -> Floats:
+        """C - QQ'C (K + p, K): the sums of squares of its columns are the residual ones."""
+        counts = self.moments.counts
+        rest = -self.basis @ self.explained
+        rest[: len(counts)] += np.sqrt(counts)[:, None] * (np.eye(len(counts)) - self.prior)
+        # What rounding left of the columns' span in the residuals is of the size of small residuals.
+        rest -= self.basis @ (self.basis.T @ rest)
+        return np.asarray(rest)
+
     def residual_squares(self) -> Floats:
         """Residual sum of squares (K,) of each indicator."""
-        return column_squares(self.residuals)
+        return column_squares(self.residuals())
 
-    @property
     def explained_squares(self) -> Floats:
         """Sum of squares (K,) that the columns explain of each indicator."""
         return column_squares(self.explained)
@@ -143,15 +150,21 @@ class IndicatorFit:
         """Fitted values; a row belongs to the class of the largest."""
         return LinearRule(self.origin, self.moments.scale, self.coef, self.prior - self.centre @ self.coef)
 
+    def functions(self) -> tuple[Floats, Floats]:
+        """Coefficients (p, K) and constants (K,) in the units of the data."""
+        scale = self.moments.scale
+        mean = self.origin * scale + self.centre
+        return self.coef * scale[:, None], self.prior - mean @ self.coef
+
     def estimates(self) -> Estimates:
         """Coefficients with the standard errors of ordinary least squares."""
+        coef, constants = self.functions()
         scale, df = self.moments.scale, self.residual_df
-        mean = self.origin * scale + self.centre
-        coef = np.column_stack([self.prior - mean @ self.coef, (self.coef * scale[:, None]).T])
-        sigma = np.sqrt(self.residual_squares / df) if df > 0 else np.full(len(self.prior), np.nan)
+        sigma = np.sqrt(self.residual_squares() / df) if df > 0 else np.full(len(self.prior), np.nan)
         own = np.sqrt(column_squares(self.inverse.T)) * scale
-        constant = np.hypot(1 / np.sqrt(self.moments.total), np.linalg.norm(self.inverse.T @ mean))
-        return Estimates(coef, sigma[:, None] * np.r_[constant, own], df)
+        reach = np.linalg.norm(self.inverse.T @ (self.origin * scale + self.centre))
+        errors = np.r_[np.hypot(1 / np.sqrt(self.moments.total), reach), own]
+        return Estimates(np.column_stack([constants, coef.T]), sigma[:, None] * errors, df)
 
     def leverages(self, x: Floats) -> Floats:
         """Leverage (m,) of rows (m, p) of weight one: the diagonal of the hat matrix."""
@@ -189,7 +202,7 @@ class IndicatorFit:
         coef = self.coef @ turned * np.sqrt(total)
         within = np.sqrt(self.moments.squares.sum(axis=0))
         signs = positive_signs(coef * within[:, None])
-        residuals = column_squares(self.residuals @ turned)
+        residuals = column_squares(self.residuals() @ turned)
         return Scoring(
             turned * np.sqrt(total) * signs,
             coef * self.moments.scale[:, None] * signs,
@@ -219,20 +232,19 @@ def fit_indicator(moments: ClassMoments) -> IndicatorFit:
     shares = counts / total
     heights = np.sqrt(counts)[:, None]
     table = np.concatenate([heights * (means - centre), _root(moments)])
-    sides = np.zeros((len(table), len(counts)))
-    sides[: len(counts)] = heights * (np.eye(len(counts)) - shares)
     lengths = np.sqrt(column_squares(table))
     table = table / lengths
     order = np.argsort(-np.abs(table).max(axis=1), kind="stable")
-    basis, triangle, pivots = qr(table[order], mode="economic", pivoting=True, check_finite=False)
-    explained = basis.T @ sides[order]
-    residuals = sides[order] - basis @ explained
-    # What rounding left of the columns' span in the residuals is of the size of small residuals.
-    residuals -= basis @ (basis.T @ residuals)
+    turned, triangle, pivots = qr(table[order], mode="economic", pivoting=True, check_finite=False)
+    basis = np.empty_like(turned)
+    basis[order] = turned
+    # C has sqrt(n) on its diagonal, less a product with sqrt(n), to which Q is orthogonal but for rounding.
+    explained = basis[: len(counts)].T * heights[:, 0]
+    explained -= np.outer(explained.sum(axis=1), shares)
     inverse = np.empty_like(triangle)
     inverse[pivots] = np.triu(lapack.dtrtri(triangle)[0])
     inverse /= lengths[:, None]
-    return IndicatorFit(moments, shares, origin, centre, inverse @ explained, inverse, explained, residuals)
+    return IndicatorFit(moments, shares, origin, centre, inverse @ explained, inverse, explained, basis)
 
 
 def _root(moments: ClassMoments) -> Floats:

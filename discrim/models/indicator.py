@@ -144,12 +144,12 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
     @property
     def coef(self) -> pd.DataFrame:
         """Coefficients."""
-        return pd.DataFrame(self._fit.estimates().coef[:, 1:].T, index=self.terms, columns=self.classes)
+        return pd.DataFrame(self._fit.functions()[0], index=self.terms, columns=self.classes)
 
     @property
     def intercept(self) -> pd.Series:
         """Fitted values at zero."""
-        return pd.Series(self._fit.estimates().coef[:, 0], index=self.classes, name="constant")
+        return pd.Series(self._fit.functions()[1], index=self.classes, name="constant")
 
     @property
     def means(self) -> pd.DataFrame:
@@ -189,7 +189,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
     def regressions(self) -> pd.DataFrame:
         """One row a class: R2, residual standard deviation, and the F test of all columns."""
         fit = self._fit
-        squares = fit.explained_squares, fit.residual_squares
+        squares = fit.explained_squares(), fit.residual_squares()
         return regression_table(*squares, len(self.terms), fit.residual_df, self.classes)
 
     def fitted_values(self, data: Any = None) -> pd.DataFrame:
