@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discrim import datasets as datasets
     from discrim import errors as errors
+    from discrim.models.fda import FDAResults as FDAResults
+    from discrim.models.fda import fda as fda
     from discrim.models.hausman import hausman as hausman
     from discrim.models.hyperplane import HyperplaneResults as HyperplaneResults
     from discrim.models.hyperplane import hyperplane as hyperplane
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 _SUBMODULES = ("datasets", "errors")
 
 _HOME = {
+    "FDAResults": "discrim.models.fda",
     "HyperplaneResults": "discrim.models.hyperplane",
     "IndicatorResults": "discrim.models.indicator",
     "LDAResults": "discrim.models.lda_results",
@@ -65,6 +68,7 @@ _HOME = {
     "box_m": "discrim.models.tests",
     "compare": "discrim.models.tests",
     "covariance_models": "discrim.models.tests",
+    "fda": "discrim.models.fda",
     "hausman": "discrim.models.hausman",
     "hyperplane": "discrim.models.hyperplane",
     "indicator": "discrim.models.indicator",

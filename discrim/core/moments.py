@@ -186,8 +186,7 @@ class ClassMoments:
         """The moments of some of the columns."""
         # By take, so that the memory layout, and with it the bits of products, is that of a file.
         scatters = np.take(self.scatters, keep, axis=1)
-        if self.scatters.ndim == 3:
-            scatters = np.take(scatters, keep, axis=2)
+        scatters = np.take(scatters, keep, axis=2) if scatters.ndim == 3 else scatters
         roots = None if self.roots is None else np.stack([self._rooted(root[:, keep]) for root in self.roots])
         return replace(
             self,
