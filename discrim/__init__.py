@@ -19,9 +19,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discrim import datasets as datasets
     from discrim import errors as errors
+    from discrim.models.fda import FDAResults as FDAResults
+    from discrim.models.fda import fda as fda
     from discrim.models.hausman import hausman as hausman
     from discrim.models.hyperplane import HyperplaneResults as HyperplaneResults
     from discrim.models.hyperplane import hyperplane as hyperplane
+    from discrim.models.indicator import IndicatorResults as IndicatorResults
+    from discrim.models.indicator import indicator as indicator
     from discrim.models.lda import lda as lda
     from discrim.models.lda_results import LDAResults as LDAResults
     from discrim.models.logistic import LogisticResults as LogisticResults
@@ -50,7 +54,9 @@ if TYPE_CHECKING:
 _SUBMODULES = ("datasets", "errors")
 
 _HOME = {
+    "FDAResults": "discrim.models.fda",
     "HyperplaneResults": "discrim.models.hyperplane",
+    "IndicatorResults": "discrim.models.indicator",
     "LDAResults": "discrim.models.lda_results",
     "LogisticResults": "discrim.models.logistic",
     "NaiveBayesResults": "discrim.models.naive_bayes_results",
@@ -62,8 +68,10 @@ _HOME = {
     "box_m": "discrim.models.tests",
     "compare": "discrim.models.tests",
     "covariance_models": "discrim.models.tests",
+    "fda": "discrim.models.fda",
     "hausman": "discrim.models.hausman",
     "hyperplane": "discrim.models.hyperplane",
+    "indicator": "discrim.models.indicator",
     "lda": "discrim.models.lda",
     "load": "discrim.models.store",
     "logistic": "discrim.models.logistic",

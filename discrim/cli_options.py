@@ -69,26 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
     lda.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
     qda = _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
     qda.add_argument("--covariance", choices=["full", *_STRUCTURES], help=_STRUCTURE_HELP)
-    rda = _add_rda(verbs)
-    naive = _add_verb(verbs, "naive-bayes", "naive Bayes: columns independent within classes")
-    for name, text in (("--kernel", "a kernel density each"), ("--counts", "one multinomial")):
-        naive.add_argument(
-            name, type=_columns, metavar="NAME,...", help=f"columns with {text}; all: every one"
-        )
-    naive.add_argument("--bandwidth", type=_bandwidth, help="of the kernels: nrd0, nrd, or a number")
-    naive.add_argument("--laplace", type=float, help="added to each count of a level or word")
-    naive.add_argument("--smoothing", type=float, help="share of the largest variance added to each")
-    naive.add_argument("--unseen", choices=["raise", "missing"], help="levels that the fit has not seen")
-    centroids = _add_verb(
-        verbs, "shrunken-centroids", "nearest shrunken centroids: few of many columns, one spread each"
-    )
-    centroids.add_argument("--threshold", type=float, help="chosen by cross-validation if not given")
-    centroids.add_argument(
-        "--offset", type=_offset, help="added to each column's spread: a number, or median"
-    )
-    centroids.add_argument("--cv", type=int, help="folds of the choice")
-    centroids.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
-    centroids.add_argument("--seed", type=int, help="deals the rows to folds")
+    rda, naive, centroids = _add_rda(verbs), _add_naive_bayes(verbs), _add_shrunken_centroids(verbs)
     for gaussian in (lda, qda):
         gaussian.add_argument("--shrinkage", type=_number_or_word, help=_SHRINKAGE_HELP)
         gaussian.add_argument("--grid", type=_numbers, metavar="G,...", help="what --shrinkage loo tries")
@@ -110,8 +91,11 @@ def build_parser() -> argparse.ArgumentParser:
     logistic.add_argument(
         "--separation", choices=["raise", "warn"], help="what to do where a hyperplane separates classes"
     )
+    indicator = _add_verb(verbs, "indicator", "least squares of the indicators of the classes")
+    indicator.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
     for model in (lda, qda, rda, naive, centroids, logistic):
         model.add_argument("--prior", help=_PRIOR_HELP)
+    for model in (lda, qda, rda, naive, centroids, logistic, indicator):
         model.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
     perceptron = _add_verb(verbs, "perceptron", "Rosenblatt's perceptron: a separating line by its mistakes")
     perceptron.add_argument("--step", type=float, help="scale of the coefficients")
@@ -132,6 +116,33 @@ def _add_rda(verbs: Any) -> argparse.ArgumentParser:
     rda.add_argument("--select", choices=["min", "1se"], help="least error, or simplest within one SE of it")
     rda.add_argument("--seed", type=int, help="deals the rows to folds")
     return rda
+
+
+def _add_naive_bayes(verbs: Any) -> argparse.ArgumentParser:
+    naive = _add_verb(verbs, "naive-bayes", "naive Bayes: columns independent within classes")
+    for name, text in (("--kernel", "a kernel density each"), ("--counts", "one multinomial")):
+        naive.add_argument(
+            name, type=_columns, metavar="NAME,...", help=f"columns with {text}; all: every one"
+        )
+    naive.add_argument("--bandwidth", type=_bandwidth, help="of the kernels: nrd0, nrd, or a number")
+    naive.add_argument("--laplace", type=float, help="added to each count of a level or word")
+    naive.add_argument("--smoothing", type=float, help="share of the largest variance added to each")
+    naive.add_argument("--unseen", choices=["raise", "missing"], help="levels that the fit has not seen")
+    return naive
+
+
+def _add_shrunken_centroids(verbs: Any) -> argparse.ArgumentParser:
+    centroids = _add_verb(
+        verbs, "shrunken-centroids", "nearest shrunken centroids: few of many columns, one spread each"
+    )
+    centroids.add_argument("--threshold", type=float, help="chosen by cross-validation if not given")
+    centroids.add_argument(
+        "--offset", type=_offset, help="added to each column's spread: a number, or median"
+    )
+    centroids.add_argument("--cv", type=int, help="folds of the choice")
+    centroids.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
+    centroids.add_argument("--seed", type=int, help="deals the rows to folds")
+    return centroids
 
 
 def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import EPS, Covariance
 
-__all__ = ["Canonical", "canonical", "svd_signs", "weighted_centre"]
+__all__ = ["Canonical", "canonical", "positive_signs", "svd_signs", "weighted_centre"]
 
 Floats = NDArray[np.float64]
 
@@ -71,11 +71,11 @@ def canonical(means: Floats, covariance: Covariance, weights: Floats, factor: fl
     most = min(means.shape[1], len(means) - 1)
     rank = int((singular[:most] > 10 * max(means.shape) * EPS * singular[0]).sum()) if singular.size else 0
     axes = covariance.unwhiten(right[:rank].T)
-    signs = _signs(axes * covariance.sd[:, None])
+    signs = positive_signs(axes * covariance.sd[:, None])
     return Canonical(centre, axes * signs, singular[:rank], whitened @ (right[:rank].T * signs))
 
 
-def _signs(standardized: Floats) -> Floats:
+def positive_signs(standardized: Floats) -> Floats:
     """Sign (r,) that makes the largest coefficient of each column positive; of near ties, the first."""
     sizes = np.abs(standardized)
     if not sizes.size:

@@ -184,12 +184,14 @@ class ClassMoments:
 
     def columns(self, keep: NDArray[np.intp]) -> ClassMoments:
         """The moments of some of the columns."""
-        scatters = self.scatters[:, keep] if self.scatters.ndim == 2 else self.scatters[:, keep][:, :, keep]
+        # By take, so that the memory layout, and with it the bits of products, is that of a file.
+        scatters = np.take(self.scatters, keep, axis=1)
+        scatters = np.take(scatters, keep, axis=2) if scatters.ndim == 3 else scatters
         roots = None if self.roots is None else np.stack([self._rooted(root[:, keep]) for root in self.roots])
         return replace(
             self,
-            centres=self.centres[:, keep],
-            rests=self.rests[:, keep],
+            centres=np.take(self.centres, keep, axis=1),
+            rests=np.take(self.rests, keep, axis=1),
             scale=self.scale[keep],
             scatters=scatters,
             roots=roots,

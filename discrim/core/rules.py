@@ -8,6 +8,7 @@ memory class by class where classes are few, row by row where they are many: the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,6 +25,7 @@ __all__ = [
     "LinearRule",
     "Rule",
     "StudentRule",
+    "VariateRule",
     "best_class",
     "log_posteriors",
     "posteriors",
@@ -208,7 +210,27 @@ class IndependentRule:
         return scores
 
 
-Rule = LinearRule | GaussianRule | StudentRule | IndependentRule
+@dataclass(frozen=True, slots=True)
+class VariateRule:
+    """Scores that are linear in variates, themselves any function of the rows.
+
+    Attributes
+    ----------
+    variates : callable
+        From rows (m, p) to variates (m, r).
+    linear : LinearRule
+        Of the variates.
+    """
+
+    variates: Callable[[Floats], Floats]
+    linear: LinearRule
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p)."""
+        return self.linear.scores(self.variates(x))
+
+
+Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | VariateRule
 
 
 def log_posteriors(scores: Floats) -> Floats:

@@ -19,7 +19,7 @@ from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.models.validation import gathered_rows
 
-__all__ = ["CovarianceEstimator", "estimated", "text_of"]
+__all__ = ["CovarianceEstimator", "copied", "estimated", "text_of"]
 
 Floats = NDArray[np.float64]
 
@@ -86,7 +86,7 @@ def estimated(
 
 
 def _covariance(estimator: Any, x: Floats, scale: Floats, where: str) -> Covariance:
-    own, name = _copied(estimator), text_of(estimator)
+    own, name = copied(estimator), text_of(estimator)
     try:
         own.fit(x)
     except (ValueError, ArithmeticError) as error:
@@ -126,7 +126,7 @@ def _covariance(estimator: Any, x: Floats, scale: Floats, where: str) -> Covaria
     return Covariance.from_root(root * (sd * scale))
 
 
-def _copied(value: Any) -> Any:
+def copied(value: Any) -> Any:
     """An estimator with the same parameters and no fit; of one without parameters, a shallow copy."""
     if isinstance(value, type) or not callable(getattr(value, "get_params", None)):
         return copy.copy(value)
@@ -135,4 +135,4 @@ def _copied(value: Any) -> Any:
 
 
 def _parameter(value: Any) -> Any:
-    return _copied(value) if hasattr(value, "get_params") else copy.deepcopy(value)
+    return copied(value) if hasattr(value, "get_params") else copy.deepcopy(value)

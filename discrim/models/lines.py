@@ -1,4 +1,4 @@
-"""What is common to rules that draw planes between rows and know no probabilities."""
+"""What is common to rules that have values and no probabilities, and to planes drawn between rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from discrim.models.prediction import augmented, scored
 from discrim.models.sample import NaAction, named, sample
 from discrim.models.validation import Rows, gathered_rows, left_out_scores
 
-__all__ = ["SeparatingLines", "read_rows"]
+__all__ = ["SeparatingLines", "ValuesOnly", "read_rows"]
 
 Floats = NDArray[np.float64]
 
@@ -52,17 +52,18 @@ def read_rows(
     return blocks, moments, gathered_rows(blocks)
 
 
-class SeparatingLines:
-    """Scores instead of posteriors, and leave-one-out by refits; for children of `ClassifierResults`."""
+class ValuesOnly:
+    """Values of the classes instead of posteriors; for children of `ClassifierResults`."""
 
     title: ClassVar[str]
     likelihood_of: ClassVar[str] = "none"
-    _fit: Any
+    instead: ClassVar[str] = "see decision_function() and distance()"
+    """What to turn to where posteriors were asked for."""
 
     def _need_posteriors(self, what: str) -> NoReturn:
         raise NotSupportedError(
-            f"{what} needs probabilities, which a {self.title.lower()} has not: see decision_function() and "
-            "distance(), or fit logistic() or lda()."
+            f"{what} needs probabilities, which a {self.title.lower()} has not: {self.instead}, or fit "
+            "logistic() or lda()."
         )
 
     def _prior_values(self: Any, prior: Any) -> Floats:
@@ -77,6 +78,34 @@ class SeparatingLines:
     def llf(self) -> float:
         """Not there: raises NotSupportedError."""
         self._need_posteriors("A likelihood")
+
+    def _values(self: Any, data: Any) -> pd.DataFrame:
+        """Values of the rule, rows by classes."""
+        blocks = self._new_rows(data)
+        out = np.empty((len(self.classes), blocks.table.nrows))
+        for place, found in scored(blocks, self._rule(self._prior_values(None)), len(self.classes)):
+            out[:, place] = found.T
+        return pd.DataFrame(out.T, index=blocks.table.index, columns=self.classes, copy=False)
+
+    def leave_one_out(self: Any) -> pd.DataFrame:
+        """Label and values of each row of the fit under the rule fitted without it.
+
+        Returns
+        -------
+        DataFrame
+            Column `label`, then a column for each class, on the index of the fit's table.
+        """
+        index = self._rows("leave_one_out()").table.index
+        scores = left_out_scores(self)
+        frame = pd.DataFrame(scores, index=index, columns=self.classes, copy=False)
+        frame.insert(0, "label", labelled(best_class(scores), self.classes, index), allow_duplicates=True)
+        return frame.rename_axis(columns=None)
+
+
+class SeparatingLines(ValuesOnly):
+    """Planes, and leave-one-out by refits; for children of `ClassifierResults`."""
+
+    _fit: Any
 
     @property
     def df_model(self: Any) -> int:
@@ -105,27 +134,9 @@ class SeparatingLines:
 
     def decision_function(self: Any, data: Any = None) -> pd.DataFrame | pd.Series:
         """Values of the planes at rows: of the one between two classes a Series, positive for the second."""
-        blocks = self._new_rows(data)
-        scores = np.empty((blocks.table.nrows, len(self.classes)))
-        for place, found in scored(blocks, self._rule(self._prior_values(None)), len(self.classes)):
-            scores[place] = found
-        frame = pd.DataFrame(scores, index=blocks.table.index, columns=self.classes)
+        frame: pd.DataFrame = self._values(data)
         return frame.iloc[:, 1].rename(str(self.classes[1])) if len(self.classes) == 2 else frame
 
     def augment(self: Any, data: Any = None) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the values of the planes (`.score.<class>`)."""
         return augmented(self, data, pd.DataFrame(self.decision_function(data)), "score")
-
-    def leave_one_out(self: Any) -> pd.DataFrame:
-        """Label and scores of each row of the fit under the rule fitted without it, by refits.
-
-        Returns
-        -------
-        DataFrame
-            Column `label`, then a column for each class, on the index of the fit's table.
-        """
-        index = self._rows("leave_one_out()").table.index
-        scores = left_out_scores(self)
-        frame = pd.DataFrame(scores, index=index, columns=self.classes, copy=False)
-        frame.insert(0, "label", labelled(best_class(scores), self.classes, index), allow_duplicates=True)
-        return frame.rename_axis(columns=None)

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from discrim.errors import NotSupportedError
+import numpy as np
+import pandas as pd
+
+from discrim.errors import DataError, NotSupportedError
 from discrim.models.sample import named
 
 if TYPE_CHECKING:
     from discrim.models.hyperplane import HyperplaneResults
+    from discrim.models.indicator import IndicatorResults
     from discrim.models.perceptron import PerceptronResults
     from discrim.models.results import ClassifierResults
     from discrim.report.plots import Axes
 
-__all__ = ["plot_distances", "plot_history", "plot_margin", "plot_posteriors", "plot_regions"]
+__all__ = [
+    "plot_distances",
+    "plot_fitted",
+    "plot_history",
+    "plot_margin",
+    "plot_posteriors",
+    "plot_regions",
+]
 
 
 def plot_regions(fit: ClassifierResults, ax: Axes | None) -> Axes:
@@ -39,7 +50,9 @@ def plot_posteriors(fit: ClassifierResults, ax: Axes | None) -> Axes:
 
 
 def plot_distances(
-    fit: PerceptronResults | HyperplaneResults, ax: Axes | None, margin: float | None = None
+    fit: PerceptronResults | HyperplaneResults | IndicatorResults,
+    ax: Axes | None,
+    margin: float | None = None,
 ) -> Axes:
     """Signed distances of the rows of two classes to the plane between them."""
     from discrim.report import line_plots
@@ -52,6 +65,26 @@ def plot_distances(
     blocks = fit._rows("plot()")
     labels = fit._labelled(blocks.codes, blocks.table.index)
     return line_plots.distances(fit.distance(), labels, list(fit.classes), margin=margin, ax=ax)
+
+
+def plot_fitted(fit: IndicatorResults, column: str | None, ax: Axes | None) -> Axes:
+    """Fitted values against a numeric column of the table, by default the first of the formula."""
+    from discrim.report.indicator_plots import fitted_values
+
+    blocks = fit._rows("plot()")
+    used = list(blocks.design.columns)
+    name = used[0] if column is None else column
+    if name not in used:
+        raise DataError(f"column={name!r} is not in the formula, which has {named(used)}.")
+    held = blocks.table.frame([name])[name]
+    if held.dtype.kind not in "iuf":
+        raise NotSupportedError(f"kind='fitted' draws against a column of numbers; {name!r} is {held.dtype}.")
+    curves = None
+    if len(used) == 1:
+        at = np.linspace(held.min(), held.max(), 401)
+        curves = fit.fitted_values(pd.DataFrame({name: at})).set_axis(at)
+    labels = fit._labelled(blocks.codes, blocks.table.index)
+    return fitted_values(held, fit.fitted, labels, list(fit.masked), curves=curves, ax=ax)
 
 
 def plot_history(fit: PerceptronResults, ax: Axes | None) -> Axes:

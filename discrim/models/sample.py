@@ -228,7 +228,15 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
 def collinear_error(
     found: list[Dependency], terms: tuple[str, ...], where: str = "within classes"
 ) -> CollinearError:
-    """The error that names each column at fault and what it depends on."""
+    """The error that names each column at fault and what it depends on.
+
+    Parameters
+    ----------
+    found : list of Dependency
+    terms : tuple of str
+    where : str
+        The rows it is so in: "within classes", "over all rows", or in one class, where `lda` is a way out.
+    """
     said = []
     for dependency in found[:4]:
         name = repr(terms[dependency.column])
@@ -237,28 +245,29 @@ def collinear_error(
             f"{name} is {f'a linear combination of {others}' if dependency.on else 'constant'} {where}"
         )
     more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
-    way_out = ', or pass collinear="drop"' if where == "within classes" else ", or use lda()"
+    way_out = ", or use lda()" if where.startswith("in class") else ', or pass collinear="drop"'
+    what = "columns are collinear" if where == "over all rows" else "covariance is singular"
     return CollinearError(
-        f"The covariance is singular: {'; '.join(said)}{more}. Drop {'it' if len(found) == 1 else 'them'} "
+        f"The {what}: {'; '.join(said)}{more}. Drop {'it' if len(found) == 1 else 'them'} "
         f"from the formula{way_out}."
     )
 
 
 def drop_columns(
-    blocks: Blocks, moments: ClassMoments, found: list[Dependency]
+    blocks: Blocks, moments: ClassMoments, found: list[Dependency], where: str = "within classes"
 ) -> tuple[Blocks, ClassMoments]:
     """Blocks and moments without the dependent columns, which a warning names."""
     gone = {dependency.column for dependency in found}
     terms = blocks.terms
     warnings.warn(
         f"Dropped {named((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "
-        "other columns within classes.",
+        f"other columns {where}.",
         DiscrimWarning,
         stacklevel=3,
     )
     keep = np.array([j for j in range(len(terms)) if j not in gone], dtype=np.intp)
     if not keep.size:
-        raise collinear_error(found, terms)
+        raise collinear_error(found, terms, where)
     held = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
     return replace(blocks, keep=tuple(held[j] for j in keep)), moments.columns(keep)
 

@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.hyperplane import hyperplane_from_file
+from discrim.core.indicator import indicator_from_file
 from discrim.core.lda import lda_from_file
 from discrim.core.logistic import fit_from_search
 from discrim.core.moments import ClassMoments, Spread
@@ -107,6 +108,7 @@ _MODELS = {
         "diagonal",
         fit_shrunken,
     ),
+    "indicator": _Model({}, "pooled", indicator_from_file),
     "logistic": _Model(
         {"reference": (int,), "estimated_prior": (bool,), "bias_reduction": (bool,)},
         "pooled",
@@ -136,6 +138,7 @@ _MODELS = {
 
 def _results(model: str) -> Any:
     from discrim.models.hyperplane import HyperplaneResults
+    from discrim.models.indicator import IndicatorResults
     from discrim.models.lda_results import LDAResults
     from discrim.models.logistic import LogisticResults
     from discrim.models.naive_bayes_results import NaiveBayesResults
@@ -150,6 +153,7 @@ def _results(model: str) -> Any:
         "naive_bayes": NaiveBayesResults,
         "rda": RDAResults,
         "shrunken_centroids": ShrunkenCentroidsResults,
+        "indicator": IndicatorResults,
         "logistic": LogisticResults,
         "perceptron": PerceptronResults,
         "hyperplane": HyperplaneResults,
@@ -201,8 +205,8 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
 
     Returns
     -------
-    LDAResults, QDAResults, RDAResults, NaiveBayesResults, LogisticResults, PerceptronResults or
-    HyperplaneResults
+    LDAResults, QDAResults, RDAResults, NaiveBayesResults, IndicatorResults, LogisticResults,
+    PerceptronResults or HyperplaneResults
         It predicts what the saved one predicts. What needs the rows of the fit takes `data=` or says so.
 
     Raises
@@ -243,8 +247,8 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
     spread = spread_of(structure, model.spread, thin=thin)
     own = _own_buffers(path, model, tensors, len(design.levels), p)
-    constant = about["model"] in ("naive_bayes", "shrunken_centroids")
-    singular = is_regular(structure) or options.get("chosen") is not None
+    constant = about["model"] in ("naive_bayes", "shrunken_centroids", "indicator")
+    singular = is_regular(structure) or options.get("chosen") is not None or about["model"] == "indicator"
     moments = checked_moments(
         path, tensors, len(design.levels), p, spread, singular=singular, constant=constant
     )

@@ -46,6 +46,18 @@ def fits(n: int, p: int, k: int, repeat: int) -> None:
     row(task, "times faster than its fastest", fastest / taken["ours"], 3, at_least=True)
 
 
+def indicators(n: int, p: int, k: int, repeat: int) -> None:
+    from discrim import indicator, lda
+
+    _, _, frame = made(n, p, k)
+    runs: dict[str, Run] = {
+        "indicator": lambda: indicator("y ~ .", data=frame),
+        "lda": lambda: lda("y ~ .", data=frame),
+    }
+    taken = medians(runs, 2 * repeat)
+    row(f"indicator fit {n:,} x {p} x {k:,}", "over LDA", taken["indicator"] / taken["lda"], 1.05)
+
+
 def wide_frame(n: int, p: int, repeat: int) -> None:
     import tracemalloc
 
@@ -152,6 +164,7 @@ def main() -> None:
     part, n = (10 if asked.quick else 1), asked.repeat
     tasks: dict[str, Run] = {
         "fit-50-10": lambda: fits(200_000 // part, 50, 10, n),
+        "indicator": lambda: indicators(200_000 // part, 50, 10, n),
         "fit-784-10": lambda: fits(20_000 // part, 784, 10, n),
         "fit-50-1000": lambda: fits(100_000 // part, 50, 1000, n),
         "formula": lambda: wide_frame(1_000_000 // part, 50, n),

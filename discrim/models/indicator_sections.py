@@ -1,0 +1,107 @@
+"""The sections of the summary of a regression of class indicators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from discrim.errors import NotSupportedError
+from discrim.models.sample import named
+from discrim.models.sections import error_pair
+from discrim.report.numbers import clean, shorten
+from discrim.report.tables import Pairs, Section, Summary
+
+if TYPE_CHECKING:
+    from discrim.models.indicator import IndicatorResults
+
+__all__ = ["indicator_brief", "indicator_sections"]
+
+Parts = dict[str, Callable[[], Section | Pairs]]
+
+
+def indicator_sections(fit: IndicatorResults) -> Parts:
+    """Sections of a regression of class indicators, in their order."""
+    return {
+        "header": lambda: _header(fit),
+        "classes": lambda: _classes(fit),
+        "regressions": lambda: _regressions(fit),
+        "coefficients": lambda: _tests(fit),
+    }
+
+
+def indicator_brief(fit: IndicatorResults) -> Summary:
+    """The short form: classes and coefficients."""
+    parts = {"classes": _classes(fit), "coefficients": _coefficients(fit)}
+    return Summary(f"{fit.title}: {shorten(clean(fit.formula), 70)}", parts)
+
+
+def _header(fit: IndicatorResults) -> Pairs:
+    rows = "Rows used" if fit._blocks.weights is None else "Sum of weights"
+    items = [
+        (rows, fit.nobs, f"{fit.nobs:.10g}"),
+        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+        ("Residual df", fit.df_resid, f"{fit.df_resid:.10g}"),
+        _masked_pair(fit),
+        ("Classes", len(fit.classes), str(len(fit.classes))),
+        ("Columns", len(fit.terms), str(len(fit.terms))),
+        error_pair(fit, "apparent", "Error, apparent"),
+        error_pair(fit, "loo", "Error, leave-one-out"),
+    ]
+    return Pairs(fit.formula, items, _note(fit))
+
+
+def _masked_pair(fit: IndicatorResults) -> tuple[str, Any, str]:
+    if not fit._has_rows:
+        return "Masked classes", "not available", "not available"
+    masked = fit.masked
+    return "Masked classes", len(masked), str(len(masked)) if len(masked) else "none"
+
+
+def _note(fit: IndicatorResults) -> str:
+    said = []
+    held = set(fit.terms)
+    gone = [term for term in fit._blocks.design.terms if term not in held]
+    if gone:
+        said.append(f"Dropped, collinear over all rows: {named(gone)}.")
+    masked = list(fit.masked) if fit._has_rows else []
+    if masked:
+        said.append(
+            f"Masked: {named(masked)}. No row has its largest fitted value there; try poly() in the formula, "
+            "or lda()."
+        )
+    return " ".join(said)
+
+
+def _classes(fit: IndicatorResults) -> Section:
+    table = pd.DataFrame({"share": fit.prior, "rows": fit.counts})
+    formats: dict[Any, Any] = {"share": "share", "rows": "count"}
+    try:
+        table["given to it"] = fit.confusion().sum(axis=0)
+        formats["given to it"] = "count"
+    except NotSupportedError:
+        pass
+    return Section("Classes", table.rename_axis(index=None), formats, source="fit.counts, fit.confusion()")
+
+
+def _regressions(fit: IndicatorResults) -> Section:
+    table = fit.regressions().rename_axis(index=None).drop(columns=["df1", "df2"])
+    table = table.rename(columns={"p": "P > F"})
+    title = f"Regressions, F on {len(fit.terms)} and {fit.df_resid:.10g} degrees of freedom"
+    formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "P > F": "tail"}
+    return Section(title, table, formats, source="fit.regressions()")
+
+
+def _coefficients(fit: IndicatorResults) -> Section:
+    table = pd.concat([fit.intercept.to_frame("constant").T, fit.coef]).rename_axis(index=None, columns=None)
+    return Section("Coefficients", table, source="fit.coef, fit.intercept")
+
+
+def _tests(fit: IndicatorResults) -> Section:
+    table = fit.coefficients().rename(
+        columns={"se": "std err", "p": "P>|t|", "low": "[0.025", "high": "0.975]"}
+    )
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"t": "z", "P>|t|": "p"}
+    note = "Standard errors of least squares, for normal errors of one variance, which indicators have not."
+    return Section("Coefficients", table, formats, note=note, source="fit.coefficients()")
