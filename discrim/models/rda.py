@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from discrim.core.mixtures import Pair, Parametrization
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.rda import RDAFit, needs_roots, too_few
+from discrim.core.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.models import sections
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.rda_choice import Choice, choose
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, is_wide, named, prior_vector, sample
+from discrim.models.sample import NaAction, choice, class_moments, is_wide, named, prior_vector, sample
 from discrim.models.separate import SeparateCovariances
 
 if TYPE_CHECKING:
@@ -95,6 +96,9 @@ def rda(
       variance replaces gamma of the mixture (Friedman, 1989, JASA 84, 165-175).
     - "klar": the same with covariances mixed, as R's klaR.
 
+    Leave-one-out holds a pair that was chosen; folds and bootstrap samples, of `error_rates` and
+    `discrim.cross_validate`, choose anew.
+
     A grid costs little more than its longer decompositions: all gammas of an alpha share theirs by "friedman"
     and "klar", all alphas of a gamma by "esl".
 
@@ -125,11 +129,12 @@ def rda(
         (pair,), path = pairs, None
     fit = plan.fit(moments, pair)
     _refuse_singular(fit, blocks)
-    results = RDAResults(fit, blocks)
-    if path is not None:
-        results._cache["path"] = path
-        results._cache["criterion"] = "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
-        results._cache["select"] = select
+    if path is None:
+        return RDAResults(fit, blocks)
+    results = RDAResults(fit, blocks, plan=plan)
+    results._cache["path"] = path
+    results._cache["criterion"] = "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
+    results._cache["select"] = select
     return results
 
 
@@ -224,9 +229,29 @@ class RDAResults(SeparateCovariances, ClassifierResults):
     title: ClassVar[str] = "Regularized discriminant analysis"
     _fit: RDAFit
 
-    def __init__(self, fit: RDAFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+    def __init__(
+        self, fit: RDAFit, blocks: Blocks, *, has_rows: bool = True, plan: Choice | None = None
+    ) -> None:
         super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
-        self._fit = fit
+        self._fit, self._plan = fit, plan
+        self._chosen = "alpha and gamma" if plan is not None else ""
+
+    @property
+    def _spread(self) -> Spread | None:
+        return None if self._chosen else self._fit.moments.spread
+
+    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
+        if self._plan is None:
+            return super()._refitted_rule(blocks)
+        moments = class_moments(blocks, self._fit.moments.spread, rooted=self._plan.rooted)
+        if too_few(moments):
+            return None
+        try:
+            pair, _ = choose(blocks, moments, self._plan)
+        except DataError:
+            return None
+        fit = self._plan.fit(moments, pair)
+        return None if fit.singular() else fit.rule(self._log_prior())
 
     @property
     def alpha(self) -> float:

@@ -198,7 +198,10 @@ def _covariance_note(fit: LDAResults | QDAResults) -> str:
 
         return f"Covariance by {shorten(clean(fit._fit.estimator), 90)}, with its own divisor."
     if fit._fit.chosen == "loo":
-        return "The leave-one-out error is the least one, that chose the shrinkage: see error_rates(['cv'])."
+        return (
+            "The leave-one-out error is the least one, that chose the shrinkage; error_rates(['cv']) chooses "
+            "anew in each fold."
+        )
     return ""
 
 
@@ -221,7 +224,11 @@ def _regularized_header(fit: RDAResults) -> Pairs:
         error_pair(fit, "apparent", "Error, apparent"),
         error_pair(fit, "loo", "Error, leave-one-out"),
     ]
-    note = "" if chosen == "given" else "The errors hold alpha and gamma, which the same rows have chosen."
+    note = (
+        "The errors hold alpha and gamma, which the same rows have chosen; error_rates(['cv']) chooses anew "
+        "in each fold."
+    )
+    note = "" if chosen == "given" else note
     return Pairs(fit.formula, items, note)
 
 
