@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discrim import datasets as datasets
     from discrim import errors as errors
+    from discrim.models.cross_validation import CrossValidation as CrossValidation
+    from discrim.models.cross_validation import cross_validate as cross_validate
     from discrim.models.hausman import hausman as hausman
     from discrim.models.hyperplane import HyperplaneResults as HyperplaneResults
     from discrim.models.hyperplane import hyperplane as hyperplane
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 _SUBMODULES = ("datasets", "errors")
 
 _HOME = {
+    "CrossValidation": "discrim.models.cross_validation",
     "HyperplaneResults": "discrim.models.hyperplane",
     "LDAResults": "discrim.models.lda_results",
     "LogisticResults": "discrim.models.logistic",
@@ -62,6 +65,7 @@ _HOME = {
     "box_m": "discrim.models.tests",
     "compare": "discrim.models.tests",
     "covariance_models": "discrim.models.tests",
+    "cross_validate": "discrim.models.cross_validation",
     "hausman": "discrim.models.hausman",
     "hyperplane": "discrim.models.hyperplane",
     "lda": "discrim.models.lda",
