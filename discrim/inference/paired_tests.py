@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-__all__ = ["CorrectedT", "McNemar", "corrected_error", "corrected_t", "mcnemar"]
+__all__ = ["CorrectedT", "McNemar", "corrected_t", "fold_errors", "mcnemar"]
 
 Floats = NDArray[np.float64]
 
@@ -87,8 +87,10 @@ def mcnemar(b: float, c: float) -> McNemar:
     return McNemar(exact, statistic, float(stats.chi2.sf(statistic, 1)))
 
 
-def corrected_error(values: Floats, folds: int) -> float:
-    """Standard error of the mean of values (J,) by fold, corrected for the rows that training shares.
+def fold_errors(values: Floats, folds: int) -> tuple[float, float]:
+    """Standard errors of the mean of values (J,) by fold: s/sqrt(J), and that corrected for shared training.
+
+    Missing where there are fewer than two values, or one is infinite.
 
     Parameters
     ----------
@@ -97,9 +99,10 @@ def corrected_error(values: Floats, folds: int) -> float:
     folds : int
         Of one repeat: n_2/n_1 = 1/(folds - 1).
     """
-    if len(values) < 2:
-        return np.nan
-    return float(np.sqrt((1 / len(values) + 1 / (folds - 1)) * values.var(ddof=1)))
+    if len(values) < 2 or not np.isfinite(values).all():
+        return np.nan, np.nan
+    spread, share = float(values.std(ddof=1)), 1 / len(values)
+    return spread * np.sqrt(share), spread * np.sqrt(share + 1 / (folds - 1))
 
 
 def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> CorrectedT:
@@ -121,7 +124,8 @@ def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> Correct
     >>> round(found.std_err, 4), round(found.statistic, 3), round(found.pvalue, 3)
     (0.0171, 1.169, 0.307)
     """
-    mean, error, df = float(differences.mean()), corrected_error(differences, folds), len(differences) - 1.0
+    mean, df = float(differences.mean()), len(differences) - 1.0
+    _, error = fold_errors(differences, folds)
     if not differences.any():
         return CorrectedT(mean, error, 0.0, df, 1.0, mean, mean)
     with np.errstate(divide="ignore"):

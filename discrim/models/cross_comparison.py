@@ -14,6 +14,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.inference.losses import Judged, fold_means
 from discrim.inference.paired_tests import corrected_t, mcnemar
 from discrim.models.cross_validation import CrossValidation, cross_validate
+from discrim.models.validation import drawn_seed
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -33,7 +34,7 @@ def cross_validated(
     DataError
         The fits are of other rows, classes or weights.
     """
-    seed = int(np.random.default_rng().integers(2**32)) if seed is None else seed
+    seed = drawn_seed(seed)
     index = fits[0]._rows("compare(cv=)").table.index
     for place, fit in enumerate(fits[1:], start=2):
         if not fit._rows("compare(cv=)").table.index.equals(index):

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.rules import best_class, log_posteriors, posteriors
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError
 from discrim.inference.error_rates import check_level, confusion_table, counts_of, exact_interval
 from discrim.inference.losses import Judged, fold_means, loss_rate
-from discrim.inference.paired_tests import corrected_error
+from discrim.inference.paired_tests import fold_errors
 from discrim.inference.resampling import progress_bar
 from discrim.models.assessment import row_weights
 from discrim.models.labels import labelled
 from discrim.models.shared_folds import numbered, refuse_gone, shared_folds
-from discrim.models.validation import fold_scores, used_codes
+from discrim.models.validation import drawn_seed, fold_scores, used_codes
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -70,6 +71,11 @@ def cross_validate(
     NotSupportedError
         The fit was loaded, or there is none without some fold.
 
+    Warns
+    -----
+    DiscrimWarning
+        Rows are impossible in every class, and have no label.
+
     Notes
     -----
     The same rows, classes, folds, repeats, groups and seed give the same folds for every verb and formula:
@@ -94,7 +100,7 @@ def cross_validate(
     """
     if not isinstance(nested, bool):
         raise DataError(f"nested={nested!r}: give True or False.")
-    seed = int(np.random.default_rng().integers(2**32)) if seed is None else seed
+    seed = drawn_seed(seed)
     blocks = fit._rows("cross_validate()")
     dealt, labels = shared_folds(blocks, folds, repeats, groups, seed)
     used = used_codes(blocks)
@@ -106,7 +112,16 @@ def cross_validate(
             out[:] = fold_scores(fit, own, len(labels), nested=nested)
             bar.update(1)
     clusters = None if groups is None else numbered(groups, blocks.table, "groups")
-    return CrossValidation(fit, scores, dealt, labels, clusters, seed=seed, nested=nested)
+    found = CrossValidation(fit, scores, dealt, labels, clusters, seed=seed, nested=nested)
+    if found.unlabelled:
+        first = blocks.table.label(int(np.argmax((found._actual >= 0) & ~found._judged)))
+        warn(
+            f"{found.unlabelled} rows have no label in some repeat (first of them {first!r}), as each class is "
+            "impossible there: no figure counts them. Fit with laplace=1, for example.",
+            DiscrimWarning,
+            stacklevel=2,
+        )
+    return found
 
 
 class CrossValidation:
@@ -296,9 +311,8 @@ class CrossValidation:
         judged, n_folds = self._rows(), len(self._fold_labels)
         for name, losses in self._losses().items():
             folds = by_fold[COLUMNS[name]].dropna().to_numpy()
-            naive = folds.std(ddof=1) / np.sqrt(len(folds)) if len(folds) > 1 else np.nan
             rate = loss_rate(losses.mean(axis=0), judged, level, counts=name == "error")
-            found[name] = (*rate, naive, corrected_error(folds, n_folds))
+            found[name] = (*rate, *fold_errors(folds, n_folds))
         names = ["estimate", "std_err", "low", "high", "se_folds", "se_corrected"]
         table = pd.DataFrame.from_dict(found, orient="index", columns=names)
         return table.rename_axis("measure")

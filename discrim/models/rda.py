@@ -21,6 +21,7 @@ from discrim.models.rda_choice import Choice, choose
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, class_moments, is_wide, named, prior_vector, sample
 from discrim.models.separate import SeparateCovariances
+from discrim.models.validation import drawn_seed
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -122,7 +123,8 @@ def rda(
     blocks, moments = sample(blocks, spread, na_action, rooted=needs_roots(pairs, parametrization))
     _refuse_single(moments, blocks.design.levels)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
-    plan = Choice(pairs, cv, seed, select, parametrization, method, shares, prior is None)
+    # Choices in folds are made by the same seed, so that they can be made again.
+    plan = Choice(pairs, cv, drawn_seed(seed), select, parametrization, method, shares, prior is None)
     if None in given:
         pair, path = choose(blocks, moments, plan)
     else:

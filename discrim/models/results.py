@@ -321,9 +321,9 @@ class ClassifierResults:
         Parameters
         ----------
         methods : sequence of str
-            "apparent": on the rows of the fit. "loo": each row left out, in closed form. "cv": folds left
-            out. "632+": the bootstrap of Efron & Tibshirani. "D", "DS", "O", "OS": from the normal model
-            (linear rule only). "posterior", "posterior-stratified": from the posteriors of the rows.
+            "apparent": on the rows of the fit. "loo": each row left out, choices held. "cv": folds left out,
+            choices made anew; "632+", of Efron & Tibshirani: in bootstrap samples. "D", "DS", "O", "OS": from
+            the normal model (linear rule only). "posterior", "posterior-stratified": from the posteriors.
         costs : optional
             As for `predict`: the rate is then the mean cost of the rule of least expected cost.
         level : float

@@ -114,8 +114,10 @@ def refuse_gone(
         np.add.at(held, (own[at], used[at]), 1)
         fold, code = np.argwhere(held == rows)[0] if (held == rows).any() else (-1, -1)
         if code >= 0:
-            hint = "another seed=, fewer folds=, or smaller groups=" if grouped else "fewer classes"
+            what = f"All {rows[code]} rows" if rows[code] > 1 else "The one row"
+            be = "are" if rows[code] > 1 else "is"
+            hint = "use another seed=, fewer folds= or smaller groups=" if grouped else "leave it out"
             raise DataError(
-                f"All {rows[code]} rows of class {named([fit.classes[code]])} are in fold {labels[fold]!r}, "
-                f"and no rule without it knows the class: merge it with another class, or use {hint}."
+                f"{what} of class {named([fit.classes[code]])} {be} in fold {labels[fold]!r}, and no rule "
+                f"without it knows the class: merge it with another class, or {hint}."
             )

@@ -24,6 +24,7 @@ from discrim.models.prediction import scored
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, class_moments, named, prior_vector, sample
 from discrim.models.shrunken_choice import Search, choose_threshold
+from discrim.models.validation import drawn_seed
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -132,7 +133,8 @@ def shrunken_centroids(
     _refuse_constant(fit, blocks)
     path = search = None
     if threshold is None:
-        search = Search(grid, n_thresholds, cv, seed, select)
+        # Choices in folds are made by the same seed, so that they can be made again.
+        search = Search(grid, n_thresholds, cv, drawn_seed(seed), select)
         chosen, path = choose_threshold(blocks, fit, search)
         fit = _fitted(moments, shares, chosen, offset, prior is None)
     if not fit.shrunken().any():

@@ -33,6 +33,7 @@ __all__ = [
     "check_folds",
     "deal_folds",
     "dealt_codes",
+    "drawn_seed",
     "fold_scores",
     "gathered_rows",
     "left_out_scores",
@@ -172,6 +173,11 @@ def check_folds(folds: Any, rows: int) -> None:
     whole = isinstance(folds, (int, np.integer)) and not isinstance(folds, bool)
     if not (whole and 2 <= folds <= rows):
         raise DataError(f"folds={folds!r}: give a number from 2 to the {rows} rows of the fit.")
+
+
+def drawn_seed(seed: int | None) -> int:
+    """The seed, or one that is drawn, so that what is random can be done again."""
+    return int(np.random.default_rng().integers(2**32)) if seed is None else seed
 
 
 def dealt_codes(codes: Codes, folds: int, seed: int | None) -> Codes:
