@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discrim import datasets as datasets
     from discrim import errors as errors
+    from discrim.models.cross_validation import CrossValidation as CrossValidation
+    from discrim.models.cross_validation import cross_validate as cross_validate
     from discrim.models.fda import FDAResults as FDAResults
     from discrim.models.fda import fda as fda
     from discrim.models.hausman import hausman as hausman
@@ -55,6 +57,7 @@ _SUBMODULES = ("datasets", "errors")
 
 _HOME = {
     "FDAResults": "discrim.models.fda",
+    "CrossValidation": "discrim.models.cross_validation",
     "HyperplaneResults": "discrim.models.hyperplane",
     "IndicatorResults": "discrim.models.indicator",
     "LDAResults": "discrim.models.lda_results",
@@ -69,6 +72,7 @@ _HOME = {
     "compare": "discrim.models.tests",
     "covariance_models": "discrim.models.tests",
     "fda": "discrim.models.fda",
+    "cross_validate": "discrim.models.cross_validation",
     "hausman": "discrim.models.hausman",
     "hyperplane": "discrim.models.hyperplane",
     "indicator": "discrim.models.indicator",

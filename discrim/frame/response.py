@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discrim.errors import DataError, DiscrimWarning, FormulaError
 from discrim.frame.categories import Codes, Scalar, encode, find_levels
 from discrim.frame.factors import Categories, Functions, Memory, Rows, evaluate
-from discrim.frame.grammar import Column, Expression
+from discrim.frame.grammar import Column, Expression, expression
 from discrim.frame.table import Table
 
 MOST_FRACTIONS = 50
@@ -58,6 +58,16 @@ def codes_of(response: Expression, table: Table, functions: Functions, levels: S
     """The class of each row among known levels, (n,); -1 where the response is missing."""
     values, keep = _labels(response, table, functions)
     return _spread(encode(values.values, levels, _called(response)), keep)
+
+
+def classes_as_seen(code: str, table: Table, functions: Functions) -> Codes:
+    """The class of each row, (n,), numbered as the table shows them; -1 where the response is missing.
+
+    Neither the order of the levels nor what a model leaves out of them changes these.
+    """
+    response = expression(code, frozenset(functions))
+    values, keep = _labels(response, table, functions)
+    return _spread(pd.factorize(values.values)[0].astype(np.intp), keep)
 
 
 def _warn_of_twins(classes: Sequence[Scalar], response: Expression) -> None:

@@ -37,6 +37,8 @@ __all__ = [
     "confusion_table",
     "counted",
     "counts_of",
+    "exact_interval",
+    "log_interval",
     "logit_interval",
     "no_information",
     "point_six_three_two",
@@ -128,16 +130,14 @@ def counted(counts: Floats, shares: Floats, costs: Floats | None, level: float, 
         spread = float(pi[there] ** 2 @ np.maximum(variance[there], 0.0))
         if sampled:
             spread += float(pi[there] @ (by_class[there] - rate) ** 2) / total
-        return Rates(
-            by_class, rate, float(np.sqrt(spread)), *_log_interval(rate, spread, level), wrong, total
-        )
+        return Rates(by_class, rate, float(np.sqrt(spread)), *log_interval(rate, spread, level), wrong, total)
     if sampled:
         rate = wrong / total
         error = float(np.sqrt(rate * (1 - rate) / total))
-        return Rates(by_class, rate, error, *_exact(wrong, total, level), wrong, total)
+        return Rates(by_class, rate, error, *exact_interval(wrong, total, level), wrong, total)
     spread = float(pi[there] ** 2 @ np.maximum(variance[there], 0.0))
     effective = rate * (1 - rate) / spread if spread > 0 else 1 / float((pi[there] ** 2 / rows[there]).sum())
-    interval = _exact(rate * effective, effective, level)
+    interval = exact_interval(rate * effective, effective, level)
     return Rates(by_class, rate, float(np.sqrt(spread)), *interval, wrong, total)
 
 
@@ -262,14 +262,16 @@ def rates_table(rates: Sequence[tuple[str, Rates]]) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("method")
 
 
-def _log_interval(rate: float, variance: float, level: float) -> tuple[float, float]:
+def log_interval(rate: float, variance: float, level: float) -> tuple[float, float]:
+    """Normal interval of a positive mean on the log scale."""
     if not rate > 0:
         return np.nan, np.nan
     half = check_level(level) * np.sqrt(variance) / rate
     return float(rate * np.exp(-half)), float(rate * np.exp(half))
 
 
-def _exact(wrong: float, total: float, level: float) -> tuple[float, float]:
+def exact_interval(wrong: float, total: float, level: float) -> tuple[float, float]:
+    """Clopper and Pearson's interval of a share."""
     tail = (1 - level) / 2
     low = float(stats.beta.ppf(tail, wrong, total - wrong + 1)) if wrong > 0 else 0.0
     high = float(stats.beta.ppf(1 - tail, wrong + 1, total - wrong)) if wrong < total else 1.0

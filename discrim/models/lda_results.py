@@ -93,7 +93,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
         self._fit = fit
         self._asked = asked
-        self._holds_choice = fit.chosen == "loo"
+        self._chosen = "the shrinkage" if fit.chosen == "loo" else ""
         if path is not None:
             self._cache["path"] = path
         self._canonical: Canonical | None = None

@@ -153,7 +153,7 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
         super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
         self._fit = fit
         self._asked = asked
-        self._holds_choice = fit.chosen == "loo"
+        self._chosen = "the shrinkage" if fit.chosen == "loo" else ""
         if path is not None:
             self._cache["path"] = path
 

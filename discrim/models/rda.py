@@ -22,6 +22,7 @@ from discrim.models.rda_choice import Choice, choose
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, is_wide, named, prior_vector, sample
 from discrim.models.separate import SeparateCovariances
+from discrim.models.validation import drawn_seed
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -97,6 +98,9 @@ def rda(
       variance replaces gamma of the mixture (Friedman, 1989, JASA 84, 165-175).
     - "klar": the same with covariances mixed, as R's klaR.
 
+    Leave-one-out holds a pair that was chosen; folds and bootstrap samples, of `error_rates` and
+    `discrim.cross_validate`, choose anew.
+
     A grid costs little more than its longer decompositions: all gammas of an alpha share theirs by "friedman"
     and "klar", all alphas of a gamma by "esl".
 
@@ -123,11 +127,10 @@ def rda(
     blocks, moments = sample(blocks, spread, na_action, rooted=needs_roots(pairs, parametrization))
     _refuse_single(moments, blocks.design.levels)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
-    # So that the folds of one fit, and those within its folds, are dealt the same again.
-    dealt = int(np.random.default_rng().integers(2**63)) if seed is None else seed
+    # Choices in folds are made by the same seed, so that they can be made again.
     chooses = None in given.values()
     folds = cv if chooses else None
-    plan = Choice(pairs, folds, dealt, select, parametrization, method, shares, prior is None)
+    plan = Choice(pairs, folds, drawn_seed(seed), select, parametrization, method, shares, prior is None)
     if chooses:
         pair, path = choose(blocks, moments, plan)
     else:
@@ -258,15 +261,14 @@ class RDAResults(SeparateCovariances, ClassifierResults):
         path: pd.DataFrame | None = None,
     ) -> None:
         super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
-        self._fit = fit
-        self._plan = plan
-        self._holds_choice = plan is not None
+        self._fit, self._plan = fit, plan
+        self._chosen = "alpha and gamma" if plan is not None else ""
         if path is not None:
             self._cache["path"] = path
 
     @property
     def _spread(self) -> Spread | None:
-        return None if self._plan is not None else self._fit.moments.spread
+        return None if self._chosen else self._fit.moments.spread
 
     def _refitted_rule(self, blocks: Blocks) -> Rule | None:
         if self._plan is None:

@@ -152,7 +152,7 @@ def _in(span: Span, blocks: Blocks) -> Blocks:
 def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
     """Errors and standard errors of the pairs by folds."""
     k = len(plan.prior)
-    dealt = dealt_codes(used_codes(blocks), k, plan.cv, plan.seed)
+    dealt = dealt_codes(used_codes(blocks), plan.cv, plan.seed)
     wrong = np.full((len(plan.pairs), plan.cv, k), np.nan)
     total = np.zeros((plan.cv, k))
     for fold, held in enumerate(moment_folds(blocks, dealt, plan.cv, "class", rooted=plan.rooted)):

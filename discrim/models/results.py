@@ -56,7 +56,7 @@ class ClassifierResults:
 
     title: ClassVar[str] = "Classifier"
     likelihood_of: ClassVar[str] = "class and row"
-    _holds_choice = False  # Whether leave-one-out holds what the rows were asked to choose.
+    _chosen = ""  # What the rows were asked to choose: leave-one-out holds it, folds choose anew.
 
     def __init__(self, blocks: Blocks, counts: Floats, prior: Floats, *, has_rows: bool = True) -> None:
         self._blocks = blocks
@@ -100,8 +100,6 @@ class ClassifierResults:
         row: dict[str, Any] = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
         return row | {name: known(self, name) for name in ("df_model", "llf", "aic", "bic")}
 
-    # ---- the rule
-
     def _log_prior(self) -> Floats:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self._prior_values(None)))
@@ -125,6 +123,10 @@ class ClassifierResults:
     def _refitted_rule(self, blocks: Blocks) -> Rule | None:
         """The rule of a fit to other weights, the prior held; None where there is none."""
         return self._rule_of(class_moments(blocks, self._fit.moments.spread))
+
+    def _held_rule(self, blocks: Blocks) -> Rule | None:
+        """The same, what the rows were asked to choose held as well."""
+        return ClassifierResults._refitted_rule(self, blocks)
 
     def _left_out(self) -> LeftOut:
         """Scores of rows under the rule without each of them, in closed form."""
@@ -319,9 +321,9 @@ class ClassifierResults:
         Parameters
         ----------
         methods : sequence of str
-            "apparent": on the rows of the fit. "loo": each row left out, in closed form. "cv": folds left
-            out. "632+": the bootstrap of Efron & Tibshirani. "D", "DS", "O", "OS": from the normal model
-            (linear rule only). "posterior", "posterior-stratified": from the posteriors of the rows.
+            "apparent": on the rows of the fit. "loo": each row left out, choices held. "cv": folds left out,
+            choices made anew; "632+", of Efron & Tibshirani: in bootstrap samples. "D", "DS", "O", "OS": from
+            the normal model (linear rule only). "posterior", "posterior-stratified": from the posteriors.
         costs : optional
             As for `predict`: the rate is then the mean cost of the rule of least expected cost.
         level : float
@@ -406,8 +408,6 @@ class ClassifierResults:
 
         choice("method", method, ("delta", "bootstrap"))
         return posterior_intervals(self, data, method, level, replicates, seed)
-
-    # ---- tables
 
     def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
         raise NotSupportedError(f"{self.title} has no summary.")

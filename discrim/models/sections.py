@@ -201,7 +201,10 @@ def _covariance_note(fit: LDAResults | QDAResults) -> str:
 
         return f"Covariance by {shorten(clean(fit._fit.estimator), 90)}, with its own divisor."
     if fit._fit.chosen == "loo":
-        return "The leave-one-out error is the least one, that chose the shrinkage: see error_rates(['cv'])."
+        return (
+            "The leave-one-out error is the least one, that chose the shrinkage; error_rates(['cv']) chooses "
+            "anew in each fold."
+        )
     return ""
 
 

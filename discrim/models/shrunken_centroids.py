@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from warnings import warn
 
@@ -10,7 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments import ClassMoments
+from discrim.core.moments import ClassMoments, Spread
+from discrim.core.rules import Rule
 from discrim.core.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from discrim.frame.blocks import Blocks, read
@@ -20,8 +22,17 @@ from discrim.models.group_summary import group_summary
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.prediction import scored
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, is_number, named, prior_vector, sample
+from discrim.models.sample import (
+    NaAction,
+    choice,
+    class_moments,
+    is_number,
+    named,
+    prior_vector,
+    sample,
+)
 from discrim.models.shrunken_choice import Search, choose_threshold
+from discrim.models.validation import drawn_seed
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -91,8 +102,9 @@ def shrunken_centroids(
     Notes
     -----
     The offset is one number for all columns: standardize() them in the formula if their units differ.
-    `leave_one_out` and `error_rates` hold the threshold; all else is that of the rows that are left, also
-    M_k, which pamr's folds take from all rows.
+    `leave_one_out` holds the threshold; folds and bootstrap samples, of `error_rates` and
+    `discrim.cross_validate`, choose it anew where it was chosen. All else is that of the rows that are left,
+    also M_k, which pamr's folds take from all rows.
 
     d_kj = (m_kj - m_j) / (M_k (s_j + s_0)) is shrunk towards zero by the threshold, and a row belongs to
     the class of least sum_j ((x_j - m'_kj) / (s_j + s_0))^2 / 2 - ln prior_k, m'_kj the centroids of the
@@ -127,9 +139,10 @@ def shrunken_centroids(
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     fit = _fitted(moments, shares, threshold or 0.0, offset, prior is None)
     _refuse_constant(fit, blocks)
-    path = None
+    path = search = None
     if threshold is None:
-        search = Search(grid, n_thresholds, cv, seed, select)
+        # Choices in folds are made by the same seed, so that they can be made again.
+        search = Search(grid, n_thresholds, cv, drawn_seed(seed), select)
         chosen, path = choose_threshold(blocks, fit, search)
         fit = _fitted(moments, shares, chosen, offset, prior is None)
     if not fit.shrunken().any():
@@ -139,7 +152,7 @@ def shrunken_centroids(
             DiscrimWarning,
             stacklevel=2,
         )
-    results = ShrunkenCentroidsResults(fit, blocks)
+    results = ShrunkenCentroidsResults(fit, blocks, search=search)
     if path is not None:
         results._cache["path"] = path
     return results
@@ -202,9 +215,26 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
     title: ClassVar[str] = "Nearest shrunken centroids"
     _fit: ShrunkenFit
 
-    def __init__(self, fit: ShrunkenFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+    def __init__(
+        self, fit: ShrunkenFit, blocks: Blocks, *, has_rows: bool = True, search: Search | None = None
+    ) -> None:
         super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
-        self._fit = fit
+        self._fit, self._search = fit, search
+        self._chosen = "the threshold" if search is not None else ""
+
+    @property
+    def _spread(self) -> Spread | None:
+        return None if self._chosen else self._fit.moments.spread
+
+    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
+        refit = self._fit.refit(class_moments(blocks, self._fit.moments.spread))
+        if refit is None or self._search is None:
+            return None if refit is None else refit.rule(self._log_prior())
+        try:
+            chosen, _ = choose_threshold(blocks, refit, self._search)
+        except (CollinearError, DataError):
+            return None
+        return replace(refit, threshold=chosen).rule(self._log_prior())
 
     @property
     def threshold(self) -> float:

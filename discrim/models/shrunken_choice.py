@@ -80,8 +80,8 @@ def thresholds_of(search: Search, fit: ShrunkenFit) -> Floats:
 def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[float, pd.DataFrame]:
     """The threshold chosen, and the path: threshold, error, se, genes.
 
-    Errors and their standard errors are those of `error_rates(["cv"])` with the same folds and seed; the
-    number of columns that survive is that of the fit to all rows.
+    Errors and their standard errors are those of `error_rates(["cv"])` of a fit with the threshold given,
+    with the same folds and seed; the number of columns that survive is that of the fit to all rows.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[
             "threshold=, merge it with another class, or leave it out."
         )
     thresholds = thresholds_of(search, fit)
-    dealt = dealt_codes(used_codes(blocks), k, search.folds, search.seed)
+    dealt = dealt_codes(used_codes(blocks), search.folds, search.seed)
     parts = [fit.refit(part) for part in moment_folds(blocks, dealt, search.folds, "diagonal")]
     with np.errstate(divide="ignore"):
         log_prior = np.log(fit.prior)

@@ -62,8 +62,13 @@ def _header(fit: ShrunkenCentroidsResults) -> Pairs:
         error_pair(fit, "apparent", "Error, apparent"),
         error_pair(fit, "loo", "Error, leave-one-out"),
     ]
-    note = "" if left else "No column is left: every row has the prior probabilities."
-    return Pairs(fit.formula, items, note)
+    notes = [] if left else ["No column is left: every row has the prior probabilities."]
+    if "path" in fit._cache:
+        notes.append(
+            "The errors hold the threshold, which the same rows have chosen; error_rates(['cv']) chooses "
+            "anew in each fold."
+        )
+    return Pairs(fit.formula, items, " ".join(notes))
 
 
 def _classes(fit: ShrunkenCentroidsResults) -> Section:

@@ -18,6 +18,7 @@ from discrim.inference import likelihood_ratio
 from discrim.inference.covariance_models import covariance_models as ladder
 from discrim.inference.resampling import bootstrap_ratios, exceedance, permutation_ratios
 from discrim.inference.result import TestResult, approximations
+from discrim.models.cross_comparison import cross_validated, paired
 from discrim.models.hausman import lda_beside_logistic, log_odds_of_both
 from discrim.models.labels import known
 from discrim.models.sample import NaAction, choice, class_moments, sample
@@ -303,25 +304,42 @@ def covariance_models_of(fit: LDAResults | QDAResults) -> pd.DataFrame:
     return ladder(moments, fit._prior_values(None), estimated_prior=fit._fit.estimated_prior)
 
 
-def compare(*fits: Any, by: Literal["fit", "term"] | None = None) -> pd.DataFrame:
+def compare(
+    *fits: Any,
+    by: Literal["fit", "term", "pair"] | None = None,
+    cv: Any = None,
+    repeats: int = 1,
+    groups: Any = None,
+    seed: int | None = None,
+) -> pd.DataFrame:
     """Fits side by side.
 
     Parameters
     ----------
     *fits
         Fitted objects.
-    by : {"fit", "term"}, optional
+    by : {"fit", "term", "pair"}, optional
         A row for each fit; or, of a linear discriminant analysis and a logistic regression, their log odds
-        term by term. Without it, by term where there are just these two, whose likelihoods are not to be
-        compared; else by fit.
+        term by term; or, with `cv`, a row for each pair of fits. Without it, by pair with `cv`; else by term
+        where there are just those two, whose likelihoods are not to be compared; else by fit.
+    cv, repeats, groups, seed : optional
+        Folds, and so on, of `discrim.cross_validate`, by which all fits are judged on the same folds. The
+        fits are of one table and response; formulas and verbs may differ.
 
     Returns
     -------
     DataFrame
-        By term, see `discrim.models.hausman.log_odds_of_both`. Else a row for each fit: formula, what the
-        likelihood is of, df, llf, AIC, BIC, and apparent and leave-one-out error (missing where the model
-        has none). Likelihoods of class and row, as LDA's, and of the class given the row, as the logistic
-        model's, are not to be compared.
+        By pair (a, b), over the rows that both fits use and label (`rows`; `rows_one_only` are the others
+        that either uses): error_a, error_b, their difference; std_err, low, high, t, df, p_t of the
+        corrected resampled t test of it; only_a_wrong and only_b_wrong, rows of the first repeat on which
+        one fit alone is wrong, with McNemar's p_exact by the binomial distribution, and with its
+        continuity-corrected chi-square `mcnemar` and p_mcnemar, missing with `groups`, whose rows are not
+        independent. Errors are weighted by a prior that both were given; else rows count as they are. For
+        what these tests rest on, see `discrim.inference.paired_tests`. By term, see
+        `discrim.models.hausman.log_odds_of_both`. Else a row for each fit: formula, what the likelihood is
+        of, df, llf, AIC, BIC, and apparent and leave-one-out error (missing where the model has none), and
+        with `cv` cross-validated error and its standard error. Likelihoods of class and row, as LDA's, and
+        of the class given the row, as the logistic model's, are not to be compared.
 
     Examples
     --------
@@ -332,13 +350,50 @@ def compare(*fits: Any, by: Literal["fit", "term"] | None = None) -> pd.DataFram
          df     AIC
     LDA  24  574.41
     QDA  44  464.75
+    >>> two = lda("species ~ .", iris), lda("species ~ sepal_length + sepal_width", iris)
+    >>> found = compare(*two, cv=10, seed=1)
+    >>> found[["error_a", "error_b", "p_t"]].round(4).iloc[0].tolist()
+    [0.02, 0.2067, 0.0056]
     """
-    choice("by", by or "fit", ("fit", "term"))
+    choice("by", by or "fit", ("fit", "term", "pair"))
+    names = _names(fits)
+    _refuse_options(fits, by, cv, repeats, groups, seed)
+    if cv is not None:
+        found = cross_validated(fits, cv, repeats, groups, seed)
+        if by != "fit":
+            return paired(found, names)
+        errors = pd.DataFrame([each.table().loc["error", ["estimate", "std_err"]] for each in found])
+        return _by_fit(fits, names).assign(
+            error_cv=errors["estimate"].to_numpy(), se_cv=errors["std_err"].to_numpy()
+        )
     pair = lda_beside_logistic(fits)
     if by == "term" and pair is None:
         raise NotSupportedError('by="term" compares one fit of lda() with one of logistic().')
     if by != "fit" and pair is not None:
         return log_odds_of_both(*pair)
+    return _by_fit(fits, names)
+
+
+def _refuse_options(
+    fits: Sequence[Any], by: str | None, cv: Any, repeats: int, groups: Any, seed: int | None
+) -> None:
+    """Raise where options of `compare` do not go together."""
+    if cv is None:
+        if by == "pair" or repeats != 1 or groups is not None or seed is not None:
+            raise DataError('by="pair", repeats=, groups= and seed= go with cv=, a number of folds.')
+    elif by == "term":
+        raise DataError('by="term" compares log odds: leave out cv=.')
+    elif len(fits) < 2 and by != "fit":
+        raise DataError("compare(cv=) takes two fits or more; see cross_validate() for one.")
+
+
+def _names(fits: Sequence[Any]) -> list[str]:
+    """Models' names; fits of one model are told apart by their place."""
+    names = [type(fit).__name__.removesuffix("Results") for fit in fits]
+    return [f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
+
+
+def _by_fit(fits: Sequence[Any], names: list[str]) -> pd.DataFrame:
     rows = []
     for fit in fits:
         row = {"formula": fit.formula, "likelihood": fit.likelihood_of, "df": known(fit, "df_model")}
@@ -350,7 +405,4 @@ def compare(*fits: Any, by: Literal["fit", "term"] | None = None) -> pd.DataFram
             except NotSupportedError:
                 row[f"error_{method}"] = np.nan
         rows.append(row)
-    names = [type(fit).__name__.removesuffix("Results") for fit in fits]
-    # Fits of one model are told apart by their place.
-    shown = [f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
-    return pd.DataFrame(rows, index=pd.Index(shown))
+    return pd.DataFrame(rows, index=pd.Index(names))

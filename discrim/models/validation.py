@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from warnings import warn
 
 import numpy as np
@@ -19,8 +19,10 @@ from discrim.core.passes import sorted_by
 from discrim.core.rules import Rule
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.frame.factors import recall_functions
+from discrim.frame.response import classes_as_seen
+from discrim.inference.folds import deal
 from discrim.models.prediction import warn_impossible
-from discrim.models.sample import class_moments
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -28,13 +30,16 @@ if TYPE_CHECKING:
 __all__ = [
     "BootstrapSamples",
     "Rows",
+    "check_folds",
     "deal_folds",
     "dealt_codes",
+    "drawn_seed",
     "fold_scores",
     "gathered_rows",
     "left_out_scores",
     "moment_folds",
     "rules_without",
+    "strata",
     "used_codes",
     "used_rows",
 ]
@@ -133,39 +138,55 @@ def _scores_without(fit: ClassifierResults, blocks: Blocks, row: int) -> Floats:
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
     weights[row] -= min(1.0, weights[row])
     less = replace(blocks, weights=weights)
-    if fit._holds_choice:
-        rule = fit._rule_of(class_moments(less, fit._fit.moments.spread))
-    else:
-        rule = fit._refitted_rule(less)
+    rule = fit._held_rule(less) if fit._chosen else fit._refitted_rule(less)
     return np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.row(row))[0]
 
 
 def deal_folds(fit: ClassifierResults, folds: int, seed: int | None) -> Codes:
     """Fold (n,) of each row of the fit's table, -1 for rows that are not used.
 
-    The rows of each class are shuffled and dealt in turn, so that folds hold the classes in proportion.
+    The rows of each class are shuffled and dealt in turn, so that folds hold the classes in proportion. They
+    are dealt before the fit drops any, so that all fits of a table have the same folds.
 
     Raises
     ------
     DataError
         Fewer than two folds, or more than rows.
     """
-    return dealt_codes(used_codes(fit._rows("cross-validation")), len(fit.classes), folds, seed)
+    blocks = fit._rows("cross-validation")
+    used = used_codes(blocks) >= 0
+    check_folds(folds, int(used.sum()))
+    (dealt,) = deal(strata(blocks), folds, 1, generator(seed))
+    return np.where(used, dealt, -1)
 
 
-def dealt_codes(codes: Codes, n_classes: int, folds: int, seed: int | None) -> Codes:
-    """Fold (n,) of each row of a class, from codes (n,) that are -1 for rows not used; as `deal_folds`."""
-    positions = np.flatnonzero(codes >= 0)
-    if not (isinstance(folds, int) and 2 <= folds <= len(positions)):
-        raise DataError(f"folds={folds!r}: give a number from 2 to the {len(positions)} rows of the fit.")
-    order = _generator(seed).permutation(positions)
-    order = order[sorted_by(codes[order], n_classes)]
-    dealt = np.full(len(codes), -1, dtype=np.intp)
-    dealt[order] = np.arange(len(order)) % folds
-    return dealt
+def strata(blocks: Blocks) -> Codes:
+    """Class (n,) of each row of the table, also of those whose class a model leaves out."""
+    if (blocks.codes >= 0).all():
+        return blocks.codes
+    functions = recall_functions(blocks.design.functions, blocks.functions)
+    return classes_as_seen(blocks.design.response_code, blocks.table, functions)
 
 
-def _generator(seed: int | None) -> np.random.Generator:
+def check_folds(folds: Any, rows: int) -> None:
+    """Raise a DataError for a number of folds that is none."""
+    whole = isinstance(folds, (int, np.integer)) and not isinstance(folds, bool)
+    if not (whole and 2 <= folds <= rows):
+        raise DataError(f"folds={folds!r}: give a number from 2 to the {rows} rows of the fit.")
+
+
+def drawn_seed(seed: int | None) -> int:
+    """The seed, or one that is drawn, so that what is random can be done again."""
+    return int(np.random.default_rng().integers(2**32)) if seed is None else seed
+
+
+def dealt_codes(codes: Codes, folds: int, seed: int | None) -> Codes:
+    """Fold (n,) of each row of a class, from codes (n,) that are -1 for rows not used."""
+    check_folds(folds, int((codes >= 0).sum()))
+    return np.asarray(deal(codes, folds, 1, generator(seed))[0])
+
+
+def generator(seed: int | None) -> np.random.Generator:
     """A generator of random numbers, or a DataError that says what a seed is."""
     try:
         return np.random.default_rng(seed)
@@ -214,19 +235,30 @@ def _no_rule(
     )
 
 
-def rules_without(fit: ClassifierResults, dealt: Codes, folds: int) -> list[Rule | None]:
-    """The rule without each fold, priors held; None where a covariance is singular."""
+def rules_without(
+    fit: ClassifierResults, dealt: Codes, folds: int, *, nested: bool = True
+) -> list[Rule | None]:
+    """The rule without each fold, priors held; None where there is none.
+
+    What the fit has chosen is chosen anew without each fold, or held where this is not to be nested.
+    """
     blocks = fit._rows("cross-validation")
     if fit._spread is not None:
         return [fit._rule_of(moments) for moments in moment_folds(blocks, dealt, folds, fit._spread)]
     base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
-    return [
-        fit._refitted_rule(replace(blocks, weights=np.where(dealt == f, 0.0, base))) for f in range(folds)
-    ]
+    rule_of = fit._refitted_rule if nested or not fit._chosen else fit._held_rule
+    return [rule_of(replace(blocks, weights=np.where(dealt == f, 0.0, base))) for f in range(folds)]
 
 
-def fold_scores(fit: ClassifierResults, dealt: Codes, folds: int) -> Floats:
+def fold_scores(fit: ClassifierResults, dealt: Codes, folds: int, *, nested: bool = True) -> Floats:
     """Scores (n, K) of each row under the rule fitted without its fold; unused rows are missing.
+
+    Parameters
+    ----------
+    dealt : (n,) int
+        Fold of each row, -1 for one that is not used.
+    nested : bool
+        As for `rules_without`.
 
     Raises
     ------
@@ -234,7 +266,7 @@ def fold_scores(fit: ClassifierResults, dealt: Codes, folds: int) -> Floats:
         Without some fold there is no rule.
     """
     blocks = fit._rows("cross-validation")
-    rules = rules_without(fit, dealt, folds)
+    rules = rules_without(fit, dealt, folds, nested=nested)
     if any(rule is None for rule in rules):
         raise _no_rule(fit, blocks, dealt, [rule is None for rule in rules].index(True), folds)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
@@ -277,7 +309,7 @@ class BootstrapSamples:
         if weights is not None and (np.nan_to_num(weights) != np.round(np.nan_to_num(weights))).any():
             raise NotSupportedError("A bootstrap draws rows: it takes weights that are whole numbers.")
         self.codes = used_codes(blocks)
-        self.rng = _generator(seed)
+        self.rng = generator(seed)
         self._blocks = blocks
         self._members = [np.flatnonzero(self.codes == k) for k in range(len(blocks.design.levels))]
 

@@ -336,12 +336,29 @@ def test_folds_bootstrap_and_posteriors_judge_every_verb(verb, name):
     methods = ["apparent", "cv", "posterior", "posterior-stratified"]
     methods += [] if "weights" in VERBS[verb][1] else ["632+"]
     folds, replicates = (2, 2) if verb in SLOW else (4, 5)
-    rates = fit.error_rates(methods, folds=folds, replicates=replicates, seed=0, by_class=True)
+    rates = fit.error_rates(methods, folds=folds, replicates=replicates, seed=1, by_class=True)
     assert rates.index.tolist() == methods
     assert rates["estimate"].between(0, 1).all()
-    np.testing.assert_allclose(fit.confusion(method="cv", folds=folds, seed=0).sum(axis=1), fit.counts)
-    again = fit.error_rates(methods, folds=folds, replicates=replicates, seed=0, by_class=True)
+    np.testing.assert_allclose(fit.confusion(method="cv", folds=folds, seed=1).sum(axis=1), fit.counts)
+    again = fit.error_rates(methods, folds=folds, replicates=replicates, seed=1, by_class=True)
     pd.testing.assert_frame_equal(rates, again)
+
+
+@cases
+def test_folds_are_those_of_the_table_and_cross_validation_says_what_error_rates_says(verb, name):
+    fit = fitted(verb, name)
+    formula, data = table(name)
+    other = discrim.cross_validate(discrim.lda(formula.partition("~")[0] + "~ w", data), 4, seed=1)
+    found = discrim.cross_validate(fit, 4, seed=1)
+    used = found.folds[1].notna()
+    assert used.sum() == len(data) - fit._dropped
+    assert (found.folds[1][used] == other.folds[1][used]).all()
+    pd.testing.assert_frame_equal(found.confusion, fit.confusion(method="cv", folds=4, seed=1))
+    rates = fit.error_rates(["cv"], folds=4, seed=1).loc["cv"]
+    names = ["estimate", "std_err", "low", "high"]
+    np.testing.assert_allclose(found.table().loc["error", names].astype(float), rates[names].astype(float))
+    assert found.posteriors().notna().all(axis=1).sum() == used.sum()
+    assert "Errors by fold" in repr(found)
 
 
 @cases

@@ -146,6 +146,11 @@ def test_confusions_count_every_row_used(verb, name):
         counted = fit.confusion(method=method, folds=4, seed=0)
         np.testing.assert_allclose(counted.sum(axis=1), fit.counts)
     rates = fit.error_rates(["apparent", "loo", "cv"], folds=4, seed=0, by_class=True)
+    found = discrim.cross_validate(fit, 4, seed=0)
+    linear = discrim.cross_validate(discrim.lda(*TABLES[name]), 4, seed=0)
+    pd.testing.assert_frame_equal(found.folds, linear.folds)
+    assert found.table().index.tolist() == ["error"]
+    assert found.table().loc["error", "estimate"] == rates.loc["cv", "estimate"]
     assert ((rates["low"] <= rates["estimate"]) & (rates["estimate"] <= rates["high"])).all()
     pd.testing.assert_frame_equal(fit.confusion(TABLES[name][1].dropna()), fit.confusion())
 

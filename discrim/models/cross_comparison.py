@@ -1,0 +1,131 @@
+"""Fits compared on the same folds, pair by pair: error rates, McNemar's test, the corrected t test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.errors import DataError, NotSupportedError
+from discrim.inference.losses import Judged, fold_means
+from discrim.inference.paired_tests import corrected_t, mcnemar
+from discrim.models.cross_validation import CrossValidation, cross_validate
+from discrim.models.validation import drawn_seed
+
+if TYPE_CHECKING:
+    from discrim.models.results import ClassifierResults
+
+__all__ = ["cross_validated", "paired"]
+
+Floats = NDArray[np.float64]
+
+
+def cross_validated(
+    fits: Sequence[ClassifierResults], folds: Any, repeats: int, groups: Any, seed: int | None
+) -> list[CrossValidation]:
+    """Each fit cross-validated, on the same folds.
+
+    Raises
+    ------
+    DataError
+        The fits are of other rows, classes or weights.
+    """
+    seed = drawn_seed(seed)
+    index = fits[0]._rows("compare(cv=)").table.index
+    for place, fit in enumerate(fits[1:], start=2):
+        if not fit._rows("compare(cv=)").table.index.equals(index):
+            raise DataError(
+                f"Fit {place} is of other rows than the first: fit both to one table; rows that one of them "
+                "drops are no matter."
+            )
+    found = [cross_validate(fit, folds, repeats, groups, seed) for fit in fits]
+    for place, one in enumerate(found[1:], start=2):
+        _refuse_other(found[0], one, place)
+    return found
+
+
+def _refuse_other(first: CrossValidation, one: CrossValidation, place: int) -> None:
+    """Raise a DataError where two fits differ in the class, fold or weight of a row."""
+    both = np.flatnonzero((first._actual >= 0) & (one._actual >= 0))
+    labels = [each._fit.classes.to_numpy(dtype=object)[each._actual[both]] for each in (first, one)]
+    checks = {
+        "class": labels[0] != labels[1],
+        "fold": (first._dealt[:, both] != one._dealt[:, both]).any(axis=0),
+        "weight": first._weights[both] != one._weights[both],
+    }
+    for what, differ in checks.items():
+        if differ.any():
+            row = first._index[both[int(np.argmax(differ))]]
+            raise DataError(
+                f"Fit {place} has another {what} at row {row!r} than the first: compare fits of one table, "
+                "one response and the same weights."
+            )
+
+
+def paired(found: Sequence[CrossValidation], names: Sequence[str]) -> pd.DataFrame:
+    """A row for each pair; see `discrim.compare`."""
+    rows = [_pair(found[i], found[j]) for i, j in combinations(range(len(found)), 2)]
+    index = pd.MultiIndex.from_tuples(list(combinations(names, 2)), names=["a", "b"])
+    return pd.DataFrame(rows, index=index)
+
+
+def _pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
+    both = a._judged & b._judged
+    if not both.any():
+        raise DataError("There is no row that both fits use: they cannot be compared row by row.")
+    weights = a._weights[both]
+    wrong = [(each._predicted[:, both] != each._actual[both]).astype(np.float64) for each in (a, b)]
+    rows = Judged(a._actual[both], weights, len(a._fit.classes), _common_prior(a, b), None)
+    shares = rows.shares()
+    n_folds = len(a._fold_labels)
+    by_fold = np.concatenate(
+        [
+            fold_means(own - other, shares, dealt[both], n_folds)
+            for own, other, dealt in zip(*wrong, a._dealt, strict=True)
+        ]
+    )
+    test = corrected_t(by_fold[~np.isnan(by_fold)], n_folds)
+    errors = [float(shares @ each.mean(axis=0)) / float(shares.sum()) for each in wrong]
+    total = float(weights.sum()) if a._weighted else len(weights)
+    alone = [float(weights @ (one[0] * (1 - other[0]))) for one, other in (wrong, wrong[::-1])]
+    single = _mcnemar(a, alone)
+    return {
+        "rows": total,
+        "rows_one_only": int(((a._actual >= 0) | (b._actual >= 0)).sum() - both.sum()),
+        "error_a": errors[0],
+        "error_b": errors[1],
+        "difference": errors[0] - errors[1],
+        "std_err": test.std_err,
+        "low": test.low,
+        "high": test.high,
+        "t": test.statistic,
+        "df": test.df,
+        "p_t": test.pvalue,
+        "only_a_wrong": alone[0],
+        "only_b_wrong": alone[1],
+    } | single
+
+
+def _common_prior(a: CrossValidation, b: CrossValidation) -> Floats | None:
+    """The prior, where both fits were given the same one; else None, and rows count as they are."""
+    priors = [each._rows().prior for each in (a, b)]
+    if priors[0] is None or priors[1] is None or not np.array_equal(priors[0], priors[1]):
+        return None
+    return priors[0]
+
+
+def _mcnemar(a: CrossValidation, alone: list[float]) -> dict[str, float]:
+    """McNemar's test; missing where rows of a group depend on one another."""
+    if a._clusters is not None:
+        return {"p_exact": np.nan, "mcnemar": np.nan, "p_mcnemar": np.nan}
+    if any(count != round(count) for count in alone):
+        raise NotSupportedError(
+            "McNemar's test counts rows: it takes weights that are whole numbers. Give such weights, or see "
+            "cross_validate() of each fit."
+        )
+    test = mcnemar(*alone)
+    return {"p_exact": test.exact, "mcnemar": test.statistic, "p_mcnemar": test.pvalue}

@@ -1,0 +1,330 @@
+"""The verb `cross_validate`: every row judged by rules that did not see it, on folds that models share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from warnings import warn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.rules import best_class, log_posteriors, posteriors
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+from discrim.inference.error_rates import check_level, confusion_table, counts_of, exact_interval
+from discrim.inference.losses import Judged, fold_means, loss_rate
+from discrim.inference.paired_tests import fold_errors
+from discrim.inference.resampling import progress_bar
+from discrim.models.assessment import row_weights
+from discrim.models.labels import labelled
+from discrim.models.shared_folds import numbered, refuse_gone, shared_folds
+from discrim.models.validation import drawn_seed, fold_scores, used_codes
+
+if TYPE_CHECKING:
+    from discrim.models.results import ClassifierResults
+    from discrim.report.tables import Summary
+
+__all__ = ["CrossValidation", "cross_validate"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+COLUMNS = {"error": "error", "log loss": "log_loss", "Brier": "brier"}
+"""Columns of the measures in the table by fold."""
+
+
+def cross_validate(
+    fit: ClassifierResults,
+    folds: Any = 10,
+    repeats: int = 1,
+    groups: Any = None,
+    seed: int | None = None,
+    *,
+    nested: bool = True,
+) -> CrossValidation:
+    """Cross-validate a fit: labels, posteriors and errors of rows under rules that did not see them.
+
+    Parameters
+    ----------
+    fit
+        A fitted object of any verb, with its rows.
+    folds : int, or column name or vector of length n
+        Number of folds; or the fold of each row, any labels, where they are given.
+    repeats : int
+        Times that the rows are dealt anew.
+    groups : column name or vector of length n, optional
+        All rows of a group are in one fold, as rows of one patient have to be.
+    seed : int, optional
+        Deals the rows; drawn, and kept as `seed` of the result, where it is not given.
+    nested : bool
+        Whether what the fit has chosen (alpha and gamma of `rda`, a threshold, a shrinkage by leave-one-out)
+        is chosen anew without each fold. Held, it has seen the rows that it is judged on.
+
+    Returns
+    -------
+    CrossValidation
+
+    Raises
+    ------
+    DataError
+        Folds, repeats, groups or a seed that are none; a class that has no rows outside a fold.
+    NotSupportedError
+        The fit was loaded, or there is none without some fold.
+
+    Warns
+    -----
+    DiscrimWarning
+        Rows are impossible in every class, and have no label.
+
+    Notes
+    -----
+    The same rows, classes, folds, repeats, groups and seed give the same folds for every verb and formula:
+    they are dealt before a model drops rows that miss a value. Without groups each class is dealt in turn;
+    with groups its share of the folds is as even as they let it be. A row with a frequency weight is so many
+    rows, all in one fold.
+
+    Held over all folds are the prior and what transforms of the formula learn from the columns (the means of
+    `standardize`, the knots of `bs`), which do not look at classes.
+
+    Examples
+    --------
+    >>> from discrim import cross_validate, lda
+    >>> from discrim.datasets import load_iris
+    >>> found = cross_validate(lda("species ~ .", load_iris()), folds=5, repeats=2, seed=1)
+    >>> found.table()[["estimate", "std_err"]].round(4)
+              estimate  std_err
+    measure
+    error       0.0200   0.0114
+    log loss    0.0519   0.0215
+    Brier       0.0327   0.0157
+    """
+    if not isinstance(nested, bool):
+        raise DataError(f"nested={nested!r}: give True or False.")
+    seed = drawn_seed(seed)
+    blocks = fit._rows("cross_validate()")
+    dealt, labels = shared_folds(blocks, folds, repeats, groups, seed)
+    used = used_codes(blocks)
+    dealt = np.where(used >= 0, dealt, -1)
+    refuse_gone(fit, dealt, used, labels, grouped=groups is not None)
+    scores = np.empty((len(dealt), len(used), len(fit.classes)))
+    with progress_bar(len(dealt), "cross-validation") as bar:
+        for own, out in zip(dealt, scores, strict=True):
+            out[:] = fold_scores(fit, own, len(labels), nested=nested)
+            bar.update(1)
+    clusters = None if groups is None else numbered(groups, blocks.table, "groups")
+    found = CrossValidation(fit, scores, dealt, labels, clusters, seed=seed, nested=nested)
+    if found.unlabelled:
+        first = blocks.table.label(int(np.argmax((found._actual >= 0) & ~found._judged)))
+        warn(
+            f"{found.unlabelled} rows have no label in some repeat (first of them {first!r}), as each class "
+            "is impossible there: no figure counts them. Fit with laplace=1, for example.",
+            DiscrimWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+class CrossValidation:
+    """What cross-validation says of a fit.
+
+    Attributes
+    ----------
+    folds : DataFrame, rows by repeats
+        Label of each row's fold, from 1 unless they were given; missing where the fit does not use the row.
+    labels : DataFrame, rows by repeats
+        Predicted class of each row by the rule fitted without its fold.
+    by_fold : DataFrame by (repeat, fold)
+        rows, wrong, error; log_loss and brier of models with posteriors.
+    by_class : DataFrame by class
+        rows, wrong (the mean over repeats), error, std_err, low, high (exact, at 95 percent).
+    confusion : DataFrame, actual by predicted
+        Counts or sums of weights, the mean over repeats.
+    unlabelled : int
+        Rows that the fit uses and that have no label in some repeat: they are in no figure.
+    seed : int
+        That deals the same folds again.
+    nested : bool
+        Whether choices were made anew without each fold.
+    """
+
+    def __init__(
+        self,
+        fit: ClassifierResults,
+        scores: Floats,
+        dealt: Codes,
+        fold_labels: list[Any],
+        clusters: Codes | None,
+        *,
+        seed: int,
+        nested: bool,
+    ) -> None:
+        blocks = fit._rows("cross_validate()")
+        self.seed, self.nested = seed, nested
+        self._fit, self._scores, self._dealt, self._clusters = fit, scores, dealt, clusters
+        self._fold_labels = fold_labels
+        self._index = blocks.table.index
+        self._actual = used_codes(blocks)
+        self._predicted = np.stack([best_class(own) for own in scores])
+        judged = np.asarray((self._predicted >= 0).all(axis=0))
+        self.unlabelled = int(((self._actual >= 0) & ~judged).sum())
+        self._judged = judged & (self._actual >= 0)
+        weights = row_weights(blocks)
+        self._weights = np.ones(len(judged)) if weights is None else weights
+        self._weighted = weights is not None
+
+    # ---- rows
+
+    def _repeats(self) -> pd.RangeIndex:
+        return pd.RangeIndex(1, len(self._dealt) + 1, name="repeat")
+
+    @property
+    def folds(self) -> pd.DataFrame:
+        """Fold of each row, by repeat."""
+        names = pd.Index(self._fold_labels)
+        columns = [labelled(own, names, self._index) for own in self._dealt]
+        return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
+
+    @property
+    def labels(self) -> pd.DataFrame:
+        """Predicted class of each row, by repeat."""
+        columns = [labelled(own, self._fit.classes, self._index) for own in self._predicted]
+        return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
+
+    def posteriors(self, repeat: int = 1) -> pd.DataFrame:
+        """Posteriors of the rows in a repeat, rows by classes.
+
+        Raises
+        ------
+        DataError
+            There is no such repeat.
+        NotSupportedError
+            The model has no posteriors.
+        """
+        if repeat not in self._repeats():
+            raise DataError(f"repeat={repeat!r}: give a number from 1 to {len(self._dealt)}.")
+        self._fit._need_posteriors("posteriors()")
+        proba = posteriors(self._scores[repeat - 1])
+        return pd.DataFrame(proba, index=self._index, columns=self._fit.classes)
+
+    @property
+    def _has_posteriors(self) -> bool:
+        try:
+            self._fit._need_posteriors("a log loss")
+        except NotSupportedError:
+            return False
+        return True
+
+    def _losses(self) -> dict[str, Floats]:
+        """By measure, what each of the m rows that are judged loses, (R, m)."""
+        at, actual = self._judged, self._actual[self._judged]
+        found = {"error": (self._predicted[:, at] != actual).astype(np.float64)}
+        if not self._has_posteriors:
+            return found
+        unit, rows = np.eye(len(self._fit.classes))[actual], np.arange(len(actual))
+        scores = [own[at] for own in self._scores]
+        found["log loss"] = np.stack([-log_posteriors(own)[rows, actual] for own in scores])
+        found["Brier"] = np.stack([((posteriors(own) - unit) ** 2).sum(axis=1) for own in scores])
+        return found
+
+    # ---- figures
+
+    def _rows(self) -> Judged:
+        """The rows that are judged, with their weights."""
+        at, fit = self._judged, self._fit
+        prior = None if fit._fit.estimated_prior else fit._prior_values(None)
+        clusters = None if self._clusters is None else self._clusters[at]
+        return Judged(self._actual[at], self._weights[at], len(fit.classes), prior, clusters)
+
+    @property
+    def by_fold(self) -> pd.DataFrame:
+        """Rows, wrong rows and mean losses of each fold of each repeat."""
+        n_folds, at, parts = len(self._fold_labels), self._judged, []
+        rows, losses = self._rows(), self._losses()
+        for r, dealt in enumerate(self._dealt):
+            own, wrong = dealt[at], losses["error"][r]
+            part = pd.DataFrame({"rows": np.bincount(own, rows.weights, n_folds)})
+            part["wrong"] = np.bincount(own, rows.weights * wrong, n_folds)
+            for name, loss in losses.items():
+                part[COLUMNS[name]] = fold_means(loss[r], rows.shares(), own, n_folds)
+            parts.append(part)
+        table = pd.concat(parts)
+        if not self._weighted:
+            table = table.astype({"rows": np.int64, "wrong": np.int64})
+        labels: list[Any] = [self._repeats(), self._fold_labels]
+        return table.set_axis(pd.MultiIndex.from_product(labels, names=["repeat", "fold"]), axis=0)
+
+    def _counts(self) -> Floats:
+        """Actual by predicted (K, K), the mean over repeats."""
+        actual = np.where(self._judged, self._actual, -1)
+        k = len(self._fit.classes)
+        tables = [counts_of(actual, own, k, self._weights) for own in self._predicted]
+        return np.asarray(np.stack(tables).astype(np.float64).mean(axis=0))
+
+    @property
+    def confusion(self) -> pd.DataFrame:
+        """Actual by predicted classes, the mean over repeats."""
+        if len(self._dealt) == 1:
+            weights = self._weights if self._weighted else None
+            actual = np.where(self._judged, self._actual, -1)
+            return confusion_table(actual, self._predicted[0], self._fit.classes, weights)
+        classes = self._fit.classes
+        return pd.DataFrame(
+            self._counts(), index=classes.rename("actual"), columns=classes.rename("predicted")
+        )
+
+    @property
+    def by_class(self) -> pd.DataFrame:
+        """Errors within the classes."""
+        counts = self._counts()
+        rows = counts.sum(axis=1)
+        wrong = rows - np.diag(counts)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            error = wrong / rows
+            spread = np.sqrt(error * (1 - error) / rows)
+        bounds = [
+            exact_interval(w, n, 0.95) if n else (np.nan, np.nan) for w, n in zip(wrong, rows, strict=True)
+        ]
+        columns = {"rows": rows, "wrong": wrong, "error": error, "std_err": spread}
+        columns |= {"low": [low for low, _ in bounds], "high": [high for _, high in bounds]}
+        return pd.DataFrame(columns, index=self._fit.classes)
+
+    def table(self, level: float = 0.95) -> pd.DataFrame:
+        """Error, log loss and Brier score, with standard errors.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        DataFrame by measure
+            estimate; std_err, low, high: of the rows, as if one rule had judged independent ones (an exact
+            interval of the error, log-normal ones of the others; rows of a group are taken together);
+            se_folds: s/sqrt(J) of J = repeats x folds folds, too small as they share rows; se_corrected:
+            sqrt(1/J + n2/n1) s, see `discrim.inference.paired_tests`. The log loss is the mean of -ln
+            posterior, Brier's score of the sum of squares over classes. Rates are weighted by a prior
+            that was given.
+        """
+        check_level(level)
+        by_fold, found = self.by_fold, {}
+        judged, n_folds = self._rows(), len(self._fold_labels)
+        for name, losses in self._losses().items():
+            folds = by_fold[COLUMNS[name]].dropna().to_numpy()
+            rate = loss_rate(losses.mean(axis=0), judged, level, counts=name == "error")
+            found[name] = (*rate, *fold_errors(folds, n_folds))
+        names = ["estimate", "std_err", "low", "high", "se_folds", "se_corrected"]
+        table = pd.DataFrame.from_dict(found, orient="index", columns=names)
+        return table.rename_axis("measure")
+
+    def summary(self) -> Summary:
+        """The figures as a summary; prints, and renders in a notebook."""
+        from discrim.models.cross_validation_sections import summary
+
+        return summary(self)
+
+    def __repr__(self) -> str:
+        return self.summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
