@@ -83,7 +83,7 @@ def regressed(
     if fit.every_value[0] >= MOST:
         raise DataError(
             f"engine={text_of(engine)} predicts scores of the classes without error, or overshoots them, on "
-            "the rows it was fitted to: the distances between classes are infinite. Use one that smooths more."
+            "the rows it was fitted to: the distances between classes are infinite. Use one that smooths."
         )
     if not len(fit.values):
         raise DataError(
