@@ -69,12 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
     lda.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
     qda = _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
     qda.add_argument("--covariance", choices=["full", *_STRUCTURES], help=_STRUCTURE_HELP)
-    rda = _add_verb(verbs, "rda", "regularized discriminant analysis: between LDA, QDA and nearest centroids")
-    for name, text in (("--alpha", "1: a covariance for each class"), ("--gamma", "the ridge; see rda()")):
-        rda.add_argument(name, type=float, help=f"{text}; chosen by cross-validation if not given")
-    rda.add_argument("--parametrization", choices=["esl", "friedman", "klar"], help="what is mixed")
-    rda.add_argument("--cv", type=_folds, help='folds of the choice, or "loo"')
-    rda.add_argument("--seed", type=int, help="deals the rows to folds")
+    rda = _add_rda(verbs)
     naive, centroids = _add_naive_bayes(verbs), _add_shrunken_centroids(verbs)
     for gaussian in (lda, qda):
         gaussian.add_argument("--shrinkage", type=_number_or_word, help=_SHRINKAGE_HELP)
@@ -109,6 +104,19 @@ def build_parser() -> argparse.ArgumentParser:
     perceptron.add_argument("--seed", type=int, help="shuffles the rows anew for each pass")
     _add_verb(verbs, "hyperplane", "the optimal separating hyperplane of two classes")
     return parser
+
+
+def _add_rda(verbs: Any) -> argparse.ArgumentParser:
+    """Add the parser of rda, with how its pair is chosen."""
+    rda = _add_verb(verbs, "rda", "regularized discriminant analysis: between LDA, QDA and nearest centroids")
+    for name, text in (("--alpha", "1: a covariance for each class"), ("--gamma", "the ridge; see rda()")):
+        rda.add_argument(name, type=float, help=f"{text}; chosen by cross-validation if not given")
+    rda.add_argument("--parametrization", choices=["esl", "friedman", "klar"], help="what is mixed")
+    rda.add_argument("--cv", type=_folds, help='folds of the choice, or "loo"')
+    rda.add_argument("--grid", type=_numbers, metavar="G,...", help="what is tried for what is not given")
+    rda.add_argument("--select", choices=["min", "1se"], help="least error, or simplest within one SE of it")
+    rda.add_argument("--seed", type=int, help="deals the rows to folds")
+    return rda
 
 
 def _add_naive_bayes(verbs: Any) -> argparse.ArgumentParser:
@@ -162,7 +170,10 @@ def _folds(text: str) -> int | str:
 
 
 def _degrees(text: str) -> float | None:
-    return None if text == "estimate" else float(text)
+    try:
+        return None if text == "estimate" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor estimate") from None
 
 
 def _names(text: str) -> list[str]:
@@ -188,7 +199,10 @@ def _offset(text: str) -> float | str:
 
 
 def _numbers(text: str) -> list[float]:
-    return [float(number) for number in text.split(",")]
+    try:
+        return [float(number) for number in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers, such as 0,0.1,0.5") from None
 
 
 def _number_or_word(text: str) -> float | str:

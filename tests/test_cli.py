@@ -110,6 +110,18 @@ def test_shrunken_centroids_are_reached_by_their_name_with_a_hyphen(capsys):
     assert "--offset: 'mean' is neither a number nor median" in said
 
 
+def test_degrees_of_freedom_are_given_estimated_or_refused(capsys):
+    for typed, nu in (("4", 4.0), ("estimate", None)):
+        options = ["--method", "t", "--nu", typed, "--sections", "header"]
+        assert cli.main(["lda", FORMULA, "iris", *options]) == 0
+        fit = discrim.lda(FORMULA, datasets.load_iris(), method="t", nu=nu)
+        assert capsys.readouterr().out == str(fit.summary(["header"])).rstrip("\n") + "\n"
+    said = fails(capsys, "lda", FORMULA, "iris", "--method", "t", "--nu", "none")
+    assert "--nu: 'none' is neither a number nor estimate" in said
+    said = fails(capsys, "lda", FORMULA, "iris", "--grid", "0,fine")
+    assert "--grid: '0,fine' is no list of numbers" in said
+
+
 def test_format_picks_the_rendering(verb, capsys):
     assert cli.main(["lda", FORMULA, "iris", "--format", "html"]) == 0
     assert capsys.readouterr().out == "<p>summary</p>\n"
@@ -441,3 +453,10 @@ def test_logistic_has_options_of_its_own(capsys):
     assert capsys.readouterr().out == fit.summary().as_text() + "\n"
     assert cli.main(arguments[:3]) == 2
     assert "bias_reduction=True" in capsys.readouterr().err
+
+
+def test_options_of_rda_arrive_under_their_names(monkeypatch):
+    recorder = Recorder()
+    monkeypatch.setitem(vars(discrim), "rda", recorder)
+    assert cli.main(["rda", FORMULA, "iris", "--cv", "loo", "--grid", "0,0.5", "--select", "1se"]) == 0
+    assert recorder.called[2] == {"cv": "loo", "grid": [0.0, 0.5], "select": "1se"}

@@ -574,7 +574,10 @@ def test_a_category_times_another_column_is_refused_by_name():
         ({"kernel": True, "bandwidth": "ucv"}, "bandwidth='ucv'"),
         ({"kernel": True, "bandwidth": 0}, "bandwidth=0"),
         ({"kernel": True, "bandwidth": {"bill_length_mm": "wide"}}, "'wide'"),
-        ({"bandwidth": {"bill_length_mm": 1.0}}, "no kernel density"),
+        ({"bandwidth": {"bill_length_mm": 1.0}}, "no column has one: name its columns in kernel="),
+        ({"bandwidth": 1.0}, "bandwidth=1.0 is of kernel densities"),
+        ({"bandwidth": "nrd"}, "bandwidth='nrd' is of kernel densities"),
+        ({"kernel": True, "bandwidth": {"island": 1.0}}, "kernel= makes one of 'bill_length_mm'"),
         ({"laplace": -1}, "laplace=-1"),
         ({"laplace": True}, "laplace=True"),
         ({"unseen": "ignore"}, "unseen='ignore'"),
@@ -622,3 +625,33 @@ def test_a_class_that_is_not_there_is_left_out_of_every_table():
     other = naive_bayes("y ~ colour + weight", answers().drop(index=0), **options)
     np.testing.assert_allclose(fit.predict_proba(data), other.predict_proba(data), rtol=1e-12)
     np.testing.assert_allclose(fit.tables["colour"], other.tables["colour"])
+
+
+def test_a_table_of_more_levels_than_colours_names_each_on_its_line():
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"y": np.tile(["a", "b"], 100), "x": rng.choice(list("abcdefghijklm"), 200)})
+    axes = naive_bayes("y ~ x", data, laplace=1).plot("table")
+    assert [text.get_text() for text in axes.get_yticklabels()] == list("abcdefghijklm")
+    table = naive_bayes("y ~ x", data, laplace=1).tables["x"]
+    for line, label in zip(axes.lines, table.index, strict=True):
+        np.testing.assert_array_equal(line.get_xdata(), table.loc[label])
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a", "b"]
+
+
+def test_an_unseen_value_of_c_of_a_column_may_be_missing_too():
+    data = pd.DataFrame({"y": list("aab") * 8, "x": np.arange(24) % 4, "z": np.arange(24.0) % 7})
+    fit = naive_bayes("y ~ C(x) + z", data, laplace=1, unseen="missing")
+    new = pd.DataFrame({"x": [9.0, np.nan, 2.0], "z": [1.0, 1.0, 1.0]})
+    proba = fit.predict_proba(new)
+    np.testing.assert_array_equal(proba.iloc[0], proba.iloc[1])
+    assert (proba.iloc[0] != proba.iloc[2]).all()
+    # A column that another term is made of stays what it is.
+    both = naive_bayes("y ~ C(x) + I(x * 2)", data, laplace=1, unseen="missing")
+    with pytest.raises(DataError, match=r"'C\(x\)' is 9.*none of its levels"):
+        both.predict(new)
+
+
+def test_a_density_is_asked_for_at_numbers():
+    fit = naive_bayes("species ~ petal_length", IRIS)
+    with pytest.raises(DataError, match="at='wide': give the values of 'petal_length' as numbers"):
+        fit.density("petal_length", "wide")

@@ -107,7 +107,7 @@ def test_the_choice_is_that_of_folds_fitted_one_by_one():
     wider = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], cv=5, seed=3, select="1se")
     assert wider.alpha <= fit.alpha
     assert "path" in fit.summary().tables
-    assert "5-fold cross-validation, one standard error" in wider.summary().as_text()
+    assert "5-fold cross-validation, 1 SE rule" in wider.summary().as_text()
 
 
 def test_a_summary_says_what_its_errors_hold():
@@ -115,7 +115,7 @@ def test_a_summary_says_what_its_errors_hold():
     held = "The errors hold alpha and gamma"
     chosen = rda("species ~ . - w", data, grid=[0.0, 0.5, 1.0], cv=5, seed=3).summary(["header"]).as_text()
     assert held in chosen
-    assert "one standard error" not in chosen
+    assert "1 SE rule" not in chosen
     given = rda("species ~ .", data, weights="w", alpha=0.5, gamma=0.5)
     text = given.summary(["header"]).as_text()
     assert held not in text
@@ -144,6 +144,11 @@ def test_more_columns_than_rows_of_a_class():
         ({"grid": ["half"]}, "half"),
         ({"grid": {"lambda": [0.5]}}, "grid names 'lambda'"),
         ({"alpha": "half"}, "alpha='half': give a number"),
+        ({"alpha": True}, "alpha=True: give a number"),
+        ({"alpha": 0.5, "gamma": 0.5, "grid": [0.5]}, "nothing to choose: leave out grid="),
+        ({"alpha": 0.5, "grid": {"alpha": [0.5]}}, "grid holds values of 'alpha', which is given"),
+        ({"seed": "a"}, "seed='a': give a whole number"),
+        ({"seed": -1}, "seed=-1: give a whole number"),
         ({"cv": 1}, "cv=1: give a number of folds"),
         ({"cv": 151}, "to the 150 rows"),
         ({"cv": "all"}, "cv='all'"),
@@ -210,3 +215,17 @@ def test_what_regularized_covariances_have_not_is_refused():
     ):
         with pytest.raises(NotSupportedError):
             ask()
+
+
+def test_a_singular_covariance_names_the_columns_at_fault():
+    data = IRIS.assign(flat=1.0, twice=lambda d: 2 * d["petal_width"] + d["sepal_width"])
+    with pytest.raises(CollinearError, match="gamma=1: 'flat', 'twice' are constant or a linear"):
+        rda("species ~ .", data, alpha=0.5, gamma=1.0)
+    alone = IRIS.assign(odd=lambda d: np.where(d["species"] == "setosa", 7.0, np.arange(150.0) % 7))
+    with pytest.raises(CollinearError, match=r"'setosa' is singular .*: 'odd' is constant .* alpha below 1"):
+        rda("species ~ .", alone, alpha=1.0, gamma=1.0)
+    few = IRIS.groupby("species").head(4)
+    with pytest.raises(CollinearError, match=r"the 4 columns .* more than the 3 degrees of freedom there"):
+        rda("species ~ .", few, alpha=1.0, gamma=0.0)
+    with pytest.raises(DataError, match="an alpha below 1, or more folds"):
+        rda("species ~ .", alone, alpha=1.0, cv=3)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discrim import rda
+from discrim import load, rda
 from discrim.core.mixtures import Pair
 from discrim.core.moments import ClassMoments
 from discrim.core.rda import fit_rda
@@ -14,6 +14,7 @@ from discrim.core.rda_path import path_rules
 from discrim.core.rules import best_class
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning
+from discrim.models.validation import deal_folds
 
 IRIS = load_iris()
 UNEQUAL = IRIS.drop(index=[*range(10), *range(60, 85)])
@@ -181,3 +182,53 @@ def test_folds_that_leave_a_class_without_rows_are_refused():
     data = pd.concat([IRIS.iloc[:2], IRIS.iloc[50:]], ignore_index=True)
     with pytest.raises(DataError, match="cv=5 leaves no more than one row of class 'setosa'"):
         rda("species ~ .", data, cv=5, seed=0)
+
+
+@pytest.mark.parametrize("cv", [4, "loo"])
+def test_cross_validation_chooses_anew_and_leave_one_out_holds_the_choice(cv):
+    data = FEW_WINES.reset_index(drop=True)
+    options = {"cv": cv, "grid": [0.0, 0.4, 1.0], "seed": 3, "prior": "equal"}
+    fit = rda("cultivar ~ .", data, **options)
+    found, pairs = np.zeros((3, 3), dtype=int), set()
+    codes = fit.classes.get_indexer(data["cultivar"])
+    dealt = deal_folds(fit, 3, 5)
+    for fold in range(3):
+        part = rda("cultivar ~ .", data[dealt != fold], **options)
+        pairs.add((part.alpha, part.gamma))
+        labels = fit.classes.get_indexer(part.predict(data[dealt == fold]))
+        np.add.at(found, (codes[dealt == fold], labels), 1)
+    assert fit.confusion(method="cv", folds=3, seed=5).to_numpy().tolist() == found.tolist()
+    assert pairs != {(fit.alpha, fit.gamma)}
+    held = rda("cultivar ~ .", data, alpha=fit.alpha, gamma=fit.gamma, prior="equal")
+    pd.testing.assert_frame_equal(fit.leave_one_out(), held.leave_one_out())
+
+
+def test_folds_dealt_without_a_seed_are_dealt_the_same_again():
+    fit = rda("species ~ .", IRIS, cv=3, grid=[0.0, 0.5, 1.0])
+    first, again = (fit.confusion(method="cv", folds=4, seed=1) for _ in range(2))
+    pd.testing.assert_frame_equal(first, again)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"alpha": 0.5, "gamma": 0.5}, "given"),
+        ({"grid": [0.5, 1.0], "cv": 4}, "4-fold cross-validation"),
+        ({"grid": [0.5, 1.0], "cv": "loo", "select": "1se"}, "leave-one-out, 1 SE rule"),
+        ({"grid": [0.5], "cv": "loo"}, "leave-one-out"),
+    ],
+)
+def test_a_file_says_how_the_pair_was_chosen(options, said, tmp_path):
+    fit = rda("species ~ .", IRIS, method="mle", **options)
+    fit.save(tmp_path / "fit")
+    for held in (fit, load(tmp_path / "fit")):
+        header = held.summary().tables["header"]["value"]
+        assert header["Chosen by"] == said
+        assert header["Divisors, by class and pooled"] == "n, N"
+        assert ("chooses anew" in held.summary().as_text()) == (said != "given")
+
+
+def test_missing_errors_of_a_path_are_explained():
+    fit = rda("cultivar ~ .", FEW_WINES, cv=3, grid=[0.0, 0.5, 1.0], seed=0)
+    assert fit.path["error"].isna().any()
+    assert "singular without some fold" in fit.summary().as_text()

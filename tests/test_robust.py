@@ -443,7 +443,10 @@ def test_weights_equal_repeated_rows(verb, options):
         ({"method": "t", "nu": 2}, r"nu=2.*scatter=\"scale\""),
         ({"method": "t", "nu": 0.5}, "from 1 on"),
         ({"method": "t", "nu": float("nan")}, "from 1 on"),
+        ({"method": "t", "nu": "5"}, "nu='5'.*from 1 on"),
+        ({"method": "t", "nu": True}, "nu=True.*from 1 on"),
         ({"method": "mcd", "support_fraction": 0.4}, "0.5 to 1"),
+        ({"method": "mcd", "support_fraction": "most"}, "'most'.*0.5 to 1"),
         ({"method": "mle", "nu": 3}, 'method="t"'),
         ({"method": "t", "support_fraction": 0.7}, 'method="mcd"'),
         ({"method": "t", "scatter": "both"}, "scatter"),
@@ -485,3 +488,63 @@ def test_most_rows_in_a_plane_have_no_t_scale():
     data = pd.DataFrame(x, columns=["a", "b"]).assign(g=np.tile([0, 1], 20))
     with pytest.raises(CollinearError, match=r"nu=1 too many rows.*'a', 'b'"):
         discrim.lda("g ~ .", data, method="t", nu=1, scatter="scale")
+
+
+def test_a_column_that_becomes_constant_has_no_t_scale_however_slowly():
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(rng.standard_normal((100, 3)), columns=["a", "b", "c"]).assign(g=np.tile([0, 1], 50))
+    # 96 % of each class have one value: more than (nu + 2)/(nu + 3), at which the likelihood has no bound.
+    data.loc[data.index[:96], "c"] = 1.0
+    with pytest.raises(CollinearError, match=r"scale of class 0.*became singular: at nu=5"):
+        discrim.qda("g ~ .", data, method="t")
+    with pytest.raises(CollinearError, match=r"scale within classes.*became singular: at nu=5"):
+        discrim.lda("g ~ .", data, method="t")
+    # The likelihood rises as nu falls to where it has no bound: no nu is that of the largest.
+    with pytest.raises(CollinearError, match="became singular"):
+        discrim.qda("g ~ .", data, method="t", nu=None)
+    # Fewer than that, and it has one.
+    data.loc[data.index[:96], "c"] = np.repeat([1.0, 2.0], 48)
+    assert discrim.lda("g ~ .", data, method="t").cov.loc["c", "c"] > 0
+
+
+@pytest.mark.parametrize("far", [1e6, 1e12, 1e100, 1e200])
+def test_mcd_of_rounded_rows_bears_outliers_of_any_size(far):
+    rng = np.random.default_rng(1)
+    x = np.round(3 * rng.standard_normal((40, 3)))
+    x[:3] = far * rng.standard_normal((3, 3))
+    found = mcd(x)
+    assert isinstance(found, Mcd)
+    assert not found.kept[:3].any()
+    assert not found.subset[:3].any()
+
+
+@pytest.mark.parametrize(("n", "p"), [(4, 2), (6, 2), (7, 2), (6, 3), (9, 3)])
+def test_mcd_of_hardly_more_rows_than_columns_is_that_of_all_subsets(n, p):
+    x = np.random.default_rng(n).standard_normal((n, p))
+    found, h = mcd(x), subset_size(n, p, 0.5)
+    least = min(np.linalg.det(np.cov(x[list(rows)].T)) for rows in itertools.combinations(range(n), h))
+    np.testing.assert_allclose(np.linalg.det(np.cov(x[found.subset].T)), least, rtol=1e-9)
+
+
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+@pytest.mark.parametrize("nu", [None, 3.0])
+def test_t_of_rows_in_memory_is_t_of_rows_passed_by(verb, nu, monkeypatch):
+    def fit():
+        return verb("species ~ . - island - sex - year", load_penguins(), method="t", nu=nu)
+
+    held = fit()
+    monkeypatch.setattr("discrim.models.robust.HELD_NUMBERS", 0)
+    passed = fit()
+    np.testing.assert_allclose(held.means, passed.means, rtol=1e-11)
+    np.testing.assert_allclose(held.predict_log_proba(), passed.predict_log_proba(), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(held.llf, passed.llf, rtol=1e-12)
+
+
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+def test_mcd_keeps_its_digits_far_from_zero(verb):
+    data = load_penguins().dropna()
+    near = data.assign(**{name: np.round(data[name] * 1024) / 1024 for name in data.columns[2:4]})
+    far = near.assign(**{name: near[name] + 2.0**30 for name in data.columns[2:4]})
+    formula = f"species ~ {data.columns[2]} + {data.columns[3]}"
+    ours, theirs = (verb(formula, each, method="mcd").predict_log_proba() for each in (near, far))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-11)

@@ -225,11 +225,33 @@ def test_what_a_shrunk_covariance_has_not_is_refused_in_words(verb):
     assert np.isnan(discrim.compare(plain, fit)["llf"].iloc[1])
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"covariance": "shrunk"},
+        {"covariance": "pinv"},
+        {"covariance": "diagonal", "shrinkage": 0.5},
+        {"method": "t"},
+        {"ncomp": 1},
+    ],
+    ids=str,
+)
+def test_tidy_has_estimates_where_there_are_no_standard_errors(options):
+    fit = lda("species ~ .", IRIS, **options)
+    tidy = fit.tidy().set_index(["class", "term"])
+    assert list(tidy.columns) == list(lda("species ~ .", IRIS).tidy().columns[2:])
+    for label in fit.classes[1:]:
+        slopes = fit.coef[label] - fit.coef["setosa"]
+        np.testing.assert_allclose(tidy.loc[label].loc[fit.terms, "estimate"], slopes, rtol=1e-9)
+        constant = fit.intercept[label] - fit.intercept["setosa"]
+        assert tidy.loc[(label, "constant"), "estimate"] == pytest.approx(constant, rel=1e-9)
+    assert tidy.drop(columns="estimate").isna().all(axis=None)
+
+
 def test_linear_inference_of_a_shrunk_covariance_is_refused_in_words():
     fit = lda("species ~ .", IRIS, covariance="shrunk")
-    for ask in (fit.log_odds, fit.tidy):
-        with pytest.raises(NotSupportedError, match="coef"):
-            ask()
+    with pytest.raises(NotSupportedError, match="coef"):
+        fit.log_odds()
     for ask in (fit.canonical, fit.manova, fit.partial_tests, fit.distances, lambda: fit.wilks):
         with pytest.raises(NotSupportedError, match='covariance="pooled"'):
             ask()

@@ -325,7 +325,11 @@ def test_no_column_left_gives_the_prior_and_says_so():
         ({"offset": "mean"}, "offset='mean'"),
         ({"grid": []}, "grid is empty"),
         ({"grid": [1.0, -2.0]}, r"-2\.0 is no threshold"),
+        ({"grid": "fine"}, "grid='fine': give a list"),
+        ({"grid": 3}, "grid=3: give a list"),
+        ({"grid": [1.0, "2"]}, "grid holds '2'"),
         ({"n_thresholds": 1}, "n_thresholds=1"),
+        ({"threshold": True}, "threshold=True"),
         ({"cv": 1}, "folds=1"),
         ({"select": "2se"}, "select='2se'"),
     ],
@@ -333,6 +337,40 @@ def test_no_column_left_gives_the_prior_and_says_so():
 def test_bad_options_are_named(options, said):
     with pytest.raises(DataError, match=said):
         shrunken_centroids("species ~ .", IRIS, **options)
+
+
+@pytest.mark.parametrize("options", [{"grid": [1e6, 2e6]}, {"grid": [1e6], "prior": [0.2, 0.5, 0.3]}])
+def test_thresholds_that_leave_no_column_have_the_error_of_the_prior(options):
+    with pytest.warns(DiscrimWarning, match="no column is left"):
+        fit = shrunken_centroids("species ~ .", IRIS, seed=0, **options)
+    assert fit.path["genes"].tolist() == [0] * len(options["grid"])
+    prior = np.array(options.get("prior", [1 / 3] * 3))
+    np.testing.assert_allclose(fit.path["error"], 1 - prior[prior.argmax()])
+    assert (fit.predict() == fit.classes[prior.argmax()]).all()
+
+
+def test_columns_without_a_difference_between_classes_can_be_chosen_among():
+    with pytest.warns(DiscrimWarning, match="no column is left"):
+        fit = shrunken_centroids("species ~ flat", IRIS.assign(flat=1.0), offset=1.0, seed=0)
+    assert fit.path[["threshold", "genes"]].to_numpy().tolist() == [[0.0, 0]]
+
+
+def test_a_class_of_one_row_is_named_where_folds_are_asked_for():
+    data = IRIS.copy()
+    data.loc[0, "species"] = "alone"
+    fit = shrunken_centroids("species ~ .", data, threshold=1.0)
+    with pytest.raises(NotSupportedError, match=r"Without fold \d+ of 10 class 'alone' has no row.*loo"):
+        fit.error_rates(["cv"], seed=0)
+    assert fit.error_rates(["loo"])["total"].item() == len(data)
+
+
+def test_a_loaded_fit_does_not_say_that_its_threshold_was_given(tmp_path):
+    for options, said in (({"seed": 0}, "cross-validation"), ({"threshold": 1.0}, "given")):
+        fit = shrunken_centroids("species ~ .", IRIS, **options)
+        assert fit.summary(["header"]).tables["header"].loc["Chosen by"].item() == said
+        fit.save(tmp_path / "fit")
+        header = discrim.load(tmp_path / "fit").summary(["header"]).tables["header"]
+        assert header.loc["Chosen by"].item() == "not in the file"
 
 
 def test_a_class_of_one_row_has_no_folds_and_two_rows_no_spread():

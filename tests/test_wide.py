@@ -14,6 +14,7 @@ from discrim.core.moments import ClassMoments
 from discrim.core.passes import Spread
 from discrim.core.principal import ThinCovariance, principal, pseudo
 from discrim.core.shrinkage import oas, shrunk
+from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DiscrimWarning, NotSupportedError
 
 Floats = np.ndarray
@@ -266,3 +267,29 @@ def test_full_rank_covariances_do_not_depend_on_the_representation(genes: pd.Dat
     few = genes.iloc[:, :6]
     moments = ClassMoments.from_block(*arrays(few), n_classes=3)
     np.testing.assert_allclose(pseudo(moments, 27.0).matrix(), pooled(moments, 27.0).matrix(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("structure", ["shrunk", "spherical", "diagonal"])
+def test_a_class_of_one_row_is_not_sent_back_to_what_was_asked_for(structure: str) -> None:
+    data = load_iris().astype({"species": str})
+    data.loc[0, "species"] = "alone"
+    with pytest.raises(CollinearError, match=r"'alone' has 1 row, .* or use lda\(\) with the same") as raised:
+        qda("species ~ .", data, covariance=structure)
+    assert '"shrunk"' not in str(raised.value)
+    assert lda("species ~ .", data, covariance=structure).counts["alone"] == 1
+
+
+def test_a_pseudo_inverse_tells_its_rank_and_a_share_that_is_not_negative(tmp_path: object) -> None:
+    data = load_iris().assign(twice=lambda d: 2 * d["petal_width"] + d["sepal_width"])
+    with pytest.warns(DiscrimWarning, match=r"in 4 of 5 dimensions.* leave out 0\.0% of"):
+        fit = lda("species ~ .", data, covariance="pinv")
+    assert 0 <= fit._fit.ignored()[1] < 1e-20
+    fit.save(f"{tmp_path}/fit")
+    for held in (fit, load(f"{tmp_path}/fit")):
+        assert held.summary().tables["header"]["value"]["Rank of the covariance"] == 4
+
+
+def test_box_m_of_a_wide_fit_names_its_own_way_out(genes: pd.DataFrame) -> None:
+    with pytest.raises(CollinearError, match="use fewer columns, or merge it with another class") as raised:
+        lda("y ~ .", genes, covariance="shrunk").box_m()
+    assert "lda()" not in str(raised.value)

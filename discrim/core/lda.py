@@ -33,6 +33,7 @@ from discrim.core.shrinkage import (
     estimator_left_out,
     has_likelihood,
     is_none,
+    is_regular,
     no_likelihood,
     obstacles,
     own_buffers,
@@ -97,6 +98,12 @@ class LDAFit:
     def has_distances(self) -> bool:
         """Whether the covariance is full, and that of the rows."""
         return self.structure == "full" and self.robust is None
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether the coefficients have standard errors."""
+        regular = is_regular(self.structure) or self.shrinkage is not None
+        return self.robust is None and self.reduced() is None and not regular
 
     @property
     def has_likelihood(self) -> bool:
@@ -269,7 +276,10 @@ class LDAFit:
             return rank, 0.0
         y = (self.moments.means - weighted_centre(self.moments.means, self.moments.counts)).T
         y = y * self.covariance.unit[:, None]
-        return rank, 1.0 - float(((self.covariance.axes @ y) ** 2).sum() / (y**2).sum())
+        if not y.any():
+            return rank, 0.0
+        y = y / np.linalg.norm(y)
+        return rank, float(((y - self.covariance.axes.T @ (self.covariance.axes @ y)) ** 2).sum())
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps of the fit beside its moments."""

@@ -58,10 +58,17 @@ MOST_SEARCHED = 1000
 """Rows, and not quite twice as many, that the search for a start sees."""
 
 RIDGE = 1e-8
-"""What is added to the covariance of p + 1 rows, in robust units, in case it is singular."""
+"""What is added to the covariance of p + 1 rows, in robust units or in its own where it is larger, in case it
+is singular."""
+
+FAR = 1e100
+"""Robust units from the median beyond which a row is no farther to a search for a start."""
 
 ELEMENTAL_WORK = 1e6
 """Multiplications (sets x rows x columns^2) that go into sets of p + 1 rows."""
+
+ELEMENTAL_NUMBERS = 2**20
+"""Numbers (sets x rows x columns) that are held at once for it."""
 
 BEST_ELEMENTAL = 10
 """Of these sets, those that are followed to their end."""
@@ -183,6 +190,7 @@ def _first_subsets(z: Floats, h: int) -> Iterator[Mask]:
 
     Of many rows the search sees a part, evenly chosen in the order of size.
     """
+    z = np.clip(z, -FAR, FAR)
     squares = (z**2).sum(axis=1)
     yield _nearest(squares, h)
     order = np.argsort(squares, kind="stable")
@@ -193,9 +201,12 @@ def _first_subsets(z: Floats, h: int) -> Iterator[Mask]:
 
 
 def _deterministic(z: Floats, h: int) -> Iterator[tuple[Floats, Floats]]:
-    """Mean (p,) and lower root (p, p) that statsmodels ends with, where ties do not stop it."""
+    """Mean (p,) and lower root (p, p) that statsmodels ends with, where ties or few rows do not stop it."""
     from statsmodels.robust.covariance import CovDetMCD
 
+    # One of its starts is of the 2 (p + 2) rows nearest the median; sets of p + 1 do for fewer rows.
+    if len(z) < 2 * (z.shape[1] + 2):
+        return
     options = {"loc_func": _off_median, "scale_func": partial(_spread, h=h)}
     try:
         # Many ties make a scale or a direction zero; the other starts then have to do.
@@ -214,16 +225,28 @@ def _elemental(z: Floats, h: int) -> list[tuple[Floats, Floats]]:
     """
     n, p = z.shape
     rng = np.random.default_rng(0)
-    found = []
-    for _ in range(int(np.clip(ELEMENTAL_WORK / (n * p * p), 10, 300))):
-        subset = rng.choice(n, p + 1, replace=False)
-        for _ in range(3):
-            mean = z[subset].mean(axis=0)
-            own = z[subset] - mean
-            half = np.linalg.cholesky(own.T @ own / len(own) + RIDGE * np.eye(p))
-            subset = np.argpartition(_squares(z, mean, half), h - 1)[:h]
-        found.append((float(np.log(np.diagonal(half)).sum()), mean, half))
-    return [(mean, half) for _, mean, half in sorted(found, key=lambda one: one[0])[:BEST_ELEMENTAL]]
+    sets = int(np.clip(ELEMENTAL_WORK / (n * p * p), 10, 300))
+    drawn = np.array([rng.choice(n, p + 1, replace=False) for _ in range(sets)])
+    parts = np.array_split(drawn, -(-sets * n * p // ELEMENTAL_NUMBERS))
+    found = [_two_steps(z, subsets, h) for subsets in parts]
+    means, halves = (np.concatenate(part) for part in zip(*found, strict=True))
+    logdets = np.log(np.diagonal(halves, axis1=1, axis2=2)).sum(axis=1)
+    return [(means[s], halves[s]) for s in np.argsort(logdets, kind="stable")[:BEST_ELEMENTAL]]
+
+
+def _two_steps(z: Floats, subsets: Codes, h: int) -> tuple[Floats, Floats]:
+    """Means (s, p) and lower roots (s, p, p) two steps on from each of some sets (s, p + 1) of rows."""
+    for step in range(3):
+        own = z[subsets]
+        means = own.mean(axis=1)
+        own -= means[:, None]
+        ridges = RIDGE * np.maximum((own**2).mean(axis=1).max(axis=1), 1.0)
+        ridges = ridges[:, None, None] * np.eye(z.shape[1])
+        halves = np.linalg.cholesky(np.swapaxes(own, 1, 2) @ own / own.shape[1] + ridges)
+        if step < 2:
+            white = np.linalg.solve(halves, np.swapaxes(z - means[:, None], 1, 2))
+            subsets = np.argpartition((white**2).sum(axis=1), h - 1, axis=1)[:, :h]
+    return means, halves
 
 
 def _squares(z: Floats, mean: Floats, half: Floats) -> Floats:
@@ -315,14 +338,15 @@ def common_mcd(
     x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
 ) -> ClassMoments | ExactFit:
     """Pooled moments whose means, and scatter over the rows, are the estimates; as `separate_mcd`."""
-    middle = np.empty((start.n_classes, start.n_columns))
+    # A centre is a row and how far it lies from that: far from zero the row has no digits for both.
+    row, off = np.empty((2, start.n_classes, start.n_columns))
     for k in range(start.n_classes):
         own = x[codes == k]
         found = mcd(own, support_fraction)
         # A class in a plane still has a centre, that of its rows there.
         kept = own[found.rows if isinstance(found, ExactFit) else found.kept]
-        middle[k] = kept[0] + (kept - kept[0]).mean(axis=0)
-    rest = x - middle[codes]
+        row[k], off[k] = kept[0], (kept - kept[0]).mean(axis=0)
+    rest = x - row[codes] - off[codes]
     found = mcd(rest, support_fraction)
     if isinstance(found, ExactFit):
         return found
@@ -330,9 +354,9 @@ def common_mcd(
     held = gather(
         [(rest, one, found.kept.astype(np.float64))], n_classes=1, n_columns=start.n_columns, spread="pooled"
     )
-    shift = held.centres[0] + held.rests[0] / held.scale
-    centres = middle + shift
-    rests = (shift - (centres - middle)) * held.scale
+    shift = off + held.centres[0] + held.rests[0] / held.scale
+    centres = row + shift
+    rests = (shift - (centres - row)) * held.scale
     whole = replace(held, centres=centres, rests=rests)
     return _restored(whole, np.array([found.factor / (held.total - 1) * start.total]), start)
 

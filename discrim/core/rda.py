@@ -66,6 +66,10 @@ class RDAFit:
         Divisors n_k - 1 and N - K, or n_k and N.
     covariances : tuple of K Covariance
         In the coordinates of the moments; a singular one of thin roots is a zero (1, 1).
+    cv : int, "loo" or None
+        The folds by which alpha and gamma were chosen; None where they were given.
+    select : {"min", "1se"}
+        By which rule.
     """
 
     moments: ClassMoments
@@ -76,6 +80,8 @@ class RDAFit:
     parametrization: Parametrization
     method: str
     covariances: tuple[Covariance, ...]
+    cv: int | str | None = None
+    select: str = "min"
 
     has_distances = False
 
@@ -158,6 +164,8 @@ def fit_rda(
     parametrization: Parametrization = "esl",
     method: str = "moment",
     estimated_prior: bool = True,
+    cv: int | str | None = None,
+    select: str = "min",
 ) -> RDAFit:
     """Fit from moments by class, none of them `too_few`.
 
@@ -168,7 +176,7 @@ def fit_rda(
     prior : (K,) float
     alpha, gamma : float
         Within [0, 1].
-    parametrization, method, estimated_prior
+    parametrization, method, estimated_prior, cv, select
         As of `RDAFit`.
     """
     p = moments.n_columns
@@ -186,7 +194,9 @@ def fit_rda(
     multiples = shares[0] / divisors, shares[1] / divisors.sum(), shares[2]
     mixed = _thin if moments.spread == "thin class" else _full
     covariances = mixed(moments, *multiples)
-    return RDAFit(moments, prior, estimated_prior, alpha, gamma, parametrization, method, covariances)
+    return RDAFit(
+        moments, prior, estimated_prior, alpha, gamma, parametrization, method, covariances, cv, select
+    )
 
 
 def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:

@@ -213,6 +213,11 @@ def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Flo
     order = np.argsort(-reach, kind="stable")
     left = len(order) - np.searchsorted(reach[order[::-1]], thresholds, side="right")
     order = order[: int(left.max(initial=0))]
+    if not len(order):
+        # No column is left at any threshold: the prior alone speaks.
+        for _ in thresholds:
+            yield best_class(np.repeat(log_prior[None, :], len(x), axis=0))
+        return
     held = fit.moments
     origin, differences = held.origin + fit.centre / held.scale, fit.differences[:, order]
     columns = standard_columns(np.take(x.T, order, axis=0).T, origin[order], held.scale[order])

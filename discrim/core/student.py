@@ -53,6 +53,12 @@ NU_RANGE = (1.0, 256.0)
 SINGULAR = 1e-12
 """Size of a column's residual on those before it, relative to the column, at which a scale has collapsed."""
 
+SHRUNKEN = 1e-15
+"""Size of a column's scale, relative to its standard deviation, at which it has collapsed."""
+
+NEAR = 1e-11
+"""Largest change, in units of the first scale, at which whitened rows have told what they can."""
+
 
 @dataclass(frozen=True, slots=True)
 class Student:
@@ -135,7 +141,7 @@ def fit_student(
     Parameters
     ----------
     blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
-        Finite rows; weights are frequencies.
+        Finite rows; weights are frequencies. A list is taken to be few enough to be copied.
     start : ClassMoments
         Of the blocks, pooled or by class, of full rank: a pooled one asks for a common scale.
     nu : float
@@ -158,6 +164,8 @@ def fit_student(
     """
     begun = Student(start, _scales(start, start.counts), nu) if begin is None else begin
     now = replace(begun, nu=nu, steps=0, change=np.inf, converged=False)
+    if isinstance(blocks, list):
+        now = _approached(blocks, now)
     while now.steps < MOST_STEPS:
         ahead = _step(blocks, now, start)
         if ahead.collapsed is not None:
@@ -170,13 +178,68 @@ def fit_student(
     return now
 
 
+def _approached(blocks: list[Rows], now: Student) -> Student:
+    """Most of the way to the maximum, on a copy of the rows that the first scale has whitened.
+
+    A step there is a few products without the care of a pass for digits, which the last steps take.
+    """
+    x, codes = (np.concatenate([block[part] for block in blocks]) for part in (0, 1))
+    f = np.concatenate([np.ones(len(own)) if w is None else w for _, own, w in blocks])
+    held, k = now.moments, now.moments.n_classes
+    z = (x.T - held.centres.T[:, codes]) * held.scale[:, None] - held.rests.T[:, codes]
+    rests, covariances, steps = held.rests.copy(), [], 0
+    groups = [np.arange(k)] if len(now.covariances) == 1 else list(np.arange(k)[:, None])
+    for group, covariance in zip(groups, now.covariances, strict=True):
+        rows = np.flatnonzero(np.isin(codes, group))
+        indicators = (codes[rows, None] == group).astype(np.float64)
+        found = _whitened_search(covariance.whiten(z[:, rows]), indicators, f[rows], now.nu)
+        if found is None:
+            return now
+        shifts, half, taken = found
+        rests[group] += (covariance.root.T @ shifts).T
+        covariances.append(Covariance.from_root(half.T @ covariance.root))
+        steps = max(steps, taken)
+    return replace(now, moments=replace(held, rests=rests), covariances=tuple(covariances), steps=steps)
+
+
+def _whitened_search(
+    w: Floats, indicators: Floats, f: Floats, nu: float
+) -> tuple[Floats, Floats, int] | None:
+    """Means (p, k) and lower root (p, p) of the common scale of rows w (p, m), and the steps to them.
+
+    None where the scale becomes singular, which the steps on the rows themselves are to find.
+    """
+    p = len(w)
+    means, half, last = np.zeros((p, indicators.shape[1])), np.eye(p), np.inf
+    from_mean, inverse, steps = w, half, 0
+    while steps < MOST_STEPS - 1:
+        steps += 1
+        u = f * (nu + p) / (nu + column_squares(inverse @ from_mean))
+        ahead = (w * u) @ indicators / (u @ indicators)
+        from_mean = w - ahead @ indicators.T
+        try:
+            half = np.linalg.cholesky((from_mean * u) @ from_mean.T / u.sum())
+        except np.linalg.LinAlgError:
+            return None
+        turned, moved = inverse @ half, inverse @ (ahead - means)
+        change = float(max(np.abs(turned @ turned.T - np.eye(p)).max(), np.abs(moved).max()))
+        means, inverse = ahead, np.tril(np.linalg.inv(half))
+        if change <= NEAR or ROUNDING >= change >= last:
+            break
+        last = change
+    return means, half, steps
+
+
 def _step(blocks: Iterable[Rows], now: Student, start: ClassMoments) -> Student:
     spread = start.spread
     found = gather(
         _Weighted(blocks, now), n_classes=start.n_classes, n_columns=start.n_columns, spread=spread
     )
     held = replace(found, counts=start.counts, rows=start.rows)
-    collapsed = next((k for k in range(len(found.scatters)) if _is_singular(found, k)), None)
+    shrunken = np.any(_lengths(found) <= SHRUNKEN * _lengths(start), axis=1)
+    collapsed = next(
+        (k for k, small in enumerate(shrunken.tolist()) if small or _is_singular(found, k)), None
+    )
     if collapsed is not None:
         return replace(now, moments=held, collapsed=collapsed)
     return replace(now, moments=held, covariances=_scales(found, found.counts))
@@ -186,6 +249,13 @@ def _scales(moments: ClassMoments, counts: Floats) -> tuple[Covariance, ...]:
     if moments.spread == "class":
         return separate(moments, counts)
     return (pooled(moments, float(counts.sum())),)
+
+
+def _lengths(moments: ClassMoments) -> Floats:
+    """Standard deviations (1 or K, p) of the columns, in the units of the data."""
+    counts = moments.counts if moments.spread == "class" else moments.counts.sum(keepdims=True)
+    squares = np.diagonal(moments.scatters, axis1=1, axis2=2)
+    return np.asarray(np.sqrt(squares / counts[:, None]) / moments.scale)
 
 
 def _is_singular(moments: ClassMoments, k: int) -> bool:
@@ -238,7 +308,8 @@ def best_nu(blocks: Iterable[Rows], start: ClassMoments) -> Student:
     Returns
     -------
     Student
-        At an end of the range where the likelihood rises to it; its steps are those of all fits tried.
+        At an end of the range where the likelihood rises to it; its steps are those of all fits tried. One
+        that has collapsed where the likelihood has no maximum, as it rises to where the scale is singular.
     """
     fits: dict[float, Student] = {}
 
@@ -250,12 +321,14 @@ def best_nu(blocks: Iterable[Rows], start: ClassMoments) -> Student:
     least, most = NU_RANGE
     grid = [least * 2.0**i for i in range(1 + round(np.log2(most / least)))]
     slopes = [slope(nu) for nu in grid[::-1]][::-1]
+    peaks = [nu for nu, uphill in ((least, slopes[0] < 0), (most, slopes[-1] > 0)) if uphill]
     for left, right, rises, falls in zip(grid[:-1], grid[1:], slopes[:-1], slopes[1:], strict=True):
         if rises > 0 > falls:
             ends = np.log([left, right])
-            slope(float(np.exp(brentq(lambda at: slope(float(np.exp(at))), *ends, xtol=1e-13, rtol=1e-13))))
-    whole = {nu: fit for nu, fit in fits.items() if fit.collapsed is None}
-    if not whole:
-        return fits[max(fits)]
-    best = max(whole.values(), key=lambda fit: log_likelihood(blocks, fit)[0])
+            root = brentq(lambda at: slope(float(np.exp(at))), *ends, xtol=1e-13, rtol=1e-13)
+            peaks.append(float(np.exp(root)))
+            slope(peaks[-1])
+    if not peaks:
+        return fits[max((nu for nu, fit in fits.items() if fit.collapsed is not None), default=most)]
+    best = max((fits[nu] for nu in peaks), key=lambda fit: log_likelihood(blocks, fit)[0])
     return replace(best, steps=sum(fit.steps for fit in fits.values()))

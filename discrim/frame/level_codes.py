@@ -111,12 +111,19 @@ def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
 
 
 def mark_unseen(design: Design, table: Table) -> Table:
-    """The table with levels that the fit has not seen made missing, in terms that are a column."""
+    """The table with levels that the fit has not seen made missing.
+
+    In terms that are a column, or C() of one that no other term is made of.
+    """
     changed = {}
+    factors = () if design.spec is None else design.spec.factors
     names = {quote(name): name for name in design.columns}
-    for factor in () if design.spec is None else design.spec.factors:
-        name = names.get(factor.code)
-        if factor.levels is None or name is None or name not in table.names:
+    for name in design.columns:
+        if sum(quote(name) in factor.code for factor in factors) == 1:
+            names[f"C({quote(name)})"] = name
+    for factor in factors:
+        name = names.get(factor.code, "")
+        if factor.levels is None or name not in table.names:
             continue
         values = table.column(name)
         unseen = values.notna() & ~values.isin(list(factor.levels))

@@ -67,8 +67,8 @@ def lda(
         Frequency weights: a weight of 3 stands for three equal rows. A column named here is not part of `.`.
     method : {"moment", "mle", "t", "mcd"}
         Divisor of the covariance: N - K, or N; or robust means and covariance: those of multivariate t
-        distributions by maximum likelihood, or of the rows of minimum covariance determinant, as "mcd" of
-        rrcov's Linda.
+        distributions by maximum likelihood, or of the rows within the .975 quantile of their distance by
+        those of minimum covariance determinant, as "mcd" of rrcov's Linda.
     nu : float, optional
         Degrees of freedom of "t"; None for those of largest likelihood, from 1 to 256.
     scatter : {"covariance", "scale"}

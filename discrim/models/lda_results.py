@@ -167,7 +167,9 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
     def _need_full(self, what: str) -> None:
         self._need_moments(what)
         if not self._fit.has_distances:
-            raise NotSupportedError(f'{what} needs the full covariance: fit with covariance="pooled".')
+            wide = self._fit.residual_df < len(self.terms)
+            more = " (for which there are too few rows for so many columns)" if wide else ""
+            raise NotSupportedError(f'{what} needs the full covariance: fit with covariance="pooled"{more}.')
 
     @property
     def wilks(self) -> TestResult:
@@ -339,10 +341,23 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         return box_m_of(self._rows("box_m()"))
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
-        """One row a class and term: the log odds against the first class, in broom's names."""
+        """One row a class and term: the log odds against the first class, in broom's names.
+
+        The standard error, and what follows from it, is missing where `log_odds` has none: of shrunk and
+        robust covariances, and with `ncomp=`.
+        """
         names = {"coef": "estimate", "se": "std_error", "z": "statistic", "p": "p_value"}
         names |= {"low": "conf_low", "high": "conf_high"}
-        return self.log_odds(level=level).rename(columns=names).reset_index()
+        fit = self._fit
+        if fit.has_errors:
+            return self.log_odds(level=level).rename(columns=names).reset_index()
+        planes = [self._plane(k, 0) for k in range(1, len(self.classes))]
+        labels: list[list[Any]] = [list(self.classes[1:]), ["constant", *self.terms]]
+        table = pd.DataFrame(index=pd.MultiIndex.from_product(labels, names=["class", "term"]))
+        table["estimate"] = np.concatenate([[plane.offset, *plane.normal] for plane in planes])
+        for name in list(names.values())[1:]:
+            table[name] = np.nan
+        return table.reset_index()
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""

@@ -66,7 +66,8 @@ def naive_bayes(
     method : {"moment", "mle"}
         Divisor of the variances within a class: n_k - 1, as R's e1071; or n_k, as scikit-learn.
     unseen : {"raise", "missing"}
-        A level, in new rows, that the fit has not seen: an error, or as if it were missing.
+        A level, in new rows, that the fit has not seen: an error, or as if it were missing (of a column, or
+        of C() of one that no other term is made of).
 
     Returns
     -------

@@ -16,7 +16,7 @@ from discrim.core.tally import Plan, Tally
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import boolean_terms, refuse_values, term_levels
-from discrim.models.sample import choice, named
+from discrim.models.sample import choice, is_number, named
 
 __all__ = ["Options", "plan_of", "refuse_no_bandwidth", "refuse_no_density"]
 
@@ -90,15 +90,24 @@ def _bandwidths(
 ) -> tuple[str, NDArray[np.float64]]:
     """The rule, and the bandwidth (p,) given for each column, 0 for those by the rule."""
     given = np.zeros(len(terms))
+    kernels = [terms[j] for j in np.flatnonzero(families == KERNEL)]
     if isinstance(bandwidth, str):
         choice("bandwidth", bandwidth, tuple(FACTORS))
+    if not kernels and not (isinstance(bandwidth, str) and bandwidth == "nrd0"):
+        raise DataError(
+            f"bandwidth={bandwidth!r} is of kernel densities, and no column has one: name its columns in "
+            "kernel=, or leave bandwidth= out."
+        )
+    if isinstance(bandwidth, str):
         return bandwidth, given
-    kernels = [terms[j] for j in np.flatnonzero(families == KERNEL)]
     wanted = bandwidth if isinstance(bandwidth, Mapping) else dict.fromkeys(kernels, bandwidth)
     for name, value in wanted.items():
         if name not in kernels:
-            raise DataError(f"bandwidth= names {name!r}, which has no kernel density: {named(kernels)} have.")
-        if not (_is_number(value) and 0 < value < np.inf):
+            raise DataError(
+                f"bandwidth= names {name!r}, which has no kernel density: kernel= makes one of "
+                f"{named(kernels)}."
+            )
+        if not (is_number(value) and 0 < value < np.inf):
             raise DataError(
                 f"bandwidth={value!r} of {name!r}: give a number above 0, or one of {named(FACTORS)}."
             )
@@ -106,12 +115,8 @@ def _bandwidths(
     return "nrd0", given
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
 def _number(name: str, value: Any, what: str) -> float:
-    if not (_is_number(value) and 0 <= value < np.inf):
+    if not (is_number(value) and 0 <= value < np.inf):
         raise DataError(f"{name}={value!r}: give {what}, a number from 0 on.")
     return float(value)
 

@@ -138,7 +138,7 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         Raises
         ------
         DataError
-            No such column, or one without a density.
+            No such column, or one without a density; values that are no numbers.
         """
         plan = self._fit.plan
         numeric = self.terms[np.sort(np.concatenate([plan.normal, plan.kernels]))]
@@ -149,7 +149,10 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
                 else "no column has"
             )
             raise DataError(f"{term!r} has no density ({has} one): see tables and multinomial.")
-        values = self._grid(term) if at is None else np.asarray(at, dtype=np.float64).ravel()
+        try:
+            values = self._grid(term) if at is None else np.asarray(at, dtype=np.float64).ravel()
+        except (TypeError, ValueError):
+            raise DataError(f"at={at!r}: give the values of {term!r} as numbers.") from None
         if term in self.normal_terms:
             mean, sd = self.means[term].to_numpy(), self.sds[term].to_numpy()
             z = (values[:, None] - mean) / sd

@@ -240,18 +240,26 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
 
 
 def refuse_singular(
-    moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], asked: Shrinking | None = None
+    moments: ClassMoments,
+    terms: tuple[str, ...],
+    levels: Sequence[Any],
+    asked: Shrinking | None = None,
+    way_out: str | None = None,
 ) -> None:
-    """Raise a CollinearError that names the class whose covariance is singular, and why."""
+    """Raise a CollinearError that names the class whose covariance is singular, why, and the way out."""
     asked = Shrinking("full") if asked is None else asked
     p = moments.n_columns if asked.takes_full_rank(moments.n_columns) else 1
     for k, label in enumerate(levels):
         rows = int(moments.rows[k])
         if rows <= p:
+            remedy = way_out or (
+                "merge it with another class, leave it out, or use lda() with the same covariance="
+                if p == 1 and asked.structure != "full"
+                else 'use fewer columns, lda(), or covariance="diagonal" or "shrunk"'
+            )
             raise CollinearError(
                 f"Class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few for a covariance of "
-                f"{moments.n_columns} columns ({named(terms)}), which takes {p + 1} at least: "
-                'use fewer columns, lda(), or covariance="diagonal" or "shrunk".'
+                f"{moments.n_columns} columns ({named(terms)}), which takes {p + 1} at least: {remedy}."
             )
         found = asked.obstacles(moments, k)
         if found:

@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.covariance import dependencies
 from discrim.core.mixtures import Pair, Parametrization
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.rda import RDAFit, needs_roots, too_few
+from discrim.core.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.models import sections
@@ -98,6 +100,9 @@ def rda(
     A grid costs little more than its longer decompositions: all gammas of an alpha share theirs by "friedman"
     and "klar", all alphas of a gamma by "esl".
 
+    The least error of a path is optimistic, as one chosen among many: `error_rates(["cv"])` of a chosen fit
+    chooses anew in each fold, while `leave_one_out()` holds alpha and gamma.
+
     Examples
     --------
     >>> from discrim import rda
@@ -111,26 +116,25 @@ def rda(
     choice("select", select, ("min", "1se"))
     if cv != "loo" and not (isinstance(cv, int) and cv >= 2):
         raise DataError(f'cv={cv!r}: give a number of folds, 2 or more, or "loo".')
-    given = [_within(name, value) for name, value in (("alpha", alpha), ("gamma", gamma))]
+    given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
     pairs = _pairs(given, grid)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     spread: Spread = "thin class" if is_wide(blocks) else "class"
     blocks, moments = sample(blocks, spread, na_action, rooted=needs_roots(pairs, parametrization))
     _refuse_single(moments, blocks.design.levels)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
-    plan = Choice(pairs, cv, seed, select, parametrization, method, shares, prior is None)
-    if None in given:
+    # So that the folds of one fit, and those within its folds, are dealt the same again.
+    dealt = int(np.random.default_rng().integers(2**63)) if seed is None else seed
+    chooses = None in given.values()
+    folds = cv if chooses else None
+    plan = Choice(pairs, folds, dealt, select, parametrization, method, shares, prior is None)
+    if chooses:
         pair, path = choose(blocks, moments, plan)
     else:
         (pair,), path = pairs, None
     fit = plan.fit(moments, pair)
     _refuse_singular(fit, blocks)
-    results = RDAResults(fit, blocks)
-    if path is not None:
-        results._cache["path"] = path
-        results._cache["criterion"] = "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
-        results._cache["select"] = select
-    return results
+    return RDAResults(fit, blocks, plan=None if path is None else plan, path=path)
 
 
 def _within(name: str, value: Any) -> float | None:
@@ -138,7 +142,7 @@ def _within(name: str, value: Any) -> float | None:
     if value is None:
         return None
     try:
-        number = float(value)
+        number = np.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         number = np.nan
     if not 0 <= number <= 1:
@@ -146,9 +150,15 @@ def _within(name: str, value: Any) -> float | None:
     return number
 
 
-def _pairs(given: list[float | None], grid: Any) -> list[Pair]:
+def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Pair]:
     """Pairs of what is given and what is tried for it where it is not."""
+    fixed = [name for name, value in given.items() if value is not None]
+    if grid is not None and len(fixed) == len(given):
+        raise DataError("alpha= and gamma= are given, so that there is nothing to choose: leave out grid=.")
     if isinstance(grid, Mapping):
+        twice = [name for name in fixed if name in grid]
+        if twice:
+            raise DataError(f"grid holds values of {named(twice)}, which is given: leave one out.")
         unknown = [name for name in grid if name not in Pair._fields]
         if unknown:
             raise DataError(f"grid names {named(unknown)}: it holds values of 'alpha' and of 'gamma'.")
@@ -156,8 +166,7 @@ def _pairs(given: list[float | None], grid: Any) -> list[Pair]:
     else:
         by_name = dict.fromkeys(Pair._fields, grid)
     alphas, gammas = (
-        [value] if value is not None else _tried(by_name[name])
-        for name, value in zip(Pair._fields, given, strict=True)
+        [value] if value is not None else _tried(by_name[name]) for name, value in given.items()
     )
     return [Pair(alpha, gamma) for alpha in alphas for gamma in gammas]
 
@@ -200,9 +209,24 @@ def _refuse_singular(fit: RDAFit, blocks: Blocks) -> None:
     way_out = f"Choose {'alpha below 1' if own else ridge}." if varies else "No column varies within classes."
     raise CollinearError(
         f"The covariance of class {named(blocks.design.levels[k] for k in found)} is singular at alpha="
-        f"{fit.alpha:g}, gamma={fit.gamma:g}: the {len(blocks.terms)} columns ({named(blocks.terms)}) are "
-        f"constant or collinear there, or more than its rows. {way_out}"
+        f"{fit.alpha:g}, gamma={fit.gamma:g}: {_why_singular(fit, found[0], blocks.terms)}. {way_out}"
     )
+
+
+def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
+    """What makes the covariance of class k singular: a mixture is so where the pooled one in it is."""
+    held, own = fit.moments, k if fit.alpha == 1 else None
+    where = "within classes" if own is None else "there"
+    free = int(held.rows.sum() - held.n_classes if own is None else held.rows[k] - 1)
+    if free < len(terms):
+        return (
+            f"the {len(terms)} columns ({named(terms)}) are more than the {free} degrees of freedom {where}"
+        )
+    culprits = [terms[dependency.column] for dependency in dependencies(held, own)]
+    if not culprits:
+        return f"some of the {len(terms)} columns ({named(terms)}) are all but collinear {where}"
+    said = "is" if len(culprits) == 1 else "are"
+    return f"{named(culprits)} {said} constant or a linear combination of columns before {where}"
 
 
 class RDAResults(SeparateCovariances, ClassifierResults):
@@ -224,9 +248,31 @@ class RDAResults(SeparateCovariances, ClassifierResults):
     title: ClassVar[str] = "Regularized discriminant analysis"
     _fit: RDAFit
 
-    def __init__(self, fit: RDAFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+    def __init__(
+        self,
+        fit: RDAFit,
+        blocks: Blocks,
+        *,
+        has_rows: bool = True,
+        plan: Choice | None = None,
+        path: pd.DataFrame | None = None,
+    ) -> None:
         super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
         self._fit = fit
+        self._plan = plan
+        self._holds_choice = plan is not None
+        if path is not None:
+            self._cache["path"] = path
+
+    @property
+    def _spread(self) -> Spread | None:
+        return None if self._plan is not None else self._fit.moments.spread
+
+    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
+        if self._plan is None:
+            return super()._refitted_rule(blocks)
+        fit = self._plan.refit(blocks, self._fit.moments.spread)
+        return None if fit is None else fit.rule(self._log_prior())
 
     @property
     def alpha(self) -> float:
@@ -283,7 +329,7 @@ class RDAResults(SeparateCovariances, ClassifierResults):
             from discrim.report.heat_map import heat_map
 
             errors = self.path.pivot(index="alpha", columns="gamma", values="error")
-            title = f"Error by {self._cache['criterion']}"
+            title = f"Error by {sections.chosen_by(self)}"
             return heat_map(errors, (self.alpha, self.gamma), title, ax=ax)
         if kind == "regions" or (kind is None and len(self.terms) == 2):
             return plot_regions(self, ax)

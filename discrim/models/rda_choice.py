@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discrim.core.leave_one_out_rda import left_out_groups
 from discrim.core.mixtures import Pair, Parametrization
-from discrim.core.moments import ClassMoments
+from discrim.core.moments import ClassMoments, Spread
 from discrim.core.rda import RDAFit, fit_rda, needs_roots, too_few
 from discrim.core.rda_path import PathRule, path_rules
 from discrim.core.rules import best_class
@@ -43,8 +43,8 @@ class Choice:
     Attributes
     ----------
     pairs : list of Pair
-    cv : int or "loo"
-        Folds.
+    cv : int, "loo" or None
+        Folds; None where the only pair is given.
     seed : int or None
     select : {"min", "1se"}
     parametrization : {"esl", "friedman", "klar"}
@@ -90,7 +90,20 @@ class Choice:
             parametrization=self.parametrization,
             method=self.method,
             estimated_prior=self.estimated_prior,
+            cv=self.cv,
+            select=self.select,
         )
+
+    def refit(self, blocks: Blocks, spread: Spread) -> RDAFit | None:
+        """The fit of the pair that other weights of the rows choose, the prior held; None where none is."""
+        moments = class_moments(blocks, spread, rooted=self.rooted)
+        if too_few(moments):
+            return None
+        try:
+            fit = self.fit(moments, choose(blocks, moments, self)[0])
+        except DataError:
+            return None
+        return None if fit.singular() else fit
 
     def simplicity(self, pair: Pair) -> tuple[float, float]:
         """Smaller for a simpler pair: of the smaller alpha, then of more ridge."""
@@ -117,7 +130,7 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, p
     if np.isnan(errors).all():
         raise DataError(
             "No pair of the grid has a rule without every fold or row: the covariance of a class is "
-            "singular. Use a grid with more ridge, or fewer folds."
+            "singular. Use a grid with more ridge or an alpha below 1, or more folds."
         )
     best = int(np.nanargmin(errors))
     reach = errors[best] + (max(spread[best], TIE) if plan.select == "1se" else TIE)

@@ -24,7 +24,7 @@ from discrim.frame.formula import response_codes
 from discrim.inference.error_rates import check_level
 from discrim.models.labels import labelled
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import choice, class_moments, named
+from discrim.models.sample import choice, class_moments, is_number, named
 from discrim.models.validation import used_rows
 
 if TYPE_CHECKING:
@@ -93,14 +93,14 @@ def robust_choice(
             f'method="{method}" estimates full covariances; with covariance="{structure}" pass '
             'method="moment" or "mle".'
         )
-    if nu is not None and not NU_RANGE[0] <= nu < np.inf:
+    if nu is not None and not (is_number(nu) and NU_RANGE[0] <= nu < np.inf):
         raise DataError(f"nu={nu!r}: give degrees of freedom from 1 on, or None to have them estimated.")
     if method == "t" and nu is not None and nu <= 2 and scatter == "covariance":
         raise DataError(
             f"nu={nu!r}: a t distribution has a covariance for nu above 2 only: "
             'pass scatter="scale", or a larger nu.'
         )
-    if not 0.5 <= support_fraction <= 1:
+    if not (is_number(support_fraction) and 0.5 <= support_fraction <= 1):
         raise DataError(f"support_fraction={support_fraction!r}: give a share of the rows from 0.5 to 1.")
     return RobustChoice(method, nu, scatter == "covariance", float(support_fraction))
 
@@ -152,7 +152,7 @@ def _t_moments(
         raise CollinearError(
             f"The scale {where} of the t distribution became singular: at nu={search.nu:g} too many rows "
             f"lie in a plane of fewer dimensions than the {len(blocks.terms)} columns "
-            f"({named(blocks.terms)}): name fewer columns, or raise nu=."
+            f"({named(blocks.terms)}): name fewer columns, or pass a larger nu=."
         )
     if not search.converged:
         _warn_of_search(search, levels)

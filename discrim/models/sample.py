@@ -53,6 +53,12 @@ def choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
         raise DataError(f"{name}={value!r} is not known: use one of {named(allowed)}.")
 
 
+def is_number(value: Any) -> bool:
+    """Whether an option is a number, which a truth value is not."""
+    number = (int, float, np.integer, np.floating)
+    return isinstance(value, number) and not isinstance(value, bool)
+
+
 def sample(
     blocks: Blocks, spread: Spread, na_action: NaAction, watch: Watch | None = None, *, rooted: bool = True
 ) -> tuple[Blocks, ClassMoments]:

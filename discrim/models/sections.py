@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from discrim.models.rda import RDAResults
     from discrim.models.results import ClassifierResults
 
-__all__ = ["error_pair", "linear", "linear_brief", "quadratic", "quadratic_brief", "regularized"]
+__all__ = ["chosen_by", "error_pair", "linear", "linear_brief", "quadratic", "quadratic_brief", "regularized"]
 
 MOST_COVARIANCES = 6
 """Classes whose covariances a summary of QDA prints."""
@@ -159,6 +159,9 @@ def _linear_header(fit: LDAResults) -> Pairs:
     left, right = _common_header(fit, divisor if fit._fit.estimator is None else "pooled, an estimator's")
     if fit._fit.shrinkage is not None:
         left.append((shrinkage_label(fit._fit.chosen), fit.shrinkage, f"{fit.shrinkage:.4g}"))
+    if fit._fit.structure == "pinv":
+        rank, p = fit._fit.ignored()[0], len(fit.terms)
+        left.append(("Rank of the covariance", rank, f"{rank} of {p}"))
     if fit._fit.has_distances:
         test = fit.wilks
         f = float(test.table["statistic"].iloc[0])
@@ -202,10 +205,23 @@ def _covariance_note(fit: LDAResults | QDAResults) -> str:
     return ""
 
 
+def chosen_by(fit: RDAResults) -> str:
+    """How alpha and gamma were, in words."""
+    cv = fit._fit.cv
+    if cv is None:
+        return "given"
+    return "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
+
+
 def _regularized_header(fit: RDAResults) -> Pairs:
-    chosen = fit._cache.get("criterion", "given")
-    if fit._cache.get("select") == "1se":
-        chosen = f"{chosen}, one standard error"
+    numbers, chosen = fit._fit, chosen_by(fit)
+    divisors = "n, N" if numbers.method == "mle" else "n-1, N-K"
+    chosen += ", 1 SE rule" if numbers.cv is not None and numbers.select == "1se" else ""
+    note = (
+        "The errors hold alpha and gamma, which the same rows have chosen: error_rates(['cv']) chooses anew."
+        if numbers.cv is not None
+        else ""
+    )
     rows = "Rows used" if fit._blocks.weights is None else "Sum of weights"
     items = [
         (rows, fit.nobs, _number(fit.nobs)),
@@ -214,15 +230,15 @@ def _regularized_header(fit: RDAResults) -> Pairs:
         ("Columns", len(fit.terms), str(len(fit.terms))),
         ("Alpha", fit.alpha, f"{fit.alpha:g}"),
         ("Gamma", fit.gamma, f"{fit.gamma:g}"),
-        ("Parametrization", fit._fit.parametrization, fit._fit.parametrization),
+        ("Parametrization", numbers.parametrization, numbers.parametrization),
+        ("Divisors, by class and pooled", divisors, divisors),
         ("Chosen by", chosen, chosen),
         ("Prior", *("class proportions" if fit._fit.estimated_prior else "given",) * 2),
         ("Log-likelihood", fit.llf, f"{fit.llf:.2f}"),
         error_pair(fit, "apparent", "Error, apparent"),
         error_pair(fit, "loo", "Error, leave-one-out"),
     ]
-    note = "" if chosen == "given" else "The errors hold alpha and gamma, which the same rows have chosen."
-    return Pairs(fit.formula, items, note)
+    return Pairs(fit.formula, items, note=note)
 
 
 def _path(fit: RDAResults) -> Section:
@@ -230,8 +246,14 @@ def _path(fit: RDAResults) -> Section:
     table.index = [f"{value:g}" for value in table.index]
     table.columns = [f"{value:g}" for value in table.columns]
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
-    title = f"Error by {fit._cache['criterion']}, alpha (rows) by gamma"
-    return Section(title, table, formats, source="fit.path")
+    title = f"Error by {chosen_by(fit)}, alpha (rows) by gamma"
+    without = "row" if fit._fit.cv == "loo" else "fold"
+    note = (
+        f"Missing where a covariance is singular without some {without}."
+        if table.isna().any(axis=None)
+        else ""
+    )
+    return Section(title, table, formats, note=note, source="fit.path")
 
 
 def _shrinkage_path(fit: LDAResults | QDAResults) -> Section:

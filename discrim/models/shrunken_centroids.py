@@ -20,7 +20,7 @@ from discrim.models.group_summary import group_summary
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.prediction import scored
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, named, prior_vector, sample
+from discrim.models.sample import NaAction, choice, is_number, named, prior_vector, sample
 from discrim.models.shrunken_choice import Search, choose_threshold
 
 if TYPE_CHECKING:
@@ -153,10 +153,9 @@ def _fitted(
 
 def _check_numbers(threshold: float | None, offset: Offset) -> None:
     """Raise a DataError for a threshold or an offset that is none."""
-    number = (int, float, np.integer, np.floating)
-    if threshold is not None and not (isinstance(threshold, number) and 0 <= threshold < np.inf):
+    if threshold is not None and not (is_number(threshold) and 0 <= threshold < np.inf):
         raise DataError(f"threshold={threshold!r}: give a number from 0 on, or None to have it chosen.")
-    if offset != "median" and not (isinstance(offset, number) and 0 <= offset < np.inf):
+    if offset != "median" and not (is_number(offset) and 0 <= offset < np.inf):
         raise DataError(f"offset={offset!r}: give a number from 0 on, or 'median'.")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +14,7 @@ from discrim.core.shrunken_centroids import ShrunkenFit, labels_along
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import counted, counts_of
-from discrim.models.sample import named
+from discrim.models.sample import is_number, named
 from discrim.models.validation import dealt_codes, moment_folds, used_codes, used_rows
 
 __all__ = ["Search", "choose_threshold", "thresholds_of"]
@@ -57,10 +57,16 @@ def thresholds_of(search: Search, fit: ShrunkenFit) -> Floats:
     """
     if search.grid is None:
         most = search.n_thresholds
-        if not (isinstance(most, int) and most >= 2):
+        if not (isinstance(most, int | np.integer) and not isinstance(most, bool) and most >= 2):
             raise DataError(f"n_thresholds={most!r}: give a number of thresholds, 2 or more.")
         return np.unique(np.linspace(0.0, float(fit.reach().max()), most))
-    values = [float(value) for value in search.grid]
+    listed = search.grid
+    if isinstance(listed, str) or not isinstance(listed, Iterable):
+        raise DataError(f"grid={listed!r}: give a list of thresholds, or None for evenly spaced ones.")
+    wrong = [value for value in listed if not is_number(value)]
+    if wrong:
+        raise DataError(f"grid holds {wrong[0]!r}, which is no threshold: give numbers from 0 on.")
+    values = [float(value) for value in listed]
     bad = [value for value in values if not 0 <= value < np.inf]
     if not values or bad:
         raise DataError(

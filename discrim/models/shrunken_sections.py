@@ -43,7 +43,7 @@ def brief(fit: ShrunkenCentroidsResults) -> Summary:
 
 
 def _header(fit: ShrunkenCentroidsResults) -> Pairs:
-    chosen = "cross-validation" if "path" in fit._cache else "given"
+    chosen = "cross-validation" if "path" in fit._cache else "given" if fit._has_rows else "not in the file"
     prior = "class proportions" if fit._fit.estimated_prior else "given"
     kind = "median of s" if fit._fit.offset == "median" else "given"
     left = int(fit._fit.shrunken().any(axis=0).sum())

@@ -99,7 +99,7 @@ _MODELS = {
     ),
     "rda": _Model(
         {"alpha": (float,), "gamma": (float,), "parametrization": (str,), "method": (str,)}
-        | {"estimated_prior": (bool,)},
+        | {"estimated_prior": (bool,), "cv": (int, str, _NOTHING), "select": (str,)},
         "class",
         fit_rda,
     ),
@@ -305,6 +305,11 @@ def _check_about(
             raise damaged(path, f"its {key} is {options[key]!r}")
     if options.get("parametrization", "esl") not in ("esl", "friedman", "klar"):
         raise damaged(path, f"its parametrization is {options['parametrization']!r}")
+    cv = options.get("cv")
+    if cv not in (None, "loo") and not (isinstance(cv, int) and cv >= 2):
+        raise damaged(path, f"its alpha and gamma were chosen by cv={cv!r}")
+    if options.get("select", "min") not in ("min", "1se"):
+        raise damaged(path, f"its pair was selected by {options['select']!r}")
     methods = ("moment", "mle", *(ROBUST if "robust" in model.shapes(2, 1) else ()))
     if options.get("method", "moment") not in methods:
         raise damaged(path, f"its method is {options['method']!r}")

@@ -101,7 +101,12 @@ def _full_rank_moments(blocks: Blocks) -> ClassMoments:
     from discrim.models.qda import refuse_singular
 
     moments = class_moments(blocks, "class")
-    refuse_singular(moments, blocks.terms, blocks.design.levels)
+    refuse_singular(
+        moments,
+        blocks.terms,
+        blocks.design.levels,
+        way_out="use fewer columns, or merge it with another class",
+    )
     return moments
 
 

@@ -158,11 +158,19 @@ def dealt_codes(codes: Codes, n_classes: int, folds: int, seed: int | None) -> C
     positions = np.flatnonzero(codes >= 0)
     if not (isinstance(folds, int) and 2 <= folds <= len(positions)):
         raise DataError(f"folds={folds!r}: give a number from 2 to the {len(positions)} rows of the fit.")
-    order = np.random.default_rng(seed).permutation(positions)
+    order = _generator(seed).permutation(positions)
     order = order[sorted_by(codes[order], n_classes)]
     dealt = np.full(len(codes), -1, dtype=np.intp)
     dealt[order] = np.arange(len(order)) % folds
     return dealt
+
+
+def _generator(seed: int | None) -> np.random.Generator:
+    """A generator of random numbers, or a DataError that says what a seed is."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise DataError(f"seed={seed!r}: give a whole number, 0 or more, or None.") from None
 
 
 def moment_folds(
@@ -189,6 +197,23 @@ def moment_folds(
     return [after[-2], *inner, before[-2]]
 
 
+def _no_rule(
+    fit: ClassifierResults, blocks: Blocks, dealt: Codes, fold: int, folds: int
+) -> NotSupportedError:
+    """The error of a fold without which there is no rule: what is the matter, and the way out."""
+    others = np.bincount(blocks.codes[(dealt >= 0) & (dealt != fold)], minlength=len(fit.classes))
+    empty = np.flatnonzero(others == 0)
+    if len(empty):
+        return NotSupportedError(
+            f"Without fold {fold + 1} of {folds} class {fit.classes[empty[0]]!r} has no row, having one in "
+            'all: leave the class out, merge it with another, or use method="loo".'
+        )
+    return NotSupportedError(
+        f"Without fold {fold + 1} of {folds} the model has no fit (a covariance is singular, or classes are "
+        "separated): use more folds or fewer columns."
+    )
+
+
 def rules_without(fit: ClassifierResults, dealt: Codes, folds: int) -> list[Rule | None]:
     """The rule without each fold, priors held; None where a covariance is singular."""
     blocks = fit._rows("cross-validation")
@@ -211,10 +236,7 @@ def fold_scores(fit: ClassifierResults, dealt: Codes, folds: int) -> Floats:
     blocks = fit._rows("cross-validation")
     rules = rules_without(fit, dealt, folds)
     if any(rule is None for rule in rules):
-        raise NotSupportedError(
-            f"Without fold {[r is None for r in rules].index(True) + 1} of {folds} the model has no fit "
-            "(a covariance is singular, or classes are separated): use more folds or fewer columns."
-        )
+        raise _no_rule(fit, blocks, dealt, [rule is None for rule in rules].index(True), folds)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     for rows, x, _, _ in used_rows(blocks):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
@@ -255,7 +277,7 @@ class BootstrapSamples:
         if weights is not None and (np.nan_to_num(weights) != np.round(np.nan_to_num(weights))).any():
             raise NotSupportedError("A bootstrap draws rows: it takes weights that are whole numbers.")
         self.codes = used_codes(blocks)
-        self.rng = np.random.default_rng(seed)
+        self.rng = _generator(seed)
         self._blocks = blocks
         self._members = [np.flatnonzero(self.codes == k) for k in range(len(blocks.design.levels))]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from discrim.report.plots import COLOURS, add_legend, new_axes, shown_name
+from discrim.report.plots import COLOURS, MARKERS, add_legend, new_axes, shown_name
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -41,7 +41,7 @@ def draw_densities(densities: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def draw_shares(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Shares of the levels in each class, a bar a class, cut into levels.
+    """Shares of the levels in each class, a bar a class; a line a level where they are more than colours.
 
     Parameters
     ----------
@@ -53,6 +53,8 @@ def draw_shares(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     -------
     Axes
     """
+    if table.shape[1] > len(COLOURS):
+        return _draw_shares_by_level(table, ax)
     axes, own = new_axes(ax, 2 * len(table))
     places, start = np.arange(len(table)), np.zeros(len(table))
     for level, label in enumerate(table.columns):
@@ -63,6 +65,23 @@ def draw_shares(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     axes.set_yticks(places, [shown_name(label) for label in table.index])
     axes.invert_yaxis()
     axes.set_xlim(0.0, 1.0)
+    axes.set_xlabel("Probability within the class")
+    axes.set_title(f"Levels of {shown_name(table.columns.name)} by class")
+    return add_legend(axes, own)
+
+
+def _draw_shares_by_level(table: pd.DataFrame, ax: Axes | None) -> Axes:
+    axes, own = new_axes(ax, table.shape[1])
+    lines = np.arange(table.shape[1])
+    for k, label in enumerate(table.index):
+        shares = table.iloc[k].to_numpy(dtype=np.float64)
+        style: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
+        axes.plot(shares, lines, linestyle="none", label=shown_name(label), **style)
+    axes.set_yticks(lines, [shown_name(level) for level in table.columns])
+    axes.grid(axis="y", color="0.9")
+    axes.set_axisbelow(True)
+    axes.invert_yaxis()
+    axes.set_xlim(left=0.0)
     axes.set_xlabel("Probability within the class")
     axes.set_title(f"Levels of {shown_name(table.columns.name)} by class")
     return add_legend(axes, own)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -69,6 +70,10 @@ REFITTED = ("lda-t", "qda-t")
 """Leaving a row out is a search a row: one test of it is enough."""
 
 
+SLOW = ("lda-mcd", "qda-mcd")
+"""A fit is several searches of many starts: fewer refits judge them."""
+
+
 def synthetic() -> pd.DataFrame:
     rng = np.random.default_rng(7)
     y = np.repeat([3, 1, 2, 8], [30, 25, 40, 20])
@@ -106,12 +111,18 @@ def fitted(verb: str, name: str, data: pd.DataFrame | None = None, formula: str 
     return fit(formula or own, data=made if data is None else data, **options)
 
 
+@cache
+def held(verb: str, name: str):
+    """The one fit of tests that only ask."""
+    return fitted(verb, name)
+
+
 cases = pytest.mark.parametrize(("verb", "name"), [(v, n) for v in VERBS for n in TABLES])
 
 
 @cases
 def test_posteriors_sum_to_one_and_agree_with_their_logs_and_labels(verb, name):
-    fit = fitted(verb, name)
+    fit = held(verb, name)
     proba, logs = fit.predict_proba(), fit.predict_log_proba()
     known = proba.notna().all(axis=1)
     assert known.sum() == len(proba) - (0 if verb in INTEGRATES else fit._dropped)
@@ -124,7 +135,7 @@ def test_posteriors_sum_to_one_and_agree_with_their_logs_and_labels(verb, name):
 @cases
 def test_order_of_rows_does_not_matter(verb, name):
     _, data = table(name)
-    fit, shuffled = fitted(verb, name), fitted(verb, name, data.sample(frac=1, random_state=3))
+    fit, shuffled = held(verb, name), fitted(verb, name, data.sample(frac=1, random_state=3))
     ours, theirs = fit.predict_log_proba(), shuffled.predict_log_proba(data)
     np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
     assert shuffled.predict().index.equals(data.sample(frac=1, random_state=3).index)
@@ -134,14 +145,14 @@ def test_order_of_rows_does_not_matter(verb, name):
 def test_order_of_columns_does_not_matter(verb):
     _, data = table("iris")
     turned = data[["petal_width", "species", "w", "sepal_length", "petal_length", "sepal_width"]]
-    fit, other = fitted(verb, "iris"), fitted(verb, "iris", turned)
+    fit, other = held(verb, "iris"), fitted(verb, "iris", turned)
     np.testing.assert_allclose(fit.predict_log_proba(), other.predict_log_proba(), rtol=1e-9, atol=1e-9)
     assert list(other.terms) == ["petal_width", "sepal_length", "petal_length", "sepal_width"]
 
 
 @cases
 def test_pickle_and_file_keep_every_bit(verb, name, tmp_path):
-    fit = fitted(verb, name)
+    fit = held(verb, name)
     _, data = table(name)
     again = pickle.loads(pickle.dumps(fit))
     pd.testing.assert_frame_equal(again.predict_proba(), fit.predict_proba(), check_exact=True)
@@ -166,7 +177,7 @@ def test_twice_is_bitwise_the_same_and_inputs_stay(verb, name):
 
 @cases
 def test_one_block_equals_many(verb, name, monkeypatch):
-    whole = fitted(verb, name).predict_log_proba()
+    whole = held(verb, name).predict_log_proba()
     monkeypatch.setattr("discrim.frame.blocks.BLOCK_ROWS", (16, 16))
     parts = fitted(verb, name).predict_log_proba()
     np.testing.assert_allclose(whole, parts, rtol=1e-9, atol=1e-9)
@@ -174,7 +185,7 @@ def test_one_block_equals_many(verb, name, monkeypatch):
 
 @cases
 def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
-    fit = fitted(verb, name)
+    fit = held(verb, name)
     _, data = table(name)
     new = data.dropna().iloc[:6].copy()
     column = fit._blocks.design.columns[0]
@@ -193,7 +204,7 @@ def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_an_unseen_level_of_a_predictor_is_named(verb):
-    fit = fitted(verb, "penguins")
+    fit = held(verb, "penguins")
     new = table("penguins")[1].head(4).assign(sex="unknown")
     with pytest.raises(discrim.errors.DataError, match=r"sex.*unknown"):
         fit.predict(new)
@@ -201,7 +212,7 @@ def test_an_unseen_level_of_a_predictor_is_named(verb):
 
 @cases
 def test_the_response_may_be_missing_from_new_data(verb, name):
-    fit = fitted(verb, name)
+    fit = held(verb, name)
     _, data = table(name)
     bare = data.drop(columns=fit._blocks.design.response_columns[0])
     pd.testing.assert_series_equal(fit.predict(bare), fit.predict(data))
@@ -211,7 +222,7 @@ def test_the_response_may_be_missing_from_new_data(verb, name):
 @pytest.mark.parametrize("index", [list("aabbcc"), pd.MultiIndex.from_product([[1, 2], ["x", "y", "z"]])])
 def test_labels_come_back_on_the_data_s_index(verb, index):
     new = table("iris")[1].iloc[[0, 1, 60, 61, 120, 121]].set_axis(index)
-    fit = fitted(verb, "iris")
+    fit = held(verb, "iris")
     assert fit.predict(new).index.equals(new.index)
     assert fit.predict_proba(new).index.equals(new.index)
 
@@ -219,7 +230,7 @@ def test_labels_come_back_on_the_data_s_index(verb, index):
 @pytest.mark.parametrize("verb", [v for v in VERBS if v not in WITHOUT_LOO + HOLDING])
 @pytest.mark.parametrize("name", ["iris", "synthetic"])
 def test_leaving_a_row_out_equals_a_refit_without_it(verb, name):
-    fit = fitted(verb, name)
+    fit = held(verb, name)
     formula, data = table(name)
     left = fit.leave_one_out()
     verb_, options = VERBS[verb]
@@ -235,7 +246,7 @@ def test_leaving_a_row_out_equals_a_refit_without_it(verb, name):
 
 @cases
 def test_confusions_count_every_row_used(verb, name):
-    fit = fitted(verb, name)
+    fit = held(verb, name)
     methods = ["apparent"] if verb in WITHOUT_LOO + REFITTED else ["apparent", "loo"]
     for method in methods:
         counted = fit.confusion(method=method)
@@ -248,7 +259,7 @@ def test_confusions_count_every_row_used(verb, name):
 def test_weights_equal_repeated_rows(verb, name):
     if "weights" not in VERBS[verb][1]:
         verb = verb.split("-")[0] + "-weights"
-    fit = fitted(verb, name)
+    fit = held(verb, name)
     formula, data = table(name)
     repeated = data.loc[data.index.repeat(data["w"].astype(int))].reset_index(drop=True)
     options = {key: value for key, value in VERBS[verb][1].items() if key != "weights"}
@@ -321,20 +332,21 @@ def test_every_form_of_prior_shifts_the_log_odds(verb, prior):
 
 @cases
 def test_folds_bootstrap_and_posteriors_judge_every_verb(verb, name):
-    fit = fitted(verb, name)
+    fit = held(verb, name)
     methods = ["apparent", "cv", "posterior", "posterior-stratified"]
     methods += [] if "weights" in VERBS[verb][1] else ["632+"]
-    rates = fit.error_rates(methods, folds=4, replicates=5, seed=0, by_class=True)
+    folds, replicates = (2, 2) if verb in SLOW else (4, 5)
+    rates = fit.error_rates(methods, folds=folds, replicates=replicates, seed=0, by_class=True)
     assert rates.index.tolist() == methods
     assert rates["estimate"].between(0, 1).all()
-    np.testing.assert_allclose(fit.confusion(method="cv", folds=4, seed=0).sum(axis=1), fit.counts)
-    again = fit.error_rates(methods, folds=4, replicates=5, seed=0, by_class=True)
+    np.testing.assert_allclose(fit.confusion(method="cv", folds=folds, seed=0).sum(axis=1), fit.counts)
+    again = fit.error_rates(methods, folds=folds, replicates=replicates, seed=0, by_class=True)
     pd.testing.assert_frame_equal(rates, again)
 
 
 @cases
 def test_a_classification_is_its_confusion(verb, name):
-    fit = fitted(verb, name)
+    fit = held(verb, name)
     for options in ({}, {"method": "cv", "folds": 3, "seed": 1}):
         result = fit.classification(**options)
         pd.testing.assert_frame_equal(result.confusion, fit.confusion(**options))
@@ -345,7 +357,7 @@ def test_a_classification_is_its_confusion(verb, name):
 
 @cases
 def test_equal_costs_change_no_label_and_a_high_price_of_rejection_rejects_none(verb, name):
-    fit = fitted(verb, name)
+    fit = held(verb, name)
     k = len(fit.classes)
     pd.testing.assert_series_equal(fit.predict(costs=1 - np.eye(k)), fit.predict())
     pd.testing.assert_series_equal(fit.predict(reject=1.0), fit.predict())
@@ -354,12 +366,12 @@ def test_equal_costs_change_no_label_and_a_high_price_of_rejection_rejects_none(
 
 @cases
 def test_intervals_hold_their_posterior(verb, name):
-    fit = fitted(verb, name)
+    fit = held(verb, name)
     _, data = table(name)
     new = data.dropna().iloc[::9]
     methods = ["delta", "bootstrap"] if fit._fit.has_distances else ["bootstrap"]
     for method in methods:
-        bounds = fit.posterior_intervals(new, method=method, replicates=19, seed=0)
+        bounds = fit.posterior_intervals(new, method=method, replicates=4 if verb in SLOW else 19, seed=0)
         proba = bounds.xs("posterior", axis=1, level=1)
         pd.testing.assert_frame_equal(proba, fit.predict_proba(new), check_names=False)
         low, high = (bounds.xs(side, axis=1, level=1) for side in ("low", "high"))
@@ -370,7 +382,7 @@ def test_intervals_hold_their_posterior(verb, name):
 
 @cases
 def test_typicality_is_a_probability_and_knows_the_row_s_own_class(verb, name):
-    fit = fitted(verb, name)
+    fit = held(verb, name)
     if not fit._fit.has_distances:
         with pytest.raises(discrim.errors.NotSupportedError, match="typicality"):
             fit.typicality()
