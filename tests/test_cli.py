@@ -364,6 +364,8 @@ def test_prints_the_summary_of_the_same_call(capsys, verb_name, style):
 @pytest.mark.parametrize(
     "typed",
     [
+        "indicator --collinear drop",
+        "indicator --na drop --sections header,classes",
         "lda --method mle",
         "lda --na drop",
         "lda --ncomp 1",

@@ -41,13 +41,13 @@ def test_variates_centroids_and_posteriors_are_mda_s(name, engine):
     theirs = case["fda"][engine]
     data = load_table(name).dropna(subset=case["columns"])
     fit = fda(f"{case['response']} ~ {' + '.join(case['columns'])}", data, engine=ENGINES[engine])
-    np.testing.assert_allclose(fit.values, theirs["values"], rtol=1e-8)
-    np.testing.assert_allclose(100 * fit.explained.cumsum(), theirs["explained"], rtol=1e-8)
+    np.testing.assert_allclose(fit.values, theirs["values"], rtol=1e-11)
+    np.testing.assert_allclose(100 * fit.explained.cumsum(), theirs["explained"], rtol=1e-11)
     means = np.array(theirs["means"])
     signs = np.sign((means * fit.centroids.to_numpy()).sum(axis=0))
-    np.testing.assert_allclose(fit.centroids * signs, means, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(fit.transform().iloc[::5] * signs, theirs["variates"], rtol=1e-6, atol=1e-7)
-    np.testing.assert_allclose(fit.predict_proba().iloc[::5], theirs["posteriors"], rtol=1e-5, atol=1e-12)
+    np.testing.assert_allclose(fit.centroids * signs, means, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(fit.transform().iloc[::5] * signs, theirs["variates"], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(fit.predict_proba().iloc[::5], theirs["posteriors"], rtol=1e-8, atol=1e-13)
     assert (fit.predict() == np.array(theirs["predicted"])).all()
 
 

@@ -82,8 +82,8 @@ def regressed(
     fit = fit_flexible(moments, prior, regress, sides, ncomp=ncomp, estimated_prior=estimated_prior)
     if fit.every_value[0] >= MOST:
         raise DataError(
-            f"engine={text_of(engine)} predicts scores of the classes without error on the rows it was "
-            "fitted to: the distances between classes are infinite. Use an engine that smooths more."
+            f"engine={text_of(engine)} predicts scores of the classes without error, or overshoots them, on "
+            "the rows it was fitted to: the distances between classes are infinite. Use one that smooths."
         )
     if not len(fit.values):
         raise DataError(
