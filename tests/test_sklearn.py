@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 
+import joblib
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -32,6 +34,7 @@ from discrim.errors import (
     NotSupportedError,
     SeparationError,
 )
+from discrim.models.results import ClassifierResults
 from discrim.sklearn import FormulaClassifier, as_estimator
 from discrim.sklearn.formulas import VERBS
 from discrim.sklearn.options import verb_of
@@ -102,11 +105,31 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+def is_verb(name):
+    """Whether a public name is a function of a formula that gives a fitted classifier."""
+    made = inspect.signature(getattr(discrim, name)).return_annotation if name.islower() else ""
+    kind = getattr(discrim, str(made), None)
+    return isinstance(kind, type) and issubclass(kind, ClassifierResults)
+
+
 def test_every_verb_has_its_estimator():
+    found = {name for name in discrim.__all__ if callable(getattr(discrim, name)) and is_verb(name)}
+    assert found == set(VERBS) == set(CASES) == set(OPTIONS)
     names = {name.removesuffix("Classifier") for name in estimators.__all__ if name.endswith("Classifier")}
-    verbs = {verb.replace("_", "").lower() for verb in VERBS}
-    assert {name.lower() for name in names - {"Formula"}} == verbs
-    assert all(callable(getattr(discrim, verb)) for verb in VERBS)
+    assert {name.lower() for name in names - {"Formula"}} == {verb.replace("_", "") for verb in found}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_arguments_are_the_verbs(verb):
+    own = inspect.signature(CASES[verb][0]).parameters
+    verbs = inspect.signature(getattr(discrim, verb)).parameters
+    elsewhere = {"formula", "data", "weights", "levels", "na_action", "functions"}
+    assert set(own) == set(verbs) - elsewhere
+    differ = {name for name in own if name in verbs and own[name].default != verbs[name].default}
+    # What is searched over has to go on, and has to be found again.
+    assert differ <= {"separation", "seed"}
+    assert ("seed" in differ) == (verb in ("rda", "shrunken_centroids"))
+    assert ("separation" in differ) == (verb == "logistic")
 
 
 CASES = {
@@ -328,10 +351,11 @@ def test_regions_are_drawn(make):
     np.testing.assert_array_equal(model.classes_[shown.response.ravel().astype(int)], model.predict(at))
 
 
-def test_a_fit_survives_pickling_and_cloning():
+def test_a_fit_survives_pickling_and_cloning(tmp_path):
     model = estimators.LDAClassifier(prior="equal").fit(X, Y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    joblib.dump(model, tmp_path / "model")
+    for again in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model")):
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert clone(model).get_params() == model.get_params()
     assert not hasattr(clone(model), "results_")
 
@@ -433,6 +457,17 @@ def test_a_formula_with_a_tilde_in_a_name_and_no_response():
         FormulaClassifier("y ~ petal_length", verb="svm").fit(X, Y)
     with pytest.raises(DataError, match="'petal_width'"):
         as_estimator(plain).predict(X.drop(columns="petal_width"))
+
+
+def test_functions_of_the_users_go_into_the_refit():
+    fit = discrim.lda("species ~ twice(petal_width) + petal_length", IRIS, functions={"twice": np.square})
+    model = as_estimator(fit)
+    again = clone(model).fit(X, Y, sample_weight=np.full(150, 2))
+    assert again.results_.nobs == 300
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    lines = as_estimator(discrim.hyperplane("species ~ petal_length", X[TWO].assign(species=Y[TWO])))
+    with pytest.raises(NotSupportedError, match="hyperplane has none"):
+        clone(lines).fit(X[TWO], Y[TWO], sample_weight=np.ones(100))
 
 
 def test_a_formula_is_searched_over():

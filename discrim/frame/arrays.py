@@ -54,6 +54,11 @@ def with_column(
 def refuse_missing(data: Any, names: Sequence[str]) -> None:
     """Raise a DataError that names the first missing value in these columns of a table, if there is one."""
     table = Table(data)
+    columns = table.view(names)
+    # One sum finds whether there is anything to look for.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if columns is not None and np.isfinite(columns.sum()):
+            return
     for name in names:
         missing = table.column(name).isna().to_numpy()
         if missing.any():

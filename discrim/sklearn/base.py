@@ -213,17 +213,8 @@ class VerbClassifier(FittedClassifier):
 
     def _table(self, X: Any) -> Any:
         table = self._validated(X, reset=False)
-        if not _is_complete(X):
-            refuse_missing(table, self._names())
+        refuse_missing(table, self._names())
         return table
-
-
-def _is_complete(X: Any) -> bool:
-    """Whether an array certainly has no missing value."""
-    if not isinstance(X, np.ndarray) or X.dtype.kind not in NUMBERS:
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        return X.dtype.kind != "f" or bool(np.isfinite(X.sum()))
 
 
 def _response_name(y: Any, names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 import discrim
-from discrim.errors import DataError, DiscrimError, FormulaError
+from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.frame.arrays import array_table, refuse_missing, with_column
 from discrim.frame.scan import quote
 from discrim.frame.table import Table
@@ -34,6 +34,9 @@ VERBS = (
     "rda",
     "shrunken_centroids",
 )
+
+LINES = ("perceptron", "hyperplane")
+"""Those without posteriors and weights."""
 
 _LEFT = re.compile(r"(?P<left>(?:[^`~]|`(?:[^`]|``)*`)*)~(?P<right>.*)", re.DOTALL)
 """A formula's two sides; a name between backticks may hold a ~."""
@@ -111,6 +114,8 @@ class FormulaClassifier(FittedClassifier):
         check_consistent_length(X, codes)
         refuse_one_class(classes, codes, sample_weight)
         response, names, formula = self._asked_of(self._columns(X))
+        if sample_weight is not None and self.verb in LINES:
+            raise NotSupportedError(f"sample_weight is of rules with frequencies, and {self.verb} has none.")
         weights = {} if sample_weight is None else {"weights": np.asarray(sample_weight)}
         options = {"na_action": "raise", **(self.options or {}), **weights}
         verb: Callable[..., Any] = getattr(discrim, self.verb)
@@ -185,7 +190,7 @@ class FormulaClassifier(FittedClassifier):
 
     def _need_posteriors(self, name: str) -> None:
         """Raise the error by which scikit-learn knows that a method is not there."""
-        if self.verb in ("perceptron", "hyperplane"):
+        if self.verb in LINES:
             raise AttributeError(
                 f"{name} is of rules with probabilities, and {self.verb} has none: see decision_function()."
             )
