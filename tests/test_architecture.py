@@ -25,6 +25,7 @@ ARROWS = {
     "inference": {"core", "errors"},
     "report": {"core", "errors"},
     "models": {"inference", "report", "frame", "core", "errors"},
+    "sklearn": {"", "models", "frame", "core", "errors"},
     "datasets": {"errors"},
     "cli": {"", "cli_options", "datasets", "errors"},
     "cli_options": {"", "datasets", "errors"},
@@ -42,7 +43,7 @@ DOORS = {
     "narwhals": ("frame/",),
     "polars": ("frame/", "cli.py"),
     "pyarrow": ("frame/", "cli.py"),
-    "sklearn": ("sklearn.py",),
+    "sklearn": ("sklearn/",),
     "pickle": (),
     "joblib": (),
 }

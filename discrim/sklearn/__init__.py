@@ -1,0 +1,47 @@
+"""The verbs as scikit-learn's estimators, and fitted formulas where it wants an estimator.
+
+An estimator is thin: `fit` hands the array or frame to its verb, and `results_` is what the verb gives, with
+`summary()` and all else. Columns of an array are called x0, x1, ...; those of a frame keep their names, and
+may be categories. Constructor arguments are the verb's. `as_estimator` wraps a fit that was made from a
+formula; `FormulaClassifier` is one that is not fitted yet.
+
+What has no answer is refused here, too: a covariance that does not exist, classes that no plane separates.
+
+Needs scikit-learn: ``pip install discrim[sklearn]``.
+
+Examples
+--------
+>>> from sklearn.datasets import load_iris
+>>> from discrim.sklearn import LDAClassifier
+>>> X, y = load_iris(return_X_y=True)
+>>> model = LDAClassifier(prior="equal").fit(X, y)
+>>> model.score(X, y), model.results_.explained.round(4).tolist()
+(0.98, [0.9912, 0.0088])
+"""
+
+from __future__ import annotations
+
+from discrim.sklearn.estimators import (
+    HyperplaneClassifier,
+    LDAClassifier,
+    LogisticClassifier,
+    NaiveBayesClassifier,
+    PerceptronClassifier,
+    QDAClassifier,
+    RDAClassifier,
+    ShrunkenCentroidsClassifier,
+)
+from discrim.sklearn.formulas import FormulaClassifier, as_estimator
+
+__all__ = [
+    "FormulaClassifier",
+    "HyperplaneClassifier",
+    "LDAClassifier",
+    "LogisticClassifier",
+    "NaiveBayesClassifier",
+    "PerceptronClassifier",
+    "QDAClassifier",
+    "RDAClassifier",
+    "ShrunkenCentroidsClassifier",
+    "as_estimator",
+]

@@ -1,0 +1,226 @@
+"""What the estimators share: arrays and frames to a verb's table, and its answers back to arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from discrim.errors import DataError, DiscrimError
+from discrim.frame.arrays import array_table, refuse_missing, with_column
+from discrim.frame.scan import quote
+from discrim.models.results import ClassifierResults
+
+__all__ = ["FittedClassifier", "PosteriorMethods", "VerbClassifier", "class_codes", "refuse_one_class"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+NUMBERS = "biuf"
+"""Kinds of array that a verb reads as they stand."""
+
+
+def class_codes(y: Any) -> tuple[Array, NDArray[np.intp]]:
+    """Classes, sorted, and the code of each row.
+
+    Raises
+    ------
+    ValueError
+        y is no column of class labels, or one is missing.
+    """
+    if y is None:
+        raise DataError("The estimator requires y to be passed, but the target y is None: pass the classes.")
+    labels = column_or_1d(y, warn=True)
+    assert_all_finite(labels, input_name="y")
+    if labels.dtype.kind not in "biuU":
+        check_classification_targets(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    return classes, codes
+
+
+def refuse_one_class(classes: Array, codes: NDArray[np.intp], weights: Any) -> None:
+    """Raise a DataError where the rows of positive weight are of one class."""
+    if len(classes) > 1 and weights is not None and np.shape(weights) == codes.shape:
+        classes = classes[np.unique(codes[np.asarray(weights) > 0])]
+    if len(classes) == 1:
+        raise DataError(f"y has one class only, {classes.tolist()[0]!r}: a classifier needs two.")
+
+
+class FittedClassifier(ClassifierMixin, BaseEstimator):
+    """Labels and scores of new rows by `results_`, as arrays in the order of `classes_`.
+
+    A child fits, and says what table the rows of X are to its results (`_table`).
+    """
+
+    results_: ClassifierResults
+    classes_: Array
+
+    def _table(self, X: Any) -> Any:
+        raise NotImplementedError
+
+    def _keep(self, results: ClassifierResults, classes: Array) -> None:
+        """Hold results, and their classes, sorted and with the dtype of y."""
+        position = {label: k for k, label in enumerate(results.classes)}
+        held = [label in position for label in classes.tolist()]
+        self.results_ = results
+        self.classes_ = classes[held]
+        self._order = np.array([position[label] for label in self.classes_.tolist()], dtype=np.intp)
+
+    def predict(self, X: Any) -> Array:
+        """Class of each row.
+
+        Parameters
+        ----------
+        X : (n, p) array, or frame
+
+        Returns
+        -------
+        (n,) array of labels
+
+        Raises
+        ------
+        DataError
+            A value is missing or infinite; or a row is impossible in every class, as by naive Bayes.
+        """
+        results, blocks = self._asked(X)
+        codes = results._predicted_codes(blocks)
+        if (codes < 0).any():
+            row = blocks.table.label(int(np.argmax(codes < 0)))
+            raise DataError(
+                f"Row {row!r} has probability zero in every class, so that it has no label: fit with "
+                "laplace=1."
+            )
+        return np.asarray(self.classes_[np.argsort(self._order)[codes]])
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores: (n, K), largest for the predicted class; of two classes (n,), positive for the second."""
+        results, blocks = self._asked(X)
+        scores: Floats = results.decision_function(blocks.table.data).to_numpy(dtype=np.float64)
+        if scores.ndim == 1:
+            return scores if self._order[0] == 0 else -scores
+        return np.ascontiguousarray(scores[:, self._order])
+
+    def _asked(self, X: Any) -> tuple[Any, Any]:
+        check_is_fitted(self)
+        return self.results_, self.results_._new_rows(self._table(X))
+
+    def _posteriors(self, X: Any, *, logs: bool) -> Floats:
+        results, blocks = self._asked(X)
+        ask = results.predict_log_proba if logs else results.predict_proba
+        found = ask(blocks.table.data).to_numpy()
+        return np.asarray(found if (np.diff(self._order) == 1).all() else found[:, self._order])
+
+
+class PosteriorMethods:
+    """Posterior probabilities, of rules that have them."""
+
+    def predict_proba(self: Any, X: Any) -> Floats:
+        """Posterior probabilities (n, K) of the classes in the order of `classes_`."""
+        found: Floats = self._posteriors(X, logs=False)
+        return found
+
+    def predict_log_proba(self: Any, X: Any) -> Floats:
+        """Logarithms of the posteriors (n, K); they hold where the posterior itself underflows."""
+        found: Floats = self._posteriors(X, logs=True)
+        return found
+
+
+class VerbClassifier(FittedClassifier):
+    """An estimator over a verb: its constructor arguments are the verb's keywords.
+
+    Attributes
+    ----------
+    results_ : ClassifierResults
+        What the verb gives, with `summary()` and the rest.
+    classes_ : (K,) array
+        Sorted labels.
+    n_features_in_ : int
+    feature_names_in_ : (p,) array of str
+        Of a frame.
+    """
+
+    verb: ClassVar[Callable[..., Any]]
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the verb to rows.
+
+        Parameters
+        ----------
+        X : (n, p) array, or frame
+        y : (n,) array of class labels
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DiscrimError
+            As the verb; also a missing value.
+        """
+        return self._fitted(X, y, {})
+
+    def _fitted(self, X: Any, y: Any, more: Mapping[str, Any]) -> Self:
+        data = self._validated(X, reset=True)
+        classes, codes = class_codes(y)
+        check_consistent_length(data, codes)
+        refuse_one_class(classes, codes, more.get("weights"))
+        self._refuse_classes(classes)
+        names = self._names()
+        response = _response_name(y, names)
+        table = with_column(data, names, response, codes, classes.tolist())
+        options = self.get_params(deep=False) | dict(more)
+        try:
+            results = type(self).verb(f"{quote(response)} ~ .", table, na_action="raise", **options)
+        except DiscrimError:
+            refuse_missing(table, names)
+            raise
+        self._keep(results, classes)
+        return self
+
+    def _refuse_classes(self, classes: Array) -> None:
+        """Raise a DataError for classes that the verb does not take."""
+
+    def _names(self) -> Sequence[str]:
+        named: Any = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" for j in range(self.n_features_in_)] if named is None else named.tolist()
+
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        """X as a table with the columns of the fit: a frame as it is, an array as a view."""
+        kind = getattr(getattr(X, "dtype", None), "kind", "O")
+        rules: dict[str, Any] = {
+            "dtype": None if kind in NUMBERS else np.float64,
+            "ensure_all_finite": False,
+        }
+        if hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if hasattr(self, "feature_names_in_"):
+                return X
+            return array_table(check_array(X, **rules), self._names())
+        return array_table(validate_data(self, X, reset=reset, **rules), self._names())
+
+    def _table(self, X: Any) -> Any:
+        table = self._validated(X, reset=False)
+        refuse_missing(table, self._names())
+        return table
+
+
+def _response_name(y: Any, names: Sequence[str]) -> str:
+    """What the response is called in the summary: as y is, or "y", and like no column."""
+    name = getattr(y, "name", None)
+    name = name if isinstance(name, str) and name else "y"
+    while name in names:
+        name += "_"
+    return name

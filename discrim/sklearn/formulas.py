@@ -1,0 +1,232 @@
+"""A formula, or a fit made from one, as an estimator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+import discrim
+from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
+from discrim.frame.arrays import array_table, refuse_missing, with_column
+from discrim.frame.scan import quote
+from discrim.frame.table import Table
+from discrim.models.results import ClassifierResults
+from discrim.models.sample import choice, named
+from discrim.sklearn.base import FittedClassifier, class_codes, refuse_one_class
+from discrim.sklearn.options import options_of, verb_of
+
+__all__ = ["FormulaClassifier", "as_estimator"]
+
+Floats = NDArray[np.float64]
+
+VERBS = (
+    "hyperplane",
+    "lda",
+    "logistic",
+    "naive_bayes",
+    "perceptron",
+    "qda",
+    "rda",
+    "shrunken_centroids",
+)
+
+LINES = ("perceptron", "hyperplane")
+"""Those without posteriors and weights."""
+
+_LEFT = re.compile(r"(?P<left>(?:[^`~]|`(?:[^`]|``)*`)*)~(?P<right>.*)", re.DOTALL)
+"""A formula's two sides; a name between backticks may hold a ~."""
+
+_NAME = re.compile(r"`(?P<quoted>(?:[^`]|``)*)`|(?P<plain>[^\W\d]\w*)\b(?!\s*\()")
+"""A column in the left side; a name before a bracket is a function's."""
+
+
+class FormulaClassifier(FittedClassifier):
+    """A verb and a formula: an estimator of frames, which transforms their columns itself.
+
+    Parameters
+    ----------
+    formula : str
+        `species ~ log(width) + island`. The left side only names the classes, which are y's.
+    verb : str
+        "lda", "qda", or another.
+    options : mapping, optional
+        Keywords of the verb.
+    columns : sequence of str, optional
+        The columns of X that are looked at, which `.` stands for; all by default.
+
+    Attributes
+    ----------
+    results_ : ClassifierResults
+    classes_ : (K,) array
+        Sorted labels.
+    feature_names_in_ : (q,) array of str
+        Columns that the formula reads. X may have others, in any order.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from discrim.datasets import load_iris
+    >>> iris = load_iris()
+    >>> model = FormulaClassifier("species ~ log(petal_width) + petal_length", verb="qda")
+    >>> model.fit(iris, iris["species"]).predict(iris[:1]).tolist()
+    ['setosa']
+    """
+
+    def __init__(
+        self,
+        formula: str,
+        verb: str = "lda",
+        options: Mapping[str, Any] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> None:
+        self.formula = formula
+        self.verb = verb
+        self.options = options
+        self.columns = columns
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the formula to the rows of a frame.
+
+        Parameters
+        ----------
+        X : frame
+            With the columns of the formula's right side; one of the response's name is not looked at.
+        y : (n,) array of class labels
+        sample_weight : (n,) array, optional
+            Frequency weights; not of a perceptron or hyperplane.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DiscrimError
+            As the verb; also a missing value.
+        """
+        choice("verb", self.verb, VERBS)
+        classes, codes = class_codes(y)
+        check_consistent_length(X, codes)
+        refuse_one_class(classes, codes, sample_weight)
+        response, names, formula = self._asked_of(self._columns(X))
+        if sample_weight is not None and self.verb in LINES:
+            raise NotSupportedError(f"sample_weight is of rules with frequencies, and {self.verb} has none.")
+        weights = {} if sample_weight is None else {"weights": np.asarray(sample_weight)}
+        options = {"na_action": "raise", **(self.options or {}), **weights}
+        verb: Callable[..., Any] = getattr(discrim, self.verb)
+        try:
+            results = verb(formula, with_column(X, names, response, codes, classes.tolist()), **options)
+        except DiscrimError:
+            if options["na_action"] == "raise":
+                refuse_missing(X, names)
+            raise
+        self._take(results, classes)
+        return self
+
+    def _take(self, results: ClassifierResults, classes: Any) -> None:
+        self._keep(results, classes)
+        self.feature_names_in_ = np.array(results._blocks.design.columns, dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+
+    def _columns(self, X: Any) -> list[str]:
+        if not hasattr(X, "columns"):
+            raise DataError(
+                f"The formula {self.formula!r} reads named columns, and X is a {type(X).__name__}: pass a "
+                "frame, or see discrim.sklearn.LDAClassifier and its like for arrays."
+            )
+        table = Table(X)
+        if self.columns is None:
+            return list(table.names)
+        for name in self.columns:
+            table.position(name)
+        return list(self.columns)
+
+    def _asked_of(self, names: Sequence[str]) -> tuple[str, list[str], str]:
+        """Column for the classes, columns that `.` stands for, and the formula that reads them."""
+        sides = _LEFT.fullmatch(self.formula)
+        if sides is None:
+            raise FormulaError(f"A formula is 'response ~ terms'; {self.formula!r} has no ~.")
+        left = sides["left"].strip()
+        found = list(_NAME.finditer(left))
+        apart = {each["plain"] or each["quoted"].replace("``", "`") for each in found}
+        response = "y"
+        if len(found) == 1 and found[0].group() == left:
+            (response,) = apart
+        kept = [name for name in names if name not in apart]
+        while response in kept:
+            response += "_"
+        return response, kept, f"{quote(response)} ~{sides['right']}"
+
+    def _table(self, X: Any) -> Any:
+        check_is_fitted(self)
+        names = self.feature_names_in_.tolist()
+        if not hasattr(X, "columns"):
+            rows = np.asarray(X)
+            if rows.ndim != 2 or rows.shape[1] != len(names):
+                raise DataError(
+                    f"X has shape {rows.shape}; the formula {self.formula!r} reads {len(names)} columns "
+                    f"({named(names)}): pass a frame, or an array of these columns in this order."
+                )
+            X = array_table(rows, names)
+        refuse_missing(X, names)
+        return X
+
+    @property
+    def predict_proba(self) -> Callable[[Any], Floats]:
+        """Posterior probabilities (n, K) of the classes in the order of `classes_`; not of lines."""
+        self._need_posteriors("predict_proba")
+        return lambda X: self._posteriors(X, logs=False)
+
+    @property
+    def predict_log_proba(self) -> Callable[[Any], Floats]:
+        """Logarithms of the posteriors (n, K); not of lines."""
+        self._need_posteriors("predict_log_proba")
+        return lambda X: self._posteriors(X, logs=True)
+
+    def _need_posteriors(self, name: str) -> None:
+        """Raise the error by which scikit-learn knows that a method is not there."""
+        if self.verb in LINES:
+            raise AttributeError(
+                f"{name} is of rules with probabilities, and {self.verb} has none: see decision_function()."
+            )
+
+
+def as_estimator(fit: Any) -> FormulaClassifier:
+    """A fit as a fitted estimator, whose predictions are the fit's.
+
+    Parameters
+    ----------
+    fit : ClassifierResults
+        As a verb returns it.
+
+    Returns
+    -------
+    FormulaClassifier
+        Fitted: for displays, calibration (in `sklearn.frozen.FrozenEstimator`), permutation importance. A
+        clone of it is not fitted, and its `fit` refits the formula with the options of the fit; alpha and
+        gamma or a threshold that were chosen are held, weights are those it is given.
+
+    Raises
+    ------
+    NotSupportedError
+        No fit of a classifier, or one that was loaded and cannot say with which options it was made.
+
+    Examples
+    --------
+    >>> from discrim import lda
+    >>> from discrim.datasets import load_iris
+    >>> iris = load_iris()
+    >>> model = as_estimator(lda("species ~ log(petal_width) + petal_length", iris))
+    >>> round(model.score(iris, iris["species"]), 3)
+    0.967
+    """
+    verb = verb_of(fit)
+    columns = list(fit._blocks.design.columns)
+    model = FormulaClassifier(fit.formula, verb=verb, options=options_of(fit), columns=columns)
+    model._take(fit, np.unique(np.array(fit.classes.tolist())))
+    return model

@@ -1,0 +1,130 @@
+"""The options that a fit was made with, from its results: what a refit by the same verb takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discrim.core.perceptron import PASSES
+from discrim.core.robust import Robust
+from discrim.errors import NotSupportedError
+from discrim.models.robust import RobustChoice
+
+__all__ = ["options_of", "verb_of"]
+
+
+def verb_of(fit: Any) -> str:
+    """Name of the verb that made a fit.
+
+    Raises
+    ------
+    NotSupportedError
+        It is no fitted classifier of this package.
+    """
+    name = type(fit).__name__
+    if name not in _OPTIONS:
+        raise NotSupportedError(
+            f"{name} is no fitted classifier: pass what lda(), qda() or another verb returns."
+        )
+    return _OPTIONS[name][0]
+
+
+def options_of(fit: Any) -> dict[str, Any]:
+    """Keywords that make the same fit of the same rows, but for the weights.
+
+    What the fit chose by itself is held: alpha and gamma, or a threshold.
+    """
+    options: dict[str, Any] = _OPTIONS[type(fit).__name__][1](fit)
+    if not fit._fit.estimated_prior:
+        options["prior"] = fit.prior.to_dict()
+    if fit._blocks.functions:
+        options["functions"] = dict(fit._blocks.functions)
+    return options
+
+
+def _linear(fit: Any) -> dict[str, Any]:
+    options = _shrunk(fit, "pooled") | {"ncomp": fit._fit.ncomp}
+    return options | ({} if fit._blocks.keep is None else {"collinear": "drop"})
+
+
+def _quadratic(fit: Any) -> dict[str, Any]:
+    return _shrunk(fit, "full")
+
+
+def _shrunk(fit: Any, full: str) -> dict[str, Any]:
+    asked = fit._asked
+    if asked is None:
+        raise NotSupportedError(
+            "A loaded fit does not keep all that a refit needs: wrap the fit that the verb returned."
+        )
+    structure = full if asked.structure == "full" else asked.structure
+    options = {"method": fit._fit.method, "covariance": asked.estimator or structure}
+    if asked.value is not None or asked.chosen is not None:
+        options["shrinkage"] = asked.chosen if asked.value is None else asked.value
+    if asked.chosen == "loo":
+        options["grid"] = list(asked.grid)
+    return options | _robust(fit._fit.robust)
+
+
+def _robust(robust: Robust | None) -> dict[str, Any]:
+    if robust is None:
+        return {}
+    asked = RobustChoice.of(robust)
+    if asked.method == "mcd":
+        return {"method": "mcd", "support_fraction": asked.support_fraction}
+    return {"method": "t", "nu": asked.nu, "scatter": "covariance" if asked.inflated else "scale"}
+
+
+def _regularized(fit: Any) -> dict[str, Any]:
+    names = ("alpha", "gamma", "parametrization", "method")
+    return {name: getattr(fit._fit, name) for name in names}
+
+
+def _naive(fit: Any) -> dict[str, Any]:
+    plan = fit._fit.plan
+    terms = np.asarray(fit.terms, dtype=object)
+    given = {terms[j]: float(plan.bandwidths[j]) for j in np.flatnonzero(plan.bandwidths > 0)}
+    names = ("laplace", "smoothing", "method", "unseen")
+    options = {name: getattr(plan, name) for name in names}
+    return options | {
+        "kernel": terms[plan.families == 2].tolist(),
+        "counts": terms[plan.families == 3].tolist(),
+        "bandwidth": given or plan.rule,
+    }
+
+
+def _shrunken(fit: Any) -> dict[str, Any]:
+    return {"threshold": fit._fit.threshold, "offset": fit._fit.offset}
+
+
+def _logistic(fit: Any) -> dict[str, Any]:
+    return {
+        "reference": fit.reference,
+        "bias_reduction": fit._fit.bias_reduction,
+        "separation": "raise" if fit._fit.newton.converged else "warn",
+    }
+
+
+def _perceptron(fit: Any) -> dict[str, Any]:
+    passes = fit._fit.passes
+    usual = tuple(PASSES[bool(able)] for able in fit.planes["separable"])
+    most = None if passes == usual else passes[0]
+    return {"step": fit._fit.step, "seed": fit._fit.seed, "maxiter": most}
+
+
+def _hyperplane(fit: Any) -> dict[str, Any]:
+    return {}
+
+
+_OPTIONS = {
+    "HyperplaneResults": ("hyperplane", _hyperplane),
+    "LDAResults": ("lda", _linear),
+    "LogisticResults": ("logistic", _logistic),
+    "NaiveBayesResults": ("naive_bayes", _naive),
+    "PerceptronResults": ("perceptron", _perceptron),
+    "QDAResults": ("qda", _quadratic),
+    "RDAResults": ("rda", _regularized),
+    "ShrunkenCentroidsResults": ("shrunken_centroids", _shrunken),
+}
+"""By class of results: its verb, and the options that are the verb's own."""

@@ -1,0 +1,496 @@
+"""The estimators: scikit-learn's own checks, equality with the verbs, and the tools that take estimators."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import joblib
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.covariance import ShrunkCovariance
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.inspection import DecisionBoundaryDisplay, permutation_importance
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
+
+import discrim
+from discrim import sklearn as estimators
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DiscrimWarning,
+    FormulaError,
+    NotSupportedError,
+    SeparationError,
+)
+from discrim.models.results import ClassifierResults
+from discrim.sklearn import FormulaClassifier, as_estimator
+from discrim.sklearn.formulas import VERBS
+from discrim.sklearn.options import verb_of
+
+mpl.use("Agg")
+
+IRIS = load_iris()
+X = IRIS.drop(columns="species")
+Y = IRIS["species"].astype(str)
+TWO = (Y != "virginica").to_numpy()
+
+CONSTANT = "a column of the check is constant within a class, so that its covariance does not exist"
+WIDE = "the check has 30 columns and 27 rows of positive weight, too few for what is estimated"
+FOLDS = "the check gives cv= as splits of its rows; the verb's is a number of folds"
+OVERLAP = "no plane separates the check's classes, so that there is no optimal one"
+
+SINGULAR = {
+    "check_sample_weights_shape": CONSTANT,
+    "check_sample_weights_not_overwritten": CONSTANT,
+    "check_sample_weight_equivalence_on_dense_data": WIDE,
+}
+EXPECTED = {
+    "LDAClassifier()": SINGULAR,
+    "QDAClassifier()": SINGULAR,
+    "QDAClassifier(covariance='shrunk')": {"check_sample_weight_equivalence_on_dense_data": CONSTANT},
+    "NaiveBayesClassifier()": SINGULAR,
+    "LogisticClassifier()": {"check_sample_weight_equivalence_on_dense_data": WIDE},
+    "RDAClassifier()": {"check_sample_weight_equivalence_on_dense_data": FOLDS},
+    "ShrunkenCentroidsClassifier()": {"check_sample_weight_equivalence_on_dense_data": FOLDS},
+    "HyperplaneClassifier()": dict.fromkeys(
+        (
+            "check_classifier_data_not_an_array",
+            "check_classifiers_train",
+            "check_dtype_object",
+            "check_estimators_dtypes",
+            "check_estimators_nan_inf",
+            "check_fit_check_is_fitted",
+            "check_fit_idempotent",
+            "check_fit_score_takes_y",
+            "check_n_features_in",
+            "check_n_features_in_after_fitting",
+            "check_supervised_y_2d",
+        ),
+        OVERLAP,
+    ),
+}
+"""Checks that fail and have to: their data have no answer by the verb, which says so."""
+
+CHECKED = [
+    estimators.LDAClassifier(),
+    estimators.LDAClassifier(covariance="shrunk"),
+    estimators.LogisticClassifier(),
+    estimators.NaiveBayesClassifier(),
+    estimators.NaiveBayesClassifier(smoothing=1e-9),
+    estimators.PerceptronClassifier(),
+    estimators.QDAClassifier(covariance="shrunk"),
+    estimators.RDAClassifier(),
+    estimators.ShrunkenCentroidsClassifier(),
+    estimators.ShrunkenCentroidsClassifier(threshold=0.5),
+]
+if parse_version(sklearn.__version__) >= parse_version("1.8"):
+    # Earlier versions draw other tables, of which others are without an answer.
+    CHECKED += [estimators.HyperplaneClassifier(), estimators.QDAClassifier()]
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(CHECKED, expected_failed_checks=lambda estimator: EXPECTED.get(repr(estimator), {}))
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def is_verb(name):
+    """Whether a public name is a function of a formula that gives a fitted classifier."""
+    made = inspect.signature(getattr(discrim, name)).return_annotation if name.islower() else ""
+    kind = getattr(discrim, str(made), None)
+    return isinstance(kind, type) and issubclass(kind, ClassifierResults)
+
+
+def test_every_verb_has_its_estimator():
+    found = {name for name in discrim.__all__ if callable(getattr(discrim, name)) and is_verb(name)}
+    assert found == set(VERBS) == set(CASES) == set(OPTIONS)
+    names = {name.removesuffix("Classifier") for name in estimators.__all__ if name.endswith("Classifier")}
+    assert {name.lower() for name in names - {"Formula"}} == {verb.replace("_", "") for verb in found}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_arguments_are_the_verbs(verb):
+    own = inspect.signature(CASES[verb][0]).parameters
+    verbs = inspect.signature(getattr(discrim, verb)).parameters
+    elsewhere = {"formula", "data", "weights", "levels", "na_action", "functions"}
+    assert set(own) == set(verbs) - elsewhere
+    differ = {name for name in own if name in verbs and own[name].default != verbs[name].default}
+    # What is searched over has to go on, and has to be found again.
+    assert differ <= {"separation", "seed"}
+    assert ("seed" in differ) == (verb in ("rda", "shrunken_centroids"))
+    assert ("separation" in differ) == (verb == "logistic")
+
+
+CASES = {
+    "lda": (estimators.LDAClassifier, {"prior": "equal", "method": "mle"}),
+    "qda": (estimators.QDAClassifier, {"covariance": "shrunk", "shrinkage": 0.1}),
+    "rda": (estimators.RDAClassifier, {"alpha": 0.3, "gamma": 0.8}),
+    "naive_bayes": (estimators.NaiveBayesClassifier, {"kernel": ["petal_width"]}),
+    "shrunken_centroids": (estimators.ShrunkenCentroidsClassifier, {"threshold": 1.0}),
+    "logistic": (estimators.LogisticClassifier, {"reference": "virginica"}),
+    "perceptron": (estimators.PerceptronClassifier, {"seed": 3}),
+    "hyperplane": (estimators.HyperplaneClassifier, {}),
+}
+verbs = pytest.mark.parametrize("verb", CASES)
+with_posteriors = pytest.mark.parametrize("verb", [v for v in CASES if v not in ("perceptron", "hyperplane")])
+ignore_overlap = pytest.mark.filterwarnings("ignore:No plane separates", "ignore:A hyperplane separates")
+
+
+def rows_of(verb):
+    """Rows that the verb has an answer for."""
+    if verb == "hyperplane":
+        return X[TWO], Y[TWO]
+    return (X[50:], Y[50:]) if verb == "logistic" else (X, Y)
+
+
+@verbs
+@ignore_overlap
+def test_an_estimator_is_its_verb(verb):
+    make, options = CASES[verb]
+    x, y = rows_of(verb)
+    model = make(**options).fit(x, y)
+    fit = getattr(discrim, verb)("species ~ .", x.assign(species=y), **options)
+    assert model.results_.formula == "species ~ ."
+    assert model.classes_.tolist() == fit.classes.tolist()
+    assert model.feature_names_in_.tolist() == list(x.columns)
+    assert str(model.results_.summary()) == str(fit.summary())
+    np.testing.assert_array_equal(model.predict(x), fit.predict())
+    np.testing.assert_array_equal(model.decision_function(x), fit.decision_function().to_numpy())
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_array_equal(model.predict_proba(x), fit.predict_proba())
+        np.testing.assert_array_equal(model.predict_log_proba(x), fit.predict_log_proba())
+
+
+@verbs
+@ignore_overlap
+@pytest.mark.parametrize("form", ["C", "F", "float32", "list", "integers", "polars", "int names"])
+def test_rows_in_any_form_give_the_same(verb, form):
+    make, options = CASES[verb]
+    options = {} if verb == "naive_bayes" else options
+    x, y = rows_of(verb)
+    x = (x * 10).round()
+    plain = x.to_numpy()
+    forms = {
+        "C": np.ascontiguousarray(plain),
+        "F": np.asfortranarray(plain),
+        "float32": plain.astype(np.float32),
+        "list": plain.tolist(),
+        "integers": plain.astype(np.uint8),
+        "polars": pl.DataFrame(x.to_dict("list")),
+        "int names": pd.DataFrame(plain),
+    }
+    expected = make(**options).fit(x, y)
+    model = make(**options).fit(forms[form], y.to_list())
+    assert hasattr(model, "feature_names_in_") == (form == "polars")
+    np.testing.assert_allclose(
+        model.decision_function(forms[form]), expected.decision_function(x), rtol=1e-9, atol=1e-9
+    )
+    np.testing.assert_array_equal(model.predict(forms[form]), expected.predict(x))
+
+
+def test_an_array_is_not_copied():
+    rows = X.to_numpy(copy=True)
+    model = estimators.LDAClassifier().fit(rows, Y)
+    assert np.shares_memory(model.results_._blocks.table.view(list(model.results_.terms)), rows)
+    assert model.results_.terms.tolist() == ["x0", "x1", "x2", "x3"]
+
+
+@with_posteriors
+@ignore_overlap
+def test_weights_are_repeated_rows(verb):
+    make, _ = CASES[verb]
+    options = {"rda": {"alpha": 0.4, "gamma": 0.7}, "shrunken_centroids": {"threshold": 1.0}}.get(verb, {})
+    x, y = rows_of(verb)
+    weights = np.arange(len(x)) % 3
+    weighted = make(**options).fit(x, y, sample_weight=weights)
+    repeated = make(**options).fit(np.repeat(x.to_numpy(), weights, axis=0), np.repeat(y.to_numpy(), weights))
+    assert weighted.results_.nobs == weights.sum()
+    np.testing.assert_allclose(
+        weighted.predict_proba(x), repeated.predict_proba(x.to_numpy()), rtol=1e-7, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("labels", [[False, True], [7, 3], ["ß", "a b"], [-1, 1], [2.0, 1.0]])
+def test_labels_keep_their_kind(labels):
+    y = np.array(labels)[TWO[50:].astype(int)]
+    model = estimators.QDAClassifier().fit(X[50:], y)
+    assert model.classes_.dtype == y.dtype == model.predict(X).dtype
+    assert model.classes_.tolist() == sorted(labels)
+    assert model.score(X[50:], y) > 0.95
+
+
+def test_columns_of_a_frame_may_be_categories():
+    penguins = load_penguins().dropna()
+    x, y = penguins[["bill_length_mm", "island", "sex"]], penguins["species"].astype(str)
+    model = estimators.NaiveBayesClassifier(laplace=1).fit(x, y)
+    fit = discrim.naive_bayes("species ~ bill_length_mm + island + sex", penguins, laplace=1)
+    assert model.n_features_in_ == 3
+    np.testing.assert_array_equal(model.predict_proba(x), fit.predict_proba())
+
+
+def test_lines_have_no_probabilities_and_no_weights():
+    for make in (estimators.PerceptronClassifier, estimators.HyperplaneClassifier):
+        model = make().fit(X[TWO], Y[TWO])
+        assert not hasattr(model, "predict_proba")
+        with pytest.raises(TypeError, match="sample_weight"):
+            make().fit(X[TWO], Y[TWO], sample_weight=np.ones(100))
+
+
+def test_transform_is_that_of_the_fit_under_any_output():
+    model = estimators.LDAClassifier().fit(X, Y)
+    scores = model.results_.transform()
+    np.testing.assert_array_equal(model.transform(X), scores)
+    np.testing.assert_array_equal(estimators.LDAClassifier().fit_transform(X, Y), scores)
+    assert model.get_feature_names_out().tolist() == ["LD1", "LD2"]
+    pandas = model.set_output(transform="pandas").transform(X)
+    pd.testing.assert_frame_equal(pandas, scores, check_names=False)
+    assert model.set_output(transform="polars").transform(X).columns == ["LD1", "LD2"]
+    with pytest.raises(ValueError, match="not equal to feature_names_in_"):
+        model.get_feature_names_out(["a", "b", "c", "d"])
+
+
+# ---- errors
+
+
+def test_errors_name_column_row_and_way_out():
+    holed = X.copy()
+    holed.loc[7, "petal_width"] = np.nan
+    model = estimators.NaiveBayesClassifier().fit(X, Y)
+    for ask in (lambda: estimators.QDAClassifier().fit(holed, Y), lambda: model.predict(holed)):
+        with pytest.raises(DataError, match=r"'petal_width' is missing \(NaN\) at row 7: impute"):
+            ask()
+    with pytest.raises(DataError, match="'x3' is missing"):
+        estimators.LDAClassifier().fit(holed.to_numpy(), Y)
+    endless = X.to_numpy(copy=True)
+    endless[3, 1] = np.inf
+    model = estimators.LDAClassifier().fit(X.to_numpy(), Y)
+    for ask in (lambda: estimators.LDAClassifier().fit(endless, Y), lambda: model.predict(endless)):
+        with pytest.raises(DataError, match="Column 'x1' is infinite at row 3"):
+            ask()
+
+
+def test_what_has_no_answer_is_refused():
+    with pytest.raises(CollinearError, match="'twice' is a linear combination"):
+        estimators.LDAClassifier().fit(X.assign(twice=2 * X["petal_width"]), Y)
+    with pytest.raises(SeparationError):
+        estimators.HyperplaneClassifier().fit(X[50:], Y[50:])
+    with pytest.raises(DataError, match="Only binary classification is supported"):
+        estimators.HyperplaneClassifier().fit(X, Y)
+    with pytest.raises(DataError, match="one class only, 'setosa'"):
+        estimators.LogisticClassifier().fit(X[:50], Y[:50])
+    with pytest.raises(NotFittedError):
+        estimators.LDAClassifier().predict(X)
+
+
+def test_a_row_that_is_impossible_in_every_class_has_no_label():
+    x = pd.DataFrame({"a": list("uuvv"), "b": list("rsrs")})
+    x = pd.concat([x, x])
+    y = np.where(x["a"] == "u", "first", "second")
+    y[x["b"].to_numpy() == "s"] = np.where(x["a"] == "u", "first", "second")[x["b"].to_numpy() == "s"]
+    x = x.assign(b=np.where(y == "first", "r", "s"))
+    model = estimators.NaiveBayesClassifier().fit(x, y)
+    new = pd.DataFrame({"a": ["u"], "b": ["s"]})
+    with pytest.warns(DiscrimWarning, match="probability zero"), pytest.raises(DataError, match="laplace=1"):
+        model.predict(new)
+    assert estimators.NaiveBayesClassifier(laplace=1).fit(x, y).predict(new)[0] in ("first", "second")
+
+
+# ---- the tools that take estimators
+
+
+def test_a_grid_search_over_a_pipeline():
+    steps = make_pipeline(StandardScaler(), estimators.RDAClassifier(gamma=1.0))
+    search = GridSearchCV(steps, {"rdaclassifier__alpha": [0.0, 0.5, 1.0]}, cv=5).fit(X, Y)
+    both = [
+        cross_val_score(make(), X, Y, cv=5).mean()
+        for make in (estimators.LDAClassifier, estimators.QDAClassifier)
+    ]
+    # Without a ridge the ends of alpha are LDA and QDA, which do not depend on the units of the columns.
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"][[0, 2]], both, atol=1e-12)
+    assert search.best_score_ >= max(both)
+
+
+def test_parameters_of_a_covariance_estimator_are_searched():
+    model = estimators.LDAClassifier(covariance=ShrunkCovariance())
+    search = GridSearchCV(model, {"covariance__shrinkage": [0.0, 0.9]}, cv=3).fit(X, Y)
+    assert search.cv_results_["mean_test_score"][0] > search.cv_results_["mean_test_score"][1]
+
+
+def test_a_projection_in_a_pipeline():
+    steps = make_pipeline(estimators.LDAClassifier(), estimators.QDAClassifier()).fit(X, Y)
+    scores = discrim.lda("species ~ .", IRIS).transform()
+    fit = discrim.qda("species ~ .", scores.assign(species=Y))
+    np.testing.assert_allclose(steps.predict_proba(X), fit.predict_proba(), atol=1e-12)
+
+
+def test_one_against_the_rest_of_two_class_rules():
+    apart = X.assign(shifted=pd.factorize(Y)[0] ** 2 * 5.0, other=(Y == "versicolor") * 9.0)
+    model = OneVsRestClassifier(estimators.HyperplaneClassifier()).fit(apart, Y)
+    assert model.score(apart, Y) == 1
+
+
+@pytest.mark.parametrize("make", [estimators.QDAClassifier, estimators.PerceptronClassifier])
+@ignore_overlap
+def test_regions_are_drawn(make):
+    plane = X[["petal_length", "petal_width"]]
+    model = make().fit(plane, Y)
+    shown = DecisionBoundaryDisplay.from_estimator(
+        model, plane, grid_resolution=20, response_method="predict"
+    )
+    at = pd.DataFrame({"petal_length": shown.xx0.ravel(), "petal_width": shown.xx1.ravel()})
+    np.testing.assert_array_equal(model.classes_[shown.response.ravel().astype(int)], model.predict(at))
+
+
+def test_a_fit_survives_pickling_and_cloning(tmp_path):
+    model = estimators.LDAClassifier(prior="equal").fit(X, Y)
+    joblib.dump(model, tmp_path / "model")
+    for again in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model")):
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert clone(model).get_params() == model.get_params()
+    assert not hasattr(clone(model), "results_")
+
+
+# ---- formulas as estimators
+
+FORMULA = "species ~ log(petal_width) + sepal_length:petal_length + standardize(sepal_width)"
+OPTIONS = {
+    "lda": [
+        {},
+        {"method": "t", "nu": None},
+        {"method": "mcd", "support_fraction": 0.8},
+        {"covariance": "shrunk", "shrinkage": "loo", "grid": [0.0, 0.2, 0.6]},
+        {"covariance": "diagonal", "shrinkage": 0.3, "prior": "equal"},
+        {"covariance": ShrunkCovariance(shrinkage=0.3), "ncomp": 1},
+    ],
+    "qda": [{}, {"method": "t", "nu": 7, "scatter": "scale"}, {"covariance": "shrunk"}],
+    "rda": [{"alpha": 0.3, "gamma": 0.2, "parametrization": "friedman", "method": "mle"}, {"seed": 4}],
+    "naive_bayes": [
+        {"kernel": ["log(petal_width)"], "bandwidth": {"log(petal_width)": 0.2}, "laplace": 1},
+        {"kernel": True, "bandwidth": "nrd", "method": "mle"},
+    ],
+    "shrunken_centroids": [{"seed": 1, "offset": 0.1, "prior": [0.2, 0.3, 0.5]}],
+    "logistic": [{"reference": "virginica"}, {"bias_reduction": True}],
+    "perceptron": [{"seed": 2, "step": 0.5, "maxiter": 7}],
+    "hyperplane": [{}],
+}
+
+
+@pytest.mark.parametrize(("verb", "options"), [(v, o) for v, each in OPTIONS.items() for o in each])
+@ignore_overlap
+def test_a_clone_refits_the_formula_as_it_was_fitted(verb, options):
+    x, y = rows_of(verb)
+    data = x.assign(species=y)
+    fit = getattr(discrim, verb)(FORMULA, data, **options)
+    model = as_estimator(fit)
+    assert verb_of(fit) == verb == model.verb
+    np.testing.assert_array_equal(model.predict(data), fit.predict())
+    # Other columns and another order do not matter, nor that the response is there or not.
+    again = clone(model).fit(x.iloc[:, ::-1].assign(noise=1.0), y)
+    assert again.results_ is not fit
+    assert model.results_ is fit
+    np.testing.assert_allclose(
+        again.decision_function(x), model.decision_function(data), rtol=1e-9, atol=1e-9
+    )
+    assert hasattr(model, "predict_proba") == (verb not in ("perceptron", "hyperplane"))
+
+
+def test_classes_are_sorted_whatever_their_order_in_the_fit():
+    order = ["virginica", "setosa", "versicolor"]
+    fit = discrim.lda(FORMULA, IRIS, levels=order)
+    model = as_estimator(fit)
+    assert model.classes_.tolist() == sorted(order)
+    np.testing.assert_array_equal(model.predict_proba(IRIS), fit.predict_proba()[sorted(order)])
+    np.testing.assert_array_equal(model.predict(IRIS), fit.predict())
+    two = discrim.lda(FORMULA, IRIS[50:].astype({"species": str}), levels=["virginica", "versicolor"])
+    values = as_estimator(two).decision_function(IRIS)
+    np.testing.assert_array_equal(values, -two.decision_function(IRIS))
+    np.testing.assert_array_equal(np.where(values > 0, "virginica", "versicolor"), two.predict(IRIS))
+
+
+def test_a_fit_is_calibrated_displayed_and_its_columns_weighed():
+    fit = discrim.qda("species ~ log(petal_width) + petal_length", IRIS)
+    model = as_estimator(fit)
+    calibrated = CalibratedClassifierCV(FrozenEstimator(model)).fit(X, Y)
+    assert calibrated.score(X, Y) > 0.9
+    # A column that the formula does not read has no importance.
+    found = permutation_importance(model, X, Y, n_repeats=5, random_state=0).importances_mean
+    assert found[:2].tolist() == [0, 0]
+    assert (found[2:] > 0.05).all()
+    plane = X[["petal_length", "petal_width"]]
+    shown = DecisionBoundaryDisplay.from_estimator(
+        model, plane, grid_resolution=15, eps=0.05, response_method="predict"
+    )
+    at = pd.DataFrame({"petal_length": shown.xx0.ravel(), "petal_width": shown.xx1.ravel()})
+    np.testing.assert_array_equal(model.classes_[shown.response.ravel().astype(int)], fit.predict(at))
+    assert cross_val_score(model, IRIS, Y, cv=5).min() > 0.8
+
+
+def test_a_response_that_is_computed_keeps_its_columns_out_of_the_dot():
+    data = X.assign(a=(Y != "setosa").astype(int), b=(Y == "virginica").astype(int))
+    fit = discrim.lda("I(a + b) ~ .", data)
+    truth = data["a"] + data["b"]
+    model = as_estimator(fit)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.feature_names_in_.tolist() == list(X.columns)
+    assert model.score(X, truth) > 0.95
+    for again in (clone(model), FormulaClassifier("I(a + b) ~ .")):
+        np.testing.assert_allclose(again.fit(data, truth).predict_proba(X), fit.predict_proba(), atol=1e-12)
+
+
+def test_a_formula_with_a_tilde_in_a_name_and_no_response():
+    data = X.rename(columns={"petal_width": "a ~ b"})
+    model = FormulaClassifier("~ `a ~ b` + petal_length").fit(data, Y)
+    plain = discrim.lda("species ~ petal_width + petal_length", IRIS)
+    np.testing.assert_array_equal(model.predict_proba(data), plain.predict_proba())
+    with pytest.raises(FormulaError, match="has no ~"):
+        FormulaClassifier("petal_length").fit(X, Y)
+    with pytest.raises(DataError, match="reads named columns"):
+        FormulaClassifier("y ~ x").fit(X.to_numpy(), Y)
+    with pytest.raises(DataError, match="verb='svm' is not known"):
+        FormulaClassifier("y ~ petal_length", verb="svm").fit(X, Y)
+    with pytest.raises(DataError, match="'petal_width'"):
+        as_estimator(plain).predict(X.drop(columns="petal_width"))
+
+
+def test_functions_of_the_users_go_into_the_refit():
+    fit = discrim.lda("species ~ twice(petal_width) + petal_length", IRIS, functions={"twice": np.square})
+    model = as_estimator(fit)
+    again = clone(model).fit(X, Y, sample_weight=np.full(150, 2))
+    assert again.results_.nobs == 300
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    lines = as_estimator(discrim.hyperplane("species ~ petal_length", X[TWO].assign(species=Y[TWO])))
+    with pytest.raises(NotSupportedError, match="hyperplane has none"):
+        clone(lines).fit(X[TWO], Y[TWO], sample_weight=np.ones(100))
+
+
+def test_a_formula_is_searched_over():
+    search = GridSearchCV(
+        FormulaClassifier("y ~ ."),
+        {"formula": ["y ~ sepal_width", "y ~ poly(petal_width, 2) + petal_length"], "verb": ["lda", "qda"]},
+        cv=3,
+    ).fit(X, Y)
+    assert "poly" in search.best_params_["formula"]
+    rows = pl.DataFrame(X.to_dict("list"))
+    np.testing.assert_array_equal(search.best_estimator_.predict(rows), search.predict(X))
+
+
+def test_what_cannot_be_wrapped_is_refused(tmp_path):
+    with pytest.raises(NotSupportedError, match="dict is no fitted classifier"):
+        as_estimator({})
+    discrim.lda("species ~ .", IRIS).save(tmp_path / "fit.discrim")
+    with pytest.raises(NotSupportedError, match="loaded fit"):
+        as_estimator(discrim.load(tmp_path / "fit.discrim"))
