@@ -35,6 +35,7 @@ from scipy.stats import chi2
 from discrim.core.moments import ClassMoments, gather
 from discrim.core.passes import triangle
 from discrim.core.rules import column_squares
+from discrim.errors import NotSupportedError
 
 __all__ = ["ExactFit", "common_mcd", "mcd", "separate_mcd", "subset_size"]
 
@@ -202,7 +203,12 @@ def _first_subsets(z: Floats, h: int) -> Iterator[Mask]:
 
 def _deterministic(z: Floats, h: int) -> Iterator[tuple[Floats, Floats]]:
     """Mean (p,) and lower root (p, p) that statsmodels ends with, where ties or few rows do not stop it."""
-    from statsmodels.robust.covariance import CovDetMCD
+    try:
+        from statsmodels.robust.covariance import CovDetMCD
+    except ImportError:
+        raise NotSupportedError(
+            'method="mcd" needs statsmodels 0.15 or later: upgrade it, or fit with method="t".'
+        ) from None
 
     # One of its starts is of the 2 (p + 2) rows nearest the median; sets of p + 1 do for fewer rows.
     if len(z) < 2 * (z.shape[1] + 2):
