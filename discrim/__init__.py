@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from discrim.models.hausman import hausman as hausman
     from discrim.models.hyperplane import HyperplaneResults as HyperplaneResults
     from discrim.models.hyperplane import hyperplane as hyperplane
+    from discrim.models.knn import KNNResults as KNNResults
+    from discrim.models.knn import knn as knn
     from discrim.models.lda import lda as lda
     from discrim.models.lda_results import LDAResults as LDAResults
     from discrim.models.logistic import LogisticResults as LogisticResults
@@ -51,6 +53,7 @@ _SUBMODULES = ("datasets", "errors")
 
 _HOME = {
     "HyperplaneResults": "discrim.models.hyperplane",
+    "KNNResults": "discrim.models.knn",
     "LDAResults": "discrim.models.lda_results",
     "LogisticResults": "discrim.models.logistic",
     "NaiveBayesResults": "discrim.models.naive_bayes_results",
@@ -64,6 +67,7 @@ _HOME = {
     "covariance_models": "discrim.models.tests",
     "hausman": "discrim.models.hausman",
     "hyperplane": "discrim.models.hyperplane",
+    "knn": "discrim.models.knn",
     "lda": "discrim.models.lda",
     "load": "discrim.models.store",
     "logistic": "discrim.models.logistic",

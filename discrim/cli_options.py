@@ -94,6 +94,14 @@ def build_parser() -> argparse.ArgumentParser:
     centroids.add_argument("--cv", type=int, help="folds of the choice")
     centroids.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
     centroids.add_argument("--seed", type=int, help="deals the rows to folds")
+    nearest = _add_verb(verbs, "knn", "k nearest neighbours")
+    nearest.add_argument("--k", type=int, help="chosen by leave-one-out if not given")
+    nearest.add_argument("--grid", type=_whole_numbers, metavar="K,...", help="what k is chosen from")
+    nearest.add_argument("--metric", help="euclidean, mahalanobis, or another of scipy's cdist")
+    nearest.add_argument(
+        "--no-scale", dest="scale", action="store_false", help="columns as they are, not over their SD"
+    )
+    nearest.add_argument("--prior", help=_PRIOR_HELP)
     for gaussian in (lda, qda):
         gaussian.add_argument("--shrinkage", type=_number_or_word, help=_SHRINKAGE_HELP)
         gaussian.add_argument("--grid", type=_numbers, metavar="G,...", help="what --shrinkage loo tries")
@@ -177,6 +185,10 @@ def _offset(text: str) -> float | str:
 
 def _numbers(text: str) -> list[float]:
     return [float(number) for number in text.split(",")]
+
+
+def _whole_numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
 
 
 def _number_or_word(text: str) -> float | str:

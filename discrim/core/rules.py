@@ -208,7 +208,14 @@ class IndependentRule:
         return scores
 
 
-Rule = LinearRule | GaussianRule | StudentRule | IndependentRule
+class OtherRule(Protocol):
+    """A rule of another module."""
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p)."""
+
+
+Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | OtherRule
 
 
 def log_posteriors(scores: Floats) -> Floats:
