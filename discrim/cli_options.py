@@ -94,14 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
     centroids.add_argument("--cv", type=int, help="folds of the choice")
     centroids.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
     centroids.add_argument("--seed", type=int, help="deals the rows to folds")
-    nearest = _add_verb(verbs, "knn", "k nearest neighbours")
-    nearest.add_argument("--k", type=int, help="chosen by leave-one-out if not given")
-    nearest.add_argument("--grid", type=_whole_numbers, metavar="K,...", help="what k is chosen from")
-    nearest.add_argument("--metric", help="euclidean, mahalanobis, or another of scipy's cdist")
-    nearest.add_argument(
-        "--no-scale", dest="scale", action="store_false", help="columns as they are, not over their SD"
-    )
-    nearest.add_argument("--prior", help=_PRIOR_HELP)
+    _add_neighbours(verbs)
     for gaussian in (lda, qda):
         gaussian.add_argument("--shrinkage", type=_number_or_word, help=_SHRINKAGE_HELP)
         gaussian.add_argument("--grid", type=_numbers, metavar="G,...", help="what --shrinkage loo tries")
@@ -151,6 +144,18 @@ def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
     verb.add_argument("--sections", type=_names, metavar="NAME,...", help="only these parts of the summary")
     verb.add_argument("--format", default="text", choices=["text", "html", "latex", "markdown"])
     return verb
+
+
+def _add_neighbours(verbs: Any) -> None:
+    """Add the parser of knn."""
+    nearest = _add_verb(verbs, "knn", "k nearest neighbours: the class of most of the rows nearby")
+    nearest.add_argument("--k", type=int, help="chosen by leave-one-out if not given")
+    nearest.add_argument("--grid", type=_whole_numbers, metavar="K,...", help="what k is chosen from")
+    nearest.add_argument("--metric", help="euclidean, mahalanobis, or another of scipy's cdist")
+    nearest.add_argument(
+        "--no-scale", dest="scale", action="store_false", help="columns as they are, not over their SD"
+    )
+    nearest.add_argument("--prior", help=_PRIOR_HELP)
 
 
 def _folds(text: str) -> int | str:

@@ -110,8 +110,8 @@ class ProductFilter:
 
     def group(self, k: int) -> int:
         """Rows of a group, a power of two: one more least bound costs a tenth of one more member."""
-        size: int = 2 ** int(round(0.5 * np.log2(max(self.rows / (10 * (k + MORE)), 1.0))))
-        return min(max(size, 4), LARGEST_GROUP)
+        steps = int(np.rint(np.log2(max(self.rows / (10 * (k + MORE)), 1.0)) / 2))
+        return min(max(1 << steps, 4), LARGEST_GROUP)
 
     def reaches(self, k: int) -> bool:
         """Whether k neighbours leave groups to be passed over."""

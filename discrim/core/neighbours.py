@@ -245,6 +245,8 @@ class Search:
         distances[rows, candidates.position] = gaps
         members[rows, candidates.position] = candidates.members
         kept = np.flatnonzero(~candidates.left)
+        if not len(kept):
+            return
         order = np.argsort(distances[kept], axis=1)
         near = np.take_along_axis(distances[kept], order, axis=1)
         members = np.take_along_axis(members[kept], order, axis=1)

@@ -118,9 +118,9 @@ def knn(
     >>> from discrim.datasets import load_iris
     >>> fit = knn("species ~ .", load_iris(), k=5)
     >>> fit.error_rates(["loo"])["wrong"].tolist()
-    [7.0]
+    [8.0]
     >>> fit.predict_proba().iloc[70].round(2).tolist()
-    [0.0, 0.2, 0.8]
+    [0.0, 0.4, 0.6]
     """
     choice("metric", metric, METRICS)
     if metric == "seuclidean" and not scale:
@@ -334,7 +334,7 @@ class KNNResults(ClassifierResults):
         >>> from discrim import knn
         >>> from discrim.datasets import load_iris
         >>> knn("species ~ .", load_iris(), k=5).votes().iloc[70].tolist()
-        [0, 1, 4]
+        [0, 2, 3]
         """
         blocks = self._new_rows(data)
         rule = self._rule(self._prior_values(None))

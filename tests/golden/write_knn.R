@@ -2,7 +2,8 @@
 #
 #   Rscript write_knn.R ../../discrim/datasets knn.json
 #
-# class breaks ties of votes at random. Where a row's shares are tied its label (a number in the order of the levels) is written as null; the share of
+# Columns are multiplied by a power of ten that makes them whole numbers, whose distances are tied in binary too:
+# class keeps only such ties. It breaks ties of votes at random. Where a row's shares are tied its label (a number in the order of the levels) is written as null; the share of
 # the winner (prob) does not depend on the draw. All distance ties vote (use.all = TRUE); class takes distances
 # to be tied whose squares differ by less than a ten-thousandth.
 
@@ -23,12 +24,12 @@ repeated <- function(draw, draws = 40) {
   list(label = label, prob = as.numeric(attr(draw(), "prob")))
 }
 
-case <- function(name, response, columns, ks) {
+case <- function(name, response, columns, ks, times = 10) {
   data <- na.omit(table_of(name)[c(response, columns)])
-  x <- as.matrix(data[columns])
+  x <- round(as.matrix(data[columns]) * times)
   y <- factor(data[[response]])
   odd <- seq(1, nrow(x), 2)
-  out <- list(table = name, response = response, columns = columns, k = ks)
+  out <- list(table = name, response = response, columns = columns, times = times, k = ks)
   out$knn <- lapply(ks, function(k) {
     repeated(function() knn(x[odd, ], x[-odd, ], y[odd], k = k, prob = TRUE, use.all = TRUE))
   })
@@ -47,7 +48,7 @@ cases <- list(
   case("iris", "species", c("sepal_length", "sepal_width", "petal_length", "petal_width"), c(1, 2, 4, 7, 15)),
   case("iris", "species", c("sepal_length", "sepal_width"), c(1, 3, 6)),
   case("penguins", "species", measures, c(1, 2, 5, 10)),
-  case("wine", "cultivar", c("alcohol", "malic_acid", "proline"), c(1, 4, 9))
+  case("wine", "cultivar", c("alcohol", "malic_acid", "proline"), c(1, 4, 9), 100)
 )
 versions <- list(R = R.version.string, class = as.character(packageVersion("class")))
 write(toJSON(list(versions = versions, cases = cases), digits = NA, auto_unbox = TRUE, na = "null"), args[2])
