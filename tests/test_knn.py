@@ -74,7 +74,9 @@ def test_votes_and_leave_one_out_are_those_of_r(case):
             left = knn(formula, data, k=k, scale=scale).leave_one_out()
             z = x / x.std(axis=0) if scale else x
             same = ties_as_r(z, z, k, own=True, rounding=scale)
-            assert same.mean() > (0.4 if scale else 0.9)
+            # Scaled, two columns of few different values are little but ties.
+            few = 0.25 if len(case["columns"]) == 2 else 0.75
+            assert same.mean() > (few if scale else 0.9)
             agree(left.iloc[:, 1:], left["label"], case[key][i], same)
 
 

@@ -105,7 +105,8 @@ class ProductFilter:
     @property
     def rows_at_once(self) -> int:
         """Rows whose products are held at once."""
-        low, high = (max(numbers // self.columns.shape[1], 1) for numbers in PRODUCTS)
+        filled = int(self.columns.shape[1])
+        low, high = (max(numbers // filled, 1) for numbers in PRODUCTS)
         return max(low, min(high, 128))
 
     def group(self, k: int) -> int:
