@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from discrim.models.hyperplane import hyperplane as hyperplane
     from discrim.models.indicator import IndicatorResults as IndicatorResults
     from discrim.models.indicator import indicator as indicator
+    from discrim.models.knn import KNNResults as KNNResults
+    from discrim.models.knn import knn as knn
     from discrim.models.lda import lda as lda
     from discrim.models.lda_results import LDAResults as LDAResults
     from discrim.models.logistic import LogisticResults as LogisticResults
@@ -60,6 +62,7 @@ _HOME = {
     "CrossValidation": "discrim.models.cross_validation",
     "HyperplaneResults": "discrim.models.hyperplane",
     "IndicatorResults": "discrim.models.indicator",
+    "KNNResults": "discrim.models.knn",
     "LDAResults": "discrim.models.lda_results",
     "LogisticResults": "discrim.models.logistic",
     "NaiveBayesResults": "discrim.models.naive_bayes_results",
@@ -76,6 +79,7 @@ _HOME = {
     "hausman": "discrim.models.hausman",
     "hyperplane": "discrim.models.hyperplane",
     "indicator": "discrim.models.indicator",
+    "knn": "discrim.models.knn",
     "lda": "discrim.models.lda",
     "load": "discrim.models.store",
     "logistic": "discrim.models.logistic",

@@ -70,6 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
     qda = _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
     qda.add_argument("--covariance", choices=["full", *_STRUCTURES], help=_STRUCTURE_HELP)
     rda, naive, centroids = _add_rda(verbs), _add_naive_bayes(verbs), _add_shrunken_centroids(verbs)
+    _add_neighbours(verbs)
     for gaussian in (lda, qda):
         gaussian.add_argument("--shrinkage", type=_number_or_word, help=_SHRINKAGE_HELP)
         gaussian.add_argument("--grid", type=_numbers, metavar="G,...", help="what --shrinkage loo tries")
@@ -164,6 +165,18 @@ def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
     return verb
 
 
+def _add_neighbours(verbs: Any) -> None:
+    """Add the parser of knn."""
+    nearest = _add_verb(verbs, "knn", "k nearest neighbours: the class of most of the rows nearby")
+    nearest.add_argument("--k", type=int, help="chosen by leave-one-out if not given")
+    nearest.add_argument("--grid", type=_whole_numbers, metavar="K,...", help="what k is chosen from")
+    nearest.add_argument("--metric", help="euclidean, mahalanobis, or another of scipy's cdist")
+    nearest.add_argument(
+        "--no-scale", dest="scale", action="store_false", help="columns as they are, not over their SD"
+    )
+    nearest.add_argument("--prior", help=_PRIOR_HELP)
+
+
 def _folds(text: str) -> int | str:
     return int(text) if text.lstrip("-").isdigit() else text
 
@@ -202,6 +215,10 @@ def _numbers(text: str) -> list[float]:
         return [float(number) for number in text.split(",")]
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers, such as 0,0.1,0.5") from None
+
+
+def _whole_numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
 
 
 def _number_or_word(text: str) -> float | str:

@@ -379,6 +379,8 @@ def test_prints_the_summary_of_the_same_call(capsys, verb_name, style):
         "naive-bayes --kernel all --bandwidth nrd",
         "naive-bayes --kernel petal_length --bandwidth 0.3",
         "naive-bayes --counts petal_length,petal_width",
+        "knn --k 3 --metric cityblock --no-scale",
+        "knn --grid 1,5 --prior equal --sections classes",
         "qda --method mle",
         "qda --na drop",
         "qda --covariance diagonal",

@@ -230,7 +230,14 @@ class VariateRule:
         return self.linear.scores(self.variates(x))
 
 
-Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | VariateRule
+class OtherRule(Protocol):
+    """A rule of another module."""
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p)."""
+
+
+Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | VariateRule | OtherRule
 
 
 def log_posteriors(scores: Floats) -> Floats:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from discrim.core.hyperplane import hyperplane_from_file
 from discrim.core.indicator import indicator_from_file
+from discrim.core.knn import knn_from_file
 from discrim.core.lda import lda_from_file
 from discrim.core.logistic import fit_from_search
 from discrim.core.moments import ClassMoments, Spread
@@ -133,12 +134,21 @@ _MODELS = {
         lambda numbers: numbers.ended(),
         lambda k, p: {"origin": (p,), "coef": (p,), "support": (-1, 2), "found": (2,)},
     ),
+    "knn": _Model(
+        {"k": (int,), "metric": (str,), "scale": (bool,), "estimated_prior": (bool,)},
+        "diagonal",
+        knn_from_file,
+        lambda numbers: numbers.buffers(),
+        lambda k, p: {"points": (-1, p), "codes": (-1,), "origin": (p,), "unit": (p,), "slack": (1,)},
+        lambda k, p: {"whitening": (p, p)},
+    ),
 }
 
 
 def _results(model: str) -> Any:
     from discrim.models.hyperplane import HyperplaneResults
     from discrim.models.indicator import IndicatorResults
+    from discrim.models.knn import KNNResults
     from discrim.models.lda_results import LDAResults
     from discrim.models.logistic import LogisticResults
     from discrim.models.naive_bayes_results import NaiveBayesResults
@@ -157,12 +167,15 @@ def _results(model: str) -> Any:
         "logistic": LogisticResults,
         "perceptron": PerceptronResults,
         "hyperplane": HyperplaneResults,
+        "knn": KNNResults,
     }
     return results[model]
 
 
 def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
-    """Write a fit to a file, whole or not at all; the rows of its table are not part of it.
+    """Write a fit to a file, whole or not at all.
+
+    The rows of its table are not part of it, but those of `knn`, whose coordinates are the fit.
 
     Raises
     ------
@@ -206,7 +219,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     Returns
     -------
     LDAResults, QDAResults, RDAResults, NaiveBayesResults, IndicatorResults, LogisticResults,
-    PerceptronResults or HyperplaneResults
+    PerceptronResults, HyperplaneResults or KNNResults
         It predicts what the saved one predicts. What needs the rows of the fit takes `data=` or says so.
 
     Raises
@@ -247,7 +260,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
     spread = spread_of(structure, model.spread, thin=thin)
     own = _own_buffers(path, model, tensors, len(design.levels), p)
-    constant = about["model"] in ("naive_bayes", "shrunken_centroids", "indicator")
+    constant = about["model"] in ("naive_bayes", "shrunken_centroids", "indicator", "knn")
     singular = is_regular(structure) or options.get("chosen") is not None or about["model"] == "indicator"
     moments = checked_moments(
         path, tensors, len(design.levels), p, spread, singular=singular, constant=constant

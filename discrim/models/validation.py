@@ -6,6 +6,7 @@ the rows; any other is fitted again with the rows of a fold weighted zero.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -38,6 +39,7 @@ __all__ = [
     "gathered_rows",
     "left_out_scores",
     "moment_folds",
+    "refuse_large",
     "rules_without",
     "strata",
     "used_codes",
@@ -89,6 +91,32 @@ def gathered_rows(blocks: Blocks) -> Rows:
     ]
     x, codes, positions = zip(*parts, strict=True)
     return Rows(np.concatenate(x), np.concatenate(codes), np.concatenate(positions))
+
+
+def refuse_large(blocks: Blocks, why: str) -> None:
+    """Raise where the rows of a table are too large for the machine, before they are gathered.
+
+    Raises
+    ------
+    NotSupportedError
+        Three copies of them, of which one is in the making, are more than its memory.
+    """
+    rows, columns = blocks.table.nrows, len(blocks.terms)
+    needed, there = 3 * 8 * rows * columns, memory()
+    if needed > there:
+        raise NotSupportedError(
+            f"{why} in memory: {rows:,} rows of {columns:,} columns take {needed / 2**30:.1f} GiB while they "
+            f"are read, and this machine has {there / 2**30:.1f} GiB. Take a sample of the rows or fewer "
+            "columns, or lda(), qda() or logistic(), which read them block by block."
+        )
+
+
+def memory() -> float:
+    """Bytes of the machine's memory; infinite where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return np.inf
 
 
 def used_codes(blocks: Blocks) -> Codes:

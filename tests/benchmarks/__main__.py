@@ -15,7 +15,7 @@ import sys
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from tests.benchmarks import genes, inference
+from tests.benchmarks import genes, inference, neighbours
 from tests.benchmarks.timing import Run, made, medians, row
 
 
@@ -179,6 +179,9 @@ def main() -> None:
         "logistic-5": lambda: inference.logistic_fit(50_000 // part, 20, 5, max(n // 2, 1)),
         "logistic-2": lambda: inference.logistic_fit(500_000 // part, 30, 2, max(n // 2, 1)),
         "hyperplane": lambda: inference.separating_plane(100_000 // part, 20, n),
+        "knn-predict": lambda: neighbours.prediction(20_000 // part, 20, n),
+        "knn-tree": lambda: neighbours.prediction(20_000 // part, 6, n),
+        "knn-choice": lambda: neighbours.choice(20_000 // part, 20, n),
         "genes": lambda: genes.chosen_shrinkage(72, 7129 // part, 1, n),
         "import": lambda: imports(n),
     }

@@ -1,0 +1,404 @@
+"""k nearest neighbours: votes, posteriors, and the choice of k from one search.
+
+Theory (Fix & Hodges, 1951, USAF School of Aviation Medicine, report 4; Cover & Hart, 1967, IEEE Transactions
+on Information Theory 13, 21-27). Of the rows that are as near to x as its k-th nearest, or nearer, k_g are of
+class g, which has n_g rows: k_g / (n_g V) estimates the density of the class at x, with V the volume of the
+ball. With priors pi_g the posterior is thus proportional to pi_g k_g / n_g, and to k_g where the priors are
+the class proportions.
+
+Classes of equal posteriors are told apart, in this order, by the nearest of the rows that vote for each, by
+the larger prior, by the order of the levels.
+
+Rows are left out of one search: the others' distances are what they are. Held with them are what the
+distances are measured by, which is of all rows, and n_g / pi_g: with the counts of the rows that are left, a
+row's own class would have heavier votes, and win its ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance import EPS, dependencies, pooled
+from discrim.core.moments import ClassMoments, gather
+from discrim.core.neighbours import METRICS, ZERO_ONE, Neighbours, Search, Space, is_free_of_origin
+from discrim.errors import CollinearError, DataError, NotSupportedError
+
+__all__ = ["KNNFit", "NeighbourRule", "Tally", "constant_columns", "fit_knn", "knn_from_file"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+EQUAL = 1e-13
+"""Relative difference of two posteriors below which they are one."""
+
+VOTES = 2**21
+"""Votes by k and class that are held at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourRule:
+    """Scores of the votes of the k nearest rows: log posteriors up to a constant of the row.
+
+    Attributes
+    ----------
+    search : Search
+    k : int
+    weights : (K,) float
+        Of a vote for each class, pi_g N / n_g.
+    prior : (K,) float
+        Larger ones win what is tied.
+    """
+
+    search: Search
+    k: int
+    weights: Floats
+    prior: Floats
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p); missing for a row with a missing value."""
+        out = np.full((len(x), len(self.weights)), np.nan)
+        known = ~np.isnan(x).any(axis=1)
+        if known.any():
+            found = self.search.nearest(x if known.all() else x[known], self.k)
+            tally = Tally.of(found, self.search)
+            out[known] = tally.scores(_votes(found, self.search.codes), self.weights, self.prior)
+        return out
+
+    def votes(self, x: Floats) -> Codes:
+        """Votes (m, K) of rows x (m, p) without a missing value."""
+        return _votes(self.search.nearest(x, self.k), self.search.codes)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The neighbours of some rows, counted by class for any k up to as many as were found.
+
+    Attributes
+    ----------
+    classes : (m, n) int
+        Of the neighbours, the nearest first.
+    beyond : (m, K) int
+        Rows that are as near as the last of them.
+    ends : (m, n) int
+        Last position that is tied with each.
+    nearest : (m, K) int
+        Rank of the distance of the nearest row of each class; of one that is not among the neighbours, the
+        last.
+    """
+
+    classes: Codes
+    beyond: Codes
+    ends: Codes
+    nearest: Codes
+
+    @staticmethod
+    def of(found: Neighbours, search: Search) -> Tally:
+        """Of what a search has found."""
+        with np.errstate(invalid="ignore"):
+            steps = found.distances[:, 1:] > search.space.tied(found.distances[:, :-1])
+        classes = search.codes[found.rows]
+        m, n = classes.shape
+        levels = np.zeros((m, n), dtype=np.intp)
+        np.cumsum(steps, axis=1, out=levels[:, 1:])
+        ends = np.broadcast_to(np.arange(n), (m, n)).copy()
+        for j in np.flatnonzero(~steps.all(axis=0))[::-1]:
+            ends[:, j] = np.where(steps[:, j], j, ends[:, j + 1])
+        nearest = np.repeat(levels[:, -1:], found.beyond.shape[1], axis=1)
+        for j in range(n - 1, -1, -1):
+            nearest[np.arange(m), classes[:, j]] = levels[:, j]
+        return Tally(classes, found.beyond, ends, nearest)
+
+    def votes(self, grid: Sequence[int]) -> Iterator[Codes]:
+        """Votes (m, K) for each k of a grid."""
+        m, n = self.classes.shape
+        running = np.zeros((n, m, self.beyond.shape[1]), dtype=np.intp)
+        running[np.arange(n), np.arange(m)[:, None], self.classes] = 1
+        np.cumsum(running, axis=0, out=running)
+        for k in grid:
+            end = self.ends[:, k - 1]
+            votes = running[k - 1] if (end == k - 1).all() else running[end, np.arange(m)]
+            last = end == n - 1
+            yield np.where(last[:, None], votes + self.beyond, votes) if last.any() else votes
+
+    def winners(self, mass: Floats, prior: Floats) -> tuple[Codes, Codes, NDArray[np.bool_]]:
+        """Class (m,) that wins by its posterior, up to a factor, in mass (m, K), and what was tied.
+
+        Returns
+        -------
+        winner : (m,) int
+        rows : (t,) int
+            Rows with a tie.
+        equal : (t, K) bool
+            Classes that are tied there.
+        """
+        winner = mass.argmax(axis=1)
+        equal = mass >= mass.max(axis=1, keepdims=True) * (1 - EQUAL)
+        rows = np.flatnonzero(np.count_nonzero(equal, axis=1) > 1)
+        equal = equal[rows]
+        if len(rows):
+            rank = np.where(equal, self.nearest[rows], np.iinfo(np.intp).max)
+            nearest = rank == rank.min(axis=1, keepdims=True)
+            larger = np.where(nearest, prior, -1.0)
+            first = larger >= larger.max(axis=1, keepdims=True) * (1 - EQUAL)
+            winner[rows] = first.argmax(axis=1)
+        return winner, rows, equal
+
+    def scores(self, votes: Codes, weights: Floats, prior: Floats) -> Floats:
+        """Logs (m, K) of weighted votes less their maximum; a winner leads its ties by two roundings."""
+        mass = votes * weights
+        winner, rows, equal = self.winners(mass, prior)
+        with np.errstate(divide="ignore"):
+            scores = np.asarray(np.log(mass / mass.max(axis=1, keepdims=True)))
+        scores[rows] = np.where(equal, np.minimum(scores[rows], -2 * EPS), scores[rows])
+        scores[rows, winner[rows]] = 0.0
+        return scores
+
+
+def _votes(found: Neighbours, codes: Codes) -> Codes:
+    m, n_classes = found.beyond.shape
+    cells = codes[found.rows] + n_classes * np.arange(m)[:, None]
+    return np.bincount(cells.ravel(), minlength=m * n_classes).reshape(m, n_classes) + found.beyond
+
+
+@dataclass(frozen=True, slots=True)
+class KNNFit:
+    """Rows with their classes, and how many of them vote.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Diagonal.
+    prior : (K,) float
+    estimated_prior : bool
+        The prior is the class proportions.
+    k : int
+    metric : str
+    scale : bool
+        Columns are divided by their standard deviations over all rows.
+    search : Search
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    k: int
+    metric: str
+    scale: bool
+    search: Search
+
+    has_distances = False
+
+    def with_k(self, k: int) -> KNNFit:
+        """The same rows and another k."""
+        return replace(self, k=k)
+
+    def weights(self, prior: Floats) -> Floats:
+        """Weight (K,) of a vote for each class."""
+        return np.asarray(prior / (self.moments.counts / self.moments.total))
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> NeighbourRule:
+        """The rule under a prior (K,)."""
+        return self.rule_under(np.exp(log_prior), method)
+
+    def rule_under(self, prior: Floats, method: str = "plugin") -> NeighbourRule:
+        """The rule under a prior (K,), not its logarithm: where it is the class proportions votes count one.
+
+        Raises
+        ------
+        NotSupportedError
+            Another method than "plugin".
+        """
+        if method != "plugin":
+            raise NotSupportedError(f'method="{method}" is defined for normal classes with full covariances.')
+        return NeighbourRule(self.search, self.k, self.weights(prior), prior)
+
+    def refit(self, x: Floats, codes: Codes) -> KNNFit | None:
+        """The same model of other rows, the k held; None where they are too few or have no distances."""
+        k = len(self.prior)
+        if len(x) < self.k or len(np.unique(codes)) < k:
+            return None
+        shape = {"n_classes": k, "n_columns": x.shape[1]}
+        moments = gather([(x, codes, None)], **shape, spread="diagonal")
+        within = None
+        if self.metric == "mahalanobis":
+            within = gather([(x, codes, None)], **shape, spread="pooled")
+        options: dict[str, Any] = {"k": self.k, "metric": self.metric, "scale": self.scale}
+        try:
+            fit = fit_knn(x, codes, moments, self.prior, within=within, **options)
+        except CollinearError:
+            return None
+        prior = fit.moments.counts / fit.moments.total if self.estimated_prior else self.prior
+        return replace(fit, prior=prior, estimated_prior=self.estimated_prior)
+
+    def left_out(self, most: int) -> Iterator[tuple[slice, Tally]]:
+        """The neighbours of the rows among the others, up to a number: some rows, and their tally."""
+        n = len(self.search.points)
+        step = max(VOTES // (most * len(self.prior)), 64)
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            yield rows, Tally.of(self.search.others(rows.start, rows.stop, most), self.search)
+
+    def left_out_scores(self, prior: Floats) -> Floats:
+        """Scores (n, K) of the rows, each by the others.
+
+        Raises
+        ------
+        NotSupportedError
+            There are only k rows.
+        """
+        n = len(self.search.points)
+        if self.k >= n:
+            raise NotSupportedError(
+                f"Without a row {n - 1} are left, of which not k={self.k} can be nearest."
+            )
+        out = np.empty((n, len(prior)))
+        weights = self.weights(prior)
+        for rows, tally in self.left_out(self.k):
+            (votes,) = tally.votes([self.k])
+            out[rows] = tally.scores(votes, weights, prior)
+        return out
+
+    def confusions(self, grid: Sequence[int], prior: Floats) -> Floats:
+        """Counts (len(grid), K, K) of actual by leave-one-out class for each k, from one search."""
+        k = len(prior)
+        counts = np.zeros((len(grid), k * k))
+        weights = self.weights(prior)
+        for rows, tally in self.left_out(max(grid)):
+            own = k * self.search.codes[rows]
+            for i, votes in enumerate(tally.votes(grid)):
+                winner, _, _ = tally.winners(votes * weights, prior)
+                counts[i] += np.bincount(own + winner, minlength=k * k)
+        return counts.reshape(-1, k, k)
+
+    def llf(self) -> NoReturn:
+        """Not there: raises NotSupportedError."""
+        raise NotSupportedError("Nearest neighbours have no likelihood, nor AIC and BIC.")
+
+    def df_model(self) -> NoReturn:
+        """Not there: raises NotSupportedError."""
+        raise NotSupportedError("Nearest neighbours have no parameters to count.")
+
+    def buffers(self) -> dict[str, Floats]:
+        """What a file keeps: the coordinates of the rows, their classes, and how they were made."""
+        space = self.search.space
+        kept = {
+            "points": self.search.points,
+            "codes": self.search.codes.astype(np.float64),
+            "origin": space.origin,
+            "unit": space.unit,
+            "slack": np.array([space.slack]),
+        }
+        return kept if space.whitening is None else kept | {"whitening": space.whitening}
+
+
+def constant_columns(moments: ClassMoments) -> list[int]:
+    """Columns that have one value in all rows, up to rounding."""
+    rounding = EPS * np.sqrt(moments.total) * moments.magnitude
+    return np.flatnonzero(np.sqrt(_total_squares(moments)) <= rounding).tolist()
+
+
+def _total_squares(moments: ClassMoments) -> Floats:
+    """Sums of squares (p,) about the means of all rows, in the units of z."""
+    means = moments.means
+    gaps = means - (moments.counts / moments.total) @ means
+    return np.asarray(moments.squares.sum(axis=0) + moments.counts @ gaps**2)
+
+
+def fit_knn(
+    x: Floats,
+    codes: Codes,
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    k: int,
+    metric: str = "euclidean",
+    scale: bool = True,
+    estimated_prior: bool = True,
+    within: ClassMoments | None = None,
+) -> KNNFit:
+    """The rows, ready to be searched.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+    moments : ClassMoments
+        Of the rows, diagonal.
+    prior : (K,) float
+    k : int
+    metric : str
+    scale : bool
+    estimated_prior : bool
+    within : ClassMoments, optional
+        The moments with a pooled scatter, for Mahalanobis' distance.
+
+    Raises
+    ------
+    CollinearError
+        A column is constant that is to be divided by its standard deviation, or the covariance within
+        classes is singular.
+    """
+    origin = moments.origin if is_free_of_origin(metric) else np.zeros(x.shape[1])
+    largest = np.abs(x).max(axis=0)
+    whitening = None
+    if within is not None:
+        freedom = within.total - within.n_classes
+        if freedom < within.n_columns or dependencies(within):
+            raise CollinearError("The covariance within classes is singular.")
+        unit = within.scale
+        whitening = pooled(within, freedom).inverse
+    elif scale:
+        if constant_columns(moments):
+            raise CollinearError("A column is constant.")
+        unit = moments.scale / np.sqrt(_total_squares(moments) / (moments.total - 1))
+    else:
+        # One power of two for all columns leaves distances as they are, and squares in range.
+        size = float(np.abs(x - origin).max())
+        unit = np.full(x.shape[1], 2.0 ** -np.frexp(size)[1] if size > 0 and metric not in ZERO_ONE else 1.0)
+    space = Space.of(metric, origin, unit, whitening, largest)
+    search = Search(space, space.coordinates(x), codes, moments.n_classes)
+    return KNNFit(moments, prior, estimated_prior, k, metric, scale, search)
+
+
+def knn_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    k: int,
+    metric: str,
+    scale: bool,
+    estimated_prior: bool,
+    points: Floats,
+    codes: Floats,
+    origin: Floats,
+    unit: Floats,
+    slack: Floats,
+    whitening: Floats | None = None,
+) -> KNNFit:
+    """From what a file keeps.
+
+    Raises
+    ------
+    DataError
+        It does not fit together.
+    """
+    whole = codes.astype(np.intp)
+    held = np.bincount(whole, minlength=moments.n_classes) if len(whole) and whole.min() >= 0 else None
+    if held is None or (whole != codes).any() or len(points) != len(codes):
+        raise DataError("the classes of its rows are no classes")
+    if len(held) != moments.n_classes or (held != moments.counts).any():
+        raise DataError("its rows do not have its class counts")
+    if metric not in METRICS or (metric == "mahalanobis") != (whitening is not None):
+        raise DataError(f"its metric is {metric!r}")
+    if not 1 <= k <= len(points):
+        raise DataError(f"its k is {k}")
+    if not ((unit > 0).all() and slack[0] >= 0):
+        raise DataError("its units are not positive")
+    space = Space(metric, origin, unit, whitening, float(slack[0]))
+    search = Search(space, points, whole, moments.n_classes)
+    return KNNFit(moments, prior, estimated_prior, k, metric, scale, search)

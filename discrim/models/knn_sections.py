@@ -1,0 +1,100 @@
+"""The sections of the summary of nearest neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.models.sections import error_pair
+from discrim.report.numbers import clean, shorten
+from discrim.report.tables import Pairs, Section, Summary
+
+if TYPE_CHECKING:
+    from discrim.models.knn import KNNResults
+
+__all__ = ["brief", "sections"]
+
+MOST_STEPS = 20
+"""Numbers of neighbours whose error the summary shows."""
+
+
+def sections(fit: KNNResults) -> dict[str, Callable[[], Section | Pairs]]:
+    """Sections of nearest neighbours, in their order."""
+    parts: dict[str, Callable[[], Section | Pairs]] = {
+        "header": partial(_header, fit),
+        "classes": partial(_classes, fit),
+    }
+    return parts | ({"path": partial(_path, fit)} if "path" in fit._cache else {})
+
+
+def brief(fit: KNNResults) -> Summary:
+    """The short form: how many neighbours, by which metric, and the classes."""
+    title = f"{fit.title}: {shorten(clean(fit.formula), 70)}"
+    return Summary(title, {"neighbours": _neighbours(fit), "classes": _classes(fit)})
+
+
+def _scale(fit: KNNResults) -> tuple[str, str]:
+    """What columns are divided by, under a label."""
+    if fit.metric == "mahalanobis":
+        return "Covariance", "pooled, 1/(N-K)"
+    return "Columns divided by", "SD, all rows" if fit._fit.scale else "nothing"
+
+
+def _neighbours(fit: KNNResults) -> Pairs:
+    label, scale = _scale(fit)
+    items: list[tuple[str, Any, str]] = [
+        ("Neighbours k", fit.k, str(fit.k)),
+        ("Rows", fit.nobs, str(fit.nobs)),
+        ("Metric", fit.metric, fit.metric),
+        (label, scale, scale),
+    ]
+    return Pairs("", items)
+
+
+def _header(fit: KNNResults) -> Pairs:
+    chosen = "leave-one-out" if "path" in fit._cache else "given"
+    prior = "class proportions" if fit._fit.estimated_prior else "given"
+    label, scale = _scale(fit)
+    items: list[tuple[str, Any, str]] = [
+        ("Rows used", fit.nobs, f"{fit.nobs:.6g}"),
+        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+        ("Neighbours k", fit.k, str(fit.k)),
+        ("Chosen by", chosen, chosen),
+        ("Metric", fit.metric, fit.metric),
+        (label, scale, scale),
+        ("Classes", len(fit.classes), str(len(fit.classes))),
+        ("Columns", len(fit.terms), str(len(fit.terms))),
+        ("Prior", prior, prior),
+        error_pair(fit, "apparent", "Error, apparent"),
+        error_pair(fit, "loo", "Error, leave-one-out"),
+    ]
+    note = (
+        "Rows as near as the k-th vote too; equal posteriors go to the class of the nearest neighbour, then "
+        "of the larger prior."
+    )
+    if chosen != "given":
+        note = f"{note} The leave-one-out error is the least one, that chose k: see error_rates(['cv'])."
+    return Pairs(fit.formula, items, note)
+
+
+def _classes(fit: KNNResults) -> Section:
+    columns = {"prior": fit.prior, "rows": fit.counts, "weight of a vote": fit._fit.weights(fit._fit.prior)}
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "weight of a vote": "general"}
+    table = pd.DataFrame(columns, index=fit.classes)
+    return Section("Classes", table, formats, source="fit.prior, fit.counts, fit.tidy()")
+
+
+def _path(fit: KNNResults) -> Section:
+    path = fit.path
+    chosen = path["k"] == fit.k
+    steps = np.unique(np.linspace(0, len(path) - 1, min(MOST_STEPS, len(path))).round().astype(int))
+    shown = path.loc[np.union1d(steps, np.flatnonzero(chosen))]
+    table = shown.set_index("k").rename(columns={"se": "std err"}).rename_axis(index=None)
+    table["chosen"] = np.where(table.index == fit.k, "*", "")
+    formats: dict[Any, Any] = {"error": "share", "std err": "share", "chosen": "text"}
+    note = f"{len(shown)} of {len(path)}; of equal errors the largest k is chosen."
+    return Section("Leave-one-out error by k", table, formats, note=note, source="fit.path")
