@@ -18,6 +18,7 @@ from sklearn.covariance import ShrunkCovariance
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import DecisionBoundaryDisplay, permutation_importance
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
@@ -66,6 +67,7 @@ EXPECTED = {
     "LogisticClassifier()": {"check_sample_weight_equivalence_on_dense_data": WIDE},
     "RDAClassifier()": {"check_sample_weight_equivalence_on_dense_data": FOLDS},
     "ShrunkenCentroidsClassifier()": {"check_sample_weight_equivalence_on_dense_data": FOLDS},
+    "IndicatorClassifier()": {"check_sample_weight_equivalence_on_dense_data": WIDE},
     "HyperplaneClassifier()": dict.fromkeys(
         (
             "check_classifier_data_not_an_array",
@@ -91,6 +93,9 @@ CHECKED = [
     estimators.LogisticClassifier(),
     estimators.NaiveBayesClassifier(),
     estimators.NaiveBayesClassifier(smoothing=1e-9),
+    estimators.FDAClassifier(Ridge(1e-6)),
+    estimators.IndicatorClassifier(),
+    estimators.KNNClassifier(),
     estimators.PerceptronClassifier(),
     estimators.QDAClassifier(covariance="shrunk"),
     estimators.RDAClassifier(),
@@ -142,11 +147,15 @@ CASES = {
     "naive_bayes": (estimators.NaiveBayesClassifier, {"kernel": ["petal_width"]}),
     "shrunken_centroids": (estimators.ShrunkenCentroidsClassifier, {"threshold": 1.0}),
     "logistic": (estimators.LogisticClassifier, {"reference": "virginica"}),
+    "indicator": (estimators.IndicatorClassifier, {}),
+    "fda": (estimators.FDAClassifier, {"engine": LinearRegression()}),
+    "knn": (estimators.KNNClassifier, {"k": 4}),
     "perceptron": (estimators.PerceptronClassifier, {"seed": 3}),
     "hyperplane": (estimators.HyperplaneClassifier, {}),
 }
 verbs = pytest.mark.parametrize("verb", CASES)
-with_posteriors = pytest.mark.parametrize("verb", [v for v in CASES if v not in ("perceptron", "hyperplane")])
+WITHOUT_POSTERIORS = ("perceptron", "hyperplane", "indicator")
+with_weights = pytest.mark.parametrize("verb", [v for v in CASES if v not in (*WITHOUT_POSTERIORS, "knn")])
 ignore_overlap = pytest.mark.filterwarnings("ignore:No plane separates", "ignore:A hyperplane separates")
 
 
@@ -209,11 +218,12 @@ def test_an_array_is_not_copied():
     assert model.results_.terms.tolist() == ["x0", "x1", "x2", "x3"]
 
 
-@with_posteriors
+@with_weights
 @ignore_overlap
 def test_weights_are_repeated_rows(verb):
     make, _ = CASES[verb]
     options = {"rda": {"alpha": 0.4, "gamma": 0.7}, "shrunken_centroids": {"threshold": 1.0}}.get(verb, {})
+    options = {"engine": LinearRegression()} if verb == "fda" else options
     x, y = rows_of(verb)
     weights = np.arange(len(x)) % 3
     weighted = make(**options).fit(x, y, sample_weight=weights)
@@ -384,6 +394,9 @@ OPTIONS = {
     ],
     "shrunken_centroids": [{"seed": 1, "offset": 0.1, "prior": [0.2, 0.3, 0.5]}],
     "logistic": [{"reference": "virginica"}, {"bias_reduction": True}],
+    "indicator": [{}],
+    "fda": [{"engine": LinearRegression(), "ncomp": 1}],
+    "knn": [{"k": 5, "metric": "mahalanobis"}, {"prior": [0.2, 0.3, 0.5], "scale": False}],
     "perceptron": [{"seed": 2, "step": 0.5, "maxiter": 7}],
     "hyperplane": [{}],
 }
@@ -405,7 +418,7 @@ def test_a_clone_refits_the_formula_as_it_was_fitted(verb, options):
     np.testing.assert_allclose(
         again.decision_function(x), model.decision_function(data), rtol=1e-9, atol=1e-9
     )
-    assert hasattr(model, "predict_proba") == (verb not in ("perceptron", "hyperplane"))
+    assert hasattr(model, "predict_proba") == (verb not in WITHOUT_POSTERIORS)
 
 
 def test_classes_are_sorted_whatever_their_order_in_the_fit():

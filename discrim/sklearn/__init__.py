@@ -22,7 +22,10 @@ Examples
 from __future__ import annotations
 
 from discrim.sklearn.estimators import (
+    FDAClassifier,
     HyperplaneClassifier,
+    IndicatorClassifier,
+    KNNClassifier,
     LDAClassifier,
     LogisticClassifier,
     NaiveBayesClassifier,
@@ -34,8 +37,11 @@ from discrim.sklearn.estimators import (
 from discrim.sklearn.formulas import FormulaClassifier, as_estimator
 
 __all__ = [
+    "FDAClassifier",
     "FormulaClassifier",
     "HyperplaneClassifier",
+    "IndicatorClassifier",
+    "KNNClassifier",
     "LDAClassifier",
     "LogisticClassifier",
     "NaiveBayesClassifier",

@@ -12,7 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from discrim.core.logistic import MOST_STEPS, TOLERANCE
 from discrim.errors import DataError
+from discrim.models.fda import fda
 from discrim.models.hyperplane import hyperplane
+from discrim.models.indicator import indicator
+from discrim.models.knn import knn
 from discrim.models.lda import lda
 from discrim.models.logistic import logistic
 from discrim.models.naive_bayes import naive_bayes
@@ -24,7 +27,10 @@ from discrim.models.shrunken_centroids import shrunken_centroids
 from discrim.sklearn.base import PosteriorMethods, VerbClassifier
 
 __all__ = [
+    "FDAClassifier",
     "HyperplaneClassifier",
+    "IndicatorClassifier",
+    "KNNClassifier",
     "LDAClassifier",
     "LogisticClassifier",
     "NaiveBayesClassifier",
@@ -37,8 +43,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 
-class WeightedClassifier(PosteriorMethods, VerbClassifier):
-    """An estimator over a verb with posteriors and weights."""
+class FrequencyClassifier(VerbClassifier):
+    """An estimator over a verb with weights."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the verb to rows.
@@ -61,6 +67,10 @@ class WeightedClassifier(PosteriorMethods, VerbClassifier):
         """
         weights = None if sample_weight is None else np.asarray(sample_weight)
         return self._fitted(X, y, {"weights": weights})
+
+
+class WeightedClassifier(PosteriorMethods, FrequencyClassifier):
+    """An estimator over a verb with posteriors and weights."""
 
 
 class LDAClassifier(TransformerMixin, WeightedClassifier):
@@ -302,6 +312,65 @@ class LogisticClassifier(WeightedClassifier):
         self.separation = separation
         self.tol = tol
         self.maxiter = maxiter
+
+
+class IndicatorClassifier(FrequencyClassifier):
+    """Least squares of the class indicators; see `discrim.indicator`.
+
+    Parameters
+    ----------
+    collinear
+        As for `discrim.indicator`.
+    """
+
+    verb = staticmethod(indicator)
+
+    def __init__(self, *, collinear: str = "raise") -> None:
+        self.collinear = collinear
+
+
+class FDAClassifier(WeightedClassifier):
+    """Flexible discriminant analysis; see `discrim.fda`.
+
+    Parameters
+    ----------
+    engine, prior, ncomp
+        As for `discrim.fda`.
+    """
+
+    verb = staticmethod(fda)
+
+    def __init__(self, engine: Any, *, prior: Any = None, ncomp: int | None = None) -> None:
+        self.engine = engine
+        self.prior = prior
+        self.ncomp = ncomp
+
+
+class KNNClassifier(PosteriorMethods, VerbClassifier):
+    """K nearest neighbours; see `discrim.knn`.
+
+    Parameters
+    ----------
+    k, metric, scale, grid, prior
+        As for `discrim.knn`, which chooses a k of None by leave-one-out.
+    """
+
+    verb = staticmethod(knn)
+
+    def __init__(
+        self,
+        *,
+        k: int | None = None,
+        metric: str = "euclidean",
+        scale: bool = True,
+        grid: Sequence[int] | None = None,
+        prior: Any = None,
+    ) -> None:
+        self.k = k
+        self.metric = metric
+        self.scale = scale
+        self.grid = grid
+        self.prior = prior
 
 
 class PerceptronClassifier(VerbClassifier):

@@ -25,7 +25,10 @@ __all__ = ["FormulaClassifier", "as_estimator"]
 Floats = NDArray[np.float64]
 
 VERBS = (
+    "fda",
     "hyperplane",
+    "indicator",
+    "knn",
     "lda",
     "logistic",
     "naive_bayes",
@@ -35,8 +38,9 @@ VERBS = (
     "shrunken_centroids",
 )
 
-LINES = ("perceptron", "hyperplane")
-"""Those without posteriors and weights."""
+WITHOUT_POSTERIORS = ("perceptron", "hyperplane", "indicator")
+
+WITHOUT_WEIGHTS = ("perceptron", "hyperplane", "knn")
 
 _LEFT = re.compile(r"(?P<left>(?:[^`~]|`(?:[^`]|``)*`)*)~(?P<right>.*)", re.DOTALL)
 """A formula's two sides; a name between backticks may hold a ~."""
@@ -114,7 +118,7 @@ class FormulaClassifier(FittedClassifier):
         check_consistent_length(X, codes)
         refuse_one_class(classes, codes, sample_weight)
         response, names, formula = self._asked_of(self._columns(X))
-        if sample_weight is not None and self.verb in LINES:
+        if sample_weight is not None and self.verb in WITHOUT_WEIGHTS:
             raise NotSupportedError(f"sample_weight is of rules with frequencies, and {self.verb} has none.")
         weights = {} if sample_weight is None else {"weights": np.asarray(sample_weight)}
         options = {"na_action": "raise", **(self.options or {}), **weights}
@@ -190,7 +194,7 @@ class FormulaClassifier(FittedClassifier):
 
     def _need_posteriors(self, name: str) -> None:
         """Raise the error by which scikit-learn knows that a method is not there."""
-        if self.verb in LINES:
+        if self.verb in WITHOUT_POSTERIORS:
             raise AttributeError(
                 f"{name} is of rules with probabilities, and {self.verb} has none: see decision_function()."
             )

@@ -33,10 +33,10 @@ def verb_of(fit: Any) -> str:
 def options_of(fit: Any) -> dict[str, Any]:
     """Keywords that make the same fit of the same rows, but for the weights.
 
-    What the fit chose by itself is held: alpha and gamma, or a threshold.
+    What the fit chose by itself is held: alpha and gamma, a threshold, or k.
     """
     options: dict[str, Any] = _OPTIONS[type(fit).__name__][1](fit)
-    if not fit._fit.estimated_prior:
+    if not fit._fit.estimated_prior and type(fit).__name__ != "IndicatorResults":
         options["prior"] = fit.prior.to_dict()
     if fit._blocks.functions:
         options["functions"] = dict(fit._blocks.functions)
@@ -117,7 +117,22 @@ def _hyperplane(fit: Any) -> dict[str, Any]:
     return {}
 
 
+def _flexible(fit: Any) -> dict[str, Any]:
+    return {"engine": fit.engine, "ncomp": fit._ncomp}
+
+
+def _indicator(fit: Any) -> dict[str, Any]:
+    return {} if fit._blocks.keep is None else {"collinear": "drop"}
+
+
+def _neighbours(fit: Any) -> dict[str, Any]:
+    return {name: getattr(fit._fit, name) for name in ("k", "metric", "scale")}
+
+
 _OPTIONS = {
+    "FDAResults": ("fda", _flexible),
+    "IndicatorResults": ("indicator", _indicator),
+    "KNNResults": ("knn", _neighbours),
     "HyperplaneResults": ("hyperplane", _hyperplane),
     "LDAResults": ("lda", _linear),
     "LogisticResults": ("logistic", _logistic),
