@@ -444,6 +444,9 @@ def test_rows_without_a_distance_are_refused(metric, row, match):
     rng = np.random.default_rng(0)
     data = pd.DataFrame(rng.gamma(2.0, 1.0, (20, 2)), columns=["a", "b"]).assign(y=np.arange(20) % 2)
     fit = knn("y ~ a + b", data, k=3, metric=metric, scale=False)
+    data.loc[4, ["a", "b"]] = row
+    with pytest.raises(DataError, match=f"row 4: .*{match}"):
+        knn("y ~ a + b", data, k=3, metric=metric, scale=False)
     with pytest.raises(DataError, match=match):
         fit.predict(pd.DataFrame([row], columns=["a", "b"]))
 
@@ -526,3 +529,10 @@ def test_scores_of_two_classes_are_log_odds_of_the_second():
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(odds, np.log(proba["virginica"]) - np.log(proba["versicolor"]), atol=1e-14)
     assert (fit.predict() == np.where(odds > 0, "virginica", "versicolor")).all()
+
+
+def test_stepwise_chooses_columns_for_neighbours():
+    chosen = discrim.stepwise(
+        "species ~ .", load_iris(), criterion="cv", verb=knn, options={"k": 5}, folds=4, seed=0
+    )
+    assert {"petal_length", "petal_width"} & set(chosen.fit.terms)

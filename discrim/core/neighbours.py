@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from discrim.core.neighbour_filter import Candidates, ProductFilter
 from discrim.errors import DataError
 
-__all__ = ["METRICS", "ZERO_ONE", "Neighbours", "Search", "Space", "is_free_of_origin"]
+__all__ = ["METRICS", "ZERO_ONE", "Neighbours", "Search", "Space", "is_free_of_origin", "undefined"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -50,7 +50,7 @@ METRICS = (
 )
 """Metrics by the names of scipy's `cdist`."""
 
-TREE_COLUMNS = 12
+TREE_COLUMNS = 10
 """Columns up to which a tree is faster than products."""
 
 MEASURED = 2**21
@@ -265,8 +265,8 @@ class Search:
             distances = cdist(measured, points, name)
         if np.isnan(distances).any():
             raise DataError(
-                f"metric={name!r} gives no distance between some rows: {_undefined(name)}. Leave such rows "
-                "out, or take another metric."
+                f"metric={name!r} gives no distance between some rows: {undefined(name, z)[0]}. Leave such "
+                "rows out, or take another metric."
             )
         first = np.argpartition(distances, k - 1, axis=1)[:, :k] if k < len(points) else None
         if first is None:
@@ -294,11 +294,15 @@ class Search:
             )
 
 
-def _undefined(metric: str) -> str:
-    """Which rows a metric gives no distance for."""
-    return {
-        "cosine": "a row is all zero",
-        "correlation": "all columns of a row are equal",
-        "jensenshannon": "a row has a negative value, or is all zero",
-        "braycurtis": "two rows are all zero, or cancel",
-    }.get(metric, "the formula of the metric is 0/0 there")
+def undefined(metric: str, z: Floats) -> tuple[str, NDArray[np.bool_]]:
+    """When a metric gives no distance, in words, and which of rows z (m, p) have one to no other row."""
+    if metric == "cosine":
+        return "a row is all zero", (z == 0).all(axis=1)
+    if metric == "correlation":
+        return "all columns of a row are equal", (z == z[:, :1]).all(axis=1)
+    if metric == "jensenshannon":
+        return "a row has a negative value, or is all zero", (z < 0).any(axis=1) | (z == 0).all(axis=1)
+    never = np.zeros(len(z), dtype=bool)
+    if metric == "braycurtis":
+        return "two rows are all zero, or cancel", never
+    return "the formula of the metric is 0/0 there", never

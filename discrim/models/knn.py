@@ -13,7 +13,7 @@ from discrim.core.covariance import dependencies
 from discrim.core.knn import KNNFit, NeighbourRule, constant_columns, fit_knn
 from discrim.core.leave_one_out import LeftOut
 from discrim.core.moments import ClassMoments, Spread
-from discrim.core.neighbours import METRICS
+from discrim.core.neighbours import METRICS, undefined
 from discrim.errors import CollinearError, DataError, NotSupportedError, PriorError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.error_rates import counted
@@ -150,6 +150,13 @@ def knn(
         estimated_prior=prior is None,
         within=within,
     )
+    why, bad = undefined(metric, fit.search.points)
+    if bad.any():
+        row = blocks.table.label(int(rows.positions[int(np.argmax(bad))]))
+        raise DataError(
+            f"metric={metric!r} gives no distance to row {row!r}: {why}. Leave such rows out, or take "
+            "another metric."
+        )
     if tried is None:
         return KNNResults(fit, blocks)
     path = _path(fit, tried)

@@ -443,7 +443,7 @@ class ClassifierResults:
         return augmented(self, data, self.predict_proba(data), "posterior")
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fit to a file that `discrim.load` reads; the rows of the table are not part of it."""
+        """Write the fit to a file that `discrim.load` reads, without the rows of the table (but of `knn`)."""
         from discrim.models.store import save
 
         save(self, path)

@@ -112,7 +112,9 @@ def stepwise(
     if unknown:
         raise DataError(f"include names {named(unknown)}, which is no term of the formula: {named(parts)}.")
     arguments = dict(options or {})
-    arguments |= {"weights": weights, "levels": levels, "na_action": na_action, "functions": functions}
+    arguments |= {"levels": levels, "na_action": na_action, "functions": functions}
+    # Not every verb has weights.
+    arguments |= {} if weights is None else {"weights": weights}
 
     def fit(terms: Sequence[str]) -> ClassifierResults:
         return model(
