@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discrim import datasets as datasets
     from discrim import errors as errors
+    from discrim.models.bayes import BayesResults as BayesResults
+    from discrim.models.bayes import bayes as bayes
     from discrim.models.hausman import hausman as hausman
     from discrim.models.hyperplane import HyperplaneResults as HyperplaneResults
     from discrim.models.hyperplane import hyperplane as hyperplane
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 _SUBMODULES = ("datasets", "errors")
 
 _HOME = {
+    "BayesResults": "discrim.models.bayes",
     "HyperplaneResults": "discrim.models.hyperplane",
     "LDAResults": "discrim.models.lda_results",
     "LogisticResults": "discrim.models.logistic",
@@ -59,6 +62,7 @@ _HOME = {
     "RDAResults": "discrim.models.rda",
     "ShrunkenCentroidsResults": "discrim.models.shrunken_centroids",
     "StepwiseResults": "discrim.models.selection",
+    "bayes": "discrim.models.bayes",
     "box_m": "discrim.models.tests",
     "compare": "discrim.models.tests",
     "covariance_models": "discrim.models.tests",
