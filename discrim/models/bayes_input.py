@@ -98,7 +98,7 @@ def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str
         if bad.any():
             k, v = np.argwhere(bad)[0]
             raise DataError(
-                f"P({values[v]!r} | {classes[k]!r}) is {what} ({mass[k, v]:g}): give probabilities."
+                f"P({shown(values[v])} | {shown(classes[k])}) is {what} ({mass[k, v]:g}): give probabilities."
             )
     sums = mass.sum(axis=1)
     off = np.abs(sums - 1) > PRIOR_SLACK
@@ -106,7 +106,7 @@ def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str
         k = int(np.argmax(off))
         turned = mass.shape[0] and (np.abs(mass.sum(axis=0) - 1) <= PRIOR_SLACK).all()
         hint = " Its columns do: turn it with .T." if turned else " Divide it by its sum if that is meant."
-        raise DataError(f"The row of class {classes[k]!r} sums to {sums[k]:.10g}, not to one.{hint}")
+        raise DataError(f"The row of class {shown(classes[k])} sums to {sums[k]:.10g}, not to one.{hint}")
     levels = values.nlevels
     default = [
         name if name is not None else ("x" if levels == 1 else f"x{j + 1}")
@@ -119,6 +119,11 @@ def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str
     named_values = values.copy()
     named_values.names = index.tolist()
     return Known(law, classes, index, named_values, {})
+
+
+def shown(label: Any) -> str:
+    """A label as Python shows it."""
+    return repr(label.item() if isinstance(label, np.generic) else label)
 
 
 def _class_index(labels: list[Any], name: str) -> pd.Index:
@@ -170,8 +175,8 @@ def points_of(known: Known, data: Any) -> tuple[Floats, pd.Index]:
         row = int(np.argmax(strange))
         value = tuple(column[row] for column in columns)
         raise DataError(
-            f"The value {value[0] if len(value) == 1 else value!r} of {named(known.columns)} at row "
-            f"{index[row]!r} is not in the table of densities: its values are {named(held)}."
+            f"The value {shown(value[0] if len(value) == 1 else value)} of {named(known.columns)} at row "
+            f"{shown(index[row])} is not in the table of densities: its values are {named(held)}."
         )
     return np.where(missing, np.nan, codes)[:, None], index
 
@@ -205,7 +210,7 @@ def _numbers(known: Known, data: Any) -> tuple[Floats, pd.Index]:
     if infinite.any():
         row, column = np.argwhere(infinite)[0]
         raise DataError(
-            f"Column {known.columns[column]!r} is infinite at row {index[row]!r}: replace the value."
+            f"Column {known.columns[column]!r} is infinite at row {shown(index[row])}: replace the value."
         )
     return x, index
 
