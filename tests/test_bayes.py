@@ -1,8 +1,8 @@
 """The Bayes classifier of a known law: closed forms, mpmath's integrals, brute force, identities, bad input.
 
-The first tests have the figures of a course text: priors 0.7 and 0.3; an arbitrary rule that errs by 0.14 at x = 1,
-where it calls y2, by 0.03 at x = 2, where it calls y1, and by 0.37 in all; 0.25 for the best rule. The text shows its
-table as a picture only: TABLE is one in tenths that has all of these figures.
+The first tests have the figures of a course text: priors 0.7 and 0.3; an arbitrary rule that errs by 0.14 at
+x = 1, where it calls y2, by 0.03 at x = 2, where it calls y1, and by 0.37 in all; 0.25 for the best rule. The
+text shows its table as a picture only: TABLE is one in tenths that has all of these figures.
 """
 
 from __future__ import annotations
@@ -451,3 +451,10 @@ def test_bad_priors_are_refused(prior, words):
 def test_what_cannot_be_answered_is_refused(ask, words):
     with pytest.raises(DiscrimError, match=words):
         ask(bayes(PRIOR, TABLE))
+
+
+def test_a_heavy_tail_of_counts_is_summed_as_far_as_it_is_seen():
+    law = bayes(None, {"a": stats.zipf(2.5), "b": stats.zipf(4)})
+    n = np.arange(1.0, 2e6)
+    wanted = 0.5 * np.minimum(n**-2.5 / float(mpmath.zeta(2.5)), n**-4 / float(mpmath.zeta(4))).sum()
+    assert abs(law.error_rate - wanted) <= law.error_bound < 1e-6

@@ -40,6 +40,9 @@ Decide = Callable[[Floats], Codes]
 MOST_VALUES = 1_000_000
 """Values of a discrete variable that are summed over."""
 
+MOST_LOST = 1e-5
+"""Probability that sums may leave out; random points do better than that."""
+
 REPLICATES = 16
 """Independent randomizations of a quasi-random sequence, whose spread tells the error."""
 
@@ -125,17 +128,11 @@ class DensityLaw:
         held = [d for d in self.densities if isinstance(d, ScipyDensity)]
         if not self.discrete or len(held) < self.n_classes:
             return None
-        lattices, count = [], 0
-        for density in held:
-            low, high = float(density.landmarks[0]), float(density.landmarks[-1])
-            room = high - low + 50.0
-            low, high = max(low - room, density.support[0]), min(high + room, density.support[1])
-            count += int(min(high - low, 2.0 * MOST_VALUES))
-            if count > MOST_VALUES:
-                return None
-            lattices.append(low + np.arange(round(high - low) + 1.0))
+        lattices = [density.lattice(MOST_VALUES // len(held)) for density in held]
         points = np.unique(np.concatenate(lattices))[:, None]
         lost = np.array([d.outside(points[0, 0], points[-1, 0]) for d in held])
+        if lost.max() > MOST_LOST:
+            return None
         return MassLaw(np.exp(self.log_densities(points)).T, points, lost)
 
 
@@ -201,9 +198,7 @@ def least_risk(
 
         value, bound = integrate(least, _breaks(law, prior, costs, None))
         return Amount(float(value[0]), float(bound[0]), "quadrature")
-    return _mean_over_points(
-        law, prior, lambda x, posterior: (posterior @ costs).min(axis=1), costs, draws, seed
-    )
+    return _mean_over_points(law, prior, lambda x, posterior: (posterior @ costs).min(axis=1), draws, seed)
 
 
 def _two_normals(law: DensityLaw, prior: Floats, costs: Floats) -> float | None:
@@ -336,7 +331,6 @@ def excess(
         law,
         prior,
         lambda x, posterior: _beyond_least(posterior @ costs, decide(x)),
-        costs,
         draws,
         seed,
     )
@@ -353,7 +347,6 @@ def _mean_over_points(
     law: DensityLaw,
     prior: Floats,
     of: Callable[[Floats, Floats], Floats],
-    costs: Floats,
     draws: int,
     seed: int | None,
 ) -> Amount:

@@ -23,6 +23,9 @@ SLACK = 1e-6
 LEVELS = np.array([1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5])
 """Probabilities, in both tails, of the quantiles that show where the mass is."""
 
+NOTHING = 1e-30
+"""Probability of the values of a discrete variable that need not be listed."""
+
 POWERS = 10.0 ** np.arange(-8, 9)
 
 
@@ -76,6 +79,16 @@ class ScipyDensity:
             found = [np.asarray(getattr(self.frozen, name)(LEVELS), dtype=np.float64) for name in names]
         both = np.unique(np.concatenate([*found, np.array(self.support)]))
         return np.asarray(both[np.isfinite(both)])
+
+    def lattice(self, most: int) -> Floats:
+        """Values of a discrete distribution about its median, until what is outside is nothing, or too many."""
+        median = self.frozen.ppf if hasattr(self.frozen, "ppf") else self.frozen.icdf
+        # Quantiles far out are found step by step, which takes forever in a heavy tail.
+        centre, reach = float(median(0.5)), 64.0
+        while 4 * reach < most and self.outside(centre - reach, centre + reach) > NOTHING:
+            reach *= 2
+        low, high = max(centre - reach, self.support[0]), min(centre + reach, self.support[1])
+        return np.asarray(low + np.arange(round(high - low) + 1.0))
 
     def outside(self, low: float, high: float) -> float:
         """Probability below low or above high."""

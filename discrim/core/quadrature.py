@@ -1,8 +1,8 @@
 """Integrals over a line, adaptively, all panels of a pass at once.
 
 A panel's integral by ten Gauss-Legendre nodes is compared with that of its two halves; halves of panels that
-differ by too much are cut again. The bound on the error is the sum of the last differences, far above the true
-error where the integrand is smooth, each times what its fall from level to level leaves to come.
+differ by too much are cut again. The bound on the error is the sum of the last differences, far above the
+true error where the integrand is smooth, each times what its fall from level to level leaves to come.
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ def _refined(
 def _remainder(change: Floats, before: Floats) -> Floats:
     """What is left of an error over its last change, one at least.
 
-    At a pole, changes fall by a constant ratio r only, and all that follow add up to r/(1 - r) of the last; a tenth is added.
+    At a pole, changes fall by a constant ratio r only, and all that follow add up to r/(1 - r) of the last;
+    a tenth is added.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(change > 0, np.minimum(change / before, SLOWEST), 0.0)
