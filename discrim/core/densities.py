@@ -81,7 +81,7 @@ class ScipyDensity:
         return np.asarray(both[np.isfinite(both)])
 
     def lattice(self, most: int) -> Floats:
-        """Values of a discrete distribution about its median, until what is outside is nothing, or too many."""
+        """Values of a discrete distribution about its median, until nothing is left outside, or too many."""
         median = self.frozen.ppf if hasattr(self.frozen, "ppf") else self.frozen.icdf
         # Quantiles far out are found step by step, which takes forever in a heavy tail.
         centre, reach = float(median(0.5)), 64.0
