@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discrim import datasets as datasets
     from discrim import errors as errors
+    from discrim.models.bayes import BayesResults as BayesResults
+    from discrim.models.bayes import bayes as bayes
     from discrim.models.cross_validation import CrossValidation as CrossValidation
     from discrim.models.cross_validation import cross_validate as cross_validate
     from discrim.models.fda import FDAResults as FDAResults
@@ -60,6 +62,7 @@ _SUBMODULES = ("datasets", "errors")
 _HOME = {
     "FDAResults": "discrim.models.fda",
     "CrossValidation": "discrim.models.cross_validation",
+    "BayesResults": "discrim.models.bayes",
     "HyperplaneResults": "discrim.models.hyperplane",
     "IndicatorResults": "discrim.models.indicator",
     "KNNResults": "discrim.models.knn",
@@ -71,6 +74,7 @@ _HOME = {
     "RDAResults": "discrim.models.rda",
     "ShrunkenCentroidsResults": "discrim.models.shrunken_centroids",
     "StepwiseResults": "discrim.models.selection",
+    "bayes": "discrim.models.bayes",
     "box_m": "discrim.models.tests",
     "compare": "discrim.models.tests",
     "covariance_models": "discrim.models.tests",

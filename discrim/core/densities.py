@@ -1,0 +1,313 @@
+"""Densities of a class: what scipy.stats and plain functions give, as one thing on rows (m, p)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.quadrature import integrate
+from discrim.errors import DataError, NotSupportedError
+
+__all__ = ["Density", "FunctionDensity", "Normal", "RowDensity", "ScipyDensity", "density_of"]
+
+Floats = NDArray[np.float64]
+
+SLACK = 1e-6
+"""How far from one the integral of a density may be, beyond the error of the quadrature."""
+
+LEVELS = np.array([1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5])
+"""Probabilities, in both tails, of the quantiles that show where the mass is."""
+
+NOTHING = 1e-30
+"""Probability of the values of a discrete variable that need not be listed."""
+
+POWERS = 10.0 ** np.arange(-8, 9)
+
+
+class Normal(NamedTuple):
+    """Mean (p,) and covariance (p, p) of a normal distribution."""
+
+    mean: Floats
+    cov: Floats
+
+
+@dataclass(frozen=True)
+class ScipyDensity:
+    """A distribution of one variable, of either of the two kinds in scipy.stats.
+
+    Attributes
+    ----------
+    frozen : object
+    discrete : bool
+    """
+
+    frozen: Any
+    discrete: bool
+
+    dim = 1
+
+    def log_density(self, x: Floats) -> Floats:
+        """Log density, or log probability where it is discrete, (m,) of rows x (m, 1)."""
+        log = self.frozen.logpmf if self.discrete else self.frozen.logpdf
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.asarray(log(x[:, 0]), dtype=np.float64)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Floats:
+        """A sample (n, 1)."""
+        if hasattr(self.frozen, "rvs"):
+            sample = self.frozen.rvs(size=n, random_state=rng)
+        else:
+            sample = self.frozen.sample(n, rng=rng)
+        return np.asarray(sample, dtype=np.float64).reshape(n, 1)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Its ends."""
+        low, high = self.frozen.support()
+        return float(low), float(high)
+
+    @property
+    def landmarks(self) -> Floats:
+        """Finite points, ascending, between which the mass lies."""
+        names = ("ppf", "isf") if hasattr(self.frozen, "ppf") else ("icdf", "iccdf")
+        with np.errstate(all="ignore"):
+            found = [np.asarray(getattr(self.frozen, name)(LEVELS), dtype=np.float64) for name in names]
+        both = np.unique(np.concatenate([*found, np.array(self.support)]))
+        return np.asarray(both[np.isfinite(both)])
+
+    def lattice(self, most: int) -> Floats:
+        """Values of a discrete distribution about its median, until nothing is left outside, or too many."""
+        median = self.frozen.ppf if hasattr(self.frozen, "ppf") else self.frozen.icdf
+        # Quantiles far out are found step by step, which takes forever in a heavy tail.
+        centre, reach = float(median(0.5)), 64.0
+        while 4 * reach < most and self.outside(centre - reach, centre + reach) > NOTHING:
+            reach *= 2
+        low, high = max(centre - reach, self.support[0]), min(centre + reach, self.support[1])
+        return np.asarray(low + np.arange(round(high - low) + 1.0))
+
+    def outside(self, low: float, high: float) -> float:
+        """Probability below low or above high."""
+        above = self.frozen.sf if hasattr(self.frozen, "sf") else self.frozen.ccdf
+        return float(self.frozen.cdf(low - 0.5) + above(high))
+
+    @property
+    def normal(self) -> Normal | None:
+        """Its parameters where it is normal."""
+        name = getattr(getattr(self.frozen, "dist", None), "name", type(self.frozen).__name__)
+        if name not in ("norm", "Normal") or not is_scipys(self.frozen):
+            return None
+        mean, sd = _moment(self.frozen.mean), _moment(getattr(self.frozen, "std", None), self.frozen)
+        return Normal(np.array([mean]), np.array([[sd**2]]))
+
+
+def _moment(method: Any, frozen: Any = None) -> float:
+    return float(frozen.standard_deviation() if method is None else method())
+
+
+@dataclass(frozen=True)
+class RowDensity:
+    """A distribution of rows, frozen in scipy.stats.
+
+    Attributes
+    ----------
+    frozen : object
+    dim : int
+    discrete : bool
+    """
+
+    frozen: Any
+    dim: int
+    discrete: bool
+
+    def log_density(self, x: Floats) -> Floats:
+        """Log density, or log probability where it is discrete, (m,) of rows x (m, p)."""
+        log = self.frozen.logpmf if self.discrete else self.frozen.logpdf
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.asarray(log(x), dtype=np.float64).reshape(len(x))
+
+    def draw(self, n: int, rng: np.random.Generator) -> Floats:
+        """A sample (n, p)."""
+        return np.asarray(self.frozen.rvs(size=n, random_state=rng), dtype=np.float64).reshape(n, self.dim)
+
+    @property
+    def normal(self) -> Normal | None:
+        """Its parameters where it is normal."""
+        if type(self.frozen).__name__ != "multivariate_normal_frozen":
+            return None
+        return Normal(np.atleast_1d(self.frozen.mean), np.atleast_2d(self.frozen.cov))
+
+    @property
+    def student(self) -> tuple[Normal, float] | None:
+        """Location and shape, and degrees of freedom, where it is a multivariate t."""
+        if type(self.frozen).__name__ != "multivariate_t_frozen":
+            return None
+        return Normal(np.atleast_1d(self.frozen.loc), np.atleast_2d(self.frozen.shape)), float(self.frozen.df)
+
+
+@dataclass(frozen=True)
+class FunctionDensity:
+    """A density of one variable that a function of the user's gives.
+
+    Attributes
+    ----------
+    function : callable
+        From points (m,) to densities (m,).
+    """
+
+    function: Callable[[Floats], Any]
+
+    dim = 1
+    discrete = False
+    support = (-np.inf, np.inf)
+    normal: Normal | None = None
+
+    def values(self, x: Floats) -> Floats:
+        """Densities (m,) of points (m,)."""
+        return np.asarray(np.broadcast_to(np.asarray(self.function(x), dtype=np.float64), x.shape))
+
+    def log_density(self, x: Floats) -> Floats:
+        """Log density (m,) of rows x (m, 1)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.values(x[:, 0])))
+
+    @cached_property
+    def _cumulative(self) -> tuple[Floats, Floats]:
+        """Points and the distribution function there, from the trapezoids of a fine grid."""
+        from scipy.integrate import cumulative_trapezoid
+
+        coarse = np.linspace(-1.0, 1.0, 100_001)
+        at = np.sinh(20.0 * coarse) * 1e-7
+        shares = cumulative_trapezoid(self.values(at), x=at, initial=0.0)
+        inside = at[(shares > 1e-9) & (shares < shares[-1] - 1e-9)]
+        if len(inside) < 2:
+            raise DataError("Its mass lies between two points of a grid: give a scipy.stats distribution.")
+        fine = np.linspace(inside[0], inside[-1], 100_001)
+        shares = np.maximum.accumulate(cumulative_trapezoid(self.values(fine), x=fine, initial=0.0))
+        return fine, shares / shares[-1]
+
+    @property
+    def landmarks(self) -> Floats:
+        """Finite points, ascending, between which the mass lies."""
+        at, shares = self._cumulative
+        levels = np.concatenate([LEVELS, 1 - LEVELS])
+        return np.unique(np.interp(levels, shares, at))
+
+    def draw(self, n: int, rng: np.random.Generator) -> Floats:
+        """A sample (n, 1), by inverting the distribution function of a grid."""
+        at, shares = self._cumulative
+        return np.interp(rng.random(n), shares, at)[:, None]
+
+
+Density = ScipyDensity | RowDensity | FunctionDensity
+
+
+def density_of(given: Any) -> Density:
+    """The density that an object stands for.
+
+    Raises
+    ------
+    DataError
+        It is not a distribution, does not integrate to one, or is negative somewhere.
+    NotSupportedError
+        It is a distribution of matrices, or of rows on a surface.
+    """
+    if hasattr(given, "logpdf") or hasattr(given, "logpmf"):
+        return _of_scipy(given)
+    if not callable(given):
+        raise DataError(
+            f"{_short(given)} is no distribution: give a frozen one of scipy.stats, such as "
+            "scipy.stats.norm(0, 1), or a function of one variable that gives its density."
+        )
+    density = FunctionDensity(given)
+    _check_integral(density)
+    return density
+
+
+def is_scipys(frozen: Any) -> bool:
+    """Whether a distribution is one of scipy's own, and so a density that integrates to one."""
+    return type(getattr(frozen, "dist", frozen)).__module__.startswith("scipy.")
+
+
+def _of_scipy(given: Any) -> Density:
+    kinds = {kind.__name__ for kind in type(given).__mro__}
+    old = {"rv_frozen", "rv_continuous", "rv_discrete"} & kinds
+    new = {"UnivariateDistribution", "_ProbabilityDistribution"} & kinds
+    if old or new:
+        inner = {kind.__name__ for kind in type(getattr(given, "dist", given)).__mro__}
+        density = ScipyDensity(given, discrete=bool({"rv_discrete", "DiscreteDistribution"} & inner))
+        _check_parameters(density)
+        if not density.discrete and not is_scipys(given):
+            _check_integral(density)
+        return density
+    if not hasattr(given, "rvs"):
+        raise NotSupportedError(f"{_short(given)} is not frozen, or cannot be drawn from: freeze it.")
+    drawn = np.asarray(given.rvs(size=2, random_state=np.random.default_rng(0)))
+    discrete = not hasattr(given, "logpdf")
+    rows = RowDensity(given, drawn.shape[-1] if drawn.ndim > 1 else 1, discrete)
+    normal = rows.normal
+    if normal is not None and rows.dim == 1:
+        from scipy.stats import norm
+
+        return ScipyDensity(norm(normal.mean[0], np.sqrt(normal.cov[0, 0])), discrete=False)
+    try:
+        readable = drawn.ndim <= 2 and rows.log_density(drawn.reshape(2, rows.dim).astype(float)).shape == (
+            2,
+        )
+    except ValueError:
+        readable = False
+    if not readable:
+        raise NotSupportedError(
+            f"{_short(given)} is not a density of rows of numbers (its logpdf does not take rows): see "
+            "multivariate_normal, multivariate_t, or distributions of one variable."
+        )
+    return rows
+
+
+def _check_parameters(density: ScipyDensity) -> None:
+    try:
+        support = [np.asarray(end) for end in density.frozen.support()]
+    except TypeError:
+        raise DataError(f"{_short(density.frozen)} wants parameters: freeze it with them.") from None
+    if any(end.ndim for end in support):
+        raise DataError(f"{_short(density.frozen)} has arrays of parameters: give one distribution a class.")
+    if any(np.isnan(end) for end in support):
+        raise DataError(f"{_short(density.frozen)} has parameters that are out of range.")
+
+
+def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
+    """Raise a DataError where a density of one variable is negative or does not integrate to one."""
+    low, high = density.support
+    breaks = np.concatenate([[low], -POWERS[::-1], [0.0], POWERS, [high]])
+    held = (breaks >= low) & (breaks <= high)
+    breaks = np.unique(breaks[held])
+    if len(breaks) == 2 and np.isfinite(breaks).all():
+        breaks = np.linspace(low, high, 33)
+
+    def values(x: Floats) -> Floats:
+        found = density.values(x) if isinstance(density, FunctionDensity) else _pdf(density, x)
+        bad = ~(found >= 0) & np.isfinite(x)
+        if bad.any():
+            raise DataError(f"The density is {found[bad][0]:g} at {x[bad][0]:g}: give one that is 0 or more.")
+        return found[:, None]
+
+    value, bound = integrate(values, breaks, rtol=1e-9)
+    if not abs(value[0] - 1) <= SLACK + bound[0]:
+        raise DataError(
+            f"The density integrates to {value[0]:.6g}, not to one: divide it by its integral. (A density "
+            "far narrower than its distance from zero is not seen: give a scipy.stats distribution, with "
+            "loc and scale.)"
+        )
+
+
+def _pdf(density: ScipyDensity, x: Floats) -> Floats:
+    return np.asarray(density.frozen.pdf(x), dtype=np.float64)
+
+
+def _short(given: Any) -> str:
+    text = repr(given)
+    return text if len(text) <= 80 else f"{text[:77]}..."
