@@ -116,8 +116,8 @@ def cross_validate(
     if found.unlabelled:
         first = blocks.table.label(int(np.argmax((found._actual >= 0) & ~found._judged)))
         warn(
-            f"{found.unlabelled} rows have no label in some repeat (first of them {first!r}), as each class "
-            "is impossible there: no figure counts them. Fit with laplace=1, for example.",
+            f"{found.unlabelled} rows have no label in some repeat (first of them {first!r}): each class is "
+            "impossible there, and no figure counts them. Fit with laplace=1, for example.",
             DiscrimWarning,
             stacklevel=2,
         )
