@@ -536,3 +536,17 @@ def test_stepwise_chooses_columns_for_neighbours():
         "species ~ .", load_iris(), criterion="cv", verb=knn, options={"k": 5}, folds=4, seed=0
     )
     assert {"petal_length", "petal_width"} & set(chosen.fit.terms)
+
+
+def test_folds_choose_k_anew_unless_it_is_to_be_held():
+    iris = load_iris()
+    fit = knn("species ~ .", iris, grid=[1, 5, 15])
+    found = discrim.cross_validate(fit, 5, seed=2)
+    held = discrim.cross_validate(fit, 5, seed=2, nested=False)
+    dealt = found.folds[1].to_numpy()
+    for fold in np.unique(dealt):
+        inside, outside = iris[dealt != fold], iris[dealt == fold]
+        chosen = knn("species ~ .", inside, grid=[1, 5, 15], prior=fit.prior)
+        given = knn("species ~ .", inside, k=fit.k, prior=fit.prior)
+        assert found.labels[1][dealt == fold].tolist() == chosen.predict(outside).tolist()
+        assert held.labels[1][dealt == fold].tolist() == given.predict(outside).tolist()

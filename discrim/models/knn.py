@@ -110,7 +110,7 @@ def knn(
     A saved fit holds its rows, in the coordinates that distances are taken in, with their classes.
 
     Leave-one-out takes one search for all k. It holds what is common to all rows: the standard deviations or
-    the covariance, the prior, and the weights of votes pi_g / s_g. Folds are fitted anew, k held.
+    the covariance, the prior, and the weights of votes pi_g / s_g. Folds are fitted anew, and choose k anew.
 
     Examples
     --------
@@ -160,9 +160,7 @@ def knn(
     if tried is None:
         return KNNResults(fit, blocks)
     path = _path(fit, tried)
-    errors = path["error"].to_numpy()
-    chosen = int(path["k"].to_numpy()[errors <= errors.min() + TIE].max())
-    return KNNResults(fit.with_k(chosen), blocks, path=path)
+    return KNNResults(fit.with_k(_least(path)), blocks, path=path)
 
 
 def _whole(value: Any) -> bool:
@@ -192,6 +190,12 @@ def _grid(grid: Sequence[int] | None, n: int) -> list[int]:
             "each is left out."
         )
     return sorted({int(value) for value in values})
+
+
+def _least(path: pd.DataFrame) -> int:
+    """The k of least error, the largest of those that tie."""
+    errors = path["error"].to_numpy()
+    return int(path["k"].to_numpy()[errors <= errors.min() + TIE].max())
 
 
 def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
@@ -257,6 +261,7 @@ class KNNResults(ClassifierResults):
     ) -> None:
         super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
         self._fit = fit
+        self._chosen = "" if path is None else "k"
         if path is not None:
             self._cache["path"] = path
 
@@ -299,6 +304,20 @@ class KNNResults(ClassifierResults):
         return None
 
     def _refitted_rule(self, blocks: Blocks) -> NeighbourRule | None:
+        refit = self._refit(blocks)
+        if refit is None or not self._chosen:
+            return None if refit is None else refit.rule_under(refit.prior)
+        grid = [k for k in self.path["k"].tolist() if k < refit.moments.rows.sum()]
+        if not grid:
+            return None
+        chosen = refit.with_k(_least(_path(refit, grid)))
+        return chosen.rule_under(chosen.prior)
+
+    def _held_rule(self, blocks: Blocks) -> NeighbourRule | None:
+        refit = self._refit(blocks)
+        return None if refit is None else refit.rule_under(refit.prior)
+
+    def _refit(self, blocks: Blocks) -> KNNFit | None:
         parts = [
             (x, codes) if times is None else _repeated(x, codes, times)
             for _, x, codes, times in used_rows(blocks)
@@ -306,8 +325,7 @@ class KNNResults(ClassifierResults):
         if not parts:
             return None
         x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
-        refit = self._fit.refit(x, codes)
-        return None if refit is None else refit.rule_under(refit.prior)
+        return self._fit.refit(x, codes)
 
     def _left_out(self) -> LeftOut:
         every = self._fit.left_out_scores(self._prior_values(None))
