@@ -150,7 +150,7 @@ def normal_reference(points: Floats, weights: Floats, rule: str) -> float:
     --------
     >>> import numpy as np
     >>> round(normal_reference(np.arange(1.0, 11.0), np.ones(10), "nrd0"), 6)
-    1.719273
+    1.719286
     """
     total = float(weights.sum())
     if total <= 1 or len(points) < 2:

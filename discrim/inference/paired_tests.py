@@ -102,7 +102,7 @@ def fold_errors(values: Floats, folds: int) -> tuple[float, float]:
     if len(values) < 2 or not np.isfinite(values).all():
         return np.nan, np.nan
     spread, share = float(values.std(ddof=1)), 1 / len(values)
-    return spread * np.sqrt(share), spread * np.sqrt(share + 1 / (folds - 1))
+    return float(spread * np.sqrt(share)), float(spread * np.sqrt(share + 1 / (folds - 1)))
 
 
 def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> CorrectedT:
