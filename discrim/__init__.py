@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from discrim import errors as errors
     from discrim.models.bayes import BayesResults as BayesResults
     from discrim.models.bayes import bayes as bayes
-    from discrim.models.cross_validation import CrossValidation as CrossValidation
-    from discrim.models.cross_validation import cross_validate as cross_validate
     from discrim.models.fda import FDAResults as FDAResults
     from discrim.models.fda import fda as fda
     from discrim.models.hausman import hausman as hausman
@@ -30,6 +28,8 @@ if TYPE_CHECKING:
     from discrim.models.hyperplane import hyperplane as hyperplane
     from discrim.models.indicator import IndicatorResults as IndicatorResults
     from discrim.models.indicator import indicator as indicator
+    from discrim.models.judging.cross_validation import CrossValidation as CrossValidation
+    from discrim.models.judging.cross_validation import cross_validate as cross_validate
     from discrim.models.knn import KNNResults as KNNResults
     from discrim.models.knn import knn as knn
     from discrim.models.lda import lda as lda
@@ -61,7 +61,7 @@ _SUBMODULES = ("datasets", "errors")
 
 _HOME = {
     "FDAResults": "discrim.models.fda",
-    "CrossValidation": "discrim.models.cross_validation",
+    "CrossValidation": "discrim.models.judging.cross_validation",
     "BayesResults": "discrim.models.bayes",
     "HyperplaneResults": "discrim.models.hyperplane",
     "IndicatorResults": "discrim.models.indicator",
@@ -79,7 +79,7 @@ _HOME = {
     "compare": "discrim.models.tests",
     "covariance_models": "discrim.models.tests",
     "fda": "discrim.models.fda",
-    "cross_validate": "discrim.models.cross_validation",
+    "cross_validate": "discrim.models.judging.cross_validation",
     "hausman": "discrim.models.hausman",
     "hyperplane": "discrim.models.hyperplane",
     "indicator": "discrim.models.indicator",

@@ -14,7 +14,7 @@ from discrim import lda, qda
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.parametric_errors import error_by_class
-from discrim.models.validation import deal_folds
+from discrim.models.judging.validation import deal_folds
 
 IRIS = load_iris()
 BOTH = pytest.mark.parametrize("verb", [lda, qda])

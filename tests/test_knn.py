@@ -347,7 +347,7 @@ def test_without_scaling_leaving_a_row_out_is_a_refit_without_it():
 def test_folds_are_fitted_anew_with_their_own_scales():
     data = load_penguins().dropna().reset_index(drop=True)
     fit = knn("species ~ bill_length_mm + bill_depth_mm", data, k=5)
-    from discrim.models.validation import deal_folds, fold_scores
+    from discrim.models.judging.validation import deal_folds, fold_scores
 
     dealt = deal_folds(fit, 5, 0)
     scores = fold_scores(fit, dealt, 5)
@@ -452,7 +452,7 @@ def test_rows_without_a_distance_are_refused(metric, row, match):
 
 
 def test_rows_that_do_not_fit_in_memory_are_refused_before_they_are_read(monkeypatch):
-    monkeypatch.setattr("discrim.models.validation.memory", lambda: 8 * 150 * 4)
+    monkeypatch.setattr("discrim.models.judging.validation.memory", lambda: 8 * 150 * 4)
     with pytest.raises(NotSupportedError, match=r"150 rows of 4 columns take .* GiB.*lda\(\)"):
         knn("species ~ .", load_iris(), k=3)
 

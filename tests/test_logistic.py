@@ -258,7 +258,7 @@ def test_folds_and_rows_left_out_are_refits():
         refit = logistic("diagnosis ~ .", data.drop(index=row), prior=fit.prior)
         wanted = refit.predict_proba(data.loc[[row]]).iloc[0]
         np.testing.assert_allclose(left.loc[row, fit.classes].astype(float), wanted, rtol=1e-8)
-    from discrim.models.validation import deal_folds
+    from discrim.models.judging.validation import deal_folds
 
     dealt, wrong = deal_folds(fit, 5, 0), 0
     for fold in range(5):

@@ -14,7 +14,7 @@ from discrim.core.rda_path import path_rules
 from discrim.core.rules import best_class
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning
-from discrim.models.validation import deal_folds
+from discrim.models.judging.validation import deal_folds
 
 IRIS = load_iris()
 UNEQUAL = IRIS.drop(index=[*range(10), *range(60, 85)])

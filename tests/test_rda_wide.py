@@ -83,7 +83,7 @@ def test_both_choices_are_those_of_fits_one_by_one(parametrization):
     options = {"parametrization": parametrization, "grid": [0.0, 0.3, 0.6, 1.0]}
     left_out = rda("y ~ .", data, cv="loo", **options).path
     folded = rda("y ~ .", data, cv=4, seed=1, **options)
-    from discrim.models.validation import deal_folds
+    from discrim.models.judging.validation import deal_folds
 
     dealt = deal_folds(folded, 4, 1)
     # Without a ridge there is no rule.

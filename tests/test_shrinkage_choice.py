@@ -170,7 +170,7 @@ def test_leave_one_out_is_the_fit_without_the_row(verb, way, n, p, method):
         # A choice is held; the path says what the choice itself is worth.
         held = fit.shrinkage if verb is lda else fit.shrinkage.iloc[0]
         options = options | {"shrinkage": held}
-    left = discrim.models.validation.left_out_scores(fit)
+    left = discrim.models.judging.validation.left_out_scores(fit)
     assert np.isfinite(left).all()
     closed = fit._left_out()(x, y.astype(np.intp), None)
     # Without shrinkage, or next to none, the leverage of few rows above p is high, and refits take over.
@@ -196,7 +196,7 @@ def test_a_row_that_is_left_to_a_refit_keeps_the_choice(verb, way):
     if "loo" in way:
         options = {"covariance": options["covariance"], "shrinkage": np.ravel(fit.shrinkage)[0]}
     without = verb("y ~ .", data.drop(index=4), prior=fit.prior, **options)
-    left = discrim.models.validation.left_out_scores(fit)[[4]]
+    left = discrim.models.judging.validation.left_out_scores(fit)[[4]]
     theirs = without._rule(fit.prior.to_numpy()).scores(x[[4]])
     np.testing.assert_allclose(gaps(left), gaps(theirs), rtol=1e-8)
 
@@ -273,8 +273,8 @@ def test_folds_choose_anew(verb, way):
     x, y = drawn(48, 5, seed=3)
     data = framed(x, y)
     fit = verb("y ~ .", data, **WAYS[way])
-    dealt = discrim.models.validation.deal_folds(fit, 4, 0)
-    scores = discrim.models.validation.fold_scores(fit, dealt, 4)
+    dealt = discrim.models.judging.validation.deal_folds(fit, 4, 0)
+    scores = discrim.models.judging.validation.fold_scores(fit, dealt, 4)
     for fold in range(4):
         inside = verb("y ~ .", data[dealt != fold], prior=fit.prior, **WAYS[way])
         # The prior is held; whether it counts as that of the rows is not for a fold to say.

@@ -240,7 +240,7 @@ def test_the_path_is_the_cross_validated_error_of_each_threshold():
 def test_folds_are_those_of_rows_fitted_one_by_one():
     data = load_wine().iloc[20:].reset_index(drop=True)
     fit = shrunken_centroids("cultivar ~ .", data, cv=4, seed=1, grid=[0, 2.5, 5])
-    from discrim.models.validation import deal_folds
+    from discrim.models.judging.validation import deal_folds
 
     dealt = deal_folds(fit, 4, 1)
     for row in fit.path.itertuples():

@@ -127,7 +127,7 @@ def test_cross_validation_from_merged_folds_is_that_of_refits(
 ) -> None:
     fit = verb("y ~ .", genes, covariance=structure)
     found = fit.error_rates(["cv"], folds=5, seed=3).loc["cv", "estimate"]
-    from discrim.models.validation import deal_folds
+    from discrim.models.judging.validation import deal_folds
 
     dealt = deal_folds(fit, 5, 3)
     wrong = np.zeros(len(genes), dtype=bool)

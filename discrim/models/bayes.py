@@ -390,18 +390,18 @@ class BayesResults:
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The summary, a table for each section; see `ClassifierResults.summary`."""
-        from discrim.models import bayes_sections
+        from discrim.models.summaries import bayes as bayes_sections
         from discrim.report.tables import summarize
 
         return summarize(self.title, bayes_sections.sections(self), pick=sections)
 
     def __repr__(self) -> str:
-        from discrim.models.bayes_sections import brief
+        from discrim.models.summaries.bayes import brief
 
         return brief(self).as_text()
 
     def _repr_html_(self) -> str:
-        from discrim.models.bayes_sections import brief
+        from discrim.models.summaries.bayes import brief
 
         return brief(self).as_html()
 

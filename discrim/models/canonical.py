@@ -247,7 +247,7 @@ class CanonicalResults:
 
     def summary(self) -> Summary:
         """The tables; prints, and renders in a notebook."""
-        from discrim.models.canonical_sections import canonical_sections
+        from discrim.models.summaries.canonical import canonical_sections
         from discrim.report.tables import summarize
 
         title = f"Canonical discriminant analysis: {self._fit.formula}"

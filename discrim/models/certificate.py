@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discrim.core.separation import SLACK, Separation
 from discrim.frame.blocks import Blocks
-from discrim.models.validation import Rows
+from discrim.models.judging.validation import Rows
 
 __all__ = ["Certificate", "Pair", "labelled", "separated_pairs"]
 

@@ -13,7 +13,7 @@ from discrim.core.moments import ClassMoments
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.models.estimators import copied, text_of
-from discrim.models.validation import gathered_rows
+from discrim.models.judging.validation import gathered_rows
 
 __all__ = ["Engine", "regressed"]
 

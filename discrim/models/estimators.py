@@ -17,7 +17,7 @@ from discrim.core.fourth_moments import deviations
 from discrim.core.moments import ClassMoments
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.models.validation import gathered_rows
+from discrim.models.judging.validation import gathered_rows
 
 __all__ = ["CovarianceEstimator", "copied", "estimated", "text_of"]
 

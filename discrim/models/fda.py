@@ -18,11 +18,11 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.models.engine import Engine, regressed
 from discrim.models.estimators import text_of
-from discrim.models.fda_sections import fda_brief, fda_sections
 from discrim.models.lines import MOST_REFITS
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, class_moments, prior_vector, sample
+from discrim.models.summaries.fda import fda_brief, fda_sections
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes

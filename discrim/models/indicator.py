@@ -15,13 +15,13 @@ from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.least_squares import regression_table, t_table
 from discrim.models.geometry import LinearGeometry
-from discrim.models.indicator_sections import indicator_brief, indicator_sections
 from discrim.models.lines import ValuesOnly
 from discrim.models.optimal_scoring import OptimalScoring
 from discrim.models.pictures import plot_distances, plot_fitted, plot_regions
 from discrim.models.prediction import augmented
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, collinear_error, drop_columns, named, sample
+from discrim.models.summaries.indicator import indicator_brief, indicator_sections
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -217,7 +217,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
     @property
     def hat(self) -> pd.Series:
         """Leverages of the rows of the fit, times their weights; missing for rows that it does not use."""
-        from discrim.models.validation import used_rows
+        from discrim.models.judging.validation import used_rows
 
         blocks = self._rows("hat")
         out = np.full(blocks.table.nrows, np.nan)

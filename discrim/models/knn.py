@@ -17,7 +17,7 @@ from discrim.core.neighbours import METRICS, undefined
 from discrim.errors import CollinearError, DataError, NotSupportedError, PriorError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.error_rates import counted
-from discrim.models import knn_sections
+from discrim.models.judging.validation import gathered_rows, refuse_large, used_rows
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import (
@@ -29,7 +29,7 @@ from discrim.models.sample import (
     refuse_few_rows,
     sample,
 )
-from discrim.models.validation import gathered_rows, refuse_large, used_rows
+from discrim.models.summaries import knn as knn_sections
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes

@@ -25,7 +25,6 @@ from discrim.inference.log_odds import log_odds, wald_table
 from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
 from discrim.inference.result import TestResult
-from discrim.models import sections
 from discrim.models.anova import anova
 from discrim.models.canonical import CanonicalResults, Convention
 from discrim.models.geometry import LinearGeometry
@@ -39,6 +38,7 @@ from discrim.models.sample import (
 )
 from discrim.models.shrinking import Shrinking
 from discrim.models.shrunk import ShrunkCovariances
+from discrim.models.summaries import sections
 from discrim.models.tests import box_m_of, covariance_models_of
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from discrim.core.moments import ClassMoments, Spread
 from discrim.core.rules import Rule, best_class
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
+from discrim.models.judging.validation import Rows, gathered_rows, left_out_scores
 from discrim.models.labels import labelled
 from discrim.models.prediction import augmented, scored
 from discrim.models.sample import NaAction, named, sample
-from discrim.models.validation import Rows, gathered_rows, left_out_scores
 
 __all__ = ["SeparatingLines", "ValuesOnly", "read_rows"]
 

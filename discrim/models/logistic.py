@@ -21,9 +21,9 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
 from discrim.models.certificate import Certificate
 from discrim.models.geometry import LinearGeometry
+from discrim.models.judging.validation import used_codes
 from discrim.models.labels import class_code
 from discrim.models.logistic_design import refuse_collinear, refuse_many_levels, refuse_wide
-from discrim.models.logistic_sections import logistic_brief, logistic_sections
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, prior_vector, sample
@@ -33,7 +33,7 @@ from discrim.models.separated import (
     refuse_empty_cells,
     settle_separated,
 )
-from discrim.models.validation import used_codes
+from discrim.models.summaries.logistic import logistic_brief, logistic_sections
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes

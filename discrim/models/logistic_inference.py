@@ -15,8 +15,8 @@ from discrim.core.profile import deviance_without, profile_bounds
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import check_level
+from discrim.models.judging.validation import gathered_rows
 from discrim.models.sample import named
-from discrim.models.validation import gathered_rows
 
 if TYPE_CHECKING:
     from discrim.models.logistic import LogisticResults

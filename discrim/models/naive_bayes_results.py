@@ -17,11 +17,11 @@ from discrim.core.tally import Tally
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import mark_unseen, refuse_values, term_levels
-from discrim.models.naive_bayes_sections import naive_bayes_brief, naive_bayes_sections
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import choice, class_moments, named
 from discrim.models.separate import Quadratic, SeparateCovariances
+from discrim.models.summaries.naive_bayes import naive_bayes_brief, naive_bayes_sections
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes

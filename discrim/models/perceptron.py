@@ -14,10 +14,10 @@ from discrim.errors import DataError, DiscrimWarning
 from discrim.frame.blocks import Blocks
 from discrim.models.geometry import LinearGeometry
 from discrim.models.lines import SeparatingLines, read_rows
-from discrim.models.lines_sections import perceptron_brief, perceptron_sections
 from discrim.models.pictures import plot_distances, plot_history, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, named
+from discrim.models.summaries.lines import perceptron_brief, perceptron_sections
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes

@@ -18,7 +18,6 @@ from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.log_determinants import log_determinant_table
 from discrim.inference.result import TestResult
-from discrim.models import sections
 from discrim.models.estimators import CovarianceEstimator
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
@@ -35,6 +34,7 @@ from discrim.models.sample import (
 from discrim.models.separate import SeparateCovariances
 from discrim.models.shrinking import Shrinking, read_shrinking
 from discrim.models.shrunk import ShrunkCovariances, quadratic_fit
+from discrim.models.summaries import sections
 from discrim.models.tests import box_m_of, covariance_models_of
 
 if TYPE_CHECKING:

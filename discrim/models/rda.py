@@ -16,13 +16,13 @@ from discrim.core.rda import RDAFit, needs_roots, too_few
 from discrim.core.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
-from discrim.models import sections
+from discrim.models.judging.validation import drawn_seed
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.rda_choice import Choice, choose
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, is_wide, named, prior_vector, sample
 from discrim.models.separate import SeparateCovariances
-from discrim.models.validation import drawn_seed
+from discrim.models.summaries import sections
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes

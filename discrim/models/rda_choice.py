@@ -24,8 +24,8 @@ from discrim.core.span import Span
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.error_rates import counted
+from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
 from discrim.models.sample import class_moments, named
-from discrim.models.validation import dealt_codes, moment_folds, used_codes, used_rows
 
 __all__ = ["Choice", "choose"]
 

@@ -21,16 +21,16 @@ from discrim.core.rules import Rule, best_class, log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.table import Table
-from discrim.models import assessment
+from discrim.models.judging import assessment
+from discrim.models.judging.validation import left_out_scores
 from discrim.models.labels import known, labelled
 from discrim.models.prediction import Decision, augmented, posterior_frame, predicted_codes
 from discrim.models.sample import choice, class_moments, cost_matrix, prior_vector
-from discrim.models.validation import left_out_scores
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from discrim.models.classification import Classification
+    from discrim.models.judging.classification import Classification
     from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["ClassifierResults"]
@@ -356,7 +356,7 @@ class ClassifierResults:
         data, method, folds, seed
             As for `confusion`.
         """
-        from discrim.models.classification import classification
+        from discrim.models.judging.classification import classification
 
         return classification(self, data, method, folds, seed)
 
@@ -373,7 +373,7 @@ class ClassifierResults:
         DataFrame
             P(D2 > d2 | class), exact under normal classes.
         """
-        from discrim.models.single_rows import typicality
+        from discrim.models.judging.single_rows import typicality
 
         return typicality(self, data)
 
@@ -404,7 +404,7 @@ class ClassifierResults:
         DataFrame
             Columns (class, "posterior" | "low" | "high").
         """
-        from discrim.models.single_rows import posterior_intervals
+        from discrim.models.judging.single_rows import posterior_intervals
 
         choice("method", method, ("delta", "bootstrap"))
         return posterior_intervals(self, data, method, level, replicates, seed)

@@ -22,10 +22,10 @@ from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupport
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import response_codes
 from discrim.inference.error_rates import check_level
+from discrim.models.judging.validation import used_rows
 from discrim.models.labels import labelled
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import choice, class_moments, is_number, named
-from discrim.models.validation import used_rows
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes

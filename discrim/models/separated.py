@@ -15,8 +15,8 @@ from discrim.errors import DataError, DiscrimWarning, SeparationError
 from discrim.frame.blocks import Blocks
 from discrim.frame.cells import class_cells
 from discrim.models.certificate import Certificate, Pair, labelled, separated_pairs
+from discrim.models.judging.validation import gathered_rows
 from discrim.models.sample import named
-from discrim.models.validation import gathered_rows
 
 __all__ = ["certify", "overlap_by_score", "refuse_empty_cells", "settle_separated"]
 

@@ -17,8 +17,8 @@ from discrim.core.shrinkage_choice import Trial, common_trial, diagonal_trial, m
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import counted
+from discrim.models.judging.validation import used_rows
 from discrim.models.sample import class_moments, named
-from discrim.models.validation import used_rows
 
 __all__ = ["Task", "error_path"]
 

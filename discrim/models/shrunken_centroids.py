@@ -16,9 +16,9 @@ from discrim.core.rules import Rule
 from discrim.core.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
 from discrim.frame.blocks import Blocks, read
-from discrim.models import shrunken_sections
 from discrim.models.geometry import LinearGeometry
 from discrim.models.group_summary import group_summary
+from discrim.models.judging.validation import drawn_seed
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.prediction import scored
 from discrim.models.results import ClassifierResults
@@ -32,7 +32,7 @@ from discrim.models.sample import (
     sample,
 )
 from discrim.models.shrunken_choice import Search, choose_threshold
-from discrim.models.validation import drawn_seed
+from discrim.models.summaries import shrunken_centroids as shrunken_sections
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes

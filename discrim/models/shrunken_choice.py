@@ -14,8 +14,8 @@ from discrim.core.shrunken_centroids import ShrunkenFit, labels_along
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import counted, counts_of
+from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
 from discrim.models.sample import is_number, named
-from discrim.models.validation import dealt_codes, moment_folds, used_codes, used_rows
 
 __all__ = ["Search", "choose_threshold", "thresholds_of"]
 

@@ -13,8 +13,8 @@ from discrim.core.lda import LDAFit
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import check_level
 from discrim.inference.resampling import progress_bar
+from discrim.models.judging.validation import BootstrapSamples
 from discrim.models.sample import class_moments
-from discrim.models.validation import BootstrapSamples
 
 if TYPE_CHECKING:
     from discrim.models.lda_results import LDAResults

@@ -18,11 +18,11 @@ from discrim.inference import likelihood_ratio
 from discrim.inference.covariance_models import covariance_models as ladder
 from discrim.inference.resampling import bootstrap_ratios, exceedance, permutation_ratios
 from discrim.inference.result import TestResult, approximations
-from discrim.models.cross_comparison import cross_validated, paired
 from discrim.models.hausman import lda_beside_logistic, log_odds_of_both
+from discrim.models.judging.cross_comparison import cross_validated, paired
+from discrim.models.judging.validation import used_rows
 from discrim.models.labels import known
 from discrim.models.sample import NaAction, choice, class_moments, sample
-from discrim.models.validation import used_rows
 
 if TYPE_CHECKING:
     from discrim.models.lda_results import LDAResults

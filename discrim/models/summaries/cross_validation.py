@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
-    from discrim.models.cross_validation import CrossValidation
+    from discrim.models.judging.cross_validation import CrossValidation
 
 __all__ = ["summary"]
 

@@ -18,10 +18,16 @@ from discrim.frame.formula import response_codes
 from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
 from discrim.inference.resampling import progress_bar
-from discrim.models.parametric import parametric_rates
+from discrim.models.judging.parametric import parametric_rates
+from discrim.models.judging.validation import (
+    BootstrapSamples,
+    deal_folds,
+    fold_scores,
+    left_out_scores,
+    used_rows,
+)
 from discrim.models.prediction import Decision, scored
 from discrim.models.sample import choice
-from discrim.models.validation import BootstrapSamples, deal_folds, fold_scores, left_out_scores, used_rows
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults

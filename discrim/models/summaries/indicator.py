@@ -9,7 +9,7 @@ import pandas as pd
 
 from discrim.errors import NotSupportedError
 from discrim.models.sample import named
-from discrim.models.sections import error_pair
+from discrim.models.summaries.sections import error_pair
 from discrim.report.numbers import clean, shorten
 from discrim.report.tables import Pairs, Section, Summary
 

@@ -15,10 +15,10 @@ from discrim.inference.error_rates import check_level, confusion_table, counts_o
 from discrim.inference.losses import Judged, fold_means, loss_rate
 from discrim.inference.paired_tests import fold_errors
 from discrim.inference.resampling import progress_bar
-from discrim.models.assessment import row_weights
+from discrim.models.judging.assessment import row_weights
+from discrim.models.judging.shared_folds import numbered, refuse_gone, shared_folds
+from discrim.models.judging.validation import drawn_seed, fold_scores, used_codes
 from discrim.models.labels import labelled
-from discrim.models.shared_folds import numbered, refuse_gone, shared_folds
-from discrim.models.validation import drawn_seed, fold_scores, used_codes
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -319,7 +319,7 @@ class CrossValidation:
 
     def summary(self) -> Summary:
         """The figures as a summary; prints, and renders in a notebook."""
-        from discrim.models.cross_validation_sections import summary
+        from discrim.models.summaries.cross_validation import summary
 
         return summary(self)
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.losses import Judged, fold_means
 from discrim.inference.paired_tests import corrected_t, mcnemar
-from discrim.models.cross_validation import CrossValidation, cross_validate
-from discrim.models.validation import drawn_seed
+from discrim.models.judging.cross_validation import CrossValidation, cross_validate
+from discrim.models.judging.validation import drawn_seed
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discrim.core.rules import best_class, posteriors
 from discrim.inference.error_rates import confusion_table
-from discrim.models.assessment import Counting, judged_scores
+from discrim.models.judging.assessment import Counting, judged_scores
 from discrim.models.labels import labelled
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from discrim.core.shrinkage import is_regular
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.result import TestResult
 from discrim.models.labels import known
-from discrim.models.robust_sections import estimate_text, flagged_section, robust_pairs
 from discrim.models.sample import named
 from discrim.models.shrunk import shrinkage_label
+from discrim.models.summaries.robust import estimate_text, flagged_section, robust_pairs
 from discrim.report.numbers import p_text
 from discrim.report.tables import Pairs, Section, Summary
 

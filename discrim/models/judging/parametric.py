@@ -12,7 +12,7 @@ from discrim.inference.error_rates import Rates
 from discrim.inference.parametric_errors import many_classes, two_classes
 
 if TYPE_CHECKING:
-    from discrim.models.assessment import Plan
+    from discrim.models.judging.assessment import Plan
     from discrim.models.results import ClassifierResults
 
 __all__ = ["parametric_rates"]

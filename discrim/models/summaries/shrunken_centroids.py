@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.sections import error_pair
+from discrim.models.summaries.sections import error_pair
 from discrim.report.numbers import clean, column_texts, shorten
 from discrim.report.tables import Pairs, Section, Summary
 

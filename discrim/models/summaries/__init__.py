@@ -1,0 +1,1 @@
+"""The sections of the summaries, a file for each kind of result."""
