@@ -66,7 +66,6 @@ def build_parser() -> argparse.ArgumentParser:
     pinv = "; pinv: pooled, with the inverse of Moore and Penrose"
     lda.add_argument("--covariance", choices=["pooled", *_STRUCTURES, "pinv"], help=_STRUCTURE_HELP + pinv)
     lda.add_argument("--ncomp", type=int, help="number of discriminants the rule uses")
-    lda.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
     qda = _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
     qda.add_argument("--covariance", choices=["full", *_STRUCTURES], help=_STRUCTURE_HELP)
     rda, naive, centroids = _add_rda(verbs), _add_naive_bayes(verbs), _add_shrunken_centroids(verbs)
@@ -93,7 +92,10 @@ def build_parser() -> argparse.ArgumentParser:
         "--separation", choices=["raise", "warn"], help="what to do where a hyperplane separates classes"
     )
     indicator = _add_verb(verbs, "indicator", "least squares of the indicators of the classes")
-    indicator.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
+    for linear in (lda, logistic, indicator):
+        linear.add_argument(
+            "--collinear", choices=["raise", "drop"], help="what to do with collinear columns"
+        )
     for model in (lda, qda, rda, naive, centroids, logistic):
         model.add_argument("--prior", help=_PRIOR_HELP)
     for model in (lda, qda, rda, naive, centroids, logistic, indicator):

@@ -492,3 +492,21 @@ def test_any_table_has_the_least_squares_of_its_indicators(seed, n_classes, p):
     np.testing.assert_allclose(fit.fitted, expected, atol=1e-10)
     squares = ((y - expected) ** 2).sum(axis=0)
     np.testing.assert_allclose(fit._fit.residual_squares(), squares, rtol=1e-8, atol=1e-12)
+
+
+def test_more_columns_than_rows_are_dropped_as_lm_does():
+    rng = np.random.default_rng(5)
+    data = pd.DataFrame(rng.normal(size=(12, 20))).add_prefix("x").assign(y=list("abc") * 4)
+    with pytest.raises(CollinearError, match=r"there are 12: .* pass collinear=.drop."):
+        indicator("y ~ .", data)
+    with pytest.warns(DiscrimWarning, match="Dropped 'x11', 'x12'"):
+        fit = indicator("y ~ .", data, collinear="drop")
+    # Eleven columns and a constant fit twelve rows: the coefficients solve a square system.
+    square = np.column_stack([np.ones(12), data.iloc[:, :11]])
+    expected = np.linalg.solve(square, pd.get_dummies(data["y"]).to_numpy(dtype=float))
+    np.testing.assert_allclose(fit.coef, expected[1:], rtol=1e-8)
+    assert fit.df_resid == 0
+    assert fit.coefficients()["se"].isna().all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        assert "Residual df" in str(fit.summary())

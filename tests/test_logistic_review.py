@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from scipy import optimize, special
 
-from discrim import compare, hausman, lda, logistic
+from discrim import compare, hausman, lda, load, logistic
 from discrim.core.separation import separation, standard
-from discrim.datasets import load_wine
-from discrim.errors import DataError, DiscrimWarning, NotSupportedError, SeparationError
+from discrim.datasets import load_iris, load_wine
+from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, SeparationError
 
 TABLES = Path(__file__).parents[2] / "shared" / "data" / "classic"
 
@@ -175,3 +175,56 @@ def test_a_guess_decides_nothing(seed):
         found = separation(columns, codes, k, rng.normal(size=(3, k)))
         assert found.kind == without.kind
         np.testing.assert_array_equal(found.on_plane, without.on_plane)
+
+
+# ------------------------------------------------------------------ where the search stops, and what is dropped
+
+
+def test_a_search_of_separated_classes_stops_near_the_supremum():
+    # Setosa is apart from the others, whose own likelihood has a maximum: the supremum of all three.
+    iris = load_iris()
+    with pytest.warns(DiscrimWarning, match="separates"):
+        fit = logistic("species ~ .", iris, separation="warn")
+    others = logistic("species ~ .", iris[50:].astype({"species": str}))
+    assert fit.llf == pytest.approx(others.llf, abs=1e-5)
+    np.testing.assert_array_equal(fit.predict()[50:], others.predict())
+    assert (fit.predict()[:50] == "setosa").all()
+
+
+def test_a_search_does_not_start_from_slopes_that_rounding_made():
+    # Within classes the columns are collinear, so that the slopes of LDA are of the size of 1/eps.
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame(rng.random((9, 6)).repeat(3, axis=0)).add_prefix("x")
+    data["y"] = np.repeat(list("abc"), 9)
+    with pytest.warns(DiscrimWarning, match="separates"):
+        fit = logistic("y ~ .", data, separation="warn")
+    assert fit.params.abs().to_numpy().max() < 1e6
+    assert (fit.predict() == data["y"]).all()
+
+
+def test_collinear_columns_are_dropped_as_by_the_formula_without_them(tmp_path):
+    iris = load_iris()[50:].astype({"species": str})
+    twice = iris.assign(sum=iris["sepal_width"] + iris["petal_width"], none=0.0)
+    with pytest.raises(CollinearError, match=r"'sum' is a linear combination of .* pass collinear=.drop"):
+        logistic("species ~ .", twice)
+    with pytest.warns(DiscrimWarning, match="Dropped 'sum', 'none'"):
+        fit = logistic("species ~ .", twice, collinear="drop")
+    plain = logistic("species ~ .", iris)
+    pd.testing.assert_frame_equal(fit.params, plain.params)
+    pd.testing.assert_frame_equal(fit.lr_test(by="term"), plain.lr_test(by="term"))
+    assert "Dropped, collinear over all rows: 'sum', 'none'." in str(fit.summary())
+    fit.save(tmp_path / "fit")
+    np.testing.assert_allclose(load(tmp_path / "fit").predict_proba(twice), plain.predict_proba(), rtol=1e-10)
+
+
+def test_more_columns_than_rows_keep_as_many_as_separate():
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame(rng.normal(size=(12, 20))).add_prefix("x").assign(y=list("abc") * 4)
+    with pytest.raises(CollinearError, match="12 rows are too few"):
+        logistic("y ~ .", data, separation="warn")
+    with pytest.warns(DiscrimWarning) as said:
+        fit = logistic("y ~ .", data, separation="warn", collinear="drop")
+    assert [str(each.message).split()[0] for each in said] == ["Dropped", "A"]
+    assert fit.terms.tolist() == [f"x{j}" for j in range(11)]
+    assert fit.llf == pytest.approx(0, abs=1e-5)
+    assert (fit.predict() == data["y"]).all()

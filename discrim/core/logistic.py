@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from discrim.core.bias_reduction import maximize_penalized
 from discrim.core.covariance import Covariance, pooled
 from discrim.core.moments import ClassMoments
-from discrim.core.newton import NOTHING, Frame, Newton, Swept, maximize, sweep
+from discrim.core.newton import NOTHING, Frame, Newton, Swept, above, maximize, sweep
 from discrim.core.passes import Rows
 from discrim.core.rules import LinearRule
 from discrim.errors import NotSupportedError
@@ -29,6 +29,9 @@ MOST_STEPS = 50
 
 PENALIZED_TOLERANCE = 1e-4
 """Share of the tolerance to which a penalized search goes, since its last step does not square the rest."""
+
+NEAR_SUPREMUM = 1e-3
+"""That of separated classes, whose slopes would else grow until rounding has all of the information."""
 
 SINGULAR = 1e-7
 """Share of the information at the class proportions below which Newton's method hints at a separation."""
@@ -157,8 +160,9 @@ class LogisticFit:
     def resume(self, blocks: Iterable[Rows], tol: float, maxiter: int, *, overlap: bool) -> LogisticFit:
         """The search goes on from where it ended, whatever the information.
 
-        Where classes do not overlap what ends it is rounding, and it counts as not converged.
+        Where classes do not overlap it ends near the supremum, and counts as not converged.
         """
+        tol = tol if overlap else max(tol, NEAR_SUPREMUM)
         found = self._from_here(blocks, self.counts, maxiter - self.newton.steps, tol, 0.0)
         steps = found.steps + self.newton.steps
         return replace(self, newton=replace(found, steps=steps, converged=found.converged and overlap))
@@ -275,7 +279,8 @@ def fit_logistic(
     guess = None if bias_reduction else _discriminant(moments, frame, reference)
     if guess is not None and np.isfinite(guess).all():
         swept = sweep(blocks, frame, guess, reference)
-        if swept[0] > counts @ np.log(counts / counts.sum()):
+        likelier = swept[0] > counts @ np.log(counts / counts.sum())
+        if likelier and _informs(swept.information, _floor(counts, reference, SINGULAR)):
             start, first = guess, swept
     found = _search(
         blocks, frame, start, reference, counts, tol, maxiter, penalized=bias_reduction, first=first
@@ -303,10 +308,23 @@ def _search(
         tol = max(tol * PENALIZED_TOLERANCE, least)
         return maximize_penalized(blocks, frame, start, reference, tol=tol, maxiter=20 * maxiter)
     tol = max(tol, least)
-    others = np.delete(counts, reference)
-    # What a column of unit variance tells of the classes where it has no slope.
-    floor = singular * (np.diag(others) - np.outer(others, others) / counts.sum())
+    floor = _floor(counts, reference, singular)
     return maximize(blocks, frame, start, reference, tol=tol, maxiter=maxiter, floor=floor, first=first)
+
+
+def _floor(counts: Floats, reference: int, singular: float) -> Floats:
+    """A share of what a column of unit variance tells (K - 1, K - 1) of the classes where it has no slope."""
+    others = np.delete(counts, reference)
+    return np.asarray(singular * (np.diag(others) - np.outer(others, others) / counts.sum()))
+
+
+def _informs(information: Floats, floor: Floats) -> bool:
+    """Whether a search can go on from where the information is this: slopes may be too steep for it."""
+    try:
+        above(information, floor)
+    except LinAlgError:
+        return False
+    return True
 
 
 def fit_from_search(

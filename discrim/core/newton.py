@@ -34,7 +34,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 from discrim.core.covariance import Covariance
 from discrim.core.passes import Rows
 
-__all__ = ["HALVINGS", "NOTHING", "Frame", "Newton", "Swept", "class_shares", "maximize", "sweep"]
+__all__ = ["HALVINGS", "NOTHING", "Frame", "Newton", "Swept", "above", "class_shares", "maximize", "sweep"]
 
 Floats = NDArray[np.float64]
 
@@ -43,6 +43,9 @@ NOTHING = 1e-12
 
 HALVINGS = 30
 """Halvings of a step before the line search gives up."""
+
+FLAT = 1e-8
+"""Share of the log-likelihood that a step beside the maximum may lose by rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +241,7 @@ def maximize(
     held = last = Newton(start, information, llf, np.inf, 0, False)
     for steps in range(maxiter + 1):
         try:
-            _above(held.information, floor)
+            above(held.information, floor)
             step = _solved(held.information, score)
         except LinAlgError:
             return replace(last, decrement=np.inf, steps=steps)
@@ -254,9 +257,13 @@ def maximize(
             moved = held.coef + size * step
             found = sweep(blocks, frame, moved, reference)
             # Beside the maximum the likelihood is flat to rounding: there the step is right as it is.
-            if found[0] >= held.llf + 1e-4 * size * decrement**2 or decrement <= 1e-4:
+            flat = FLAT * max(1.0, abs(held.llf)) if decrement <= 1e-4 else 0.0
+            if found[0] >= held.llf + 1e-4 * size * decrement**2 - flat:
                 break
             size /= 2
+        else:
+            # No step leads up where the information is lost in rounding, far out where classes are separated.
+            return last
         held = Newton(moved, found.information, found.llf, decrement, steps + 1, near)
         score = found.score
         if held.converged:
@@ -280,16 +287,16 @@ def _solved(information: Floats, score: Floats) -> Floats:
 def _overlap(information: Floats, least: float, q: int) -> bool:
     """Whether the information of q classes exceeds a number in every direction."""
     try:
-        _above(information, least * np.eye(q))
+        above(information, least * np.eye(q))
     except LinAlgError:
         return False
     return True
 
 
-def _above(information: Floats, floor: Floats) -> None:
+def above(information: Floats, floor: Floats) -> None:
     """Raise LinAlgError unless the information exceeds the floor in every direction."""
     q = len(floor)
-    above = information.copy()
-    own = np.arange(len(above) // q)
-    above.reshape(q, len(own), q, len(own))[:, own, :, own] -= floor
-    cholesky(above, overwrite_a=True)
+    excess = information.copy()
+    own = np.arange(len(excess) // q)
+    excess.reshape(q, len(own), q, len(own))[:, own, :, own] -= floor
+    cholesky(excess, overwrite_a=True)

@@ -51,7 +51,8 @@ def indicator(
     formula, data, weights, levels, na_action, functions
         As for `discrim.lda`.
     collinear : {"raise", "drop"}
-        Refuse columns that others determine over all rows, or drop the later ones with a warning.
+        Refuse columns that others determine over all rows, or drop the later ones with a warning, as R's
+        lm does; of more columns than rows also, where what is left fits every row.
 
     Returns
     -------
@@ -90,9 +91,11 @@ def indicator(
     """
     choice("collinear", collinear, ("raise", "drop"))
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    _refuse_few(int((blocks.codes >= 0).sum()), blocks.terms)
+    if collinear == "raise":
+        _refuse_few(int((blocks.codes >= 0).sum()), blocks.terms)
     blocks, moments = sample(blocks, "pooled", na_action)
-    _refuse_few(int(moments.rows.sum()), blocks.terms)
+    if collinear == "raise":
+        _refuse_few(int(moments.rows.sum()), blocks.terms)
     found = dependencies(moments.as_one())
     if found and collinear == "raise":
         raise collinear_error(found, blocks.terms, OVER_ALL)
@@ -108,8 +111,8 @@ def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
     if 0 < rows <= len(terms):
         raise CollinearError(
             f"Least squares of {len(terms)} columns ({named(terms)}) and a constant takes more rows than "
-            f"columns; there are {rows}: name fewer columns in the formula, or use rda(), "
-            'shrunken_centroids() or lda(covariance="shrunk").'
+            f'columns; there are {rows}: name fewer columns in the formula, pass collinear="drop", or use '
+            'rda(), shrunken_centroids() or lda(covariance="shrunk").'
         )
 
 

@@ -23,7 +23,7 @@ from discrim.models.certificate import Certificate
 from discrim.models.geometry import LinearGeometry
 from discrim.models.judging.validation import used_codes
 from discrim.models.labels import class_code
-from discrim.models.logistic_design import refuse_collinear, refuse_many_levels, refuse_wide
+from discrim.models.logistic_design import refuse_many_levels, refuse_wide, without_collinear
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, prior_vector, sample
@@ -58,6 +58,7 @@ def logistic(
     na_action: NaAction = "drop",
     bias_reduction: bool = False,
     separation: Literal["raise", "warn"] = "raise",
+    collinear: Literal["raise", "drop"] = "raise",
     tol: float = TOLERANCE,
     maxiter: int = MOST_STEPS,
     functions: Mapping[str, Callable[..., Any]] | None = None,
@@ -79,6 +80,9 @@ def logistic(
     separation : {"raise", "warn"}
         What to do where a hyperplane separates classes, so that there is no maximum. With "warn" the fit is
         where the search stopped, and its `separation` has the certified direction.
+    collinear : {"raise", "drop"}
+        Refuse columns that others determine over all rows, or drop the later ones with a warning, as R's
+        glm does. Of no fewer columns than rows those that are left separate the classes.
     tol : float
         Distance to the maximum, in standard errors, after which one step of Newton's method more is the last;
         below rounding it is that of rounding. However large, it lets no separation through, which is judged
@@ -114,7 +118,9 @@ def logistic(
     if not isinstance(tol, Real) or not 0 < tol < 1:
         raise DataError(f"tol={tol!r}: give a number between 0 and 1.")
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    refuse_wide(int((blocks.codes >= 0).sum()), blocks.terms)
+    choice("collinear", collinear, ("raise", "drop"))
+    if collinear == "raise":
+        refuse_wide(int((blocks.codes >= 0).sum()), blocks.terms)
     refuse_many_levels(blocks)
     if na_action == "raise":
         blocks.refuse_missing()
@@ -122,8 +128,9 @@ def logistic(
     if not bias_reduction and separation == "raise":
         refuse_empty_cells(blocks)
     blocks, moments = sample(blocks, "pooled", na_action)
-    refuse_wide(int(moments.rows.sum()), blocks.terms)
-    refuse_collinear(moments, blocks.terms)
+    if collinear == "raise":
+        refuse_wide(int(moments.rows.sum()), blocks.terms)
+    blocks, moments = without_collinear(blocks, moments, drop=collinear == "drop")
     classes = pd.Index(list(blocks.design.levels))
     shares = prior_vector(prior, classes, moments.counts)
     base = 0 if reference is None else class_code(reference, classes)

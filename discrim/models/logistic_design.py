@@ -8,9 +8,11 @@ from discrim.core.covariance import dependencies
 from discrim.core.moments import ClassMoments
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
-from discrim.models.sample import named
+from discrim.models.sample import collinear_error, drop_columns, named
 
-__all__ = ["refuse_collinear", "refuse_many_levels", "refuse_wide"]
+__all__ = ["OVER_ALL", "refuse_many_levels", "refuse_wide", "without_collinear"]
+
+OVER_ALL = "over all rows"
 
 MOST_CODED = 2000
 """Coefficients of categories up to which they are fitted: their information grows by the square."""
@@ -21,7 +23,8 @@ def refuse_wide(rows: int, terms: tuple[str, ...]) -> None:
     p = len(terms)
     if 0 < rows <= p:
         raise CollinearError(
-            f"{rows} rows are too few for a constant and {p} columns ({named(terms)}): name fewer columns."
+            f"{rows} rows are too few for a constant and {p} columns ({named(terms)}): name fewer "
+            'columns, or pass collinear="drop".'
         )
 
 
@@ -45,13 +48,17 @@ def refuse_many_levels(blocks: Blocks) -> None:
         )
 
 
-def refuse_collinear(moments: ClassMoments, terms: tuple[str, ...]) -> None:
-    """Raise where a column is constant over all rows, or a combination of others."""
+def without_collinear(blocks: Blocks, moments: ClassMoments, *, drop: bool) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments without columns that are constant over all rows, or combinations of others.
+
+    Raises
+    ------
+    CollinearError
+        There are such columns, and they are not to be dropped.
+    """
     found = dependencies(moments.as_one())
-    if found:
-        said = [
-            f"{terms[d.column]!r} is "
-            + (f"a linear combination of {named(terms[j] for j in d.on)}" if d.on else "constant")
-            for d in found[:4]
-        ]
-        raise CollinearError(f"The design is singular: {'; '.join(said)}. Drop it from the formula.")
+    if not found:
+        return blocks, moments
+    if not drop:
+        raise collinear_error(found, blocks.terms, OVER_ALL)
+    return drop_columns(blocks, moments, found, OVER_ALL)

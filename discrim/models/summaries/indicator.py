@@ -9,7 +9,7 @@ import pandas as pd
 
 from discrim.errors import NotSupportedError
 from discrim.models.sample import named
-from discrim.models.summaries.sections import error_pair
+from discrim.models.summaries.sections import dropped_note, error_pair
 from discrim.report.numbers import clean, shorten
 from discrim.report.tables import Pairs, Section, Summary
 
@@ -60,18 +60,14 @@ def _masked_pair(fit: IndicatorResults) -> tuple[str, Any, str]:
 
 
 def _note(fit: IndicatorResults) -> str:
-    said = []
-    held = set(fit.terms)
-    gone = [term for term in fit._blocks.design.terms if term not in held]
-    if gone:
-        said.append(f"Dropped, collinear over all rows: {named(gone)}.")
+    said = [dropped_note(fit, "over all rows")]
     masked = list(fit.masked) if fit._has_rows else []
     if masked:
         said.append(
             f"Masked: {named(masked)}. No row has its largest fitted value there; try poly() in the formula, "
             "or lda()."
         )
-    return " ".join(said)
+    return " ".join(said).strip()
 
 
 def _classes(fit: IndicatorResults) -> Section:

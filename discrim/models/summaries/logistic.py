@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from discrim.models.logistic_inference import parts_of
-from discrim.models.summaries.sections import error_pair
+from discrim.models.summaries.sections import dropped_note, error_pair
 from discrim.report.numbers import clean, p_text, shorten
 from discrim.report.tables import Pairs, Section, Summary
 
@@ -68,7 +68,7 @@ def _header(fit: LogisticResults) -> Pairs:
         error_pair(fit, "apparent", "Error, apparent"),
     ]
     note = "" if numbers.newton.converged else fit.separation.message
-    return Pairs(fit.formula, items, note)
+    return Pairs(fit.formula, items, f"{dropped_note(fit, 'over all rows')} {note}".strip())
 
 
 def _classes(fit: LogisticResults) -> Section:

@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     from discrim.models.rda import RDAResults
     from discrim.models.results import ClassifierResults
 
-__all__ = ["chosen_by", "error_pair", "linear", "linear_brief", "quadratic", "quadratic_brief", "regularized"]
+__all__ = [
+    "chosen_by",
+    "dropped_note",
+    "error_pair",
+    "linear",
+    "linear_brief",
+    "quadratic",
+    "quadratic_brief",
+    "regularized",
+]
 
 MOST_COVARIANCES = 6
 """Classes whose covariances a summary of QDA prints."""
@@ -152,6 +161,13 @@ def error_pair(fit: ClassifierResults, method: Any, label: str) -> tuple[str, fl
     return label, float(row["estimate"]), f"{100 * row['estimate']:.1f} %  ({wrong}/{total})"
 
 
+def dropped_note(fit: ClassifierResults, where: str) -> str:
+    """What the header says of columns that were dropped for others; empty where none were."""
+    held = set(fit.terms)
+    gone = [term for term in fit._blocks.design.terms if term not in held]
+    return f"Dropped, collinear {where}: {named(gone)}." if gone else ""
+
+
 def _linear_header(fit: LDAResults) -> Pairs:
     mle = fit._fit.method == "mle"
     kind = "pooled" if fit._fit.structure == "full" else fit._fit.structure
@@ -174,11 +190,7 @@ def _linear_header(fit: LDAResults) -> Pairs:
     note = ""
     if fit._fit.reduced() is not None:
         note = f"The rule uses the first {fit._fit.ncomp} canonical axes only (ncomp={fit._fit.ncomp})."
-    held = set(fit.terms)
-    gone = [t for t in fit._blocks.design.terms if t not in held]
-    if gone:
-        note = f"{note} Dropped, collinear within classes: {named(gone)}."
-    note = f"{note} {_covariance_note(fit)}"
+    note = f"{note} {dropped_note(fit, 'within classes')} {_covariance_note(fit)}"
     return Pairs(fit.formula, [*left, *right], note.strip())
 
 
