@@ -177,7 +177,7 @@ def test_a_guess_decides_nothing(seed):
         np.testing.assert_array_equal(found.on_plane, without.on_plane)
 
 
-# ------------------------------------------------------------------ where the search stops, and what is dropped
+# ------------------------------------------------------------------ where a search stops, what is dropped
 
 
 def test_a_search_of_separated_classes_stops_near_the_supremum():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
+import warnings
 
 import joblib
 import matplotlib as mpl
@@ -11,7 +13,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.covariance import ShrunkCovariance
@@ -24,7 +25,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.fixes import parse_version
 
 import discrim
 from discrim import sklearn as estimators
@@ -49,62 +49,26 @@ X = IRIS.drop(columns="species")
 Y = IRIS["species"].astype(str)
 TWO = (Y != "virginica").to_numpy()
 
-CONSTANT = "a column of the check is constant within a class, so that its covariance does not exist"
-WIDE = "the check has 30 columns and 27 rows of positive weight, too few for what is estimated"
-FOLDS = "the check gives cv= as splits of its rows; the verb's is a number of folds"
-OVERLAP = "no plane separates the check's classes, so that there is no optimal one"
-
-SINGULAR = {
-    "check_sample_weights_shape": CONSTANT,
-    "check_sample_weights_not_overwritten": CONSTANT,
-    "check_sample_weight_equivalence_on_dense_data": WIDE,
-}
-EXPECTED = {
-    "LDAClassifier()": SINGULAR,
-    "QDAClassifier()": SINGULAR,
-    "QDAClassifier(covariance='shrunk')": {"check_sample_weight_equivalence_on_dense_data": CONSTANT},
-    "NaiveBayesClassifier()": SINGULAR,
-    "LogisticClassifier()": {"check_sample_weight_equivalence_on_dense_data": WIDE},
-    "RDAClassifier()": {"check_sample_weight_equivalence_on_dense_data": FOLDS},
-    "ShrunkenCentroidsClassifier()": {"check_sample_weight_equivalence_on_dense_data": FOLDS},
-    "IndicatorClassifier()": {"check_sample_weight_equivalence_on_dense_data": WIDE},
-    "HyperplaneClassifier()": dict.fromkeys(
-        (
-            "check_classifier_data_not_an_array",
-            "check_classifiers_train",
-            "check_dtype_object",
-            "check_estimators_dtypes",
-            "check_estimators_nan_inf",
-            "check_fit_check_is_fitted",
-            "check_fit_idempotent",
-            "check_fit_score_takes_y",
-            "check_n_features_in",
-            "check_n_features_in_after_fitting",
-            "check_supervised_y_2d",
-        ),
-        OVERLAP,
-    ),
-}
-"""Checks that fail and have to: their data have no answer by the verb, which says so."""
+FOLDS = {"check_sample_weight_equivalence_on_dense_data": "cv= as splits; the verb's is a number of folds"}
+EXPECTED = {"RDAClassifier()": FOLDS, "ShrunkenCentroidsClassifier()": FOLDS}
 
 CHECKED = [
+    estimators.FDAClassifier(),
+    estimators.FDAClassifier(Ridge(1e-6)),
+    estimators.HyperplaneClassifier(),
+    estimators.IndicatorClassifier(),
+    estimators.KNNClassifier(),
     estimators.LDAClassifier(),
     estimators.LDAClassifier(covariance="shrunk"),
     estimators.LogisticClassifier(),
     estimators.NaiveBayesClassifier(),
-    estimators.NaiveBayesClassifier(smoothing=1e-9),
-    estimators.FDAClassifier(Ridge(1e-6)),
-    estimators.IndicatorClassifier(),
-    estimators.KNNClassifier(),
     estimators.PerceptronClassifier(),
+    estimators.QDAClassifier(),
     estimators.QDAClassifier(covariance="shrunk"),
     estimators.RDAClassifier(),
     estimators.ShrunkenCentroidsClassifier(),
     estimators.ShrunkenCentroidsClassifier(threshold=0.5),
 ]
-if parse_version(sklearn.__version__) >= parse_version("1.8"):
-    # Earlier versions draw other tables, of which others are without an answer.
-    CHECKED += [estimators.HyperplaneClassifier(), estimators.QDAClassifier()]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -127,17 +91,30 @@ def test_every_verb_has_its_estimator():
     assert {name.lower() for name in names - {"Formula"}} == {verb.replace("_", "") for verb in found}
 
 
+GOES_ON = {
+    "fda": {"engine": inspect.Parameter.empty},
+    "hyperplane": {"overlap": "raise"},
+    "indicator": {"collinear": "raise"},
+    "lda": {"collinear": "raise"},
+    "logistic": {"collinear": "raise", "separation": "raise"},
+    "naive_bayes": {"singular": "raise"},
+    "qda": {"singular": "raise"},
+}
+"""Arguments by which a search goes on where the verb refuses, with what makes them as the verb is."""
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_arguments_are_the_verbs(verb):
     own = inspect.signature(CASES[verb][0]).parameters
     verbs = inspect.signature(getattr(discrim, verb)).parameters
     elsewhere = {"formula", "data", "weights", "levels", "na_action", "functions"}
-    assert set(own) == set(verbs) - elsewhere
+    assert set(own) - set(verbs) == set(GOES_ON.get(verb, {})) - set(verbs)
+    assert set(verbs) - set(own) == elsewhere & set(verbs)
     differ = {name for name in own if name in verbs and own[name].default != verbs[name].default}
-    # What is searched over has to go on, and has to be found again.
-    assert differ <= {"separation", "seed"}
-    assert ("seed" in differ) == (verb in ("rda", "shrunken_centroids"))
-    assert ("separation" in differ) == (verb == "logistic")
+    found_again = {"seed"} if verb in ("rda", "shrunken_centroids") else set()
+    assert differ == found_again | (set(GOES_ON.get(verb, {})) & set(verbs))
+    for name, as_the_verb in GOES_ON.get(verb, {}).items():
+        assert name not in verbs or verbs[name].default == as_the_verb
 
 
 CASES = {
@@ -294,16 +271,61 @@ def test_errors_name_column_row_and_way_out():
 
 
 def test_what_has_no_answer_is_refused():
-    with pytest.raises(CollinearError, match="'twice' is a linear combination"):
-        estimators.LDAClassifier().fit(X.assign(twice=2 * X["petal_width"]), Y)
-    with pytest.raises(SeparationError):
-        estimators.HyperplaneClassifier().fit(X[50:], Y[50:])
     with pytest.raises(DataError, match="Only binary classification is supported"):
         estimators.HyperplaneClassifier().fit(X, Y)
     with pytest.raises(DataError, match="one class only, 'setosa'"):
         estimators.LogisticClassifier().fit(X[:50], Y[:50])
     with pytest.raises(NotFittedError):
         estimators.LDAClassifier().predict(X)
+    for make, name in ((estimators.QDAClassifier, "singular"), (estimators.HyperplaneClassifier, "overlap")):
+        with pytest.raises(DataError, match=f"{name}='so' is not known"):
+            make(**{name: "so"}).fit(X[50:], Y[50:])
+
+
+TWICE = X.assign(twice=2 * X["petal_width"])
+STILL = X.assign(still=np.where(Y == "setosa", 1.0, X["petal_width"]))
+WIDE = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 40))).add_prefix("x")
+OF_WIDE = np.tile(["a", "b", "c"], 10)
+ALIKE = pd.concat([X.iloc[:1].loc[[0] * 50].reset_index(drop=True), X[50:]])
+SHRUNK = {"covariance": "shrunk"}
+
+
+@pytest.mark.parametrize(
+    ("verb", "x", "y", "error", "said", "same"),
+    [
+        ("lda", TWICE, Y, "'twice' is a linear", "Dropped 'twice'", ("lda", X, {})),
+        ("lda", WIDE, OF_WIDE, "30 rows in 3", 'with covariance="shrunk"', ("lda", WIDE, SHRUNK)),
+        ("qda", STILL, Y, "'still' is constant in", 'with covariance="shrunk"', ("qda", STILL, SHRUNK)),
+        ("qda", ALIKE, Y, "in class 'setosa'", r'lda\(\) with covariance="shrunk"', ("lda", ALIKE, SHRUNK)),
+        ("indicator", TWICE, Y, "'twice' is a linear", "Dropped 'twice'", ("indicator", X, {})),
+        ("logistic", TWICE[50:], Y[50:], "'twice' is a linear", "Dropped 'twice'", ("logistic", X[50:], {})),
+        (
+            "naive_bayes",
+            STILL,
+            Y,
+            "'still' is constant in",
+            "with smoothing=1e-9",
+            ("naive_bayes", STILL, {"smoothing": 1e-9}),
+        ),
+        ("hyperplane", X[50:], Y[50:], "No plane has", "the perceptron's plane", ("perceptron", X[50:], {})),
+    ],
+)
+def test_a_search_goes_on_where_the_verb_refuses(verb, x, y, error, said, same):
+    make = CASES[verb][0]
+    with pytest.raises((CollinearError, SeparationError), match=error):
+        make(**GOES_ON[verb]).fit(x, y)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        model = make().fit(x, y)
+    assert [each.category for each in found] == ([DiscrimWarning] if said else [])
+    assert all(re.search(said, str(each.message)) for each in found)
+    name, columns, options = same
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        fit = getattr(discrim, name)("y ~ .", columns.assign(y=np.asarray(y)), **options)
+    assert type(model.results_) is type(fit)
+    np.testing.assert_allclose(model.decision_function(x), fit.decision_function(), rtol=1e-9)
+    np.testing.assert_array_equal(model.predict(x), fit.predict())
 
 
 def test_a_row_that_is_impossible_in_every_class_has_no_label():

@@ -5,7 +5,8 @@ An estimator is thin: `fit` hands the array or frame to its verb, and `results_`
 may be categories. Constructor arguments are the verb's. `as_estimator` wraps a fit that was made from a
 formula; `FormulaClassifier` is one that is not fitted yet.
 
-What has no answer is refused here, too: a covariance that does not exist, classes that no plane separates.
+A search over models has to go on where a verb refuses: by their defaults the estimators then fit the nearest
+thing that there is, with a warning that says what and why; each class documents it and how to have an error.
 
 Needs scikit-learn: ``pip install discrim[sklearn]``.
 
@@ -21,20 +22,16 @@ Examples
 
 from __future__ import annotations
 
-from discrim.sklearn.estimators import (
-    FDAClassifier,
-    HyperplaneClassifier,
-    IndicatorClassifier,
-    KNNClassifier,
+from discrim.sklearn.formulas import FormulaClassifier, as_estimator
+from discrim.sklearn.geometric import HyperplaneClassifier, KNNClassifier, PerceptronClassifier
+from discrim.sklearn.normal import (
     LDAClassifier,
-    LogisticClassifier,
     NaiveBayesClassifier,
-    PerceptronClassifier,
     QDAClassifier,
     RDAClassifier,
     ShrunkenCentroidsClassifier,
 )
-from discrim.sklearn.formulas import FormulaClassifier, as_estimator
+from discrim.sklearn.regressions import FDAClassifier, IndicatorClassifier, LogisticClassifier
 
 __all__ = [
     "FDAClassifier",

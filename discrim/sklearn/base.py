@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,21 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from discrim.errors import DataError, DiscrimError
+from discrim.errors import DataError, DiscrimError, DiscrimWarning
 from discrim.frame.arrays import array_table, refuse_missing, with_column
 from discrim.frame.scan import quote
 from discrim.models.results import ClassifierResults
 
-__all__ = ["FittedClassifier", "PosteriorMethods", "VerbClassifier", "class_codes", "refuse_one_class"]
+__all__ = [
+    "FittedClassifier",
+    "FrequencyClassifier",
+    "PosteriorMethods",
+    "VerbClassifier",
+    "WeightedClassifier",
+    "class_codes",
+    "refuse_one_class",
+    "warn_instead",
+]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -183,12 +193,17 @@ class VerbClassifier(FittedClassifier):
         table = with_column(data, names, response, codes, classes.tolist())
         options = self.get_params(deep=False) | dict(more)
         try:
-            results = type(self).verb(f"{quote(response)} ~ .", table, na_action="raise", **options)
+            results = self._results(f"{quote(response)} ~ .", table, {"na_action": "raise", **options})
         except DiscrimError:
             refuse_missing(table, names)
             raise
         self._keep(results, classes)
         return self
+
+    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        """What the verb gives, or, with a warning, what a child turns to where there is no such fit."""
+        results: ClassifierResults = type(self).verb(formula, data, **options)
+        return results
 
     def _refuse_classes(self, classes: Array) -> None:
         """Raise a DataError for classes that the verb does not take."""
@@ -215,6 +230,41 @@ class VerbClassifier(FittedClassifier):
         table = self._validated(X, reset=False)
         refuse_missing(table, self._names())
         return table
+
+
+class FrequencyClassifier(VerbClassifier):
+    """An estimator over a verb with weights."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the verb to rows.
+
+        Parameters
+        ----------
+        X : (n, p) array, or frame
+        y : (n,) array of class labels
+        sample_weight : (n,) array, optional
+            Frequency weights: a weight of 3 stands for three equal rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DiscrimError
+            As the verb; also a missing value.
+        """
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return self._fitted(X, y, {"weights": weights})
+
+
+class WeightedClassifier(PosteriorMethods, FrequencyClassifier):
+    """An estimator over a verb with posteriors and weights."""
+
+
+def warn_instead(error: DiscrimError, instead: str) -> None:
+    """Warn of what was fitted instead, and of the error that is why."""
+    warn(f"Fitted {instead} instead. {error}", DiscrimWarning, stacklevel=5)
 
 
 def _response_name(y: Any, names: Sequence[str]) -> str:

@@ -103,7 +103,7 @@ def _logistic(fit: Any) -> dict[str, Any]:
         "reference": fit.reference,
         "bias_reduction": fit._fit.bias_reduction,
         "separation": "raise" if fit._fit.newton.converged else "warn",
-    }
+    } | _indicator(fit)
 
 
 def _perceptron(fit: Any) -> dict[str, Any]:

@@ -1,40 +1,28 @@
-"""One estimator a verb."""
+"""Estimators over discriminant analysis: rules of the means and covariances of classes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.core.logistic import MOST_STEPS, TOLERANCE
-from discrim.errors import DataError
-from discrim.models.fda import fda
-from discrim.models.hyperplane import hyperplane
-from discrim.models.indicator import indicator
-from discrim.models.knn import knn
+from discrim.errors import CollinearError, DataError
 from discrim.models.lda import lda
-from discrim.models.logistic import logistic
 from discrim.models.naive_bayes import naive_bayes
-from discrim.models.perceptron import perceptron
 from discrim.models.qda import qda
 from discrim.models.rda import rda
-from discrim.models.sample import named
+from discrim.models.results import ClassifierResults
+from discrim.models.sample import choice, named
 from discrim.models.shrunken_centroids import shrunken_centroids
-from discrim.sklearn.base import PosteriorMethods, VerbClassifier
+from discrim.sklearn.base import WeightedClassifier, warn_instead
 
 __all__ = [
-    "FDAClassifier",
-    "HyperplaneClassifier",
-    "IndicatorClassifier",
-    "KNNClassifier",
     "LDAClassifier",
-    "LogisticClassifier",
     "NaiveBayesClassifier",
-    "PerceptronClassifier",
     "QDAClassifier",
     "RDAClassifier",
     "ShrunkenCentroidsClassifier",
@@ -43,43 +31,17 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 
-class FrequencyClassifier(VerbClassifier):
-    """An estimator over a verb with weights."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the verb to rows.
-
-        Parameters
-        ----------
-        X : (n, p) array, or frame
-        y : (n,) array of class labels
-        sample_weight : (n,) array, optional
-            Frequency weights: a weight of 3 stands for three equal rows.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DiscrimError
-            As the verb; also a missing value.
-        """
-        weights = None if sample_weight is None else np.asarray(sample_weight)
-        return self._fitted(X, y, {"weights": weights})
-
-
-class WeightedClassifier(PosteriorMethods, FrequencyClassifier):
-    """An estimator over a verb with posteriors and weights."""
-
-
 class LDAClassifier(TransformerMixin, WeightedClassifier):
     """Linear discriminant analysis, as classifier and as projection on its discriminants; see `discrim.lda`.
 
     Parameters
     ----------
-    prior, method, nu, scatter, support_fraction, covariance, shrinkage, grid, ncomp, collinear
+    prior, method, nu, scatter, support_fraction, covariance, shrinkage, grid, ncomp
         As for `discrim.lda`.
+    collinear : {"drop", "raise"}
+        Drop columns that others determine within classes, and where there are too few rows for a covariance
+        of those that are left, fit with `covariance="shrunk"`, so that a search over models goes on, each
+        with a warning; or refuse, as the verb does by default.
 
     Examples
     --------
@@ -103,7 +65,7 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
         shrinkage: float | str | None = None,
         grid: Sequence[float] | None = None,
         ncomp: int | None = None,
-        collinear: str = "raise",
+        collinear: str = "drop",
     ) -> None:
         self.prior = prior
         self.method = method
@@ -115,6 +77,16 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
         self.grid = grid
         self.ncomp = ncomp
         self.collinear = collinear
+
+    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        try:
+            return lda(formula, data, **options)
+        except CollinearError as error:
+            if options["collinear"] == "raise" or not _shrinkable(options, "pooled"):
+                raise
+            results = lda(formula, data, **_shrunk(options))
+            warn_instead(error, 'with covariance="shrunk"')
+            return results
 
     def transform(self, X: Any) -> Floats:
         """Discriminant scores (n, r) of rows; unit variance within classes, centred at the mean."""
@@ -148,6 +120,18 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
         return np.asarray(results.scaling.columns, dtype=object)
 
 
+def _shrinkable(options: Mapping[str, Any], *structures: str) -> bool:
+    """Whether the covariance asked for is one of these, by a method that a shrunk one has, too."""
+    asked = options["covariance"]
+    return isinstance(asked, str) and asked in structures and options["method"] in ("moment", "mle")
+
+
+def _shrunk(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with a shrunk covariance, shrunk as was asked for if it was."""
+    own = options["covariance"] == "shrunk"
+    return {**options, "covariance": "shrunk", **({} if own else {"shrinkage": None, "grid": None})}
+
+
 class QDAClassifier(WeightedClassifier):
     """Quadratic discriminant analysis; see `discrim.qda`.
 
@@ -155,6 +139,10 @@ class QDAClassifier(WeightedClassifier):
     ----------
     prior, method, nu, scatter, support_fraction, covariance, shrinkage, grid
         As for `discrim.qda`.
+    singular : {"shrink", "raise"}
+        Where the covariance of a class is singular, fit with `covariance="shrunk"`, and where a class has
+        none at all to shrink (its rows are one or equal) `lda(covariance="shrunk")`, so that a search over
+        models goes on, each with a warning; or refuse, as the verb does.
     """
 
     verb = staticmethod(qda)
@@ -170,6 +158,7 @@ class QDAClassifier(WeightedClassifier):
         covariance: Any = "full",
         shrinkage: float | str | None = None,
         grid: Sequence[float] | None = None,
+        singular: str = "shrink",
     ) -> None:
         self.prior = prior
         self.method = method
@@ -179,6 +168,25 @@ class QDAClassifier(WeightedClassifier):
         self.covariance = covariance
         self.shrinkage = shrinkage
         self.grid = grid
+        self.singular = singular
+
+    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        singular = options.pop("singular")
+        choice("singular", singular, ("shrink", "raise"))
+        try:
+            return qda(formula, data, **options)
+        except CollinearError as error:
+            if singular == "raise" or not _shrinkable(options, "full", "diagonal", "shrunk"):
+                raise
+            why = error
+        results: ClassifierResults
+        try:
+            results, instead = qda(formula, data, **_shrunk(options)), 'with covariance="shrunk"'
+        except CollinearError as error:
+            results, instead = lda(formula, data, **_shrunk(options)), 'lda() with covariance="shrunk"'
+            why = error
+        warn_instead(why, instead)
+        return results
 
 
 class RDAClassifier(WeightedClassifier):
@@ -224,6 +232,9 @@ class NaiveBayesClassifier(WeightedClassifier):
     ----------
     kernel, bandwidth, counts, laplace, smoothing, method, unseen, prior
         As for `discrim.naive_bayes`. Columns of an array are named x0, x1, ...
+    singular : {"smooth", "raise"}
+        Where a normal column is constant within a class, fit with `smoothing=1e-9`, scikit-learn's, so that
+        a search over models goes on, with a warning; or refuse, as the verb does.
     """
 
     verb = staticmethod(naive_bayes)
@@ -239,6 +250,7 @@ class NaiveBayesClassifier(WeightedClassifier):
         method: str = "moment",
         unseen: str = "raise",
         prior: Any = None,
+        singular: str = "smooth",
     ) -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth
@@ -248,6 +260,19 @@ class NaiveBayesClassifier(WeightedClassifier):
         self.method = method
         self.unseen = unseen
         self.prior = prior
+        self.singular = singular
+
+    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        singular = options.pop("singular")
+        choice("singular", singular, ("smooth", "raise"))
+        try:
+            return naive_bayes(formula, data, **options)
+        except CollinearError as error:
+            if singular == "raise" or options["smoothing"] != 0:
+                raise
+            results = naive_bayes(formula, data, **options | {"smoothing": 1e-9})
+            warn_instead(error, "with smoothing=1e-9")
+            return results
 
 
 class ShrunkenCentroidsClassifier(WeightedClassifier):
@@ -282,132 +307,3 @@ class ShrunkenCentroidsClassifier(WeightedClassifier):
         self.n_thresholds = n_thresholds
         self.seed = seed
         self.prior = prior
-
-
-class LogisticClassifier(WeightedClassifier):
-    """Multinomial logistic regression; see `discrim.logistic`.
-
-    Parameters
-    ----------
-    reference, prior, bias_reduction, separation, tol, maxiter
-        As for `discrim.logistic`, but that separated classes are warned of by default: their labels are
-        right though their coefficients have no maximum, and a search over models goes on.
-    """
-
-    verb = staticmethod(logistic)
-
-    def __init__(
-        self,
-        *,
-        reference: Any = None,
-        prior: Any = None,
-        bias_reduction: bool = False,
-        separation: str = "warn",
-        tol: float = TOLERANCE,
-        maxiter: int = MOST_STEPS,
-    ) -> None:
-        self.reference = reference
-        self.prior = prior
-        self.bias_reduction = bias_reduction
-        self.separation = separation
-        self.tol = tol
-        self.maxiter = maxiter
-
-
-class IndicatorClassifier(FrequencyClassifier):
-    """Least squares of the class indicators; see `discrim.indicator`.
-
-    Parameters
-    ----------
-    collinear
-        As for `discrim.indicator`.
-    """
-
-    verb = staticmethod(indicator)
-
-    def __init__(self, *, collinear: str = "raise") -> None:
-        self.collinear = collinear
-
-
-class FDAClassifier(WeightedClassifier):
-    """Flexible discriminant analysis; see `discrim.fda`.
-
-    Parameters
-    ----------
-    engine, prior, ncomp
-        As for `discrim.fda`.
-    """
-
-    verb = staticmethod(fda)
-
-    def __init__(self, engine: Any, *, prior: Any = None, ncomp: int | None = None) -> None:
-        self.engine = engine
-        self.prior = prior
-        self.ncomp = ncomp
-
-
-class KNNClassifier(PosteriorMethods, VerbClassifier):
-    """K nearest neighbours; see `discrim.knn`.
-
-    Parameters
-    ----------
-    k, metric, scale, grid, prior
-        As for `discrim.knn`, which chooses a k of None by leave-one-out.
-    """
-
-    verb = staticmethod(knn)
-
-    def __init__(
-        self,
-        *,
-        k: int | None = None,
-        metric: str = "euclidean",
-        scale: bool = True,
-        grid: Sequence[int] | None = None,
-        prior: Any = None,
-    ) -> None:
-        self.k = k
-        self.metric = metric
-        self.scale = scale
-        self.grid = grid
-        self.prior = prior
-
-
-class PerceptronClassifier(VerbClassifier):
-    """Rosenblatt's perceptron; see `discrim.perceptron`.
-
-    Parameters
-    ----------
-    step, maxiter, seed
-        As for `discrim.perceptron`.
-    """
-
-    verb = staticmethod(perceptron)
-
-    def __init__(self, *, step: float = 1.0, maxiter: int | None = None, seed: int | None = None) -> None:
-        self.step = step
-        self.maxiter = maxiter
-        self.seed = seed
-
-
-class HyperplaneClassifier(VerbClassifier):
-    """The optimal separating hyperplane of two classes; see `discrim.hyperplane`.
-
-    Classes that no plane separates are refused, as by the verb.
-    """
-
-    verb = staticmethod(hyperplane)
-
-    def _refuse_classes(self, classes: NDArray[Any]) -> None:
-        if len(classes) > 2:
-            raise DataError(
-                "Only binary classification is supported. A hyperplane lies between two classes; y has "
-                f"{len(classes)} ({named(classes.tolist())}): keep the rows of two, or wrap the estimator in "
-                "sklearn.multiclass.OneVsRestClassifier."
-            )
-
-    def __sklearn_tags__(self) -> Any:
-        """Two classes only."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags

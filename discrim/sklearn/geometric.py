@@ -1,0 +1,108 @@
+"""Estimators over rules of single rows: neighbours, and planes between classes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from discrim.errors import DataError, DiscrimWarning, SeparationError
+from discrim.models.hyperplane import hyperplane
+from discrim.models.knn import knn
+from discrim.models.perceptron import perceptron
+from discrim.models.results import ClassifierResults
+from discrim.models.sample import choice, named
+from discrim.sklearn.base import PosteriorMethods, VerbClassifier, warn_instead
+
+__all__ = ["HyperplaneClassifier", "KNNClassifier", "PerceptronClassifier"]
+
+
+class KNNClassifier(PosteriorMethods, VerbClassifier):
+    """K nearest neighbours; see `discrim.knn`.
+
+    Parameters
+    ----------
+    k, metric, scale, grid, prior
+        As for `discrim.knn`, which chooses a k of None by leave-one-out.
+    """
+
+    verb = staticmethod(knn)
+
+    def __init__(
+        self,
+        *,
+        k: int | None = None,
+        metric: str = "euclidean",
+        scale: bool = True,
+        grid: Sequence[int] | None = None,
+        prior: Any = None,
+    ) -> None:
+        self.k = k
+        self.metric = metric
+        self.scale = scale
+        self.grid = grid
+        self.prior = prior
+
+
+class PerceptronClassifier(VerbClassifier):
+    """Rosenblatt's perceptron; see `discrim.perceptron`.
+
+    Parameters
+    ----------
+    step, maxiter, seed
+        As for `discrim.perceptron`.
+    """
+
+    verb = staticmethod(perceptron)
+
+    def __init__(self, *, step: float = 1.0, maxiter: int | None = None, seed: int | None = None) -> None:
+        self.step = step
+        self.maxiter = maxiter
+        self.seed = seed
+
+
+class HyperplaneClassifier(VerbClassifier):
+    """The optimal separating hyperplane of two classes; see `discrim.hyperplane`.
+
+    Parameters
+    ----------
+    overlap : {"warn", "raise"}
+        Where no plane separates the classes, go on with the perceptron's plane of few errors, so that
+        `results_` is what `discrim.perceptron` gives, with a warning; or refuse them, as the verb does.
+    """
+
+    verb = staticmethod(hyperplane)
+
+    def __init__(self, *, overlap: str = "warn") -> None:
+        self.overlap = overlap
+
+    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        overlap = options.pop("overlap")
+        choice("overlap", overlap, ("warn", "raise"))
+        try:
+            return hyperplane(formula, data, **options)
+        except SeparationError as error:
+            if overlap == "raise":
+                raise
+            with warnings.catch_warnings():
+                # That no plane separates is said below.
+                warnings.filterwarnings("ignore", "No plane separates", DiscrimWarning)
+                results = perceptron(formula, data, **options)
+            warn_instead(error, "the perceptron's plane")
+            return results
+
+    def _refuse_classes(self, classes: NDArray[Any]) -> None:
+        if len(classes) > 2:
+            raise DataError(
+                "Only binary classification is supported. A hyperplane lies between two classes; y has "
+                f"{len(classes)} ({named(classes.tolist())}): keep the rows of two, or wrap the estimator in "
+                "sklearn.multiclass.OneVsRestClassifier."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes only."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
