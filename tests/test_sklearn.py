@@ -49,9 +49,6 @@ X = IRIS.drop(columns="species")
 Y = IRIS["species"].astype(str)
 TWO = (Y != "virginica").to_numpy()
 
-FOLDS = {"check_sample_weight_equivalence_on_dense_data": "cv= as splits; the verb's is a number of folds"}
-EXPECTED = {"RDAClassifier()": FOLDS, "ShrunkenCentroidsClassifier()": FOLDS}
-
 CHECKED = [
     estimators.FDAClassifier(),
     estimators.FDAClassifier(Ridge(1e-6)),
@@ -72,7 +69,7 @@ CHECKED = [
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(CHECKED, expected_failed_checks=lambda estimator: EXPECTED.get(repr(estimator), {}))
+@parametrize_with_checks(CHECKED)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -16,6 +16,7 @@ from discrim.core.rda import RDAFit, needs_roots, too_few
 from discrim.core.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
+from discrim.models.judging.splits import Split, Splits, read_splits
 from discrim.models.judging.validation import drawn_seed
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.rda_choice import Choice, choose
@@ -40,7 +41,7 @@ def rda(
     alpha: float | None = None,
     gamma: float | None = None,
     parametrization: Parametrization = "esl",
-    cv: int | Literal["loo"] = 10,
+    cv: int | Literal["loo"] | Splits = 10,
     grid: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
     select: Literal["min", "1se"] = "min",
     seed: int | None = None,
@@ -65,9 +66,10 @@ def rda(
         "friedman" and "klar" from 0, no ridge, to 1, the average variance alone. Chosen where not given.
     parametrization : {"esl", "friedman", "klar"}
         What is mixed, see Notes.
-    cv : int or "loo"
+    cv : int, "loo", or iterable of (train, test)
         Folds for the choice; or leave-one-out, exact and without refits but of the few rows that leave
-        next to nothing of a covariance behind. Folds cost less where rows are many.
+        next to nothing of a covariance behind. Folds cost less where rows are many. Or splits, as in
+        scikit-learn: an iterable of (train, test), positions of rows of the table.
     grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
         Values that are tried for what is not given: 0, 0.1, ..., 1.
     select : {"min", "1se"}
@@ -118,19 +120,29 @@ def rda(
     choice("parametrization", parametrization, ("esl", "friedman", "klar"))
     choice("method", method, ("moment", "mle"))
     choice("select", select, ("min", "1se"))
-    if cv != "loo" and not (isinstance(cv, int) and cv >= 2):
-        raise DataError(f'cv={cv!r}: give a number of folds, 2 or more, or "loo".')
     given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
     pairs = _pairs(given, grid)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    splits = _splits(cv, blocks.table.nrows)
+    if len(splits) == 1 and select == "1se":
+        raise DataError('select="1se" takes the standard error of the splits, and cv is one: give two.')
     spread: Spread = "thin class" if is_wide(blocks) else "class"
     blocks, moments = sample(blocks, spread, na_action, rooted=needs_roots(pairs, parametrization))
     _refuse_single(moments, blocks.design.levels)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     # Choices in folds are made by the same seed, so that they can be made again.
     chooses = None in given.values()
-    folds = cv if chooses else None
-    plan = Choice(pairs, folds, drawn_seed(seed), select, parametrization, method, shares, prior is None)
+    plan = Choice(
+        pairs,
+        (len(splits) or cv) if chooses else None,
+        drawn_seed(seed),
+        select,
+        parametrization,
+        method,
+        shares,
+        prior is None,
+        splits=splits if chooses else (),
+    )
     if chooses:
         pair, path = choose(blocks, moments, plan)
     else:
@@ -138,6 +150,15 @@ def rda(
     fit = plan.fit(moments, pair)
     _refuse_singular(fit, blocks)
     return RDAResults(fit, blocks, plan=None if path is None else plan, path=path)
+
+
+def _splits(cv: Any, rows: int) -> tuple[Split, ...]:
+    """The splits that cv is, none where it is a number of folds or leave-one-out."""
+    if isinstance(cv, str) and cv == "loo":
+        return ()
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool) and cv >= 2:
+        return ()
+    return read_splits(cv, rows, 'a number of folds, 2 or more, or "loo"')
 
 
 def _within(name: str, value: Any) -> float | None:

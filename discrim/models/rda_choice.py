@@ -24,6 +24,7 @@ from discrim.core.span import Span
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.error_rates import counted
+from discrim.models.judging.splits import Split, split_moments, used_splits
 from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
 from discrim.models.sample import class_moments, named
 
@@ -44,7 +45,7 @@ class Choice:
     ----------
     pairs : list of Pair
     cv : int, "loo" or None
-        Folds; None where the only pair is given.
+        Folds, or how many splits; None where the only pair is given.
     seed : int or None
     select : {"min", "1se"}
     parametrization : {"esl", "friedman", "klar"}
@@ -53,6 +54,8 @@ class Choice:
     estimated_prior : bool
     columns : int, optional
         Columns of the data where the rows are coordinates of fewer.
+    splits : tuple of Split
+        Those given in the place of folds, of the rows of the table.
     """
 
     pairs: list[Pair]
@@ -64,6 +67,7 @@ class Choice:
     prior: Floats
     estimated_prior: bool
     columns: int | None = None
+    splits: tuple[Split, ...] = ()
 
     @property
     def log_prior(self) -> Floats:
@@ -123,8 +127,9 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, p
         Folds that are too many or too few, or no pair that has a rule without every fold or row.
     """
     if moments.spread == "thin class":
-        span = Span.of(moments)
-        blocks, moments, plan = _in(span, blocks), span.moments, replace(plan, columns=span.columns)
+        span, splits = Span.of(moments), used_splits(plan.splits, blocks)
+        plan = replace(plan, columns=span.columns, splits=splits)
+        blocks, moments = _in(span, blocks), span.moments
     errors, spread = _left_out(blocks, moments, plan) if plan.cv == "loo" else _folds(blocks, plan)
     path = pd.DataFrame(plan.pairs, columns=["alpha", "gamma"]).assign(error=errors, se=spread)
     if np.isnan(errors).all():
@@ -152,17 +157,16 @@ def _in(span: Span, blocks: Blocks) -> Blocks:
 def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
     """Errors and standard errors of the pairs by folds."""
     k = len(plan.prior)
-    dealt = dealt_codes(used_codes(blocks), plan.cv, plan.seed)
     wrong = np.full((len(plan.pairs), plan.cv, k), np.nan)
     total = np.zeros((plan.cv, k))
-    for fold, held in enumerate(moment_folds(blocks, dealt, plan.cv, "class", rooted=plan.rooted)):
+    for fold, (held, x, codes, weights) in enumerate(_parts(blocks, plan)):
         few = [blocks.design.levels[c] for c in too_few(held)]
         if few:
+            what = f"Split {fold + 1} of cv" if plan.splits else f"cv={plan.cv}"
             raise DataError(
-                f"cv={plan.cv} leaves no more than one row of class {named(few)} without some fold: use more "
+                f"{what} leaves no more than one row of class {named(few)} without some fold: use more "
                 'folds or cv="loo", merge the class with another one, or give alpha= and gamma=.'
             )
-        x, codes, weights = _fold_rows(blocks, dealt, fold)
         total[fold] = np.bincount(codes, weights, minlength=k)
         for rule in plan.rules(held, plan.pairs):
             wrong[rule.pairs, fold] = rule.wrong(x, codes, weights)
@@ -172,19 +176,35 @@ def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
     whole = np.where(there, plan.prior, 0.0).sum(axis=1)
     counts = whole > 0
     rates = (wrong * share).sum(axis=2)[:, counts] / whole[counts]
+    if rates.shape[1] < 2:
+        # One split says nothing of how much its rate varies.
+        return rates.mean(axis=1), np.full(len(rates), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         return rates.mean(axis=1), rates.std(axis=1, ddof=1) / np.sqrt(counts.sum())
 
 
-def _fold_rows(blocks: Blocks, dealt: Codes, fold: int) -> tuple[Floats, Codes, Floats | None]:
-    """The rows of a fold: x (m, p), codes and weights (m,)."""
+def _parts(blocks: Blocks, plan: Choice) -> Iterator[tuple[ClassMoments, Floats, Codes, Floats | None]]:
+    """By fold or split the moments of the rows to learn from; x, codes and weights of those to judge."""
+    if plan.splits:
+        held = split_moments(blocks, plan.splits, "class", rooted=plan.rooted)
+        for moments, split in zip(held, plan.splits, strict=True):
+            yield moments, *_judged_rows(blocks, split.test)
+        return
+    dealt = dealt_codes(used_codes(blocks), plan.cv, plan.seed)
+    for fold, moments in enumerate(moment_folds(blocks, dealt, plan.cv, "class", rooted=plan.rooted)):
+        yield moments, *_judged_rows(blocks, (dealt == fold).astype(np.float64))
+
+
+def _judged_rows(blocks: Blocks, judged: Floats) -> tuple[Floats, Codes, Floats | None]:
+    """The rows that are judged, so many times (n,) each: x (m, p), codes and weights (m,)."""
     columns, codes, weights = [], [], []
+    repeated = judged.max() > 1
     for rows, x, own, times in used_rows(blocks):
-        at = np.flatnonzero(dealt[rows] == fold)
+        at = np.flatnonzero(judged[rows])
         columns.append(np.take(x.T, at, axis=1))
         codes.append(own[at])
-        if times is not None:
-            weights.append(times[at])
+        if times is not None or repeated:
+            weights.append((1.0 if times is None else times[at]) * judged[rows][at])
     held = np.concatenate(weights) if weights else None
     return np.concatenate(columns, axis=1).T, np.concatenate(codes), held
 

@@ -18,6 +18,7 @@ from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupport
 from discrim.frame.blocks import Blocks, read
 from discrim.models.geometry import LinearGeometry
 from discrim.models.group_summary import group_summary
+from discrim.models.judging.splits import Splits, read_splits
 from discrim.models.judging.validation import drawn_seed
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.prediction import scored
@@ -49,7 +50,7 @@ def shrunken_centroids(
     *,
     threshold: float | None = None,
     offset: float | Literal["median"] = "median",
-    cv: int = 10,
+    cv: int | Splits = 10,
     select: Literal["min", "1se"] = "min",
     grid: Sequence[float] | None = None,
     n_thresholds: int = 30,
@@ -75,8 +76,8 @@ def shrunken_centroids(
     offset : float or "median"
         s_0, added to each column's standard deviation within classes: a number in the units of the
         columns, or the median of those standard deviations.
-    cv : int
-        Folds, for the choice.
+    cv : int, or iterable of (train, test)
+        Folds, for the choice; or splits, as in scikit-learn: positions of rows of the table.
     select : {"min", "1se"}
         The threshold of least error, ties to the larger one; or the largest whose error is within one
         standard error of the least.
@@ -142,7 +143,9 @@ def shrunken_centroids(
     path = search = None
     if threshold is None:
         # Choices in folds are made by the same seed, so that they can be made again.
-        search = Search(grid, n_thresholds, cv, drawn_seed(seed), select)
+        splits = () if is_number(cv) else read_splits(cv, blocks.table.nrows, "a number of folds")
+        folds: Any = len(splits) or cv
+        search = Search(grid, n_thresholds, folds, drawn_seed(seed), select, splits)
         chosen, path = choose_threshold(blocks, fit, search)
         fit = _fitted(moments, shares, chosen, offset, prior is None)
     if not fit.shrunken().any():

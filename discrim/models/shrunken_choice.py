@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.moments import ClassMoments
 from discrim.core.shrunken_centroids import ShrunkenFit, labels_along
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import counted, counts_of
+from discrim.models.judging.splits import Split, split_moments
 from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
 from discrim.models.sample import is_number, named
 
@@ -36,8 +38,11 @@ class Search:
     n_thresholds : int
         How many of those, from 0 to where no column is left.
     folds : int
+        How many, also of splits.
     seed : int or None
     select : {"min", "1se"}
+    splits : tuple of Split
+        Those given in the place of folds.
     """
 
     grid: Sequence[float] | None
@@ -45,6 +50,7 @@ class Search:
     folds: int
     seed: int | None
     select: Literal["min", "1se"]
+    splits: tuple[Split, ...] = ()
 
 
 def thresholds_of(search: Search, fit: ShrunkenFit) -> Floats:
@@ -77,11 +83,22 @@ def thresholds_of(search: Search, fit: ShrunkenFit) -> Floats:
     return np.unique(values)
 
 
+def _parts(blocks: Blocks, search: Search) -> tuple[Iterable[ClassMoments], list[Floats]]:
+    """For each fold or split the moments of the rows to learn from, and how often each row (n,) is judged."""
+    if search.splits:
+        held = split_moments(blocks, search.splits, "diagonal")
+        return held, [split.test for split in search.splits]
+    dealt = dealt_codes(used_codes(blocks), search.folds, search.seed)
+    judged = [(dealt == fold).astype(np.float64) for fold in range(search.folds)]
+    return moment_folds(blocks, dealt, search.folds, "diagonal"), judged
+
+
 def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[float, pd.DataFrame]:
     """The threshold chosen, and the path: threshold, error, se, genes.
 
     Errors and their standard errors are those of `error_rates(["cv"])` of a fit with the threshold given,
-    with the same folds and seed; the number of columns that survive is that of the fit to all rows.
+    with the same folds and seed, or of the splits given; the number of columns that survive is that of the
+    fit to all rows.
 
     Raises
     ------
@@ -98,15 +115,16 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[
             "threshold=, merge it with another class, or leave it out."
         )
     thresholds = thresholds_of(search, fit)
-    dealt = dealt_codes(used_codes(blocks), search.folds, search.seed)
-    parts = [fit.refit(part) for part in moment_folds(blocks, dealt, search.folds, "diagonal")]
+    held, judged = _parts(blocks, search)
+    parts = [fit.refit(part) for part in held]
     with np.errstate(divide="ignore"):
         log_prior = np.log(fit.prior)
     counts = np.zeros((len(thresholds), k, k))
     for rows, x, own, weights in used_rows(blocks):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         for fold, part in enumerate(parts):
-            at = np.flatnonzero(dealt[positions] == fold)
+            part_of = judged[fold][positions]
+            at = np.flatnonzero(part_of)
             if part is None:
                 raise CollinearError(
                     f"Without fold {fold + 1} of {search.folds} some column does not vary within classes, or "
@@ -114,7 +132,7 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[
                 )
             if not len(at):
                 continue
-            times = None if weights is None else weights[at]
+            times = part_of[at] if weights is None else weights[at] * part_of[at]
             for i, codes in enumerate(labels_along(part, x[at], thresholds, log_prior)):
                 counts[i] += counts_of(own[at], codes, k, times)
     rates = [counted(table, fit.prior, None, 0.95, sampled=fit.estimated_prior) for table in counts]

@@ -11,6 +11,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.errors import CollinearError, DataError
+from discrim.models.judging.splits import Splits
 from discrim.models.lda import lda
 from discrim.models.naive_bayes import naive_bayes
 from discrim.models.qda import qda
@@ -207,7 +208,7 @@ class RDAClassifier(WeightedClassifier):
         alpha: float | None = None,
         gamma: float | None = None,
         parametrization: str = "esl",
-        cv: int | Literal["loo"] = 10,
+        cv: int | Literal["loo"] | Splits = 10,
         grid: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
         select: str = "min",
         seed: int | None = 0,
@@ -292,7 +293,7 @@ class ShrunkenCentroidsClassifier(WeightedClassifier):
         *,
         threshold: float | None = None,
         offset: float | str = "median",
-        cv: int = 10,
+        cv: int | Splits = 10,
         select: str = "min",
         grid: Sequence[float] | None = None,
         n_thresholds: int = 30,

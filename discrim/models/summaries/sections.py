@@ -225,6 +225,8 @@ def chosen_by(fit: RDAResults) -> str:
     cv = fit._fit.cv
     if cv is None:
         return "given"
+    if fit._plan is not None and fit._plan.splits:
+        return f"{cv} splits that were given"
     return "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
 
 

@@ -1,0 +1,140 @@
+"""Choices on splits of the rows that are given, against refits of the parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import RepeatedKFold, ShuffleSplit
+
+from discrim import rda, shrunken_centroids
+from discrim.datasets import load_iris, load_wine
+from discrim.errors import DataError
+from discrim.sklearn import RDAClassifier
+
+IRIS = load_iris()
+WINE = load_wine()
+SPLITS = {
+    "partial": list(ShuffleSplit(4, test_size=0.2, random_state=1).split(IRIS)),
+    "repeated": list(RepeatedKFold(n_splits=3, n_repeats=2, random_state=2).split(IRIS)),
+    "drawn": [(np.r_[0:150, 3, 3, 60], np.r_[5:150:7, 12, 12]), (np.r_[1:150:2], np.r_[0:150:2])],
+}
+
+
+def repeated(data: pd.DataFrame, rows: np.ndarray, weights: np.ndarray) -> pd.DataFrame:
+    return data.iloc[np.repeat(rows, weights[rows])]
+
+
+def wrong_share(fit, data: pd.DataFrame, response: str, prior: pd.Series) -> float:
+    """Rate of wrong rows, each class weighted by its prior; classes that are not there left out."""
+    missed = (fit.predict(data) != data[response]).groupby(data[response].astype(str)).mean()
+    share = prior.rename(str)[missed.index]
+    return float((missed * share).sum() / share.sum())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", SPLITS)
+def test_errors_of_pairs_are_those_of_refits(name, weighted):
+    weights = (1 + np.arange(150) % 3) if weighted else np.ones(150, dtype=int)
+    grid = {"alpha": [0.0, 0.5, 1.0], "gamma": [0.3, 1.0]}
+    given = {"weights": weights} if weighted else {}
+    fit = rda("species ~ .", IRIS, cv=SPLITS[name], grid=grid, **given)
+    for _, row in fit.path.iterrows():
+        rates = [
+            wrong_share(
+                rda(
+                    "species ~ .",
+                    repeated(IRIS, train, weights),
+                    alpha=row["alpha"],
+                    gamma=row["gamma"],
+                    prior=fit.prior,
+                ),
+                repeated(IRIS, test, weights),
+                "species",
+                fit.prior,
+            )
+            for train, test in SPLITS[name]
+        ]
+        assert row["error"] == pytest.approx(np.mean(rates), abs=1e-12)
+        assert row["se"] == pytest.approx(np.std(rates, ddof=1) / np.sqrt(len(rates)), abs=1e-12)
+
+
+def test_more_columns_than_rows_and_rows_that_are_dropped():
+    rng = np.random.default_rng(4)
+    data = pd.DataFrame(rng.normal(size=(24, 40))).add_prefix("x").assign(y=list("ab") * 12)
+    data.loc[data["y"] == "a", ["x0", "x1"]] += 2
+    data.loc[5, "x3"] = np.nan
+    splits = list(ShuffleSplit(3, test_size=0.4, random_state=3).split(data))
+    fit = rda("y ~ .", data, cv=splits, grid={"alpha": [0.0, 0.6], "gamma": [0.2, 0.7]})
+    for _, row in fit.path.iterrows():
+        pair = {"alpha": row["alpha"], "gamma": row["gamma"]}
+        rates = [
+            wrong_share(
+                rda("y ~ .", data.iloc[train], prior=fit.prior, **pair),
+                data.iloc[test].dropna(),
+                "y",
+                fit.prior,
+            )
+            for train, test in splits
+        ]
+        assert row["error"] == pytest.approx(np.mean(rates), abs=1e-12)
+
+
+def test_errors_of_thresholds_are_those_of_refits():
+    splits = list(ShuffleSplit(5, test_size=0.3, random_state=6).split(WINE))
+    grid = [0.0, 2.0, 5.0]
+    fit = shrunken_centroids("cultivar ~ .", WINE, cv=splits, grid=grid)
+    for threshold, error in zip(fit.path["threshold"], fit.path["error"], strict=True):
+        wrong = pd.Series(0.0, index=fit.classes)
+        judged = wrong.copy()
+        for train, test in splits:
+            part = shrunken_centroids("cultivar ~ .", WINE.iloc[train], threshold=threshold, prior=fit.prior)
+            rows = WINE.iloc[test]
+            wrong = wrong.add(
+                (part.predict(rows) != rows["cultivar"]).groupby(rows["cultivar"]).sum(), fill_value=0
+            )
+            judged = judged.add(rows["cultivar"].value_counts(), fill_value=0)
+        assert error == pytest.approx(wrong.sum() / judged.sum(), abs=1e-12)
+
+
+def test_truth_values_and_iterators_are_splits():
+    (train, test), *more = SPLITS["partial"]
+    masks = [(np.isin(np.arange(150), a), np.isin(np.arange(150), b)) for a, b in ((train, test), *more)]
+    plain = rda("species ~ .", IRIS, cv=SPLITS["partial"], gamma=0.5)
+    for cv in (masks, iter(SPLITS["partial"]), [(a.tolist(), b.tolist()) for a, b in SPLITS["partial"]]):
+        pd.testing.assert_frame_equal(rda("species ~ .", IRIS, cv=cv, gamma=0.5).path, plain.path)
+    model = RDAClassifier(cv=SPLITS["partial"], gamma=0.5).fit(IRIS.iloc[:, :4], IRIS["species"])
+    pd.testing.assert_frame_equal(model.results_.path, plain.path)
+    assert "4 splits" in str(plain.summary())
+
+
+@pytest.mark.parametrize(
+    ("cv", "match"),
+    [
+        ("five", "cv='five': give a number of folds"),
+        (1, "cv=1: give a number of folds"),
+        (True, "cv=True: give"),
+        ([], "cv is empty"),
+        ([3], "Split 1 of cv is no pair"),
+        ([(range(9), range(9, 150)), (range(9),)], "Split 2 of cv is no pair"),
+        ([(range(9), [])], "Test of split 1 of cv is no list of row positions"),
+        ([(["a"], [1])], "Train of split 1 of cv is no list of row positions"),
+        ([([0.5], [1])], "Train of split 1"),
+        ([(range(9), [150])], "position 150: the table has 150 rows, counted from 0 to 149"),
+        ([([-1], [1])], "position -1"),
+        ([(range(51), range(51, 150))], "Split 1 of cv leaves no more than one row of class 'versicolor'"),
+    ],
+)
+def test_what_is_no_split_is_said(cv, match):
+    with pytest.raises(DataError, match=match):
+        rda("species ~ .", IRIS, cv=cv)
+    if cv not in (1, True):
+        with pytest.raises((DataError, ValueError)):
+            shrunken_centroids("species ~ .", IRIS, cv=cv, offset=0.0)
+
+
+def test_one_split_has_no_standard_error():
+    one = SPLITS["partial"][:1]
+    assert rda("species ~ .", IRIS, cv=one, gamma=0.5).path["se"].isna().all()
+    with pytest.raises(DataError, match="give two"):
+        rda("species ~ .", IRIS, cv=one, gamma=0.5, select="1se")
