@@ -177,10 +177,16 @@ def test_an_estimator_is_its_verb(verb):
     assert model.feature_names_in_.tolist() == list(x.columns)
     assert str(model.results_.summary()) == str(fit.summary())
     np.testing.assert_array_equal(model.predict(x), fit.predict())
-    np.testing.assert_array_equal(model.decision_function(x), fit.decision_function().to_numpy())
+    assert hasattr(model, "decision_function") == (verb != "knn")
+    if verb != "knn":
+        np.testing.assert_array_equal(model.decision_function(x), fit.decision_function().to_numpy())
     if hasattr(model, "predict_proba"):
         np.testing.assert_array_equal(model.predict_proba(x), fit.predict_proba())
         np.testing.assert_array_equal(model.predict_log_proba(x), fit.predict_log_proba())
+
+
+def scores(model, x):
+    return getattr(model, "decision_function" if hasattr(model, "decision_function") else "predict_proba")(x)
 
 
 @verbs
@@ -206,9 +212,7 @@ def test_rows_in_any_form_give_the_same(verb, form):
     assert hasattr(model, "feature_names_in_") == hasattr(
         StandardScaler().fit(forms[form]), "feature_names_in_"
     )
-    np.testing.assert_allclose(
-        model.decision_function(forms[form]), expected.decision_function(x), rtol=1e-9, atol=1e-9
-    )
+    np.testing.assert_allclose(scores(model, forms[form]), scores(expected, x), rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(model.predict(forms[form]), expected.predict(x))
 
 
@@ -380,6 +384,16 @@ def test_a_grid_search_over_a_pipeline():
     assert search.best_score_ >= max(both)
 
 
+@pytest.mark.filterwarnings("ignore:Fitted the perceptron", "ignore:A hyperplane", "ignore:Dropped")
+@pytest.mark.parametrize("scoring", ["roc_auc", "average_precision", "accuracy"])
+@verbs
+def test_every_estimator_is_scored_and_calibrated(verb, scoring):
+    x, y = X[50:], (Y[50:] == "virginica").to_numpy()
+    make = CASES[verb][0]
+    assert cross_val_score(make(), x, y, cv=3, scoring=scoring, error_score="raise").min() > 0.7
+    assert CalibratedClassifierCV(make(), cv=3).fit(x, y).score(x, y) > 0.85
+
+
 def test_parameters_of_a_covariance_estimator_are_searched():
     model = estimators.LDAClassifier(covariance=ShrunkCovariance())
     search = GridSearchCV(model, {"covariance__shrinkage": [0.0, 0.9]}, cv=3).fit(X, Y)
@@ -461,9 +475,7 @@ def test_a_clone_refits_the_formula_as_it_was_fitted(verb, options):
     again = clone(model).fit(x.iloc[:, ::-1].assign(noise=1.0), y)
     assert again.results_ is not fit
     assert model.results_ is fit
-    np.testing.assert_allclose(
-        again.decision_function(x), model.decision_function(data), rtol=1e-9, atol=1e-9
-    )
+    np.testing.assert_allclose(scores(again, x), scores(model, data), rtol=1e-9, atol=1e-9)
     assert hasattr(model, "predict_proba") == (verb not in WITHOUT_POSTERIORS)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast
 from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     assert_all_finite,
@@ -31,6 +32,7 @@ __all__ = [
     "VerbClassifier",
     "WeightedClassifier",
     "class_codes",
+    "only_if",
     "refuse_one_class",
     "warn_instead",
 ]
@@ -40,6 +42,14 @@ Floats = NDArray[np.float64]
 
 NUMBERS = "biuf"
 """Kinds of array that a verb reads as they stand."""
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:
+    """A method that is there where the estimator has it, as scikit-learn's `available_if`, with its type."""
+    return cast("Callable[[Method], Method]", available_if(has))
 
 
 def class_codes(y: Any) -> tuple[Array, NDArray[np.intp]]:
@@ -114,8 +124,16 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
             )
         return np.asarray(self.classes_[np.argsort(self._order)[codes]])
 
+    def _has_scores(self) -> bool:
+        return True
+
+    @only_if(lambda self: self._has_scores())
     def decision_function(self, X: Any) -> Floats:
-        """Scores: (n, K), largest for the predicted class; of two classes (n,), positive for the second."""
+        """Scores: (n, K), largest for the predicted class; of two classes (n,), positive for the second.
+
+        Not of neighbours: where they are all of one class the log odds are infinite, which ROC curves and
+        calibration do not take; these turn to `predict_proba`.
+        """
         results, blocks = self._asked(X)
         scores: Floats = results.decision_function(blocks.table.data).to_numpy(dtype=np.float64)
         if scores.ndim == 1:

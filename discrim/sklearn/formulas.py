@@ -17,7 +17,7 @@ from discrim.frame.scan import quote
 from discrim.frame.table import Table
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import choice, named
-from discrim.sklearn.base import FittedClassifier, class_codes, refuse_one_class
+from discrim.sklearn.base import FittedClassifier, class_codes, only_if, refuse_one_class
 from discrim.sklearn.options import options_of, verb_of
 
 __all__ = ["FormulaClassifier", "as_estimator"]
@@ -180,24 +180,21 @@ class FormulaClassifier(FittedClassifier):
         refuse_missing(X, names)
         return X
 
-    @property
-    def predict_proba(self) -> Callable[[Any], Floats]:
+    def _has_scores(self) -> bool:
+        return self.verb != "knn"
+
+    def _has_posteriors(self) -> bool:
+        return self.verb not in WITHOUT_POSTERIORS
+
+    @only_if(_has_posteriors)
+    def predict_proba(self, X: Any) -> Floats:
         """Posterior probabilities (n, K) of the classes in the order of `classes_`; not of lines."""
-        self._need_posteriors("predict_proba")
-        return lambda X: self._posteriors(X, logs=False)
+        return self._posteriors(X, logs=False)
 
-    @property
-    def predict_log_proba(self) -> Callable[[Any], Floats]:
+    @only_if(_has_posteriors)
+    def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of the posteriors (n, K); not of lines."""
-        self._need_posteriors("predict_log_proba")
-        return lambda X: self._posteriors(X, logs=True)
-
-    def _need_posteriors(self, name: str) -> None:
-        """Raise the error by which scikit-learn knows that a method is not there."""
-        if self.verb in WITHOUT_POSTERIORS:
-            raise AttributeError(
-                f"{name} is of rules with probabilities, and {self.verb} has none: see decision_function()."
-            )
+        return self._posteriors(X, logs=True)
 
 
 def as_estimator(fit: Any) -> FormulaClassifier:

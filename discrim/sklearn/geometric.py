@@ -45,6 +45,9 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
         self.grid = grid
         self.prior = prior
 
+    def _has_scores(self) -> bool:
+        return False
+
 
 class PerceptronClassifier(VerbClassifier):
     """Rosenblatt's perceptron; see `discrim.perceptron`.
