@@ -562,6 +562,29 @@ def test_a_formula_is_searched_over():
 def test_what_cannot_be_wrapped_is_refused(tmp_path):
     with pytest.raises(NotSupportedError, match="dict is no fitted classifier"):
         as_estimator({})
-    discrim.lda("species ~ .", IRIS).save(tmp_path / "fit.discrim")
-    with pytest.raises(NotSupportedError, match="loaded fit"):
-        as_estimator(discrim.load(tmp_path / "fit.discrim"))
+    fit = discrim.lda("species ~ .", IRIS, covariance=ShrunkCovariance(shrinkage=0.3))
+    fit.save(tmp_path / "fit")
+    model = as_estimator(discrim.load(tmp_path / "fit"))
+    np.testing.assert_array_equal(model.predict(IRIS), fit.predict())
+    with pytest.raises((DataError, NotSupportedError), match=r"loaded .* ShrunkCovariance\(shrinkage=0.3\)"):
+        clone(model).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [
+        (v, o)
+        for v, each in OPTIONS.items()
+        for o in each
+        if v != "fda" and not hasattr(o.get("covariance"), "fit")
+    ],
+)
+@ignore_overlap
+def test_a_loaded_fit_is_an_estimator_too(verb, options, tmp_path):
+    x, y = rows_of(verb)
+    data = x.assign(species=y)
+    fit = getattr(discrim, verb)(FORMULA, data, **options)
+    fit.save(tmp_path / "fit")
+    model = as_estimator(discrim.load(tmp_path / "fit"))
+    np.testing.assert_array_equal(model.predict(data), fit.predict())
+    np.testing.assert_allclose(scores(clone(model).fit(x, y), x), scores(model, x), rtol=1e-9, atol=1e-9)

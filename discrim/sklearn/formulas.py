@@ -210,12 +210,13 @@ def as_estimator(fit: Any) -> FormulaClassifier:
     FormulaClassifier
         Fitted: for displays, calibration (in `sklearn.frozen.FrozenEstimator`), permutation importance. A
         clone of it is not fitted, and its `fit` refits the formula with the options of the fit; alpha and
-        gamma or a threshold that were chosen are held, weights are those it is given.
+        gamma or a threshold that were chosen are held, weights are those it is given. A fit that was loaded
+        will do, but that a file has no estimator of a covariance, and no functions, to refit with.
 
     Raises
     ------
     NotSupportedError
-        No fit of a classifier, or one that was loaded and cannot say with which options it was made.
+        No fit of a classifier.
 
     Examples
     --------

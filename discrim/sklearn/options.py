@@ -10,6 +10,7 @@ from discrim.core.perceptron import PASSES
 from discrim.core.robust import Robust
 from discrim.errors import NotSupportedError
 from discrim.models.robust import RobustChoice
+from discrim.models.shrinking import Shrinking
 
 __all__ = ["options_of", "verb_of"]
 
@@ -53,11 +54,7 @@ def _quadratic(fit: Any) -> dict[str, Any]:
 
 
 def _shrunk(fit: Any, full: str) -> dict[str, Any]:
-    asked = fit._asked
-    if asked is None:
-        raise NotSupportedError(
-            "A loaded fit does not keep all that a refit needs: wrap the fit that the verb returned."
-        )
+    asked = _asked_of_loaded(fit) if fit._asked is None else fit._asked
     structure = full if asked.structure == "full" else asked.structure
     options = {"method": fit._fit.method, "covariance": asked.estimator or structure}
     if asked.value is not None or asked.chosen is not None:
@@ -65,6 +62,29 @@ def _shrunk(fit: Any, full: str) -> dict[str, Any]:
     if asked.chosen == "loo":
         options["grid"] = list(asked.grid)
     return options | _robust(fit._fit.robust)
+
+
+class LostEstimator:
+    """An estimator of the user's, of which a file keeps the text: a refit says so."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def fit(self, X: Any) -> Any:
+        """Not there: raises NotSupportedError."""
+        raise NotSupportedError(
+            f"A loaded fit keeps the covariance of {self.text} and not the estimator: fit the verb anew."
+        )
+
+
+def _asked_of_loaded(fit: Any) -> Shrinking:
+    """What was asked for, from what a file keeps; a shrinkage that leave-one-out chose is held."""
+    held = fit._fit
+    if held.structure == "estimator":
+        return Shrinking("estimator", estimator=LostEstimator(held.estimator))
+    if held.chosen in ("given", "loo"):
+        return Shrinking(held.structure, "given", float(np.atleast_1d(held.shrinkage)[0]))
+    return Shrinking(held.structure, held.chosen)
 
 
 def _robust(robust: Robust | None) -> dict[str, Any]:
