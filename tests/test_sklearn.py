@@ -115,11 +115,13 @@ def test_every_verb_has_its_estimator():
 
 GOES_ON = {
     "fda": {"engine": inspect.Parameter.empty},
-    "hyperplane": {"overlap": "raise"},
+    "hyperplane": {"overlap": "raise", "constant": "raise"},
     "indicator": {"collinear": "raise"},
+    "knn": {"constant": "raise"},
     "lda": {"collinear": "raise"},
     "logistic": {"collinear": "raise", "separation": "raise"},
     "naive_bayes": {"singular": "raise"},
+    "perceptron": {"constant": "raise"},
     "qda": {"singular": "raise"},
 }
 """Arguments by which a search goes on where the verb refuses, with what makes them as the verb is."""
@@ -305,7 +307,8 @@ def test_what_has_no_answer_is_refused():
         estimators.LogisticClassifier().fit(X[:50], Y[:50])
     with pytest.raises(NotFittedError):
         estimators.LDAClassifier().predict(X)
-    for make, name in ((estimators.QDAClassifier, "singular"), (estimators.HyperplaneClassifier, "overlap")):
+    made = {"singular": estimators.QDAClassifier, "overlap": estimators.HyperplaneClassifier}
+    for name, make in (made | {"constant": estimators.KNNClassifier}).items():
         with pytest.raises(DataError, match=f"{name}='so' is not known"):
             make(**{name: "so"}).fit(X[50:], Y[50:])
 
@@ -314,6 +317,7 @@ TWICE = X.assign(twice=2 * X["petal_width"])
 STILL = X.assign(still=np.where(Y == "setosa", 1.0, X["petal_width"]))
 WIDE = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 40))).add_prefix("x")
 OF_WIDE = np.tile(["a", "b", "c"], 10)
+NONE = X.assign(none=1.0)
 ALIKE = pd.concat([X.iloc[:1].loc[[0] * 50].reset_index(drop=True), X[50:]])
 SHRUNK = {"covariance": "shrunk"}
 
@@ -325,6 +329,10 @@ SHRUNK = {"covariance": "shrunk"}
         ("lda", WIDE, OF_WIDE, "30 rows in 3", 'with covariance="shrunk"', ("lda", WIDE, SHRUNK)),
         ("qda", STILL, Y, "'still' is constant in", 'with covariance="shrunk"', ("qda", STILL, SHRUNK)),
         ("qda", ALIKE, Y, "in class 'setosa'", r'lda\(\) with covariance="shrunk"', ("lda", ALIKE, SHRUNK)),
+        ("qda", NONE, Y, "'none' is constant in", "Dropped 'none'", ("qda", X, {})),
+        ("knn", NONE, Y, "'none' is constant", "Dropped 'none'", ("knn", X, {})),
+        ("perceptron", NONE[TWO], Y[TWO], "'none' is constant", "Dropped 'none'", ("perceptron", X[TWO], {})),
+        ("hyperplane", NONE[TWO], Y[TWO], "'none' is constant", "Dropped 'none'", ("hyperplane", X[TWO], {})),
         ("indicator", TWICE, Y, "'twice' is a linear", "Dropped 'twice'", ("indicator", X, {})),
         ("logistic", TWICE[50:], Y[50:], "'twice' is a linear", "Dropped 'twice'", ("logistic", X[50:], {})),
         (
@@ -352,7 +360,8 @@ def test_a_search_goes_on_where_the_verb_refuses(verb, x, y, error, said, same):
         warnings.simplefilter("ignore", DiscrimWarning)
         fit = getattr(discrim, name)("y ~ .", columns.assign(y=np.asarray(y)), **options)
     assert type(model.results_) is type(fit)
-    np.testing.assert_allclose(model.decision_function(x), fit.decision_function(), rtol=1e-9)
+    if verb != "knn":
+        np.testing.assert_allclose(model.decision_function(x), fit.decision_function(), rtol=1e-9)
     np.testing.assert_array_equal(model.predict(x), fit.predict())
 
 
@@ -384,7 +393,9 @@ def test_a_grid_search_over_a_pipeline():
     assert search.best_score_ >= max(both)
 
 
-@pytest.mark.filterwarnings("ignore:Fitted the perceptron", "ignore:A hyperplane", "ignore:Dropped")
+@pytest.mark.filterwarnings(
+    "ignore:Fitted the perceptron", "ignore:A hyperplane", "ignore:No plane", "ignore:A plane"
+)
 @pytest.mark.parametrize("scoring", ["roc_auc", "average_precision", "accuracy"])
 @verbs
 def test_every_estimator_is_scored_and_calibrated(verb, scoring):

@@ -134,8 +134,9 @@ def _many(bound: float) -> str:
 
 def _sides(fit: PerceptronResults, planes: pd.DataFrame) -> str:
     if len(fit.classes) == 2:
-        return f"{fit.classes[0]!r} from {fit.classes[1]!r}"
-    return f"{named(planes.index)} from the rest"
+        first, second = fit.classes.tolist()
+        return f"{first!r} from {second!r}"
+    return f"{named(planes.index.tolist())} from the rest"
 
 
 class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):

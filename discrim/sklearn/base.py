@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 from warnings import warn
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
@@ -24,6 +25,7 @@ from discrim.errors import DataError, DiscrimError, DiscrimWarning
 from discrim.frame.arrays import array_table, refuse_missing, with_column
 from discrim.frame.scan import quote
 from discrim.models.results import ClassifierResults
+from discrim.models.sample import choice, named
 
 __all__ = [
     "FittedClassifier",
@@ -35,6 +37,7 @@ __all__ = [
     "only_if",
     "refuse_one_class",
     "warn_instead",
+    "without_constant",
 ]
 
 Array = NDArray[Any]
@@ -209,9 +212,14 @@ class VerbClassifier(FittedClassifier):
         names = self._names()
         response = _response_name(y, names)
         table = with_column(data, names, response, codes, classes.tolist())
-        options = self.get_params(deep=False) | dict(more)
+        options = {"na_action": "raise", **self.get_params(deep=False), **more}
+        formula = f"{quote(response)} ~ ."
+        constant = options.pop("constant", "raise")
+        choice("constant", constant, ("drop", "raise"))
+        if constant == "drop":
+            formula = without_constant(formula, table, names)
         try:
-            results = self._results(f"{quote(response)} ~ .", table, {"na_action": "raise", **options})
+            results = self._results(formula, table, options)
         except DiscrimError:
             refuse_missing(table, names)
             raise
@@ -278,6 +286,20 @@ class FrequencyClassifier(VerbClassifier):
 
 class WeightedClassifier(PosteriorMethods, FrequencyClassifier):
     """An estimator over a verb with posteriors and weights."""
+
+
+def without_constant(formula: str, data: pd.DataFrame, names: Sequence[str], weights: Any = None) -> str:
+    """A formula without the numeric columns that are constant over the rows, which a warning names.
+
+    As it is where there are none, or nothing else.
+    """
+    rows = slice(None) if weights is None else np.asarray(weights) > 0
+    numbers = {name: data[name].to_numpy()[rows] for name in names if data[name].dtype.kind in NUMBERS}
+    still = [name for name, values in numbers.items() if len(values) and (values == values[0]).all()]
+    if not still or len(still) == len(names):
+        return formula
+    warn(f"Dropped {named(still)}: constant.", DiscrimWarning, stacklevel=4)
+    return formula + "".join(f" - {quote(name)}" for name in still)
 
 
 def warn_instead(error: DiscrimError, instead: str) -> None:

@@ -26,6 +26,9 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     ----------
     k, metric, scale, grid, prior
         As for `discrim.knn`, which chooses a k of None by leave-one-out.
+    constant : {"drop", "raise"}
+        Leave out numeric columns that are constant over the rows, with a warning, so that a search over
+        models goes on; or refuse them, as the verb does.
     """
 
     verb = staticmethod(knn)
@@ -38,12 +41,14 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
         scale: bool = True,
         grid: Sequence[int] | None = None,
         prior: Any = None,
+        constant: str = "drop",
     ) -> None:
         self.k = k
         self.metric = metric
         self.scale = scale
         self.grid = grid
         self.prior = prior
+        self.constant = constant
 
     def _has_scores(self) -> bool:
         return False
@@ -56,14 +61,25 @@ class PerceptronClassifier(VerbClassifier):
     ----------
     step, maxiter, seed
         As for `discrim.perceptron`.
+    constant : {"drop", "raise"}
+        Leave out numeric columns that are constant over the rows, with a warning, so that a search over
+        models goes on; or refuse them, as the verb does.
     """
 
     verb = staticmethod(perceptron)
 
-    def __init__(self, *, step: float = 1.0, maxiter: int | None = None, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        step: float = 1.0,
+        maxiter: int | None = None,
+        seed: int | None = None,
+        constant: str = "drop",
+    ) -> None:
         self.step = step
         self.maxiter = maxiter
         self.seed = seed
+        self.constant = constant
 
 
 class HyperplaneClassifier(VerbClassifier):
@@ -74,12 +90,16 @@ class HyperplaneClassifier(VerbClassifier):
     overlap : {"warn", "raise"}
         Where no plane separates the classes, go on with the perceptron's plane of few errors, so that
         `results_` is what `discrim.perceptron` gives, with a warning; or refuse them, as the verb does.
+    constant : {"drop", "raise"}
+        Leave out numeric columns that are constant over the rows, with a warning, so that a search over
+        models goes on; or refuse them, as the verb does.
     """
 
     verb = staticmethod(hyperplane)
 
-    def __init__(self, *, overlap: str = "warn") -> None:
+    def __init__(self, *, overlap: str = "warn", constant: str = "drop") -> None:
         self.overlap = overlap
+        self.constant = constant
 
     def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
         overlap = options.pop("overlap")

@@ -19,7 +19,7 @@ from discrim.models.rda import rda
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import choice, named
 from discrim.models.shrunken_centroids import shrunken_centroids
-from discrim.sklearn.base import WeightedClassifier, warn_instead
+from discrim.sklearn.base import WeightedClassifier, warn_instead, without_constant
 
 __all__ = [
     "LDAClassifier",
@@ -141,9 +141,10 @@ class QDAClassifier(WeightedClassifier):
     prior, method, nu, scatter, support_fraction, covariance, shrinkage, grid
         As for `discrim.qda`.
     singular : {"shrink", "raise"}
-        Where the covariance of a class is singular, fit with `covariance="shrunk"`, and where a class has
-        none at all to shrink (its rows are one or equal) `lda(covariance="shrunk")`, so that a search over
-        models goes on, each with a warning; or refuse, as the verb does.
+        Where the covariance of a class is singular, leave out columns that are constant over all rows; where
+        that is not enough fit with `covariance="shrunk"`, and where a class has none at all to shrink (its
+        rows are one or equal) `lda(covariance="shrunk")`, so that a search over models goes on, each with a
+        warning; or refuse, as the verb does.
     """
 
     verb = staticmethod(qda)
@@ -179,6 +180,9 @@ class QDAClassifier(WeightedClassifier):
         except CollinearError as error:
             if singular == "raise" or not _shrinkable(options, "full", "diagonal", "shrunk"):
                 raise
+            less = without_constant(formula, data, self._names(), options.get("weights"))
+            if less != formula:
+                return self._results(less, data, options | {"singular": singular})
             why = error
         results: ClassifierResults
         try:
