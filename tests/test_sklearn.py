@@ -62,6 +62,7 @@ CHECKED = [
     estimators.LDAClassifier(covariance="shrunk"),
     estimators.LogisticClassifier(),
     estimators.NaiveBayesClassifier(),
+    estimators.NaiveBayesClassifier(missing="integrate"),
     estimators.PerceptronClassifier(),
     estimators.QDAClassifier(),
     estimators.QDAClassifier(covariance="shrunk"),
@@ -120,7 +121,7 @@ GOES_ON = {
     "knn": {"constant": "raise"},
     "lda": {"collinear": "raise"},
     "logistic": {"collinear": "raise", "separation": "raise"},
-    "naive_bayes": {"singular": "raise"},
+    "naive_bayes": {"singular": "raise", "missing": "raise"},
     "perceptron": {"constant": "raise"},
     "qda": {"singular": "raise"},
 }
@@ -265,6 +266,27 @@ def test_lines_have_no_probabilities_and_no_weights():
         assert not hasattr(model, "predict_proba")
         with pytest.raises(TypeError, match="sample_weight"):
             make().fit(X[TWO], Y[TWO], sample_weight=np.ones(100))
+
+
+def test_missing_values_are_integrated_out_on_request():
+    holed = X.mask(np.random.default_rng(3).random(X.shape) < 0.1)
+    gone = int(holed.isna().any(axis=1).sum())
+    with pytest.raises(DataError, match="is missing"):
+        estimators.NaiveBayesClassifier().fit(X, Y).predict(holed)
+    model = estimators.NaiveBayesClassifier(missing="integrate")
+    with pytest.warns(DiscrimWarning, match=f"{gone} rows miss a value: fitted without"):
+        model.fit(holed, Y)
+    fit = discrim.naive_bayes("species ~ .", holed.assign(species=Y))
+    np.testing.assert_array_equal(model.predict_proba(holed), fit.predict_proba(holed))
+    nothing = model.predict_proba(holed[:3] * np.nan)
+    np.testing.assert_allclose(nothing, np.tile(fit.prior, (3, 1)), rtol=1e-14)
+    endless = X.copy()
+    endless.iloc[4, 2] = np.inf
+    for ask in (lambda: model.predict(endless), lambda: clone(model).fit(endless, Y)):
+        with pytest.raises(DataError, match=r"'petal_length' is infinite at row 4"):
+            ask()
+    with pytest.warns(DiscrimWarning, match="miss a value"):
+        assert cross_val_score(model, holed, Y, cv=4, error_score="raise").min() > 0.8
 
 
 def test_transform_is_that_of_the_fit_under_any_output():

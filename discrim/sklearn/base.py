@@ -221,7 +221,7 @@ class VerbClassifier(FittedClassifier):
         try:
             results = self._results(formula, table, options)
         except DiscrimError:
-            refuse_missing(table, names)
+            self._refuse_missing(table)
             raise
         self._keep(results, classes)
         return self
@@ -254,8 +254,11 @@ class VerbClassifier(FittedClassifier):
 
     def _table(self, X: Any) -> Any:
         table = self._validated(X, reset=False)
-        refuse_missing(table, self._names())
+        self._refuse_missing(table)
         return table
+
+    def _refuse_missing(self, table: Any) -> None:
+        refuse_missing(table, self._names())
 
 
 class FrequencyClassifier(VerbClassifier):

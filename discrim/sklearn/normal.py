@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.errors import CollinearError, DataError
+from discrim.errors import CollinearError, DataError, DiscrimWarning
 from discrim.models.judging.splits import Splits
 from discrim.models.lda import lda
 from discrim.models.naive_bayes import naive_bayes
@@ -240,6 +241,9 @@ class NaiveBayesClassifier(WeightedClassifier):
     singular : {"smooth", "raise"}
         Where a normal column is constant within a class, fit with `smoothing=1e-9`, scikit-learn's, so that
         a search over models goes on, with a warning; or refuse, as the verb does.
+    missing : {"raise", "integrate"}
+        Refuse missing values; or predict a row from what it has, as the verb does, and fit the complete rows,
+        with a warning that counts the others.
     """
 
     verb = staticmethod(naive_bayes)
@@ -256,6 +260,7 @@ class NaiveBayesClassifier(WeightedClassifier):
         unseen: str = "raise",
         prior: Any = None,
         singular: str = "smooth",
+        missing: str = "raise",
     ) -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth
@@ -266,10 +271,17 @@ class NaiveBayesClassifier(WeightedClassifier):
         self.unseen = unseen
         self.prior = prior
         self.singular = singular
+        self.missing = missing
 
     def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        singular = options.pop("singular")
+        singular, missing = options.pop("singular"), options.pop("missing")
         choice("singular", singular, ("smooth", "raise"))
+        choice("missing", missing, ("integrate", "raise"))
+        incomplete = int(data.isna().any(axis=1).sum()) if missing == "integrate" else 0
+        if incomplete:
+            options["na_action"] = "drop"
+            rows = "row misses" if incomplete == 1 else "rows miss"
+            warn(f"{incomplete} {rows} a value: fitted without.", DiscrimWarning, stacklevel=4)
         try:
             return naive_bayes(formula, data, **options)
         except CollinearError as error:
@@ -278,6 +290,16 @@ class NaiveBayesClassifier(WeightedClassifier):
             results = naive_bayes(formula, data, **options | {"smoothing": 1e-9})
             warn_instead(error, "with smoothing=1e-9")
             return results
+
+    def _refuse_missing(self, table: Any) -> None:
+        if self.missing == "raise":
+            super()._refuse_missing(table)
+
+    def __sklearn_tags__(self) -> Any:
+        """Missing values, where they are asked for."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "integrate"
+        return tags
 
 
 class ShrunkenCentroidsClassifier(WeightedClassifier):
