@@ -415,6 +415,14 @@ def test_a_grid_search_over_a_pipeline():
     assert search.best_score_ >= max(both)
 
 
+def test_what_is_dropped_may_not_be_enough():
+    with pytest.warns(DiscrimWarning) as said:
+        model = estimators.QDAClassifier().fit(STILL.assign(none=1.0), Y)
+    assert [str(each.message)[:14] for each in said] == ["Dropped 'none'", "Fitted with co"]
+    fit = discrim.qda("y ~ .", STILL.assign(y=Y), covariance="shrunk")
+    np.testing.assert_array_equal(model.predict_proba(STILL.assign(none=1.0)), fit.predict_proba())
+
+
 @pytest.mark.filterwarnings(
     "ignore:Fitted the perceptron", "ignore:A hyperplane", "ignore:No plane", "ignore:A plane"
 )

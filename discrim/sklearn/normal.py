@@ -181,10 +181,14 @@ class QDAClassifier(WeightedClassifier):
         except CollinearError as error:
             if singular == "raise" or not _shrinkable(options, "full", "diagonal", "shrunk"):
                 raise
-            less = without_constant(formula, data, self._names(), options.get("weights"))
-            if less != formula:
-                return self._results(less, data, options | {"singular": singular})
             why = error
+        less = without_constant(formula, data, self._names(), options.get("weights"))
+        if less != formula:
+            formula = less
+            try:
+                return qda(formula, data, **options)
+            except CollinearError as error:
+                why = error
         results: ClassifierResults
         try:
             results, instead = qda(formula, data, **_shrunk(options)), 'with covariance="shrunk"'
