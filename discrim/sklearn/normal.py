@@ -43,7 +43,8 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
     collinear : {"drop", "raise"}
         Drop columns that others determine within classes, and where there are too few rows for a covariance
         of those that are left, fit with `covariance="shrunk"`, so that a search over models goes on, each
-        with a warning; or refuse, as the verb does by default.
+        with a warning; or refuse, as the verb does by default. Shrinkage is in the units of the columns, so
+        that it takes columns of like units, as StandardScaler makes them.
 
     Examples
     --------
@@ -87,7 +88,7 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
             if options["collinear"] == "raise" or not _shrinkable(options, "pooled"):
                 raise
             results = lda(formula, data, **_shrunk(options))
-            warn_instead(error, 'with covariance="shrunk"')
+            warn_instead(error, f'with covariance="shrunk"{IN_UNITS}')
             return results
 
     def transform(self, X: Any) -> Floats:
@@ -122,6 +123,10 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
         return np.asarray(results.scaling.columns, dtype=object)
 
 
+IN_UNITS = " (towards a sphere in the columns' units: scale them first, as StandardScaler does)"
+"""What a warning says of a shrunk covariance."""
+
+
 def _shrinkable(options: Mapping[str, Any], *structures: str) -> bool:
     """Whether the covariance asked for is one of these, by a method that a shrunk one has, too."""
     asked = options["covariance"]
@@ -145,7 +150,8 @@ class QDAClassifier(WeightedClassifier):
         Where the covariance of a class is singular, leave out columns that are constant over all rows; where
         that is not enough fit with `covariance="shrunk"`, and where a class has none at all to shrink (its
         rows are one or equal) `lda(covariance="shrunk")`, so that a search over models goes on, each with a
-        warning; or refuse, as the verb does.
+        warning; or refuse, as the verb does. Shrinkage is in the units of the columns, so that it takes
+        columns of like units, as StandardScaler makes them.
     """
 
     verb = staticmethod(qda)
@@ -195,7 +201,7 @@ class QDAClassifier(WeightedClassifier):
         except CollinearError as error:
             results, instead = lda(formula, data, **_shrunk(options)), 'lda() with covariance="shrunk"'
             why = error
-        warn_instead(why, instead)
+        warn_instead(why, instead + IN_UNITS)
         return results
 
 
