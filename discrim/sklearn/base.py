@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 from warnings import warn
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
@@ -291,7 +290,7 @@ class WeightedClassifier(PosteriorMethods, FrequencyClassifier):
     """An estimator over a verb with posteriors and weights."""
 
 
-def without_constant(formula: str, data: pd.DataFrame, names: Sequence[str], weights: Any = None) -> str:
+def without_constant(formula: str, data: Any, names: Sequence[str], weights: Any = None) -> str:
     """A formula without the numeric columns that are constant over the rows, which a warning names.
 
     As it is where there are none, or nothing else.
