@@ -255,7 +255,7 @@ class ClassifierResults:
     def _rows(self, what: str) -> Blocks:
         if not self._has_rows:
             raise NotSupportedError(
-                f"{what} needs the rows of the fit, which a loaded one has not: fit again, or pass data=."
+                f"{what} needs the rows of the fit, which one loaded or made of moments has not: pass data=."
             )
         return self._blocks
 
