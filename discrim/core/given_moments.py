@@ -35,9 +35,11 @@ def given_moments(means: Floats, covariances: Floats, counts: Floats, divisors: 
 
     Examples
     --------
-    >>> import numpy as np >>> m = given_moments(np.array([[0.0], [3.0]]), np.array([[[4.0]]]),
-    np.array([5.0, 6.0]), np.array([9.0])) >>> float(m.scatters[0, 0, 0] / m.scale[0] ** 2), m.total (36.0,
-    11.0)
+    >>> import numpy as np
+    >>> means, sizes = np.array([[0.0], [3.0]]), np.array([5.0, 6.0])
+    >>> m = given_moments(means, np.array([[[4.0]]]), sizes, np.array([9.0]))
+    >>> float(m.scatters[0, 0, 0] / m.scale[0] ** 2), m.total
+    (36.0, 11.0)
     """
     variances = np.diagonal(covariances, axis1=1, axis2=2).max(axis=0)
     sd = np.sqrt(np.where(variances > 0, variances, 1.0))
