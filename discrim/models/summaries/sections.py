@@ -173,7 +173,9 @@ def _linear_header(fit: LDAResults) -> Pairs:
         ]
     note = ""
     if fit._fit.reduced() is not None:
-        note = f"The rule uses the first {fit._fit.ncomp} canonical axes only (ncomp={fit._fit.ncomp})."
+        m = fit._fit.ncomp
+        first = "first canonical axis" if m == 1 else f"first {m} canonical axes"
+        note = f"The rule uses the {first} only (ncomp={m})."
     held = set(fit.terms)
     gone = [t for t in fit._blocks.design.terms if t not in held]
     if gone:
