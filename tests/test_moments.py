@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -43,6 +45,12 @@ def test_addition_commutes_and_associates():
         same((a + b + c).cov, other.cov, 1e-13)
         same((a + b + c).means, other.means, 1e-14)
     assert (a + b).counts.sum() == (a + b).nobs == 100
+
+
+def test_digits_are_kept_far_from_zero_and_through_a_pickle():
+    far = IRIS.assign(**{name: IRIS[name] + 1e8 for name in IRIS.columns[:4]})
+    whole = sum(pickle.loads(pickle.dumps(discrim.moments(FORMULA, piece))) for piece in pieces(far, 13))
+    same(discrim.lda(moments=whole).scaling, discrim.lda(FORMULA, far).scaling, 1e-13)
 
 
 def test_means_and_covariances_are_those_of_numpy():

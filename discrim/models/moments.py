@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 Functions = Mapping[str, Callable[..., Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Moments:
     """Rows, means and covariances of classes, for the columns of a formula; made by `discrim.moments`.
 
@@ -171,7 +171,8 @@ class Moments:
 
     def __repr__(self) -> str:
         rows = f"{self.nobs:,} rows of {len(self.classes)} classes" if self.nobs else "no rows"
-        return f"Moments of {self.formula!r}: {rows}, {len(self.terms)} columns"
+        columns = f"{len(self.terms)} column{'s' if len(self.terms) > 1 else ''}"
+        return f"Moments of {self.formula!r}: {rows}, {columns}"
 
 
 def moments(
