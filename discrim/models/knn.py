@@ -109,8 +109,9 @@ def knn(
 
     A saved fit holds its rows, in the coordinates that distances are taken in, with their classes.
 
-    Leave-one-out takes one search for all k. It holds what is common to all rows: the standard deviations or
-    the covariance, the prior, and the weights of votes pi_g / s_g. Folds are fitted anew, and choose k anew.
+    Leave-one-out takes one search for all k. A row that is left out leaves the covariance of "mahalanobis"
+    too, by a rank-one update. Held are the standard deviations, which do not depend on classes, the prior,
+    and the weights of votes pi_g / s_g. Folds are fitted anew, and choose k anew.
 
     Examples
     --------
