@@ -568,7 +568,10 @@ def test_pictures():
     axes = fit.plot()
     assert axes.get_xlabel() == "Neighbours k"
     np.testing.assert_allclose(axes.lines[0].get_ydata(), fit.path["error"])
-    fit.plot("regions")
+    assert not fit.plot("regions").get_legend().get_frame_on()
+    _, given = plt.subplots()
+    # In axes of the user the legend stands among the rows.
+    assert fit.plot("regions", ax=given).get_legend().get_frame_on()
     fit.plot("posteriors")
     with pytest.raises(NotSupportedError, match="path"):
         knn("species ~ .", load_iris(), k=3).plot("path")
