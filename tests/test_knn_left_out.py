@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 
 from discrim import knn
 from discrim.core import neighbour_downdate
@@ -139,3 +140,22 @@ def test_a_row_keeps_the_standard_deviations_of_all_when_it_is_left_out():
     scaled = (numbers / numbers.std()).assign(species=iris["species"])
     held = knn("species ~ .", scaled, k=5, scale=False).leave_one_out()
     pd.testing.assert_frame_equal(knn("species ~ .", iris, k=5).leave_one_out(), held)
+
+
+@pytest.mark.parametrize("p", [3, 12], ids=["tree", "products"])
+def test_many_rows_have_the_neighbours_of_the_covariance_without_them(p):
+    rng = np.random.default_rng(p)
+    codes = rng.integers(0, 3, 1500)
+    x = rng.standard_normal((1500, p)) @ rng.standard_normal((p, p)) + codes[:, None]
+    # A row far from its class has a leverage that a few more neighbours do not make up for.
+    x[0] += 300
+    frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(p)]).assign(y=codes)
+    fit = knn("y ~ .", frame, k=9, metric="mahalanobis")._fit
+    assert (fit.search.tree is not None, fit.search.products is not None) == (p == 3, p == 12)
+    (votes,) = [next(tally.votes([9])) for _, tally in fit.left_out(9)]
+    for row in range(0, 1500, 100):
+        others = np.arange(1500) != row
+        means = np.stack([x[others & (codes == g)].mean(axis=0) for g in range(3)])
+        u = (x - means[codes])[others]
+        near = np.argsort(cdist(x[[row]], x[others], "mahalanobis", VI=np.linalg.inv(u.T @ u))[0])[:9]
+        assert votes[row].tolist() == np.bincount(codes[others][near], minlength=3).tolist()
