@@ -20,6 +20,7 @@ from discrim.models.sample import (
     choice,
     collinear_error,
     drop_columns,
+    is_whole,
     is_wide,
     prior_vector,
     refuse_few_rows,
@@ -148,7 +149,7 @@ def lda(
         blocks, moments = drop_columns(blocks, moments, found)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     most = min(moments.n_columns, moments.n_classes - 1)
-    if ncomp is not None and not (isinstance(ncomp, int) and 1 <= ncomp <= most):
+    if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
             f"ncomp={ncomp!r}: {moments.n_columns} columns and {moments.n_classes} classes have "
             f"{most} canonical axes; give a number from 1 to {most}, or None for all."
@@ -162,7 +163,7 @@ def lda(
         moments,
         shares,
         method=method,
-        ncomp=ncomp,
+        ncomp=None if ncomp is None else int(ncomp),
         estimated_prior=prior is None,
         robust=robust,
     )
