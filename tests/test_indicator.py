@@ -119,8 +119,34 @@ def test_a_column_constant_within_classes_is_no_obstacle():
     np.testing.assert_allclose(fit.fitted["setosa"], data["exact"] / 2, atol=1e-13)
     with pytest.raises(CollinearError, match="exact"):
         lda("species ~ sepal_width + exact", data)
-    with pytest.raises(CollinearError, match="LD1 without error"):
+    with pytest.raises(CollinearError, match=r"exact.*Leave it out"):
         _ = fit.optimal_scoring().scaling
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_there_are_discriminants_just_where_there_is_lda(seed):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(2 + seed), 20)
+    x = rng.standard_normal((len(y), 3 + seed))
+    x[:, -1] = y - x[:, :-1].sum(axis=1)
+    data = pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])]).assign(y=y)
+    for verb in (lda, lambda *given: indicator(*given).optimal_scoring().scaling):
+        with pytest.raises(CollinearError, match=f"'x{2 + seed}'"):
+            verb("y ~ .", data)
+
+
+@pytest.mark.parametrize("far", [1e2, 1e4, 1e6, 1e8])
+@pytest.mark.parametrize("seed", range(3))
+def test_classes_far_apart_keep_the_axes_of_lda(seed, far):
+    # Two correlations are within far**-2 of one, and the axes are told apart by that.
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(3 + seed), 20)
+    x = rng.standard_normal((len(y), 3)) + far * np.column_stack([y, -(y**2), 0 * y])
+    data = pd.DataFrame(x, columns=list("uvw")).assign(y=y)
+    ours, theirs = indicator("y ~ .", data).optimal_scoring(), lda("y ~ .", data)
+    np.testing.assert_allclose(ours.scaling, theirs.scaling, rtol=1e-12 * far)
+    roots = theirs.canonical().eigenvalues
+    np.testing.assert_allclose(ours.residuals, 1 / (1 + roots), rtol=1e-14 * far)
 
 
 def test_more_columns_than_degrees_of_freedom_within_classes():

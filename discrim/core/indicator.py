@@ -199,10 +199,15 @@ class IndicatorFit:
         _, lengths, right = np.linalg.svd(self.explained / roots, full_matrices=False)
         rank = int((lengths[:most] > 10 * max(self.coef.shape) * EPS).sum())
         turned = right[:rank].T / roots[:, None]
+        left = self.residuals()
+        # Correlations near one differ by less than their rounding, what is left of the scores does not.
+        near = int((lengths[:rank] ** 2 > 0.5).sum())
+        if near > 1:
+            turned[:, :near] = turned[:, :near] @ np.linalg.svd(left @ turned[:, :near])[2][::-1].T
         coef = self.coef @ turned * np.sqrt(total)
         within = np.sqrt(self.moments.squares.sum(axis=0))
         signs = positive_signs(coef * within[:, None])
-        residuals = column_squares(self.residuals() @ turned)
+        residuals = column_squares(left @ turned)
         return Scoring(
             turned * np.sqrt(total) * signs,
             coef * self.moments.scale[:, None] * signs,

@@ -114,8 +114,8 @@ def refuse_large(blocks: Blocks, why: str, times: float = 0.0) -> None:
     if needed > there:
         raise NotSupportedError(
             f"{why} in memory: {rows:,.0f} rows of {columns:,} columns take {needed / 2**30:.1f} GiB while "
-            f"they are read, and this machine has {there / 2**30:.1f} GiB. Take a sample of the rows or fewer "
-            "columns, or lda(), qda() or logistic(), which read them block by block."
+            f"they are read, and this machine has {there / 2**30:.1f} GiB. Take a sample of the rows or "
+            "fewer columns, or lda(), qda() or logistic(), which read them block by block."
         )
 
 
