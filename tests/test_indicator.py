@@ -209,6 +209,30 @@ def test_three_classes_in_a_row_mask_the_middle_one_and_parabolas_find_it():
     assert "Masked:" not in bent.summary().as_text()
 
 
+def test_a_class_that_is_nearly_masked_is_counted_and_named():
+    rng = np.random.default_rng(1)
+    y = np.repeat(["left", "middle", "right"], 100)
+    u = np.repeat([-3.0, 0.0, 3.0], 100) + rng.standard_normal(300)
+    fit = indicator("y ~ u + v", pd.DataFrame({"u": u, "v": rng.standard_normal(300), "y": y}))
+    won = [int(((fit.predict() == label) & (y == label)).sum()) for label in fit.classes]
+    assert 0 < won[1] < 50 < min(won[0], won[2])
+    summary = fit.summary()
+    table = summary.tables["classes"]
+    assert table["own rows won"].tolist() == won
+    assert table["given to it"].tolist() == fit.predict().value_counts()[fit.classes].tolist()
+    text = " ".join(summary.as_text().split())
+    assert "Less than half of their own rows won: 'middle'." in text
+    assert "Masked:" not in text
+    assert fit.masked.tolist() == []
+    assert "own rows won:" not in indicator("species ~ .", IRIS).summary().as_text()
+
+
+def test_a_masked_class_is_not_named_twice():
+    text = " ".join(indicator("y ~ u + v", three_in_a_row()).summary().as_text().split())
+    assert "Masked: 'middle'." in text
+    assert "own rows won:" not in text
+
+
 def test_masking_counts_only_rows_of_the_fit():
     data = three_in_a_row()
     extra = pd.DataFrame({"u": [0.0], "v": [0.0], "y": [None]})
