@@ -522,6 +522,15 @@ def test_tables_of_every_kind_and_pictures():
     lines = indicator("y ~ u", three_in_a_row()).plot()
     assert "masked: middle" in lines.get_title()
     assert len(lines.lines) == 3
+    many = pd.DataFrame({"u": np.arange(300.0), "y": np.arange(300) // 10})
+    axes = indicator("y ~ u", many).plot()
+    assert axes.get_title().endswith("masked: 1, 2, 3 and 25 more")
+    curves = np.array([line.get_ydata() for line in axes.lines])
+    ticks = np.array([marks.get_offsets()[0, 1] for marks in axes.collections])
+    assert len(curves) == len(ticks) == 30
+    assert (np.diff(ticks) < 0).all()
+    assert ticks.max() < curves.min()
+    assert curves.min() - ticks.min() <= (curves.max() - ticks.min()) / 3
     fit.plot("fitted", column="petal_width")
     fit.plot("regions")
     plt.close("all")
