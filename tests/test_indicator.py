@@ -509,6 +509,22 @@ def test_a_saturated_fit_has_no_errors():
     assert "setosa" in fit.summary(["regressions", "coefficients"]).as_text()
 
 
+def test_an_exact_fit_is_said_to_have_the_errors_of_rounding():
+    exact = pd.DataFrame({"x": [0.1, 0.1, 0.7, 0.7, 0.7], "z": [1.0, 2, 1, 3, 5], "y": list("aabbb")})
+    assert "Fitted without error: 'a', 'b'." in indicator("y ~ x + z", exact).summary().as_text()
+    data = IRIS.assign(first=IRIS["species"].eq("setosa") / 3)
+    text = indicator("species ~ . ", data).summary().as_text()
+    assert "Fitted without error: 'setosa'." in text
+    near = data.assign(first=data["first"] + 1e-6 * np.random.default_rng(0).standard_normal(150))
+    assert "without error" not in indicator("species ~ .", near).summary().as_text()
+
+
+def test_weights_beyond_any_integer_are_counted():
+    fit = indicator("species ~ petal_length", IRIS, weights=np.full(150, 1e300))
+    np.testing.assert_allclose(fit.counts, 5e301)
+    np.testing.assert_allclose(fit.fitted, indicator("species ~ petal_length", IRIS).fitted, rtol=1e-12)
+
+
 def test_tables_of_every_kind_and_pictures():
     import matplotlib.pyplot as plt
 

@@ -146,6 +146,11 @@ class IndicatorFit:
         """Sum of squares (K,) that the columns explain of each indicator."""
         return column_squares(self.explained)
 
+    def fitted_exactly(self) -> NDArray[np.bool_]:
+        """Whether what is left of each indicator (K,) is rounding, whose errors and tests mean nothing."""
+        left, explained = self.residual_squares(), self.explained_squares()
+        return np.asarray(left <= (10 * max(self.basis.shape) * EPS) ** 2 * explained)
+
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """Fitted values; a row belongs to the class of the largest."""
         return LinearRule(self.origin, self.moments.scale, self.coef, self.prior - self.centre @ self.coef)

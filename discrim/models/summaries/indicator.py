@@ -108,7 +108,11 @@ def _regressions(fit: IndicatorResults) -> Section:
     table = table.rename(columns={"p": "P > F"})
     title = f"Regressions, F on {len(fit.terms)} and {fit.df_resid:.10g} degrees of freedom"
     formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "P > F": "tail"}
-    return Section(title, table, formats, source="fit.regressions()")
+    exact = fit.classes[fit._fit.fitted_exactly()]
+    note = (
+        f"Fitted without error: {named(exact)}. Errors and tests there are of rounding." if len(exact) else ""
+    )
+    return Section(title, table, formats, note=note, source="fit.regressions()")
 
 
 def _coefficients(fit: IndicatorResults) -> Section:
