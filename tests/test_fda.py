@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVR
@@ -120,6 +121,30 @@ def test_missing_rows_tables_pictures_and_pickle():
     for kind in ("scores", "regions", "posteriors"):
         plane.plot(kind)
     plt.close("all")
+
+
+class Shifted:
+    """An engine that misses the level of what it is fitted to."""
+
+    def __init__(self, by):
+        self.by = by
+
+    def fit(self, x, y):
+        self.least = LinearRegression().fit(x, y)
+        return self
+
+    def predict(self, x):
+        return self.least.predict(x) + self.by
+
+
+def test_centroids_are_the_class_means_of_the_variates_and_a_shift_changes_nothing_else():
+    plain, moved = (fda("species ~ .", IRIS, engine=Shifted(by)) for by in (0.0, np.array([3.0, -2.0])))
+    np.testing.assert_allclose(moved.predict_proba(), plain.predict_proba(), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(moved.values, plain.values, rtol=1e-12)
+    for engine in (Shifted(5.0), RBF, KNeighborsRegressor(40)):
+        fit = fda("species ~ .", IRIS, engine=engine)
+        means = fit.transform().groupby(IRIS["species"].to_numpy()).mean()
+        np.testing.assert_allclose(fit.centroids, means, rtol=1e-10, atol=1e-10)
 
 
 class Nested:

@@ -106,9 +106,9 @@ class FDAResults(ClassifierResults):
     engine : object
         The fitted copy of the engine.
     scores : DataFrame, classes by LD1, LD2, ...
-        Optimal scores.
+        Optimal scores, the largest in size of each axis positive.
     centroids : DataFrame, classes by LD1, LD2, ...
-        Of the classes among the variates.
+        Class means of the variates.
     values, explained : Series by LD1, LD2, ...
         Squared canonical correlations l, and the share of each axis in the sum of l / (1 - l).
     means : DataFrame, classes by terms
