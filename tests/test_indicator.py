@@ -135,6 +135,20 @@ def test_there_are_discriminants_just_where_there_is_lda(seed):
             verb("y ~ .", data)
 
 
+@pytest.mark.parametrize("n", [10_000, 100_000, 300_000])
+def test_collinear_columns_of_many_rows_are_found(n):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 3, n)
+        data = pd.DataFrame({"b": rng.standard_normal(n) + y, "c": rng.standard_normal(n), "y": y})
+        data["sum"] = 2 * data["b"] + 3 * data["c"]
+        data["near"] = data["sum"] + 1e-9 * rng.standard_normal(n)
+        for verb in (indicator, lda):
+            with pytest.raises(CollinearError, match="'sum' is a linear combination of 'b', 'c'"):
+                verb("y ~ b + c + sum", data)
+            assert verb("y ~ b + c + near", data).terms.tolist() == ["b", "c", "near"]
+
+
 @pytest.mark.parametrize("far", [1e2, 1e4, 1e6, 1e8])
 @pytest.mark.parametrize("seed", range(3))
 def test_classes_far_apart_keep_the_axes_of_lda(seed, far):
