@@ -21,6 +21,7 @@ from discrim.models.sample import (
     choice,
     collinear_error,
     drop_columns,
+    is_whole,
     is_wide,
     prior_vector,
     refuse_few_rows,
@@ -161,7 +162,7 @@ def lda(
         blocks, held = drop_columns(blocks, held, found)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     most = min(held.n_columns, held.n_classes - 1)
-    if ncomp is not None and not (isinstance(ncomp, int) and 1 <= ncomp <= most):
+    if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
             f"ncomp={ncomp!r}: {held.n_columns} columns and {held.n_classes} classes have "
             f"{most} canonical axes; give a number from 1 to {most}, or None for all."
@@ -175,7 +176,7 @@ def lda(
         held,
         shares,
         method=method,
-        ncomp=ncomp,
+        ncomp=None if ncomp is None else int(ncomp),
         estimated_prior=prior is None,
         robust=robust,
     )

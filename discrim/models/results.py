@@ -66,7 +66,7 @@ class ClassifierResults:
         self.formula = blocks.design.formula
         self.classes = pd.Index(list(blocks.design.levels), name=blocks.design.response)
         self.terms = pd.Index(list(blocks.terms))
-        whole = counts.astype(np.int64) if (counts == np.round(counts)).all() else counts
+        whole = counts.astype(np.int64) if (counts % 1 == 0).all() and counts.sum() < 2**63 else counts
         self.counts = pd.Series(whole, index=self.classes, name="rows")
         self.nobs: int | float = whole.sum().item()
         self.prior = pd.Series(prior, index=self.classes, name="prior")

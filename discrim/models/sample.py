@@ -60,6 +60,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, number) and not isinstance(value, bool)
 
 
+def is_whole(value: Any) -> bool:
+    """Whether an option is a whole number, which a truth value is not."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def sample(
     blocks: Blocks, spread: Spread, na_action: NaAction, watch: Watch | None = None, *, rooted: bool = True
 ) -> tuple[Blocks, ClassMoments]:

@@ -93,21 +93,29 @@ def gathered_rows(blocks: Blocks) -> Rows:
     return Rows(np.concatenate(x), np.concatenate(codes), np.concatenate(positions))
 
 
-def refuse_large(blocks: Blocks, why: str) -> None:
+def refuse_large(blocks: Blocks, why: str, times: float = 0.0) -> None:
     """Raise where the rows of a table are too large for the machine, before they are gathered.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    why : str
+        What they are gathered for.
+    times : float
+        Rows that they become, if more than there are: the sum of weights, where rows are repeated.
 
     Raises
     ------
     NotSupportedError
         Three copies of them, of which one is in the making, are more than its memory.
     """
-    rows, columns = blocks.table.nrows, len(blocks.terms)
+    rows, columns = max(blocks.table.nrows, times), len(blocks.terms)
     needed, there = 3 * 8 * rows * columns, memory()
     if needed > there:
         raise NotSupportedError(
-            f"{why} in memory: {rows:,} rows of {columns:,} columns take {needed / 2**30:.1f} GiB while they "
-            f"are read, and this machine has {there / 2**30:.1f} GiB. Take a sample of the rows or fewer "
-            "columns, or lda(), qda() or logistic(), which read them block by block."
+            f"{why} in memory: {rows:,.0f} rows of {columns:,} columns take {needed / 2**30:.1f} GiB while "
+            f"they are read, and this machine has {there / 2**30:.1f} GiB. Take a sample of the rows or "
+            "fewer columns, or lda(), qda() or logistic(), which read them block by block."
         )
 
 
