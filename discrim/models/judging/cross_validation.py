@@ -83,8 +83,9 @@ def cross_validate(
     with groups its share of the folds is as even as they let it be. A row with a frequency weight is so many
     rows, all in one fold.
 
-    Held over all folds are the prior and what transforms of the formula learn from the columns (the means of
-    `standardize`, the knots of `bs`), which do not look at classes.
+    What transforms of the formula learn from the columns (the means of `standardize`, the knots of `bs`) is
+    learnt without each fold, too. Held over all folds are a prior, also that of class proportions (but in
+    `knn`, whose rows vote as they are in each fold), the levels of categories and the ends of splines.
 
     Examples
     --------
@@ -109,7 +110,7 @@ def cross_validate(
     scores = np.empty((len(dealt), len(used), len(fit.classes)))
     with progress_bar(len(dealt), "cross-validation") as bar:
         for own, out in zip(dealt, scores, strict=True):
-            out[:] = fold_scores(fit, own, len(labels), nested=nested)
+            out[:] = fold_scores(fit, own, len(labels), nested=nested, labels=labels)
             bar.update(1)
     clusters = None if groups is None else numbered(groups, blocks.table, "groups")
     found = CrossValidation(fit, scores, dealt, labels, clusters, seed=seed, nested=nested)
