@@ -322,7 +322,7 @@ class ClassifierResults:
         ----------
         methods : sequence of str
             "apparent": on the rows of the fit. "loo": each row left out, choices and transforms held. "cv":
-            folds left out, both made anew. "632+", Efron & Tibshirani's: in bootstrap samples. "D", "DS", "O",
+            folds left out, both made anew. "632+", Efron & Tibshirani's: in bootstraps. "D", "DS", "O",
             "OS": by the normal model (linear rule only). "posterior", "posterior-stratified": by posteriors.
         costs : optional
             As for `predict`: the rate is then the mean cost of the rule of least expected cost.

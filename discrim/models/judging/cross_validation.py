@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from discrim.core.rules import best_class, log_posteriors, posteriors
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
-from discrim.inference.error_rates import check_level, confusion_table, counts_of, exact_interval
+from discrim.inference.error_rates import check_level, confusion_table, counts_of
 from discrim.inference.losses import Judged, fold_means, loss_rate
 from discrim.inference.paired_tests import fold_errors
 from discrim.inference.resampling import progress_bar
 from discrim.models.judging.assessment import row_weights
+from discrim.models.judging.fitted import need_rows
 from discrim.models.judging.shared_folds import numbered, refuse_gone, shared_folds
 from discrim.models.judging.validation import drawn_seed, fold_scores, used_codes
 from discrim.models.labels import labelled
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
     from discrim.report.tables import Summary
 
-__all__ = ["CrossValidation", "cross_validate"]
+__all__ = ["CrossValidation", "cross_validate", "validated"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -99,11 +100,25 @@ def cross_validate(
     log loss    0.0519   0.0215
     Brier       0.0327   0.0157
     """
+    need_rows([fit], "cross_validate()")
     if not isinstance(nested, bool):
         raise DataError(f"nested={nested!r}: give True or False.")
-    seed = drawn_seed(seed)
+    return validated(fit, folds, repeats, groups, drawn_seed(seed), nested=nested)
+
+
+def validated(
+    fit: ClassifierResults,
+    folds: Any,
+    repeats: int,
+    groups: Any,
+    seed: int,
+    *,
+    nested: bool = True,
+    name: str = "folds",
+) -> CrossValidation:
+    """As `cross_validate`; messages say `name` for folds."""
     blocks = fit._rows("cross_validate()")
-    dealt, labels = shared_folds(blocks, folds, repeats, groups, seed)
+    dealt, labels = shared_folds(blocks, folds, repeats, groups, seed, name)
     used = used_codes(blocks)
     dealt = np.where(used >= 0, dealt, -1)
     refuse_gone(fit, dealt, used, labels, grouped=groups is not None)
@@ -120,7 +135,7 @@ def cross_validate(
             f"{found.unlabelled} rows have no label in some repeat (first of them {first!r}): each class is "
             "impossible there, and no figure counts them. Fit with laplace=1, for example.",
             DiscrimWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return found
 
@@ -137,7 +152,7 @@ class CrossValidation:
     by_fold : DataFrame by (repeat, fold)
         rows, wrong, error; log_loss and brier of models with posteriors.
     by_class : DataFrame by class
-        rows, wrong (the mean over repeats), error, std_err, low, high (exact, at 95 percent).
+        rows, wrong (the mean over repeats), error; std_err, low, high as in `table`, at 95 percent.
     confusion : DataFrame, actual by predicted
         Counts or sums of weights, the mean over repeats.
     unlabelled : int
@@ -276,18 +291,16 @@ class CrossValidation:
     @property
     def by_class(self) -> pd.DataFrame:
         """Errors within the classes."""
-        counts = self._counts()
-        rows = counts.sum(axis=1)
-        wrong = rows - np.diag(counts)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            error = wrong / rows
-            spread = np.sqrt(error * (1 - error) / rows)
-        bounds = [
-            exact_interval(w, n, 0.95) if n else (np.nan, np.nan) for w, n in zip(wrong, rows, strict=True)
-        ]
-        columns = {"rows": rows, "wrong": wrong, "error": error, "std_err": spread}
-        columns |= {"low": [low for low, _ in bounds], "high": [high for _, high in bounds]}
-        return pd.DataFrame(columns, index=self._fit.classes)
+        judged, wrong = self._rows(), self._losses()["error"].mean(axis=0)
+        found = []
+        for k in range(len(self._fit.classes)):
+            at = judged.codes == k
+            clusters = None if judged.clusters is None else judged.clusters[at]
+            own = Judged(judged.codes[at], judged.weights[at], len(self._fit.classes), None, clusters)
+            lost = float(own.weights @ wrong[at])
+            found.append((own.weights.sum(), lost, *loss_rate(wrong[at], own, 0.95, counts=True)))
+        columns = ["rows", "wrong", "error", "std_err", "low", "high"]
+        return pd.DataFrame(found, index=self._fit.classes, columns=columns)
 
     def table(self, level: float = 0.95) -> pd.DataFrame:
         """Error, log loss and Brier score, with standard errors.
