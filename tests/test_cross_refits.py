@@ -5,6 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import PredefinedSplit, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from discrim import (
     cross_validate,
@@ -12,14 +18,15 @@ from discrim import (
     indicator,
     knn,
     lda,
+    naive_bayes,
     perceptron,
     rda,
     shrunken_centroids,
 )
-from discrim.datasets import load_iris
+from discrim.datasets import load_iris, load_wine
 from discrim.errors import NotSupportedError
 
-IRIS = load_iris()
+IRIS, WINE = load_iris(), load_wine()
 SETOSA = IRIS.assign(setosa=IRIS["species"] == "setosa")
 STANDARD = "standardize(sepal_length) + standardize(petal_width) + sepal_width"
 
@@ -125,3 +132,37 @@ def test_a_fold_without_a_rule_is_called_by_its_label_and_the_reason_is_the_mode
     rare = IRIS.assign(site=np.where(IRIS.index == 5, "z", np.array(list("uv"))[np.arange(150) % 2]))
     with pytest.raises(NotSupportedError, match=r"class 'setosa' has the fewest, \d+: .* or fewer columns"):
         cross_validate(lda("species ~ sepal_length + site", rare), 5, seed=1)
+
+
+# ------------------------------------------------------------------ scikit-learn on the same folds
+
+
+def test_losses_are_scikit_learns_on_the_same_folds():
+    x, y = WINE.drop(columns="cultivar").to_numpy(), WINE["cultivar"].to_numpy(dtype=str)
+    folds = np.random.default_rng(2).integers(0, 6, len(WINE))
+
+    def brier(actual, proba):
+        return np.mean(((proba - (np.unique(y) == actual[:, None])) ** 2).sum(axis=1))
+
+    normal = naive_bayes("cultivar ~ .", WINE, method="mle")
+    pairs = [
+        (normal, GaussianNB(priors=normal.prior, var_smoothing=0.0)),
+        (knn("cultivar ~ .", WINE, k=7), make_pipeline(StandardScaler(), KNeighborsClassifier(7))),
+    ]
+    scorers = {"error": "accuracy", "brier": make_scorer(brier, response_method="predict_proba")}
+    for fit, model in pairs:
+        by_fold = cross_validate(fit, folds=folds).by_fold.droplevel("repeat").sort_index()
+        # A vote of none has an infinite logarithm, which scikit-learn clips.
+        more = {"log_loss": "neg_log_loss"} if fit is normal else {}
+        for column, scorer in (scorers | more).items():
+            score = cross_val_score(model, x, y, cv=PredefinedSplit(folds), scoring=scorer)
+            loss = {"error": 1 - score, "brier": score, "log_loss": -score}[column]
+            np.testing.assert_allclose(by_fold[column], loss, rtol=1e-9, atol=1e-12)
+
+
+def test_k_is_held_where_it_is_not_to_be_nested():
+    fit = knn("species ~ .", IRIS)
+    held = cross_validate(fit, 5, seed=4, nested=False).posteriors()
+    pd.testing.assert_frame_equal(
+        held, cross_validate(knn("species ~ .", IRIS, k=fit.k), 5, seed=4).posteriors()
+    )

@@ -88,6 +88,8 @@ def _folds(found: CrossValidation) -> Section:
     table = found.by_fold
     if len(found._dealt) == 1:
         table = table.droplevel("repeat")
+    else:
+        table = table.rename(index=lambda repeat: f"repeat {repeat}", level="repeat")
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"rows": "count", "wrong": "count"}
     return Section(
         "Errors by fold",
