@@ -250,6 +250,8 @@ def test_weights_are_repeated_rows_that_stay_together():
 def test_given_folds_keep_their_labels():
     years = cross_validate(lda("species ~ bill_length_mm + bill_depth_mm", PENGUINS), folds="year")
     assert sorted(years.by_fold.index.get_level_values("fold")) == [2007, 2008, 2009]
+    assert years.seed is None
+    assert "none, folds given" in repr(years)
     assert (years.folds[1].dropna() == PENGUINS["year"][years.folds[1].notna()]).all()
 
 

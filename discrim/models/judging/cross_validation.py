@@ -128,7 +128,9 @@ def validated(
             out[:] = fold_scores(fit, own, len(labels), nested=nested, labels=labels)
             bar.update(1)
     clusters = None if groups is None else numbered(groups, blocks.table, "groups")
-    found = CrossValidation(fit, scores, dealt, labels, clusters, seed=seed, nested=nested)
+    # Folds that were given are dealt by no seed.
+    kept = seed if isinstance(folds, (int, np.integer)) else None
+    found = CrossValidation(fit, scores, dealt, labels, clusters, seed=kept, nested=nested)
     if found.unlabelled:
         first = blocks.table.label(int(np.argmax((found._actual >= 0) & ~found._judged)))
         warn(
@@ -157,8 +159,8 @@ class CrossValidation:
         Counts or sums of weights, the mean over repeats.
     unlabelled : int
         Rows that the fit uses and that have no label in some repeat: they are in no figure.
-    seed : int
-        That deals the same folds again.
+    seed : int or None
+        That deals the same folds again; None where they were given.
     nested : bool
         Whether choices were made anew without each fold.
     """
@@ -171,7 +173,7 @@ class CrossValidation:
         fold_labels: list[Any],
         clusters: Codes | None,
         *,
-        seed: int,
+        seed: int | None,
         nested: bool,
     ) -> None:
         blocks = fit._rows("cross_validate()")

@@ -40,7 +40,7 @@ def _header(found: CrossValidation) -> Pairs:
         ("Prior, held", prior, prior),
         ("Folds", folds, str(folds)),
         ("Repeats", repeats, str(repeats)),
-        ("Seed", found.seed, str(found.seed)),
+        ("Seed", found.seed, "none, folds given" if found.seed is None else str(found.seed)),
     ]
     if judged.clusters is not None:
         groups = len(set(judged.clusters.tolist()))
