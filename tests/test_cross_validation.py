@@ -277,6 +277,10 @@ def test_rows_without_a_label_are_counted_and_an_impossible_class_costs_infinite
     alone = data.assign(x=data["x"].where(data.index > 1, "odd"))
     with pytest.warns(discrim.errors.DiscrimWarning, match="2 rows have no label .*first of them 0"):
         found = cross_validate(naive_bayes("y ~ x", alone), folds)
+    with pytest.warns(discrim.errors.DiscrimWarning, match="^Fit 2: 2 rows have no label") as said:
+        pair = compare(naive_bayes("y ~ x", alone, laplace=1), naive_bayes("y ~ x", alone), cv=folds)
+    assert [one.filename for one in said] == [__file__]
+    assert pair[["rows", "rows_one_only"]].iloc[0].tolist() == [58, 2]
     assert found.unlabelled == 2
     assert found.by_fold["rows"].sum() == found.confusion.to_numpy().sum() == 58
     assert found.labels[1].index[found.labels[1].isna()].tolist() == [0, 1]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.losses import Judged, fold_means
 from discrim.inference.paired_tests import corrected_t, grouped_mcnemar, mcnemar
-from discrim.models.judging.cross_validation import CrossValidation, validated
+from discrim.models.judging.cross_validation import CrossValidation, validated, warn_unlabelled
 from discrim.models.judging.fitted import need_rows
 from discrim.models.judging.validation import drawn_seed
 
@@ -49,6 +49,7 @@ def cross_validated(
             found.append(validated(fit, folds, repeats, groups, seed, name="cv"))
         except NotSupportedError as error:
             raise NotSupportedError(f"Fit {place}: {error}") from None
+        warn_unlabelled(found[-1], f"Fit {place}: ", stacklevel=4)
     for place, one in enumerate(found[1:], start=2):
         _refuse_other(found[0], one, place)
     return found

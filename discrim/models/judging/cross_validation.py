@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
     from discrim.report.tables import Summary
 
-__all__ = ["CrossValidation", "cross_validate", "validated"]
+__all__ = ["CrossValidation", "cross_validate", "validated", "warn_unlabelled"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -103,7 +103,9 @@ def cross_validate(
     need_rows([fit], "cross_validate()")
     if not isinstance(nested, bool):
         raise DataError(f"nested={nested!r}: give True or False.")
-    return validated(fit, folds, repeats, groups, drawn_seed(seed), nested=nested)
+    found = validated(fit, folds, repeats, groups, drawn_seed(seed), nested=nested)
+    warn_unlabelled(found)
+    return found
 
 
 def validated(
@@ -130,16 +132,20 @@ def validated(
     clusters = None if groups is None else numbered(groups, blocks.table, "groups")
     # Folds that were given are dealt by no seed.
     kept = seed if isinstance(folds, (int, np.integer)) else None
-    found = CrossValidation(fit, scores, dealt, labels, clusters, seed=kept, nested=nested)
+    return CrossValidation(fit, scores, dealt, labels, clusters, seed=kept, nested=nested)
+
+
+def warn_unlabelled(found: CrossValidation, who: str = "", stacklevel: int = 3) -> None:
+    """Warn of rows that have no label."""
     if found.unlabelled:
-        first = blocks.table.label(int(np.argmax((found._actual >= 0) & ~found._judged)))
+        row = int(np.argmax((found._actual >= 0) & ~found._judged))
+        first = found._fit._blocks.table.label(row)
         warn(
-            f"{found.unlabelled} rows have no label in some repeat (first of them {first!r}): each class is "
-            "impossible there, and no figure counts them. Fit with laplace=1, for example.",
+            f"{who}{found.unlabelled} rows have no label in some repeat (first of them {first!r}): each "
+            "class is impossible there, and no figure counts them. Fit with laplace=1, for example.",
             DiscrimWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
-    return found
 
 
 class CrossValidation:
