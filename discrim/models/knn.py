@@ -180,6 +180,7 @@ class KNNResults(ClassifierResults):
 
     title: ClassVar[str] = "k nearest neighbours"
     likelihood_of: ClassVar[str] = "none"
+    _no_fit = ("k is more than the rows, or a column is constant", "a smaller k")
     _fit: KNNFit
 
     def __init__(
