@@ -15,7 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core import bayes_bounds
-from discrim.core.bayes_law import Amount, DensityLaw, MassLaw, excess, joint_scores, least_risk, line_regions
+from discrim.core.bayes_law import DensityLaw, MassLaw, excess, joint_scores, least_risk, line_regions
+from discrim.core.law_points import Amount
 from discrim.core.rules import log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.bayes_input import Known, frame_of, known_law, points_of, ruled
@@ -342,8 +343,8 @@ class BayesResults:
         pairs = list(combinations(range(len(self.classes)), 2))
         found = []
         for i, j in pairs:
-            affinity, _ = bayes_bounds.log_affinity(self._known.law, i, j, self._draws, self._seed)
-            found.append(bayes_bounds.pair_bound(affinity, prior[i], prior[j]))
+            affinity, least = bayes_bounds.log_affinity(self._known.law, i, j, self._draws, self._seed)
+            found.append(bayes_bounds.pair_bound(affinity, prior[i], prior[j], least))
         table = pd.DataFrame(found, columns=list(bayes_bounds.PairBound._fields))
         whole = {
             "exponent": np.nan,
