@@ -22,7 +22,7 @@ from discrim.core.densities import Normal
 from discrim.core.quadrature import integrate
 from discrim.core.rules import log_posteriors
 
-__all__ = ["PairBound", "log_affinity", "normal_affinity", "pair_bound"]
+__all__ = ["PairBound", "is_regular", "log_affinity", "normal_affinity", "pair_bound"]
 
 Floats = NDArray[np.float64]
 Affinity = Callable[[float], float]
@@ -108,9 +108,9 @@ def log_affinity(
         with np.errstate(divide="ignore"):
             logs = np.log(law.mass[[i, j]])
         return lambda s: _log(_powers(logs[0], logs[1], s).sum()), None
-    normals = law.normals()
-    if normals is not None and all(_regular(normals[k].cov) for k in (i, j)):
-        return normal_affinity(normals[i], normals[j]), None
+    first, second = law.densities[i].normal, law.densities[j].normal
+    if first is not None and second is not None and is_regular(first.cov) and is_regular(second.cov):
+        return normal_affinity(first, second), None
     listed = law.enumerated()
     if listed is not None:
         return log_affinity(listed, i, j, draws, seed)
@@ -120,7 +120,8 @@ def log_affinity(
     return _sampled_affinity(pair, draws, seed), None
 
 
-def _regular(cov: Floats) -> bool:
+def is_regular(cov: Floats) -> bool:
+    """Whether a covariance (p, p) has a density: its determinant is positive."""
     sign, log_det = np.linalg.slogdet(cov)
     return bool(sign > 0 and np.isfinite(log_det))
 

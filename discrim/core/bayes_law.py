@@ -42,7 +42,10 @@ CLOSE, LOOSE = 1e-11, 1e-9
 MOST_VALUES = 1_000_000
 """Values of a discrete variable that are summed over."""
 
-RULE_POINTS = 8192
+BEYOND = np.array([-5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 2.0, 4.0, 8.0, 16.0, 32.0])
+"""Logarithms to base 2 of steps into the tails, over the distance of the outer quantiles."""
+
+RULE_POINTS = 2**16
 """Points of a line, at least, at which a rule is asked."""
 
 MOST_LOST = 1e-5
@@ -160,9 +163,13 @@ def joint_scores(log_densities: Floats, prior: Floats) -> Floats:
 
 def least_cost_codes(scores: Floats, costs: Floats) -> Codes:
     """The class of least expected cost of each row of scores (m, K), the first of equals; -1 without any."""
-    if (costs == 1 - np.eye(len(costs))).all():
+    if _counts_errors(costs):
         return best_class(scores)
     return best_class(-(np.exp(log_posteriors(scores)) @ costs))
+
+
+def _counts_errors(costs: Floats) -> bool:
+    return bool((costs == 1 - np.eye(len(costs))).all())
 
 
 # ---- the least risk
@@ -186,6 +193,12 @@ def least_risk(
         losses = (law.mass * prior[:, None]).T @ costs
         missed = float((prior * law.lost) @ costs.max(axis=1))
         return Amount(float(losses.min(axis=1).sum()), missed, "exact" if not missed else "sum")
+    used = np.flatnonzero(prior > 0)
+    if len(used) == 1:
+        return Amount(float(costs[used[0]].min()), 0.0, "exact")
+    if len(used) < law.n_classes and _counts_errors(costs):
+        rest = DensityLaw(tuple(law.densities[k] for k in used.tolist()))
+        return least_risk(rest, prior[used], costs[np.ix_(used, used)], draws, seed)
     listed = law.enumerated()
     if listed is not None:
         return least_risk(listed, prior, costs, draws, seed)
@@ -297,8 +310,9 @@ def line_regions(law: DensityLaw, decide: Decide, points: int = 0) -> Regions:
 
 def _grid(law: DensityLaw, points: int) -> Floats:
     low, high = _ends(law)
-    marks = np.unique(np.concatenate([held.landmarks for held in _line(law)]))
-    marks = marks[(marks > low) & (marks < high)]
+    outer = np.concatenate([held.landmarks[[0, -1]] for held in _line(law)])
+    marks = np.unique(np.concatenate([_marks(held) for held in _line(law)]))
+    marks = marks[(marks > low) & (marks < high) & (marks >= outer.min()) & (marks <= outer.max())]
     width = float(marks[-1] - marks[0]) or 1.0
     steps = np.linspace(0.0, 1.0, max(33, points // len(marks)))[:-1]
     inner = (marks[:-1, None] + np.diff(marks)[:, None] * steps).ravel()
@@ -306,6 +320,16 @@ def _grid(law: DensityLaw, points: int) -> Floats:
     far = width * 2.0 ** np.arange(-4, 40)
     grid = np.concatenate([marks[0] - far[::-1], inner, marks[-1:], marks[-1] + far])
     return np.unique(grid[(grid > low) & (grid < high)])
+
+
+def _marks(held: ScipyDensity | FunctionDensity) -> Floats:
+    """Quantiles, and points in the tails beyond them.
+
+    What is left of a narrow class lies near its last quantile, where a wide one has none.
+    """
+    marks = held.landmarks
+    far = (marks[-1] - marks[0]) * 2.0**BEYOND
+    return np.concatenate([marks[0] - far[::-1], marks, marks[-1] + far])
 
 
 def _regions(ends: tuple[float, float], grid: Floats, codes: Codes, decide: Decide) -> Regions:
@@ -341,13 +365,14 @@ def line_breaks(law: DensityLaw) -> Floats:
     """Quantiles of the classes, ends of their supports, and where a density ends that tells no support."""
     low, high = _ends(law)
     inner = [np.array([end for end in held.support if np.isfinite(end)]) for held in _line(law)]
-    parts = [held.landmarks for held in _line(law)]
+    parts = [_marks(held) for held in _line(law)]
 
     def how_many(x: Floats) -> Codes:
         return np.asarray((law.log_densities(x[:, None]) > -np.inf).sum(axis=1))
 
     edges = line_regions(law, how_many).edges
-    return np.unique(np.concatenate([np.array([low, high]), *inner, *parts, edges]))
+    breaks = np.unique(np.concatenate([np.array([low, high]), *inner, *parts, edges]))
+    return breaks[(breaks >= low) & (breaks <= high)]
 
 
 # ---- another rule

@@ -28,6 +28,9 @@ TINY = float(np.finfo(float).tiny)
 NOTHING = 1e-30
 """Probability of the values of a discrete variable that need not be listed."""
 
+SIMPLEX = 1e-9
+"""How far from one the sum of a row may be where a distribution is one of shares, as in scipy."""
+
 POWERS = np.concatenate([-np.geomspace(1e8, 1e-8, 321), [0.0], np.geomspace(1e-8, 1e8, 321)])
 """Where a function is looked at, with ten points between each two."""
 
@@ -152,9 +155,20 @@ class RowDensity:
 
     def log_density(self, x: Floats) -> Floats:
         """Log density, or log probability where it is discrete, (m,) of rows x (m, p)."""
-        log = self.frozen.logpmf if self.discrete else self.frozen.logpdf
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.asarray(log(x), dtype=np.float64).reshape(len(x))
+        if self.discrete:
+            held = (x == np.floor(x)).all(axis=1)
+            found = self.frozen.logpmf(x[held].astype(np.int64)) if held.any() else ()
+        elif type(self.frozen).__name__ == "dirichlet_frozen":
+            # Of rows beside the simplex, where the density is zero, scipy makes an error.
+            held = (x > 0).all(axis=1) & (np.abs(x.sum(axis=1) - 1) < SIMPLEX)
+            found = self.frozen.logpdf(x[held].T) if held.any() else ()
+        else:
+            held = np.ones(len(x), dtype=bool)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                found = self.frozen.logpdf(x)
+        out = np.full(len(x), -np.inf)
+        out[held] = np.asarray(found, dtype=np.float64).reshape(int(held.sum()))
+        return out
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """A sample (n, p)."""

@@ -23,9 +23,6 @@ Parts = dict[str, Callable[[], Section | Pairs]]
 LEAST = 1e-6
 """Probability of a value below which a summary leaves it to `decision`."""
 
-MOST_PAIRS = 40
-"""Pairs of classes beyond which a summary leaves their bounds to `bounds()`."""
-
 
 def sections(fit: BayesResults) -> Parts:
     """Sections of a known law, in their order."""
@@ -33,7 +30,7 @@ def sections(fit: BayesResults) -> Parts:
     if _has_decision(fit):
         parts["decision"] = partial(_decision, fit)
     k = len(fit.classes)
-    if fit.costs is None and k * (k - 1) // 2 <= MOST_PAIRS:
+    if fit.costs is None and k * (k - 1) // 2 <= fit.MOST_PAIRS:
         parts["bounds"] = partial(_bounds, fit)
     if fit.costs is not None:
         parts["costs"] = partial(_costs, fit)
