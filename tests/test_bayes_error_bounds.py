@@ -282,3 +282,27 @@ def test_a_random_point_without_a_posterior_is_named():
     law = bayes(None, {"a": Torn(), "b": stats.multivariate_normal([1, 0], EYE)}, draws=4096)
     with pytest.raises(NotSupportedError, match="no posterior"):
         law.glance()
+
+
+# ---- what is shown
+
+
+def test_a_summary_says_what_it_leaves_out():
+    counts = bayes(None, {"a": stats.poisson(3), "b": stats.poisson(30)})
+    assert counts.decision.index[:3].tolist() == [0, 1, 2]
+    assert counts.decision.index.dtype == np.int64
+    few = int((counts.decision["probability"] < 1e-6).sum())
+    assert f"{few} values of probability below 1e-06 are left out." in counts.summary().as_text()
+    many = bayes(None, {k: stats.norm(2 * k) for k in range(12)}).summary().as_text()
+    assert "For the bounds of 66 pairs of classes see fit.bounds()." in many
+    assert "0.0e+00" not in repr(bayes(None, {"a": stats.uniform(0, 1), "b": stats.uniform(2, 1)}))
+
+
+def test_a_pole_does_not_flatten_a_picture():
+    axes = bayes(None, {"a": stats.beta(0.5, 0.5), "b": stats.uniform()}).plot()
+    assert axes.get_ylim()[1] < 10
+    names = [tick.get_text() for tick in bayes(None, LINE_OF_COUNTS).plot().get_xticklabels()]
+    assert len("".join(names)) <= 70
+
+
+LINE_OF_COUNTS = {"a": stats.poisson(3), "b": stats.poisson(300)}

@@ -270,8 +270,9 @@ class BayesResults:
     def error_bound(self) -> float:
         """Bound on the error of `error_rate`: 0 where it is exact to rounding.
 
-        Of a quadrature, the sum of the last differences of its panels; of random points, half of a 99 %
-        interval.
+        Of a quadrature, the sum of the last differences of its panels, and what the densities, integrated
+        along, lack to one. Of random points, half of a 99 % interval; where fewer than 30 points make up the
+        mean, what so many points can miss.
         """
         return self._least().bound
 

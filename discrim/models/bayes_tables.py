@@ -36,7 +36,9 @@ def decision_table(fit: BayesResults) -> pd.DataFrame:
     data = None if isinstance(law, MassLaw) else pd.DataFrame(listed.points, columns=fit.columns)
     frame = fit.predict_proba(data)
     if data is not None:
-        frame.index = pd.Index(listed.points[:, 0], name=fit.columns[0])
+        values = listed.points[:, 0]
+        whole = (values == np.floor(values)).all() and np.abs(values).max() < 2**53
+        frame.index = pd.Index(values.astype(np.int64) if whole else values, name=fit.columns[0])
     width = frame.shape[1]
     chance = fit.prior.to_numpy() @ listed.mass
     frame.insert(width, "probability", chance, allow_duplicates=True)

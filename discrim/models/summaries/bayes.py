@@ -63,7 +63,7 @@ def _kind(fit: BayesResults) -> str:
 def _header(fit: BayesResults) -> Pairs:
     law = fit._known.law
     what = "Error rate" if fit.costs is None else "Mean cost"
-    bound = "0" if fit.error_method == "exact" else f"{fit.error_bound:.1e}"
+    bound = f"{fit.error_bound:.1e}" if fit.error_bound else "0"
     items: list[tuple[str, Any, str]] = [
         ("Classes", len(fit.classes), str(len(fit.classes))),
         ("Columns", len(fit.columns), str(len(fit.columns))),
@@ -76,6 +76,9 @@ def _header(fit: BayesResults) -> Pairs:
     if fit.error_method.endswith("Monte Carlo"):
         seed = "no seed" if fit._seed is None else f"seed {fit._seed}"
         note = f"{fit._draws:,} random points a class, {seed}; the bound is half of a 99 % interval."
+    pairs = len(fit.classes) * (len(fit.classes) - 1) // 2
+    if fit.costs is None and pairs > fit.MOST_PAIRS:
+        note = f"{note} For the bounds of {pairs} pairs of classes see fit.bounds().".strip()
     response = str(fit.classes.name)
     names = ", ".join(map(str, fit.columns)) if isinstance(law, MassLaw) or law.dim <= 8 else "..."
     return Pairs(f"{response} given {names}", items, note)
@@ -126,6 +129,7 @@ def _decision(fit: BayesResults) -> Section:
         "Posteriors by value, the value's probability, and the decision",
         table,
         formats,
+        note=note,
         source="fit.decision",
     )
 
