@@ -298,6 +298,27 @@ def test_a_summary_says_what_it_leaves_out():
     assert "0.0e+00" not in repr(bayes(None, {"a": stats.uniform(0, 1), "b": stats.uniform(2, 1)}))
 
 
+@pytest.mark.parametrize("df", [1, 2, 5])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_rounding_far_out_makes_no_regions(df, scale):
+    law = bayes(None, {"a": stats.t(df, -scale, scale), "b": stats.t(df, scale, scale)})
+    assert law.decision["decision"].tolist() == ["a", "b"]
+    assert law.decision["high"].iloc[0] == pytest.approx(0, abs=1e-12 * scale)
+
+
+def test_tails_that_do_cross_are_regions():
+    law = bayes(None, {"a": stats.cauchy(0), "b": stats.cauchy(3)})
+    assert law.decision["decision"].tolist() == ["a", "b"]
+    # A cauchy of twice the scale is above the other beyond sqrt(2), on both sides.
+    law = bayes(None, {"a": stats.cauchy(0), "b": stats.cauchy(0, 2)})
+    assert law.decision["decision"].tolist() == ["b", "a", "b"]
+    assert law.decision["high"].iloc[1] == pytest.approx(np.sqrt(2), rel=1e-12)
+    # The tails of the normal of the smaller spread are far below, where both are 1e-300.
+    law = bayes(None, {"a": stats.norm(0, 1), "b": stats.norm(30, 1.01)})
+    assert law.decision["decision"].tolist() == ["b", "a", "b"]
+    assert law.decision["high"].iloc[0] < -3000
+
+
 def test_a_pole_does_not_flatten_a_picture():
     axes = bayes(None, {"a": stats.beta(0.5, 0.5), "b": stats.uniform()}).plot()
     assert axes.get_ylim()[1] < 10

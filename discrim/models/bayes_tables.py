@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Callable
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core import bayes_bounds
-from discrim.core.bayes_law import DensityLaw, MassLaw, line_regions
+from discrim.core.bayes_law import DensityLaw, MassLaw, Regions, line_regions
+from discrim.core.rules import posteriors
 from discrim.errors import NotSupportedError
 from discrim.models.labels import labelled
 
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["decision_table", "pair_bounds"]
 
+Floats = NDArray[np.float64]
+
+ROUNDINGS = 16
+"""Units in the last place of a log density by which two posteriors may differ and still be equal."""
+
 
 def decision_table(fit: BayesResults) -> pd.DataFrame:
     """Decisions value by value, or interval by interval of a line; see `BayesResults.decision`."""
@@ -27,6 +34,7 @@ def decision_table(fit: BayesResults) -> pd.DataFrame:
     if isinstance(law, DensityLaw) and law.on_line:
         prior = fit._prior_values(None)
         regions = line_regions(law, lambda x: fit._codes(fit._scores(x[:, None], prior)))
+        regions = _settled(regions, lambda x: fit._scores(x[:, None], prior), fit._costs())
         index = pd.RangeIndex(len(regions.codes))
         labels = labelled(regions.codes, classes, index).rename("decision")
         return pd.DataFrame({"low": regions.edges[:-1], "high": regions.edges[1:], "decision": labels})
@@ -47,7 +55,7 @@ def decision_table(fit: BayesResults) -> pd.DataFrame:
     return frame.rename_axis(columns=None)
 
 
-def pair_bounds(known: Known, prior: NDArray[np.float64], draws: int, seed: int | None) -> pd.DataFrame:
+def pair_bounds(known: Known, prior: Floats, draws: int, seed: int | None) -> pd.DataFrame:
     """Bounds on the errors of pairs of classes, and on the whole; see `BayesResults.bounds`."""
     classes = known.classes
     pairs = list(combinations(range(len(classes)), 2))
@@ -67,3 +75,39 @@ def pair_bounds(known: Known, prior: NDArray[np.float64], draws: int, seed: int 
     table = pd.concat([table, pd.DataFrame([whole])], ignore_index=True)
     table.index = pd.MultiIndex.from_tuples(names, names=["a", "b"])
     return table
+
+
+def _settled(regions: Regions, scores: Callable[[Floats], Floats], costs: Floats) -> Regions:
+    """Regions without those far out that only the rounding of the densities tells from their neighbour.
+
+    There two posteriors approach each other as 1/x, and their logarithms have no digit for it. From the
+    region of the greatest density outwards, each takes the class of the one before where that costs as much.
+    """
+    edges, codes = regions.edges, regions.codes.copy()
+    finite = edges[np.isfinite(edges)]
+    if len(codes) < 3 or not len(finite):
+        return regions
+    # Near either edge at every scale.
+    steps = 2.0 ** np.arange(-70, 0)
+    far = (finite[-1] - finite[0]) * np.append(steps, 2.0 ** np.arange(5))
+    held, scale, top = [], [], []
+    for low, high in pairwise(edges):
+        if np.isinf(low) or np.isinf(high):
+            x = finite[0] - far if np.isinf(low) else finite[-1] + far
+        else:
+            x = np.concatenate([low + (high - low) * steps, high - (high - low) * steps])
+        found = scores(x)
+        held.append(posteriors(found) @ costs)
+        scale.append(np.abs(np.where(np.isfinite(found), found, 0.0)).max(axis=1))
+        top.append(found.max())
+    middle = int(np.argmax(top))
+    for side in (range(middle + 1, len(codes)), range(middle - 1, -1, -1)):
+        for place in side:
+            before = codes[place - 1 if place > middle else place + 1]
+            if codes[place] < 0 or before < 0:
+                continue
+            lost = held[place][:, before] - held[place][:, codes[place]]
+            if (lost <= ROUNDINGS * np.finfo(float).eps * np.maximum(scale[place], 1.0)).all():
+                codes[place] = before
+    kept = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+    return Regions(np.append(edges[kept], edges[-1]), codes[kept])

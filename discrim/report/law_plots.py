@@ -13,7 +13,7 @@ from discrim.report.plots import COLOURS, add_legend, label_codes, new_axes, sho
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
 
-LABEL_CHARACTERS = 60
+LABEL_CHARACTERS = 40
 """What goes side by side under a picture, of the names of values."""
 
 __all__ = ["draw_joint_densities", "draw_joint_masses"]
