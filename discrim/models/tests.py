@@ -369,12 +369,6 @@ def compare(
     choice("by", by or "fit", ("fit", "term", "pair"))
     need_fits(fits, "compare()")
     names = _names(fits)
-    for place, fit in enumerate(fits, start=1):
-        if not hasattr(fit, "formula"):
-            raise DataError(
-                f"Argument {place} of compare() is a {type(fit).__name__}, no fit of rows: give fits. "
-                "(A known law judges a fit by its `risk(fit)`.)"
-            )
     _refuse_options(fits, by, cv, repeats, groups, seed)
     if cv is not None:
         found = cross_validated(fits, cv, repeats, groups, seed)
