@@ -7,7 +7,7 @@ posterior errs least of all rules; its error is a property of the law, and a mea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -370,13 +370,6 @@ class BayesResults:
         return frame
 
     # ---- tables and pictures
-
-    # ---- what only fits have
-
-    def _rows(self, wanted_by: str) -> NoReturn:
-        raise NotSupportedError(
-            f"{wanted_by} needs the rows of a fit; a known law has none. Its `risk(fit)` judges a fit."
-        )
 
     def save(self, path: object) -> None:
         """Refuse to: a law is made of distributions and functions, which are code.

@@ -13,7 +13,7 @@ from discrim.core.knn import constant_columns
 from discrim.core.moments import ClassMoments
 from discrim.core.neighbours import METRICS, ZERO_ONE, undefined
 from discrim.errors import CollinearError, DataError, PriorError
-from discrim.models.sample import choice, named
+from discrim.models.sample import choice, is_whole, named
 
 if TYPE_CHECKING:
     from discrim.frame.blocks import Blocks
@@ -35,10 +35,6 @@ MOST_NEIGHBOURS = 50
 """The largest k that is tried, unless a grid says otherwise."""
 
 
-def _whole(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
 def check_options(k: Any, metric: Any, scale: Any, grid: Any) -> None:
     """Raise a DataError for options that no table would make sense of."""
     choice("metric", metric, METRICS)
@@ -52,7 +48,7 @@ def check_options(k: Any, metric: Any, scale: Any, grid: Any) -> None:
 
 def checked_k(k: Any, n: int) -> int:
     """A k that is given."""
-    if not (_whole(k) and 1 <= k <= n):
+    if not (is_whole(k) and 1 <= k <= n):
         raise DataError(
             f"k={k!r}: give a number of neighbours from 1 to the {n} rows of the fit, or None to have it "
             "chosen."
@@ -70,7 +66,7 @@ def checked_grid(grid: Sequence[int] | None, n: int) -> list[int]:
     if isinstance(grid, str) or not isinstance(grid, Iterable):
         raise DataError(f"grid={grid!r} is no sequence: {way_out}")
     values = list(grid)
-    bad = [value for value in values if not (_whole(value) and 1 <= value < n)]
+    bad = [value for value in values if not (is_whole(value) and 1 <= value < n)]
     if bad or not values:
         what = f"{bad[0]!r} is no k" if bad else "there is none"
         raise DataError(
