@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from discrim.models.bayes import bayes as bayes
     from discrim.models.fda import FDAResults as FDAResults
     from discrim.models.fda import fda as fda
+    from discrim.models.from_stats import from_stats as from_stats
     from discrim.models.hausman import hausman as hausman
     from discrim.models.hyperplane import HyperplaneResults as HyperplaneResults
     from discrim.models.hyperplane import hyperplane as hyperplane
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from discrim.models.lda_results import LDAResults as LDAResults
     from discrim.models.logistic import LogisticResults as LogisticResults
     from discrim.models.logistic import logistic as logistic
+    from discrim.models.moments import Moments as Moments
+    from discrim.models.moments import moments as moments
     from discrim.models.naive_bayes import naive_bayes as naive_bayes
     from discrim.models.naive_bayes_results import NaiveBayesResults as NaiveBayesResults
     from discrim.models.perceptron import PerceptronResults as PerceptronResults
@@ -68,6 +71,7 @@ _HOME = {
     "KNNResults": "discrim.models.knn",
     "LDAResults": "discrim.models.lda_results",
     "LogisticResults": "discrim.models.logistic",
+    "Moments": "discrim.models.moments",
     "NaiveBayesResults": "discrim.models.naive_bayes_results",
     "PerceptronResults": "discrim.models.perceptron",
     "QDAResults": "discrim.models.qda",
@@ -79,6 +83,7 @@ _HOME = {
     "compare": "discrim.models.tests",
     "covariance_models": "discrim.models.tests",
     "fda": "discrim.models.fda",
+    "from_stats": "discrim.models.from_stats",
     "cross_validate": "discrim.models.judging.cross_validation",
     "hausman": "discrim.models.hausman",
     "hyperplane": "discrim.models.hyperplane",
@@ -88,6 +93,7 @@ _HOME = {
     "load": "discrim.models.store",
     "logistic": "discrim.models.logistic",
     "lr_test": "discrim.models.tests",
+    "moments": "discrim.models.moments",
     "manova": "discrim.models.tests",
     "naive_bayes": "discrim.models.naive_bayes",
     "perceptron": "discrim.models.perceptron",

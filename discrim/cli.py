@@ -1,4 +1,4 @@
-"""The command line: a formula and a table in, a summary out.
+"""The command line: a formula and a table in, a summary out; a saved fit and a table in, labels out.
 
 ``discrim lda "species ~ ." iris`` prints what ``discrim.lda("species ~ .", data=iris).summary()`` prints.
 What a person gets wrong is one line on standard error and exit status 2, never a traceback; a warning is a
@@ -148,15 +148,38 @@ def _summarize(arguments: argparse.Namespace) -> str:
     options = dict(vars(arguments))
     verb, formula = options.pop("verb"), options.pop("formula")
     table = read_table(options.pop("data"))
-    style, sections = options.pop("format"), options.pop("sections", None)
+    style, sections, target = options.pop("format"), options.pop("sections", None), options.pop("save", None)
     if "prior" in options:
         options["prior"] = _classes_as_typed(parse_prior(options["prior"]), formula, table)
 
     import discrim
 
     fit = getattr(discrim, verb.replace("-", "_"))(formula, data=table, **options)
+    if target is not None:
+        fit.save(target)
     summary = fit.summary() if sections is None else fit.summary(sections=sections)
     return str(getattr(summary, f"as_{style}")())
+
+
+def _predict(arguments: argparse.Namespace) -> str:
+    """Label the rows of a table by a saved fit, as CSV."""
+    import pandas as pd
+
+    import discrim
+
+    fit, table = discrim.load(arguments.fit), read_table(arguments.data)
+    if "augment" in arguments:
+        if "prior" in arguments:
+            raise DataError("--augment is by the prior of the fit: leave out --prior, or use --proba")
+        return str(fit.augment(table).to_csv(index=False))
+    prior = parse_prior(arguments.prior) if "prior" in arguments else None
+    if isinstance(prior, dict):
+        label_of = {str(label): label for label in fit.classes}
+        prior = {label_of.get(name, name): value for name, value in prior.items()}
+    parts = [fit.predict(table, prior=prior)]
+    if "proba" in arguments:
+        parts.append(fit.predict_proba(table, prior=prior))
+    return str(pd.concat(parts, axis=1).to_csv(index=False))
 
 
 def _say(message: object) -> None:
@@ -180,7 +203,7 @@ def _run(argv: Sequence[str] | None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("always", DiscrimWarning)
         warnings.showwarning = _show_warning
-        text = _summarize(arguments)
+        text = _predict(arguments) if arguments.verb == "predict" else _summarize(arguments)
     print(text.rstrip("\n"))
     sys.stdout.flush()
 

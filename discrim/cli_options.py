@@ -105,6 +105,7 @@ def build_parser() -> argparse.ArgumentParser:
     perceptron.add_argument("--maxiter", type=int, help="most passes over the rows")
     perceptron.add_argument("--seed", type=int, help="shuffles the rows anew for each pass")
     _add_verb(verbs, "hyperplane", "the optimal separating hyperplane of two classes")
+    _add_predict(verbs)
     return parser
 
 
@@ -164,7 +165,29 @@ def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
     verb.add_argument("--na", dest="na_action", choices=["drop", "raise"], help="rows with missing values")
     verb.add_argument("--sections", type=_names, metavar="NAME,...", help="only these parts of the summary")
     verb.add_argument("--format", default="text", choices=["text", "html", "latex", "markdown"])
+    verb.add_argument("--save", metavar="FILE", help="write the fit to a file, for discrim predict")
     return verb
+
+
+def _add_predict(verbs: Any) -> None:
+    """Add the parser of predict, whose output is CSV."""
+    predict = verbs.add_parser(
+        "predict",
+        help="labels of new rows by a fit that --save wrote",
+        description="Labels of the rows of DATA, as CSV: a line for each, empty where a value is missing.",
+        epilog=_DATA_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    predict.add_argument("fit", metavar="FIT", help="file that --save wrote")
+    predict.add_argument("data", metavar="DATA", help="name of a table or of a file, see below")
+    predict.add_argument("--prior", help=_PRIOR_HELP)
+    shown = predict.add_mutually_exclusive_group()
+    shown.add_argument("--proba", action="store_true", help="the posterior of each class as well")
+    shown.add_argument(
+        "--augment", action="store_true", help="the table itself, label and posteriors beside it"
+    )
 
 
 def _add_neighbours(verbs: Any) -> None:

@@ -394,7 +394,7 @@ class TooMuch(stats.rv_continuous):
         (TABLE.set_axis([1, "1"]), DataError, "overlap"),
         (TABLE.set_axis(["y1", None]), DataError, "missing name"),
         (TABLE.set_axis([1, 2, 3, 4, 4], axis=1), DataError, "value 4 is there twice"),
-        (TABLE.iloc[:1], DataError, "1 class"),
+        (TABLE.iloc[:1], DataError, "of one class, 'y1'"),
         (TABLE.astype(str) + "x", DataError, "not numeric"),
         ({"a": stats.norm(0, 1), "b": TooMuch()}, DataError, "'b'.*integrates to 1.77"),
         ({"a": stats.norm(0, 1), "b": lambda x: np.exp(-abs(x))}, DataError, "'b'.*integrates to 2"),
@@ -405,7 +405,7 @@ class TooMuch(stats.rv_continuous):
         ({"a": stats.gamma, "b": stats.norm(0, 1)}, DataError, "freeze"),
         ({"a": stats.norm(0, -1), "b": stats.norm(0, 1)}, DataError, "out of range"),
         ({"a": 3, "b": stats.norm(0, 1)}, DataError, "no distribution"),
-        ({"a": stats.dirichlet([1, 2, 3]), "b": stats.norm(0, 1)}, NotSupportedError, "'a'"),
+        ({"a": stats.wishart(3, EYE), "b": stats.norm(0, 1)}, NotSupportedError, "'a'"),
         ([0.5, 0.5], DataError, "DataFrame"),
     ],
 )

@@ -400,6 +400,46 @@ def test_weights_are_a_column_that_is_no_predictor(tmp_path, capsys):
     assert " w" not in capsys.readouterr().out.split("Means")[1]
 
 
+# ---- a fit saved, and asked
+
+
+@pytest.fixture
+def saved(tmp_path, capsys):
+    path = str(tmp_path / "iris.fit")
+    assert cli.main(["lda", FORMULA, "iris", "--save", path]) == 0
+    capsys.readouterr()
+    return path
+
+
+def printed(capsys, *arguments):
+    assert cli.main(arguments) == 0
+    return pd.read_csv(io.StringIO(capsys.readouterr().out))
+
+
+def test_a_saved_fit_labels_new_rows(saved, capsys, tmp_path):
+    iris = datasets.load_iris()
+    fit = discrim.lda(FORMULA, iris)
+    assert printed(capsys, "predict", saved, "iris")["species"].tolist() == fit.predict(iris).tolist()
+    new = iris.drop(columns="species").mask(iris.drop(columns="species") == iris.iloc[3, 0])
+    new.to_csv(tmp_path / "new.csv", index=False)
+    found = printed(capsys, "predict", saved, str(tmp_path / "new.csv"), "--proba", "--prior", "1/2,1/4,1/4")
+    expected = fit.predict_proba(new, prior=[0.5, 0.25, 0.25])
+    assert found["species"].isna().any()
+    # pandas before 3.1 reads numbers a little off.
+    np.testing.assert_allclose(found.drop(columns="species"), expected, rtol=1e-14)
+    found = printed(capsys, "predict", saved, "iris", "--augment")
+    assert found.columns.tolist() == fit.augment(iris).columns.tolist()
+
+
+def test_predict_names_the_culprit(saved, capsys):
+    assert "'no.fit'" in fails(capsys, "predict", "no.fit", "iris")
+    assert "cannot be read as a saved fit" in fails(capsys, "predict", "README.md", "iris")
+    assert "'sepal_length'" in fails(capsys, "predict", saved, "penguins")
+    assert "2 values for 3 classes" in fails(capsys, "predict", saved, "iris", "--prior", "1/2,1/2")
+    assert "--prior" in fails(capsys, "predict", saved, "iris", "--prior", "equal", "--augment")
+    assert "'no/such'" in fails(capsys, "lda", FORMULA, "iris", "--save", "no/such/iris.fit")
+
+
 def test_a_section_there_is_not_names_those_there_are(capsys):
     assert "means" in fails(capsys, "lda", FORMULA, "iris", "--sections", "meens")
 

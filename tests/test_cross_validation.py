@@ -250,6 +250,8 @@ def test_weights_are_repeated_rows_that_stay_together():
 def test_given_folds_keep_their_labels():
     years = cross_validate(lda("species ~ bill_length_mm + bill_depth_mm", PENGUINS), folds="year")
     assert sorted(years.by_fold.index.get_level_values("fold")) == [2007, 2008, 2009]
+    assert years.seed is None
+    assert "none, folds given" in repr(years)
     assert (years.folds[1].dropna() == PENGUINS["year"][years.folds[1].notna()]).all()
 
 
@@ -265,6 +267,8 @@ def test_rows_of_a_group_make_the_standard_error():
     assert error == pytest.approx(whole[1] * np.sqrt(40 / 39))
     assert low < whole[2]
     assert high > whole[3]
+    alone = Judged(codes, np.ones(200), 2, None, np.zeros(200, dtype=int))
+    assert np.isnan(loss_rate(losses, alone, 0.95, counts=True)[1:]).all()
 
 
 def test_rows_without_a_label_are_counted_and_an_impossible_class_costs_infinitely_much():
@@ -273,6 +277,10 @@ def test_rows_without_a_label_are_counted_and_an_impossible_class_costs_infinite
     alone = data.assign(x=data["x"].where(data.index > 1, "odd"))
     with pytest.warns(discrim.errors.DiscrimWarning, match="2 rows have no label .*first of them 0"):
         found = cross_validate(naive_bayes("y ~ x", alone), folds)
+    with pytest.warns(discrim.errors.DiscrimWarning, match="^Fit 2: 2 rows have no label") as said:
+        pair = compare(naive_bayes("y ~ x", alone, laplace=1), naive_bayes("y ~ x", alone), cv=folds)
+    assert [one.filename for one in said] == [__file__]
+    assert pair[["rows", "rows_one_only"]].iloc[0].tolist() == [58, 2]
     assert found.unlabelled == 2
     assert found.by_fold["rows"].sum() == found.confusion.to_numpy().sum() == 58
     assert found.labels[1].index[found.labels[1].isna()].tolist() == [0, 1]
@@ -351,14 +359,19 @@ def test_a_comparison_is_that_of_its_cross_validations():
     assert by_fit.loc["LDA", "error_cv"] == pytest.approx(one.table().loc["error", "estimate"])
 
 
-def test_mcnemar_is_missing_with_groups_and_t_is_not():
+def test_groups_make_mcnemars_test_and_leave_t():
     fits = lda("species ~ bill_length_mm + sex", PENGUINS), lda("species ~ bill_depth_mm", PENGUINS)
     row = compare(*fits, cv=5, groups=np.arange(len(PENGUINS)) // 2, seed=0).iloc[0]
-    assert row[["p_exact", "mcnemar", "p_mcnemar"]].isna().all()
+    found = [cross_validate(fit, 5, groups=np.arange(len(PENGUINS)) // 2, seed=0).labels[1] for fit in fits]
+    both = found[0].notna() & found[1].notna()
+    wrong = [one.astype(object).ne(PENGUINS["species"].astype(object)) & both for one in found]
+    d = (wrong[0].astype(int) - wrong[1].astype(int)).groupby(np.arange(len(PENGUINS)) // 2).sum()
+    assert row["mcnemar"] == pytest.approx((abs(d.sum()) - 1) ** 2 / (d**2).sum())
     given = cross_validate(fits[1], 5, groups=np.arange(len(PENGUINS)) // 2, seed=0).folds[1]
     again = compare(*fits, cv=given.fillna(1).astype(int)).iloc[0]
     assert row["t"] == pytest.approx(again["t"])
-    assert again["p_exact"] <= 1
+    assert (row["only_a_wrong"], row["only_b_wrong"]) == (again["only_a_wrong"], again["only_b_wrong"])
+    assert {-2, 2} & set(d)
 
 
 def test_rules_that_are_equally_good_are_rarely_told_apart():

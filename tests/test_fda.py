@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVR
@@ -122,6 +123,91 @@ def test_missing_rows_tables_pictures_and_pickle():
     plt.close("all")
 
 
+class Shifted:
+    """An engine that misses the level of what it is fitted to."""
+
+    def __init__(self, by):
+        self.by = by
+
+    def fit(self, x, y):
+        self.least = LinearRegression().fit(x, y)
+        return self
+
+    def predict(self, x):
+        return self.least.predict(x) + self.by
+
+
+def test_centroids_are_the_class_means_of_the_variates_and_a_shift_changes_nothing_else():
+    plain, moved = (fda("species ~ .", IRIS, engine=Shifted(by)) for by in (0.0, np.array([3.0, -2.0])))
+    np.testing.assert_allclose(moved.predict_proba(), plain.predict_proba(), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(moved.values, plain.values, rtol=1e-12)
+    for engine in (Shifted(5.0), RBF, KNeighborsRegressor(40)):
+        fit = fda("species ~ .", IRIS, engine=engine)
+        means = fit.transform().groupby(IRIS["species"].to_numpy()).mean()
+        np.testing.assert_allclose(fit.centroids, means, rtol=1e-10, atol=1e-10)
+
+
+class Nested:
+    """An engine without get_params whose fit changes a mapping that it holds."""
+
+    def __init__(self):
+        self.state = {}
+
+    def fit(self, x, y):
+        self.state["seen"] = len(x)
+        self.state["least"] = LinearRegression().fit(x, y)
+        return self
+
+    def predict(self, x):
+        return self.state["least"].predict(x)
+
+
+def test_an_engine_that_holds_its_fit_in_a_mapping_is_not_shared_between_fits():
+    engine = Nested()
+    fit = fda("species ~ .", IRIS, engine=engine)
+    before = fit.predict_proba(IRIS)
+    rates = fit.error_rates(["cv"], seed=0)
+    assert engine.state == {}
+    assert fit.engine.state["seen"] == 150
+    pd.testing.assert_frame_equal(fit.predict_proba(IRIS), before, check_exact=True)
+    least = fda("species ~ .", IRIS, engine=LinearRegression()).error_rates(["cv"], seed=0)
+    pd.testing.assert_frame_equal(rates, least)
+
+
+def test_the_number_of_axes_may_come_from_numpy():
+    for number in np.arange(1, 3):
+        fit = fda("species ~ .", IRIS, engine=LinearRegression(), ncomp=number)
+        assert fit.transform().shape[1] == number
+        assert (
+            lda("species ~ .", IRIS, ncomp=number)
+            .glance()
+            .equals(lda("species ~ .", IRIS, ncomp=int(number)).glance())
+        )
+    for verb in (lda, lambda *args, **options: fda(*args, engine=LinearRegression(), **options)):
+        with pytest.raises(DataError, match="ncomp=True"):
+            verb("species ~ .", IRIS, ncomp=True)
+
+
+class Broken:
+    """Raises in fit, in predict, or when copied."""
+
+    def __init__(self, where):
+        self.where = where
+
+    def fit(self, x, y):
+        if self.where == "fit":
+            raise RuntimeError("out of luck")
+        return self
+
+    def predict(self, x):
+        raise KeyError("no such thing")
+
+    def __deepcopy__(self, memo):
+        if self.where == "copy":
+            raise TypeError("a lock")
+        return self
+
+
 class Constant:
     """Predicts what it is told to, whatever it was fitted to."""
 
@@ -149,6 +235,36 @@ BAD = {
         lambda: fda("species ~ .", IRIS, engine=Constant(np.zeros(7))),
         DataError,
         r"shape \(7,\).*150",
+    ),
+    "raises": (
+        lambda: fda("species ~ .", IRIS, engine=Broken("fit")),
+        DataError,
+        "cannot be fitted.*out of luck",
+    ),
+    "raises later": (
+        lambda: fda("species ~ .", IRIS, engine=Broken("predict")),
+        DataError,
+        "cannot predict 150 rows.*no such thing",
+    ),
+    "not copied": (
+        lambda: fda("species ~ .", IRIS, engine=Broken("copy")),
+        DataError,
+        "cannot be copied: a lock",
+    ),
+    "a class": (
+        lambda: fda("species ~ .", IRIS, engine=Ridge),
+        DataError,
+        "the class Ridge .*give an object",
+    ),
+    "rows by weights": (
+        lambda: fda("species ~ .", IRIS, engine=Ridge(), weights=np.full(150, 1e12)),
+        NotSupportedError,
+        "150,000,000,000,000 rows",
+    ),
+    "part of a row": (
+        lambda: fda("species ~ .", IRIS, engine=Ridge(), weights=np.r_[np.ones(7), 0.25, np.ones(142)]),
+        NotSupportedError,
+        "row 7 is 0.25",
     ),
     "ncomp": (lambda: fda("species ~ .", IRIS, engine=Ridge(), ncomp=3), DataError, "2 axes"),
     "prior": (lambda: fda("species ~ .", IRIS, engine=Ridge(), prior=[1, 1, 1]), PriorError, "sums to 3"),

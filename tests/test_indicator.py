@@ -119,8 +119,48 @@ def test_a_column_constant_within_classes_is_no_obstacle():
     np.testing.assert_allclose(fit.fitted["setosa"], data["exact"] / 2, atol=1e-13)
     with pytest.raises(CollinearError, match="exact"):
         lda("species ~ sepal_width + exact", data)
-    with pytest.raises(CollinearError, match="LD1 without error"):
+    with pytest.raises(CollinearError, match=r"exact.*Leave it out"):
         _ = fit.optimal_scoring().scaling
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_there_are_discriminants_just_where_there_is_lda(seed):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(2 + seed), 20)
+    x = rng.standard_normal((len(y), 3 + seed))
+    x[:, -1] = y - x[:, :-1].sum(axis=1)
+    data = pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])]).assign(y=y)
+    for verb in (lda, lambda *given: indicator(*given).optimal_scoring().scaling):
+        with pytest.raises(CollinearError, match=f"'x{2 + seed}'"):
+            verb("y ~ .", data)
+
+
+@pytest.mark.parametrize("n", [10_000, 100_000, 300_000])
+def test_collinear_columns_of_many_rows_are_found(n):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 3, n)
+        data = pd.DataFrame({"b": rng.standard_normal(n) + y, "c": rng.standard_normal(n), "y": y})
+        data["sum"] = 2 * data["b"] + 3 * data["c"]
+        data["near"] = data["sum"] + 1e-9 * rng.standard_normal(n)
+        for verb in (indicator, lda):
+            with pytest.raises(CollinearError, match="'sum' is a linear combination of 'b', 'c'"):
+                verb("y ~ b + c + sum", data)
+            assert verb("y ~ b + c + near", data).terms.tolist() == ["b", "c", "near"]
+
+
+@pytest.mark.parametrize("far", [1e2, 1e4, 1e6, 1e8])
+@pytest.mark.parametrize("seed", range(3))
+def test_classes_far_apart_keep_the_axes_of_lda(seed, far):
+    # Two correlations are within far**-2 of one, and the axes are told apart by that.
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(3 + seed), 20)
+    x = rng.standard_normal((len(y), 3)) + far * np.column_stack([y, -(y**2), 0 * y])
+    data = pd.DataFrame(x, columns=list("uvw")).assign(y=y)
+    ours, theirs = indicator("y ~ .", data).optimal_scoring(), lda("y ~ .", data)
+    np.testing.assert_allclose(ours.scaling, theirs.scaling, rtol=1e-12 * far)
+    roots = theirs.canonical().eigenvalues
+    np.testing.assert_allclose(ours.residuals, 1 / (1 + roots), rtol=1e-14 * far)
 
 
 def test_more_columns_than_degrees_of_freedom_within_classes():
@@ -181,6 +221,30 @@ def test_three_classes_in_a_row_mask_the_middle_one_and_parabolas_find_it():
     assert bent.masked.tolist() == []
     assert bent.error_rates(["apparent"])["estimate"].iloc[0] < 0.02
     assert "Masked:" not in bent.summary().as_text()
+
+
+def test_a_class_that_is_nearly_masked_is_counted_and_named():
+    rng = np.random.default_rng(1)
+    y = np.repeat(["left", "middle", "right"], 100)
+    u = np.repeat([-3.0, 0.0, 3.0], 100) + rng.standard_normal(300)
+    fit = indicator("y ~ u + v", pd.DataFrame({"u": u, "v": rng.standard_normal(300), "y": y}))
+    won = [int(((fit.predict() == label) & (y == label)).sum()) for label in fit.classes]
+    assert 0 < won[1] < 50 < min(won[0], won[2])
+    summary = fit.summary()
+    table = summary.tables["classes"]
+    assert table["own rows won"].tolist() == won
+    assert table["given to it"].tolist() == fit.predict().value_counts()[fit.classes].tolist()
+    text = " ".join(summary.as_text().split())
+    assert "Less than half of their own rows won: 'middle'." in text
+    assert "Masked:" not in text
+    assert fit.masked.tolist() == []
+    assert "own rows won:" not in indicator("species ~ .", IRIS).summary().as_text()
+
+
+def test_a_masked_class_is_not_named_twice():
+    text = " ".join(indicator("y ~ u + v", three_in_a_row()).summary().as_text().split())
+    assert "Masked: 'middle'." in text
+    assert "own rows won:" not in text
 
 
 def test_masking_counts_only_rows_of_the_fit():
@@ -459,6 +523,22 @@ def test_a_saturated_fit_has_no_errors():
     assert "setosa" in fit.summary(["regressions", "coefficients"]).as_text()
 
 
+def test_an_exact_fit_is_said_to_have_the_errors_of_rounding():
+    exact = pd.DataFrame({"x": [0.1, 0.1, 0.7, 0.7, 0.7], "z": [1.0, 2, 1, 3, 5], "y": list("aabbb")})
+    assert "Fitted without error: 'a', 'b'." in indicator("y ~ x + z", exact).summary().as_text()
+    data = IRIS.assign(first=IRIS["species"].eq("setosa") / 3)
+    text = indicator("species ~ . ", data).summary().as_text()
+    assert "Fitted without error: 'setosa'." in text
+    near = data.assign(first=data["first"] + 1e-6 * np.random.default_rng(0).standard_normal(150))
+    assert "without error" not in indicator("species ~ .", near).summary().as_text()
+
+
+def test_weights_beyond_any_integer_are_counted():
+    fit = indicator("species ~ petal_length", IRIS, weights=np.full(150, 1e300))
+    np.testing.assert_allclose(fit.counts, 5e301)
+    np.testing.assert_allclose(fit.fitted, indicator("species ~ petal_length", IRIS).fitted, rtol=1e-12)
+
+
 def test_tables_of_every_kind_and_pictures():
     import matplotlib.pyplot as plt
 
@@ -472,6 +552,15 @@ def test_tables_of_every_kind_and_pictures():
     lines = indicator("y ~ u", three_in_a_row()).plot()
     assert "masked: middle" in lines.get_title()
     assert len(lines.lines) == 3
+    many = pd.DataFrame({"u": np.arange(300.0), "y": np.arange(300) // 10})
+    axes = indicator("y ~ u", many).plot()
+    assert axes.get_title().endswith("masked: 1, 2, 3 and 25 more")
+    curves = np.array([line.get_ydata() for line in axes.lines])
+    ticks = np.array([marks.get_offsets()[0, 1] for marks in axes.collections])
+    assert len(curves) == len(ticks) == 30
+    assert (np.diff(ticks) < 0).all()
+    assert ticks.max() < curves.min()
+    assert curves.min() - ticks.min() <= (curves.max() - ticks.min()) / 3
     fit.plot("fitted", column="petal_width")
     fit.plot("regions")
     plt.close("all")

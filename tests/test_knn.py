@@ -366,7 +366,7 @@ def test_a_k_that_is_none_is_refused(k):
         knn("species ~ .", load_iris(), k=k)
 
 
-@pytest.mark.parametrize("grid", [[0], [150], [], [1.5]])
+@pytest.mark.parametrize("grid", [[0], [150], [], [1.5], [True], 5, "12"])
 def test_a_grid_that_is_none_is_refused(grid):
     with pytest.raises(DataError, match=r"grid=.*from 1 to 149"):
         knn("species ~ .", load_iris(), grid=grid)
@@ -388,6 +388,8 @@ def test_every_row_may_vote_but_not_without_one_of_them():
         ({"metric": "seuclidean", "scale": False}, DataError, "scale=True"),
         ({"prior": [1.0, 0.0, 0.0]}, PriorError, r"versicolor.*is 0"),
         ({"na_action": "keep"}, DataError, "na_action"),
+        ({"grid": [1, 3]}, DataError, "nothing to choose"),
+        ({"scale": "no"}, DataError, "scale='no'.*True or False"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, error, match):
@@ -451,6 +453,19 @@ def test_rows_without_a_distance_are_refused(metric, row, match):
         fit.predict(pd.DataFrame([row], columns=["a", "b"]))
 
 
+@pytest.mark.parametrize("metric", neighbours.ZERO_ONE)
+def test_a_metric_of_zeros_and_ones_takes_no_other_numbers(metric):
+    data = pd.DataFrame({"a": [0, 1, 2, 1, 0, 1], "b": [1, 0, 0, 1, 1, 1], "y": list("uvuvuv")})
+    with pytest.raises(DataError, match=f"{metric}.*'a' is 2 in row 2"):
+        knn("y ~ a + b", data, metric=metric)
+
+
+def test_too_few_rows_for_a_covariance_are_told_of_what_this_verb_has():
+    data = pd.DataFrame({"x": [0.0, 1.0], "y": ["a", "b"]})
+    with pytest.raises(CollinearError, match=r'2 rows in 2 classes.*take metric="euclidean"'):
+        knn("y ~ x", data, k=1, metric="mahalanobis")
+
+
 def test_rows_that_do_not_fit_in_memory_are_refused_before_they_are_read(monkeypatch):
     monkeypatch.setattr("discrim.models.judging.validation.memory", lambda: 8 * 150 * 4)
     with pytest.raises(NotSupportedError, match=r"150 rows of 4 columns take .* GiB.*lda\(\)"):
@@ -471,6 +486,16 @@ def test_a_file_holds_the_rows(options, tmp_path):
     assert (loaded.k, loaded.metric, loaded._fit.scale) == (4, fit.metric, fit._fit.scale)
     with pytest.raises(NotSupportedError, match="path"):
         _ = loaded.path
+
+
+def test_numbers_of_numpy_are_saved_and_a_file_does_not_say_who_chose_k(tmp_path):
+    knn("species ~ .", load_iris(), k=np.int64(4), scale=np.True_).save(tmp_path / "given")
+    given = discrim.load(tmp_path / "given")
+    assert (given.k, given._fit.scale) == (4, True)
+    knn("species ~ .", load_iris(), grid=[3, 5]).save(tmp_path / "chosen")
+    text = discrim.load(tmp_path / "chosen").summary().as_text()
+    assert "not in the file" in text
+    assert "leave-one-out error is the least" not in text
 
 
 @pytest.mark.parametrize(
@@ -508,6 +533,34 @@ def test_the_summary_says_how_columns_were_scaled_and_what_chose_k():
     assert "pooled, 1/(N-K)" in knn("species ~ .", load_iris(), k=3, metric="mahalanobis").summary().as_text()
 
 
+@pytest.mark.parametrize(
+    ("grid", "note"),
+    [
+        ([19, 40, 50], "smallest that was tried"),
+        (range(1, 51), None),
+        (range(1, 13), "largest that was tried"),
+        ([5], None),
+    ],
+)
+def test_the_summary_says_when_the_chosen_k_is_at_an_end_of_the_grid(grid, note):
+    fit = knn("species ~ .", load_iris(), grid=grid)
+    inside = fit.path["k"].min() < fit.k < fit.path["k"].max()
+    assert inside == (note is None and len(grid) > 1)
+    text = " ".join(fit.summary().as_text().split())
+    assert ("was tried" in text) == (note is not None)
+    assert note is None or note in text
+
+
+def test_one_neighbour_is_not_said_to_be_an_end_nor_are_all_rows():
+    line = pd.DataFrame({"x": np.repeat([0.0, 1.0, 2.0, 3.0], 2), "y": list("aabbaabb")})
+    first = knn("y ~ x", line)
+    assert first.k == 1
+    every = knn("y ~ x", pd.DataFrame({"x": [0.0, 1.0, 2.0, 9.0], "y": list("aaab")}))
+    assert every.k == 3
+    for fit in (first, every):
+        assert "was tried" not in " ".join(fit.summary().as_text().split())
+
+
 def test_pictures():
     import matplotlib.pyplot as plt
 
@@ -515,7 +568,10 @@ def test_pictures():
     axes = fit.plot()
     assert axes.get_xlabel() == "Neighbours k"
     np.testing.assert_allclose(axes.lines[0].get_ydata(), fit.path["error"])
-    fit.plot("regions")
+    assert not fit.plot("regions").get_legend().get_frame_on()
+    _, given = plt.subplots()
+    # In axes of the user the legend stands among the rows.
+    assert fit.plot("regions", ax=given).get_legend().get_frame_on()
     fit.plot("posteriors")
     with pytest.raises(NotSupportedError, match="path"):
         knn("species ~ .", load_iris(), k=3).plot("path")

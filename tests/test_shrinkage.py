@@ -167,6 +167,14 @@ def test_moments_on_another_scale_give_the_same_covariance():
     np.testing.assert_allclose(sphere, shrinkage.spherical(moments, 37.0).root, rtol=1e-14)
 
 
+@pytest.mark.parametrize("covariance", ["diagonal", "spherical"])
+def test_no_likelihood_of_fewer_axes_where_the_maximum_is_of_another_structure(covariance):
+    fit = lda("species ~ .", IRIS, covariance=covariance, ncomp=1)
+    with pytest.raises(NotSupportedError, match="all axes only: fit without ncomp="):
+        assert fit.llf
+    assert np.isnan(fit.glance().loc[0, "aic"])
+
+
 @pytest.mark.parametrize("verb", [lda, qda])
 @pytest.mark.parametrize("covariance", ["shrunk", "spherical"])
 def test_more_columns_than_rows(verb, covariance, tmp_path):

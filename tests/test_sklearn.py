@@ -132,7 +132,7 @@ GOES_ON = {
 def test_arguments_are_the_verbs(verb):
     own = inspect.signature(CASES[verb][0]).parameters
     verbs = inspect.signature(getattr(discrim, verb)).parameters
-    elsewhere = {"formula", "data", "weights", "levels", "na_action", "functions"}
+    elsewhere = {"formula", "data", "weights", "levels", "na_action", "functions", "moments"}
     assert set(own) - set(verbs) == set(GOES_ON.get(verb, {})) - set(verbs)
     assert set(verbs) - set(own) == elsewhere & set(verbs)
     differ = {name for name in own if name in verbs and own[name].default != verbs[name].default}

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.bayes_law import DensityLaw, MassLaw, line_breaks
+from discrim.core.bayes_law import LOOSE, DensityLaw, MassLaw, line_breaks
 from discrim.core.densities import Normal
 from discrim.core.quadrature import integrate
 from discrim.core.rules import log_posteriors
 
-__all__ = ["PairBound", "log_affinity", "normal_affinity", "pair_bound"]
+__all__ = ["PairBound", "is_regular", "log_affinity", "normal_affinity", "pair_bound"]
 
 Floats = NDArray[np.float64]
 Affinity = Callable[[float], float]
@@ -49,13 +49,15 @@ class PairBound(NamedTuple):
     distance: float
 
 
-def pair_bound(affinity: Affinity, first: float, second: float) -> PairBound:
+def pair_bound(affinity: Affinity, first: float, second: float, log_least: float | None = None) -> PairBound:
     """The bounds of two classes of priors first and second.
 
     Parameters
     ----------
     affinity : callable
         From s to the logarithm of the integral of f_0^s f_1^(1-s), which is convex in s.
+    log_least : float, optional
+        Less than the logarithm at s = 1/2 by the error of the integral.
     """
     from scipy.optimize import minimize_scalar
 
@@ -73,7 +75,8 @@ def pair_bound(affinity: Affinity, first: float, second: float) -> PairBound:
     best = min(tried, key=lambda s: tried[s])
     both = first + second
     # As a difference of square roots it would have no digits where the affinity is small.
-    product = 4 * first * second * rho**2
+    least = rho if log_least is None else float(np.exp(log_least))
+    product = 4 * first * second * least**2
     lower = 0.5 * product / (both + np.sqrt(max(both**2 - product, 0.0)))
     upper = float(np.sqrt(first * second)) * rho
     return PairBound(best, float(np.exp(tried[best])), upper, float(lower), -log_rho)
@@ -99,25 +102,26 @@ def normal_affinity(first: Normal, second: Normal) -> Affinity:
 
 def log_affinity(
     law: MassLaw | DensityLaw, i: int, j: int, draws: int, seed: int | None
-) -> tuple[Affinity, str]:
-    """Log affinity of classes i and j as a function of s, and how it is computed."""
+) -> tuple[Affinity, float | None]:
+    """Log affinity of classes i and j as a function of s, and less than that of 1/2 by its error if known."""
     if isinstance(law, MassLaw):
         with np.errstate(divide="ignore"):
             logs = np.log(law.mass[[i, j]])
-        return lambda s: _log(_powers(logs[0], logs[1], s).sum()), "sum"
-    normals = law.normals()
-    if normals is not None and all(_regular(normals[k].cov) for k in (i, j)):
-        return normal_affinity(normals[i], normals[j]), "closed form"
+        return lambda s: _log(_powers(logs[0], logs[1], s).sum()), None
+    first, second = law.densities[i].normal, law.densities[j].normal
+    if first is not None and second is not None and is_regular(first.cov) and is_regular(second.cov):
+        return normal_affinity(first, second), None
     listed = law.enumerated()
     if listed is not None:
         return log_affinity(listed, i, j, draws, seed)
     pair = DensityLaw((law.densities[i], law.densities[j]))
     if law.on_line:
-        return _line_affinity(pair), "quadrature"
-    return _sampled_affinity(pair, draws, seed), "Monte Carlo"
+        return _line_affinity(pair)
+    return _sampled_affinity(pair, draws, seed), None
 
 
-def _regular(cov: Floats) -> bool:
+def is_regular(cov: Floats) -> bool:
+    """Whether a covariance (p, p) has a density: its determinant is positive."""
     sign, log_det = np.linalg.slogdet(cov)
     return bool(sign > 0 and np.isfinite(log_det))
 
@@ -126,26 +130,43 @@ def _powers(first: Floats, second: Floats, s: float) -> Floats:
     """f_0^s f_1^(1-s) of logarithms, zero where either is; a pole has no mass of its own."""
     held = np.isfinite(first) & np.isfinite(second)
     out = np.zeros(np.shape(first))
-    out[held] = np.exp(s * first[held] + (1 - s) * second[held])
-    return out
+    with np.errstate(over="ignore"):
+        out[held] = np.exp(s * first[held] + (1 - s) * second[held])
+    return np.where(np.isfinite(out), out, 0.0)
 
 
 def _log(value: float) -> float:
     return float(np.log(value)) if value > 0 else -np.inf
 
 
-def _line_affinity(pair: DensityLaw) -> Affinity:
+def _line_affinity(pair: DensityLaw) -> tuple[Affinity, float]:
+    """By quadrature, and more than the integral by its error, so that an upper bound remains one.
+
+    Of probabilities d_0 and d_1 that no panel saw it may miss d_0^s d_1^(1-s), by Hoelder's inequality.
+    """
     breaks = line_breaks(pair)
 
-    def affinity(s: float) -> float:
-        def product(x: Floats) -> Floats:
+    def integral(of: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+        def at(x: Floats) -> Floats:
             logs = pair.log_densities(x[:, None])
             logs[~np.isfinite(x)] = -np.inf
-            return _powers(logs[:, 0], logs[:, 1], s)[:, None]
+            return of(logs)
 
-        return _log(float(integrate(product, breaks, rtol=1e-10)[0][0]))
+        return integrate(at, breaks, rtol=1e-10)
 
-    return affinity
+    whole, bound = integral(
+        lambda logs: np.column_stack([_powers(logs[:, k], logs[:, k], 1.0) for k in (0, 1)])
+    )
+    lack, seen = np.abs(1 - whole), bound + LOOSE
+    lack = np.maximum(lack, seen) if (lack > seen).any() else np.zeros(2)
+
+    def affinity(s: float) -> tuple[float, float]:
+        value, error = integral(lambda logs: _powers(logs[:, 0], logs[:, 1], s)[:, None])
+        missed = lack[0] ** s * lack[1] ** (1 - s) if lack.any() else 0.0
+        return float(value[0]), float(error[0] + missed)
+
+    value, error = affinity(0.5)
+    return lambda s: _log(sum(affinity(s))), _log(value - error)
 
 
 def _sampled_affinity(pair: DensityLaw, draws: int, seed: int | None) -> Affinity:

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.densities import Density, FunctionDensity, Normal, RowDensity, ScipyDensity
+from discrim.core.law_points import Amount, mean_over_points
 from discrim.core.quadrature import integrate
 from discrim.core.rules import best_class, log_posteriors
-from discrim.errors import NotSupportedError
 
 __all__ = [
-    "Amount",
+    "LOOSE",
     "DensityLaw",
     "MassLaw",
     "Regions",
@@ -37,25 +36,20 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Decide = Callable[[Floats], Codes]
 
+CLOSE, LOOSE = 1e-11, 1e-9
+"""Wanted errors of a panel over the integral, of what is asked for and of the densities."""
+
 MOST_VALUES = 1_000_000
 """Values of a discrete variable that are summed over."""
 
+BEYOND = np.array([-5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 2.0, 4.0, 8.0, 16.0, 32.0])
+"""Logarithms to base 2 of steps into the tails, over the distance of the outer quantiles."""
+
+RULE_POINTS = 2**16
+"""Points of a line, at least, at which a rule is asked."""
+
 MOST_LOST = 1e-5
 """Probability that sums may leave out; random points do better than that."""
-
-REPLICATES = 16
-"""Independent randomizations of a quasi-random sequence, whose spread tells the error."""
-
-CONFIDENCE = 0.99
-"""Of the interval whose half width is the bound on the error of a mean over random points."""
-
-
-class Amount(NamedTuple):
-    """A number with a bound on its error, and how it was computed."""
-
-    value: float
-    bound: float
-    method: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +124,16 @@ class DensityLaw:
             return None
         lattices = [density.lattice(MOST_VALUES // len(held)) for density in held]
         points = np.unique(np.concatenate(lattices))[:, None]
+        if not len(points):
+            return None
+        mass = np.exp(self.log_densities(points)).T
         lost = np.array([d.outside(points[0, 0], points[-1, 0]) for d in held])
+        # Values between those of the lattice, or probabilities that are no better.
+        lack = np.abs(1 - mass.sum(axis=1))
+        lost = np.where(lack > lost + LOOSE, lack, lost)
         if lost.max() > MOST_LOST:
             return None
-        return MassLaw(np.exp(self.log_densities(points)).T, points, lost)
+        return MassLaw(mass, points, lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,10 @@ class Regions:
     edges: Floats
     codes: Codes
 
+    def at(self, x: Floats) -> Codes:
+        """Codes (m,) of points (m,)."""
+        return np.asarray(self.codes[np.searchsorted(self.edges[1:-1], x, side="right")])
+
 
 def joint_scores(log_densities: Floats, prior: Floats) -> Floats:
     """Scores (m, K): logarithms of prior times density."""
@@ -159,9 +163,13 @@ def joint_scores(log_densities: Floats, prior: Floats) -> Floats:
 
 def least_cost_codes(scores: Floats, costs: Floats) -> Codes:
     """The class of least expected cost of each row of scores (m, K), the first of equals; -1 without any."""
-    if (costs == 1 - np.eye(len(costs))).all():
+    if _counts_errors(costs):
         return best_class(scores)
     return best_class(-(np.exp(log_posteriors(scores)) @ costs))
+
+
+def _counts_errors(costs: Floats) -> bool:
+    return bool((costs == 1 - np.eye(len(costs))).all())
 
 
 # ---- the least risk
@@ -185,6 +193,12 @@ def least_risk(
         losses = (law.mass * prior[:, None]).T @ costs
         missed = float((prior * law.lost) @ costs.max(axis=1))
         return Amount(float(losses.min(axis=1).sum()), missed, "exact" if not missed else "sum")
+    used = np.flatnonzero(prior > 0)
+    if len(used) == 1:
+        return Amount(float(costs[used[0]].min()), 0.0, "exact")
+    if len(used) < law.n_classes and _counts_errors(costs):
+        rest = DensityLaw(tuple(law.densities[k] for k in used.tolist()))
+        return least_risk(rest, prior[used], costs[np.ix_(used, used)], draws, seed)
     listed = law.enumerated()
     if listed is not None:
         return least_risk(listed, prior, costs, draws, seed)
@@ -193,12 +207,16 @@ def least_risk(
         return Amount(closed, 0.0, "exact")
     if law.on_line:
 
-        def least(x: Floats) -> Floats:
-            return np.asarray(_losses(law, x, prior, costs).min(axis=1)[:, None])
+        def least(x: Floats, joint: Floats) -> Floats:
+            return np.asarray((joint @ costs).min(axis=1)[:, None])
 
-        value, bound = integrate(least, _breaks(law, prior, costs, None))
-        return Amount(float(value[0]), float(bound[0]), "quadrature")
-    return _mean_over_points(law, prior, lambda x, posterior: (posterior @ costs).min(axis=1), draws, seed)
+        breaks = [line_breaks(law), _best_regions(law, prior, costs).edges]
+        return _on_line(law, prior, least, breaks, lambda lack: float((lack @ costs).min()))
+
+    def least_at(x: Floats) -> Floats:
+        return np.asarray((_posteriors(law, x, prior) @ costs).min(axis=1))
+
+    return mean_over_points(law.densities, prior, least_at, float(costs.max(axis=0).min()), draws, seed)
 
 
 def _two_normals(law: DensityLaw, prior: Floats, costs: Floats) -> float | None:
@@ -228,30 +246,93 @@ def _two_normals(law: DensityLaw, prior: Floats, costs: Floats) -> float | None:
     return float(right.sum() + errors @ wrong)
 
 
-def _losses(law: DensityLaw, x: Floats, prior: Floats, costs: Floats) -> Floats:
-    """Risk densities (m, K) at points (m,), by the class called."""
-    joint = np.exp(joint_scores(law.log_densities(x[:, None]), prior))
-    # A pole has no mass of its own, and beyond 1e308 there is none.
-    joint[~(np.isfinite(joint) & np.isfinite(x)[:, None])] = 0.0
-    return np.asarray(joint @ costs)
+def _posteriors(law: DensityLaw, x: Floats, prior: Floats) -> Floats:
+    return np.exp(log_posteriors(joint_scores(law.log_densities(x), prior)))
 
 
 # ---- on a line
 
 
-def line_regions(law: DensityLaw, decide: Decide) -> Regions:
-    """Intervals of a rule's decisions on a line: changes between the points of a fine grid, by bisection."""
+def _on_line(
+    law: DensityLaw,
+    prior: Floats,
+    of: Callable[[Floats, Floats], Floats],
+    breaks: list[Floats],
+    most: Callable[[Floats], float],
+) -> Amount:
+    """The integral of a function of x (m,) and of prior times density (m, K), with what it may have missed.
+
+    Parameters
+    ----------
+    of : callable
+        To values (m, q): the first is wanted, the integrals of the others are added to the bound.
+    most : callable
+        To what the first can add up over a set where the classes have given probabilities (K,).
+
+    Notes
+    -----
+    The densities are integrated along with it. What they lack to one was seen by no panel (a tail beyond
+    1e308, a spike between two points, a pole nearer than two numbers), or their values are no better.
+    """
+    used = np.flatnonzero(prior > 0)
+
+    def values(x: Floats) -> Floats:
+        joint = np.exp(joint_scores(law.log_densities(x[:, None]), prior))
+        # A pole has no mass of its own, and beyond 1e308 there is none that a number could have.
+        joint[~(np.isfinite(joint) & np.isfinite(x)[:, None])] = 0.0
+        return np.column_stack([joint[:, used], of(x, joint)])
+
+    k = len(used)
+    extra = of(np.zeros(1), np.zeros((1, law.n_classes))).shape[1]
+    rtol = np.concatenate([np.full(k, LOOSE), np.full(extra, CLOSE)])
+    value, bound = integrate(values, np.unique(np.concatenate(breaks)), rtol)
+    lack = np.zeros(law.n_classes)
+    lack[used] = np.abs(prior[used] - value[:k])
+    seen = np.zeros(law.n_classes)
+    seen[used] = bound[:k] + LOOSE * prior[used]
+    missed = most(np.maximum(lack, seen)) if (lack > seen).any() else 0.0
+    rounding = value[k] * (lack[used] / prior[used]).max()
+    error = bound[k] + missed + rounding + (value[k + 1 :] + bound[k + 1 :]).sum()
+    return Amount(float(value[k]), float(error), "quadrature")
+
+
+def line_regions(law: DensityLaw, decide: Decide, points: int = 0) -> Regions:
+    """Intervals of a rule's decisions on a line: changes between the points of a grid, by bisection.
+
+    Parameters
+    ----------
+    points : int
+        Of the grid, about; 32 between two quantiles at least.
+    """
+    grid = _grid(law, points)
+    return _regions(_ends(law), grid, decide(grid), decide)
+
+
+def _grid(law: DensityLaw, points: int) -> Floats:
     low, high = _ends(law)
-    marks = np.unique(np.concatenate([held.landmarks for held in _line(law)]))
-    marks = marks[(marks > low) & (marks < high)]
+    outer = np.concatenate([held.landmarks[[0, -1]] for held in _line(law)])
+    marks = np.unique(np.concatenate([_marks(held) for held in _line(law)]))
+    marks = marks[(marks > low) & (marks < high) & (marks >= outer.min()) & (marks <= outer.max())]
     width = float(marks[-1] - marks[0]) or 1.0
-    steps = np.linspace(0.0, 1.0, 33)[:-1]
+    steps = np.linspace(0.0, 1.0, max(33, points // len(marks)))[:-1]
     inner = (marks[:-1, None] + np.diff(marks)[:, None] * steps).ravel()
     # Tails cross far out, each at a scale of its own.
     far = width * 2.0 ** np.arange(-4, 40)
     grid = np.concatenate([marks[0] - far[::-1], inner, marks[-1:], marks[-1] + far])
-    grid = np.unique(grid[(grid > low) & (grid < high)])
-    codes = decide(grid)
+    return np.unique(grid[(grid > low) & (grid < high)])
+
+
+def _marks(held: ScipyDensity | FunctionDensity) -> Floats:
+    """Quantiles, and points in the tails beyond them.
+
+    What is left of a narrow class lies near its last quantile, where a wide one has none.
+    """
+    marks = held.landmarks
+    far = (marks[-1] - marks[0]) * 2.0**BEYOND
+    return np.concatenate([marks[0] - far[::-1], marks, marks[-1] + far])
+
+
+def _regions(ends: tuple[float, float], grid: Floats, codes: Codes, decide: Decide) -> Regions:
     change = np.flatnonzero(codes[1:] != codes[:-1])
     left, right, before = grid[change], grid[change + 1], codes[change]
     for _ in range(200):
@@ -260,7 +341,8 @@ def line_regions(law: DensityLaw, decide: Decide) -> Regions:
             break
         same = decide(middle) == before
         left, right = np.where(same, middle, left), np.where(same, right, middle)
-    return Regions(np.concatenate([[low], right, [high]]), codes[np.concatenate([change, [len(grid) - 1]])])
+    edges = np.concatenate([ends[:1], right, ends[1:]])
+    return Regions(edges, codes[np.concatenate([change, [len(grid) - 1]])])
 
 
 def _line(law: DensityLaw) -> list[ScipyDensity | FunctionDensity]:
@@ -272,22 +354,25 @@ def _ends(law: DensityLaw) -> tuple[float, float]:
     return min(low for low, _ in supports), max(high for _, high in supports)
 
 
-def _breaks(law: DensityLaw, prior: Floats, costs: Floats, decide: Decide | None) -> Floats:
-    """Where panels of a quadrature meet: those of the law, and edges of the rules' regions."""
-
+def _best_regions(law: DensityLaw, prior: Floats, costs: Floats) -> Regions:
     def best(x: Floats) -> Codes:
         return least_cost_codes(joint_scores(law.log_densities(x[:, None]), prior), costs)
 
-    edges = [line_regions(law, rule).edges for rule in (best, decide) if rule is not None]
-    return np.unique(np.concatenate([line_breaks(law), *edges]))
+    return line_regions(law, best)
 
 
 def line_breaks(law: DensityLaw) -> Floats:
-    """Quantiles of the classes, and the ends of their supports."""
+    """Quantiles of the classes, ends of their supports, and where a density ends that tells no support."""
     low, high = _ends(law)
     inner = [np.array([end for end in held.support if np.isfinite(end)]) for held in _line(law)]
-    parts = [held.landmarks for held in _line(law)]
-    return np.unique(np.concatenate([np.array([low, high]), *inner, *parts]))
+    parts = [_marks(held) for held in _line(law)]
+
+    def how_many(x: Floats) -> Codes:
+        return np.asarray((law.log_densities(x[:, None]) > -np.inf).sum(axis=1))
+
+    edges = line_regions(law, how_many).edges
+    breaks = np.unique(np.concatenate([np.array([low, high]), *inner, *parts, edges]))
+    return breaks[(breaks >= low) & (breaks <= high)]
 
 
 # ---- another rule
@@ -315,82 +400,39 @@ def excess(
     if listed is not None:
         return excess(listed, prior, costs, decide, draws, seed)
     if law.on_line:
+        return _excess_on_line(law, prior, costs, decide)
 
-        def where_seen(x: Floats) -> Codes:
-            # A rule is not asked where nothing falls: its formula may overflow there.
-            codes, seen = np.full(len(x), -1), _losses(law, x, prior, costs).any(axis=1)
-            codes[seen] = decide(x[seen, None])
-            return codes
+    def lost_at(x: Floats) -> Floats:
+        return _beyond_least(_posteriors(law, x, prior) @ costs, decide(x))
 
-        def lost_at(x: Floats) -> Floats:
-            return _beyond_least(_losses(law, x, prior, costs), where_seen(x))[:, None]
+    most = float((costs.max(axis=1) - costs.min(axis=1)).max())
+    return mean_over_points(law.densities, prior, lost_at, most, draws, seed)
 
-        value, bound = integrate(lost_at, _breaks(law, prior, costs, where_seen))
-        return Amount(float(value[0]), float(bound[0]), "quadrature")
-    return _mean_over_points(
-        law,
-        prior,
-        lambda x, posterior: _beyond_least(posterior @ costs, decide(x)),
-        draws,
-        seed,
-    )
+
+def _excess_on_line(law: DensityLaw, prior: Floats, costs: Floats, decide: Decide) -> Amount:
+    def where_seen(x: Floats) -> Codes:
+        # A rule is not asked where nothing falls: its formula may overflow there.
+        joint = np.exp(joint_scores(law.log_densities(x[:, None]), prior))
+        codes, seen = np.full(len(x), -1), (joint > 0).any(axis=1)
+        codes[seen] = decide(x[seen, None])
+        return codes
+
+    # A rule may change where no point of a grid is: what half of the points would miss tells how much.
+    ends, grid = _ends(law), _grid(law, RULE_POINTS)
+    codes = where_seen(grid)
+    fine = _regions(ends, grid, codes, where_seen)
+    half = _regions(ends, grid[::2], codes[::2], where_seen)
+
+    def lost_at(x: Floats, joint: Floats) -> Floats:
+        losses = joint @ costs
+        called = [where_seen(x), fine.at(x), half.at(x)]
+        rule, by_fine, by_half = (_beyond_least(losses, code) for code in called)
+        return np.column_stack([rule, np.abs(by_fine - by_half)])
+
+    breaks = [line_breaks(law), _best_regions(law, prior, costs).edges, fine.edges, half.edges]
+    spread = costs.max(axis=1) - costs.min(axis=1)
+    return _on_line(law, prior, lost_at, breaks, lambda lack: float(lack @ spread))
 
 
 def _beyond_least(losses: Floats, codes: Codes) -> Floats:
     return np.asarray(losses[np.arange(len(losses)), codes] - losses.min(axis=1))
-
-
-# ---- random points
-
-
-def _mean_over_points(
-    law: DensityLaw,
-    prior: Floats,
-    of: Callable[[Floats, Floats], Floats],
-    draws: int,
-    seed: int | None,
-) -> Amount:
-    """The mean of a function of x and its posteriors (m, K), with half of its 99 % interval."""
-    from scipy.special import stdtrit
-
-    rng = np.random.default_rng(seed)
-    size = max(draws // REPLICATES, 2)
-    means = np.zeros(REPLICATES)
-    quasi = all(quasi_normal(held) for held in law.densities)
-    for replicate in range(REPLICATES):
-        for k in np.flatnonzero(prior > 0):
-            held = law.densities[k]
-            x = _quasi_points(held, size, rng) if quasi else held.draw(size, rng)
-            posterior = np.exp(log_posteriors(joint_scores(law.log_densities(x), prior)))
-            means[replicate] += prior[k] * of(x, posterior).mean()
-    error = float(means.std(ddof=1)) / np.sqrt(REPLICATES)
-    half = stdtrit(REPLICATES - 1, 0.5 + CONFIDENCE / 2) * error
-    return Amount(float(means.mean()), float(half), "quasi-Monte Carlo" if quasi else "Monte Carlo")
-
-
-def quasi_normal(held: Density) -> bool:
-    """Whether points that fill a cube evenly can be bent into a sample of a density."""
-    return held.normal is not None or (isinstance(held, RowDensity) and held.student is not None)
-
-
-def _quasi_points(held: Density, size: int, rng: np.random.Generator) -> Floats:
-    """Points (size, p) of a normal or t distribution, from a scrambled Sobol sequence."""
-    from scipy.special import chdtri, ndtri
-    from scipy.stats import qmc
-
-    student = held.student if isinstance(held, RowDensity) else None
-    normal, df = student if student is not None else (held.normal, np.inf)
-    if normal is None:
-        raise NotSupportedError("Points are bent to normal and t distributions only.")
-    p = len(normal.mean)
-    sobol = qmc.Sobol(p + 1, scramble=True, seed=rng)
-    cube = sobol.random_base2(max(int(np.ceil(np.log2(size))), 1))
-    # A scrambled point may be zero.
-    cube = np.clip(cube, 2.0**-53, 1 - 2.0**-53)
-    values, vectors = np.linalg.eigh(normal.cov)
-    # The first coordinates of a Sobol sequence are the most even: they go to the longest axes.
-    root = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
-    z = ndtri(cube[:, :p]) @ root.T
-    if np.isfinite(df):
-        z /= np.sqrt(chdtri(df, 1 - cube[:, p]) / df)[:, None]
-    return np.asarray(normal.mean + z)

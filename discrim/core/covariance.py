@@ -155,7 +155,8 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     """Columns of the scatter of class k, or of the pooled one, that carry nothing beyond those before them.
 
     With roots the columns are orthogonalised in their order, and a residual counts as nothing
-    up to the rounding of the columns it is computed from: eps sqrt(N) sum_i abs(beta_i) size_i.
+    up to the rounding of the columns it is computed from, eps sqrt(N) sum_i abs(beta_i) size_i, and that of
+    their QR, which for N rows is about eps sqrt(N) of a column's length.
     Moments without roots were found well-conditioned, so that only constant columns are looked for.
     """
     held = moments.pooled() if k is None else moments.classes(np.array([k]))
@@ -168,6 +169,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     root = held.roots[0] / np.where(lengths > 0, lengths, 1.0)
     rounding = rounding / np.where(lengths > 0, lengths, 1.0)
     p = held.n_columns
+    turning = (4 * p + float(np.sqrt(held.rows.sum()))) * EPS
     basis = np.zeros((p, 0))
     kept: list[int] = []
     found = list(constant)
@@ -179,7 +181,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
             residual = residual - basis @ (basis.T @ residual)
         length = float(np.linalg.norm(residual))
         slopes = np.linalg.lstsq(root[:, kept], root[:, j], rcond=None)[0] if length < 1e-3 else np.zeros(0)
-        slack = rounding[j] + np.abs(slopes) @ rounding[kept[: len(slopes)]] + 4 * p * EPS
+        slack = rounding[j] + np.abs(slopes) @ rounding[kept[: len(slopes)]] + turning
         if length <= slack:
             on = [kept[i] for i in np.flatnonzero(np.abs(slopes) > 1e-6)]
             found.append(Dependency(j, tuple(on)))

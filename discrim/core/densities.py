@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.quadrature import integrate
+from discrim.core.quadrature import integrate, masses
 from discrim.errors import DataError, NotSupportedError
 
 __all__ = ["Density", "FunctionDensity", "Normal", "RowDensity", "ScipyDensity", "density_of"]
@@ -23,10 +23,19 @@ SLACK = 1e-6
 LEVELS = np.array([1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5])
 """Probabilities, in both tails, of the quantiles that show where the mass is."""
 
+TINY = float(np.finfo(float).tiny)
+
 NOTHING = 1e-30
 """Probability of the values of a discrete variable that need not be listed."""
 
-POWERS = 10.0 ** np.arange(-8, 9)
+SIMPLEX = 1e-9
+"""How far from one the sum of a row may be where a distribution is one of shares, as in scipy."""
+
+POWERS = np.concatenate([-np.geomspace(1e8, 1e-8, 321), [0.0], np.geomspace(1e-8, 1e8, 321)])
+"""Where a function is looked at, with ten points between each two."""
+
+SMALL_SHARE = 1 / 4096
+"""Most of a function's mass between two points of its distribution function."""
 
 
 class Normal(NamedTuple):
@@ -55,7 +64,13 @@ class ScipyDensity:
         """Log density, or log probability where it is discrete, (m,) of rows x (m, 1)."""
         log = self.frozen.logpmf if self.discrete else self.frozen.logpdf
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.asarray(log(x[:, 0]), dtype=np.float64)
+            found = np.asarray(log(x[:, 0]), dtype=np.float64)
+        return np.where(np.abs(x[:, 0]) <= np.pi, found, -np.inf) if self._circular else found
+
+    @property
+    def _circular(self) -> bool:
+        """Whether its density goes on beyond the circle on which it integrates to one."""
+        return getattr(getattr(self.frozen, "dist", None), "name", None) == "vonmises"
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """A sample (n, 1)."""
@@ -68,7 +83,7 @@ class ScipyDensity:
     @property
     def support(self) -> tuple[float, float]:
         """Its ends."""
-        low, high = self.frozen.support()
+        low, high = (-np.pi, np.pi) if self._circular else self.frozen.support()
         return float(low), float(high)
 
     @property
@@ -78,13 +93,23 @@ class ScipyDensity:
         with np.errstate(all="ignore"):
             found = [np.asarray(getattr(self.frozen, name)(LEVELS), dtype=np.float64) for name in names]
         both = np.unique(np.concatenate([*found, np.array(self.support)]))
-        return np.asarray(both[np.isfinite(both)])
+        low, high = self.support
+        return np.asarray(both[np.isfinite(both) & (both >= low) & (both <= high)])
 
     def lattice(self, most: int) -> Floats:
-        """Values of a discrete distribution about its median, until nothing is left outside, or too many."""
+        """Values of a discrete distribution about its median, until nothing is left outside, or too many.
+
+        None where there is no median, or whole numbers about it are not told apart.
+        """
+        listed = getattr(getattr(self.frozen, "dist", None), "xk", None)
+        if listed is not None:
+            values = np.asarray(listed, dtype=np.float64).ravel()
+            return np.asarray(values - values.min() + self.support[0])
         median = self.frozen.ppf if hasattr(self.frozen, "ppf") else self.frozen.icdf
-        # Quantiles far out are found step by step, which takes forever in a heavy tail.
         centre, reach = float(median(0.5)), 64.0
+        if not abs(centre) < 2.0**52:
+            return np.zeros(0)
+        # Quantiles far out are found step by step, which takes forever in a heavy tail.
         while 4 * reach < most and self.outside(centre - reach, centre + reach) > NOTHING:
             reach *= 2
         low, high = max(centre - reach, self.support[0]), min(centre + reach, self.support[1])
@@ -101,8 +126,12 @@ class ScipyDensity:
         name = getattr(getattr(self.frozen, "dist", None), "name", type(self.frozen).__name__)
         if name not in ("norm", "Normal") or not is_scipys(self.frozen):
             return None
-        mean, sd = _moment(self.frozen.mean), _moment(getattr(self.frozen, "std", None), self.frozen)
-        return Normal(np.array([mean]), np.array([[sd**2]]))
+        with np.errstate(over="ignore"):
+            mean, sd = _moment(self.frozen.mean), _moment(getattr(self.frozen, "std", None), self.frozen)
+        # A variance may underflow or overflow where the standard deviation does not.
+        with np.errstate(over="ignore"):
+            variance = np.array([[sd**2]])
+        return Normal(np.array([mean]), variance) if TINY < variance[0, 0] < np.inf else None
 
 
 def _moment(method: Any, frozen: Any = None) -> float:
@@ -126,9 +155,20 @@ class RowDensity:
 
     def log_density(self, x: Floats) -> Floats:
         """Log density, or log probability where it is discrete, (m,) of rows x (m, p)."""
-        log = self.frozen.logpmf if self.discrete else self.frozen.logpdf
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.asarray(log(x), dtype=np.float64).reshape(len(x))
+        if self.discrete:
+            held = (x == np.floor(x)).all(axis=1)
+            found = self.frozen.logpmf(x[held].astype(np.int64)) if held.any() else ()
+        elif type(self.frozen).__name__ == "dirichlet_frozen":
+            # Of rows beside the simplex, where the density is zero, scipy makes an error.
+            held = (x > 0).all(axis=1) & (np.abs(x.sum(axis=1) - 1) < SIMPLEX)
+            found = self.frozen.logpdf(x[held].T) if held.any() else ()
+        else:
+            held = np.ones(len(x), dtype=bool)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                found = self.frozen.logpdf(x)
+        out = np.full(len(x), -np.inf)
+        out[held] = np.asarray(found, dtype=np.float64).reshape(int(held.sum()))
+        return out
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """A sample (n, p)."""
@@ -177,28 +217,21 @@ class FunctionDensity:
 
     @cached_property
     def _cumulative(self) -> tuple[Floats, Floats]:
-        """Points and the distribution function there, from the trapezoids of a fine grid."""
-        from scipy.integrate import cumulative_trapezoid
-
-        coarse = np.linspace(-1.0, 1.0, 100_001)
-        at = np.sinh(20.0 * coarse) * 1e-7
-        shares = cumulative_trapezoid(self.values(at), x=at, initial=0.0)
-        inside = at[(shares > 1e-9) & (shares < shares[-1] - 1e-9)]
-        if len(inside) < 2:
-            raise DataError("Its mass lies between two points of a grid: give a scipy.stats distribution.")
-        fine = np.linspace(inside[0], inside[-1], 100_001)
-        shares = np.maximum.accumulate(cumulative_trapezoid(self.values(fine), x=fine, initial=0.0))
-        return fine, shares / shares[-1]
+        """Points and the distribution function there."""
+        at, shares = masses(self.values, POWERS, SMALL_SHARE)
+        return at, shares / shares[-1]
 
     @property
     def landmarks(self) -> Floats:
         """Finite points, ascending, between which the mass lies."""
         at, shares = self._cumulative
+        inside = (shares > LEVELS[0]) & (shares < 1 - LEVELS[0])
         levels = np.concatenate([LEVELS, 1 - LEVELS])
-        return np.unique(np.interp(levels, shares, at))
+        heavy = np.flatnonzero(np.diff(shares) > 2 * SMALL_SHARE / 5)[::8]
+        return np.unique(np.concatenate([np.interp(levels, shares[inside], at[inside]), at[heavy]]))
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """A sample (n, 1), by inverting the distribution function of a grid."""
+        """A sample (n, 1), by inverting the distribution function between points of small mass."""
         at, shares = self._cumulative
         return np.interp(rng.random(n), shares, at)[:, None]
 
@@ -245,7 +278,10 @@ def _of_scipy(given: Any) -> Density:
             _check_integral(density)
         return density
     if not hasattr(given, "rvs"):
-        raise NotSupportedError(f"{_short(given)} is not frozen, or cannot be drawn from: freeze it.")
+        raise NotSupportedError(
+            f"{_short(given)} is not frozen, or cannot be drawn from: freeze it, or give its pdf, a function "
+            "of one variable."
+        )
     drawn = np.asarray(given.rvs(size=2, random_state=np.random.default_rng(0)))
     discrete = not hasattr(given, "logpdf")
     rows = RowDensity(given, drawn.shape[-1] if drawn.ndim > 1 else 1, discrete)
@@ -282,7 +318,7 @@ def _check_parameters(density: ScipyDensity) -> None:
 def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
     """Raise a DataError where a density of one variable is negative or does not integrate to one."""
     low, high = density.support
-    breaks = np.concatenate([[low], -POWERS[::-1], [0.0], POWERS, [high]])
+    breaks = np.concatenate([[low], POWERS, [high]])
     held = (breaks >= low) & (breaks <= high)
     breaks = np.unique(breaks[held])
     if len(breaks) == 2 and np.isfinite(breaks).all():

@@ -7,10 +7,13 @@ T0 v with v the eigenvectors of Y'F/N, which for least squares is symmetric (its
 others). An eigenvalue l is the squared canonical correlation, and 1 - l the average squared residual. The
 variates
 
-    F v / sqrt(l (1 - l)),   with centroids   T0 v sqrt(l / (1 - l)),
+    F v / sqrt(l (1 - l))
 
 are those of LDA where the regression is least squares: then the covariance within classes is one, with
-divisor N. Rows go to the centroid that is nearest, less twice the log of the prior.
+divisor N. Rows go to the class whose mean of the variates is nearest, less twice the log of the prior
+(Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning, sec. 12.5). For least squares
+and others that keep the mean the means are T0 v sqrt(l / (1 - l)); an engine without a constant shifts all
+variates, which moves their means along.
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ class FlexibleFit:
     scores : (K, r) float
         Optimal scores.
     centroids : (K, r) float
-        Of the classes among the variates.
+        Class means of the variates.
     """
 
     moments: ClassMoments
@@ -142,7 +145,7 @@ def fit_flexible(
     signs = positive_signs(scores)
     with np.errstate(divide="ignore", invalid="ignore"):
         unit = signs / np.sqrt(values * (1 - values))
-        centroids = scores * signs * np.sqrt(values / (1 - values))
+        centroids = (sides / moments.counts[:, None]) @ (turn * unit)
     return FlexibleFit(
         moments, prior, estimated_prior, regress, turn * unit, values, every, scores * signs, centroids
     )

@@ -146,6 +146,11 @@ class IndicatorFit:
         """Sum of squares (K,) that the columns explain of each indicator."""
         return column_squares(self.explained)
 
+    def fitted_exactly(self) -> NDArray[np.bool_]:
+        """Whether what is left of each indicator (K,) is rounding, whose errors and tests mean nothing."""
+        left, explained = self.residual_squares(), self.explained_squares()
+        return np.asarray(left <= (10 * max(self.basis.shape) * EPS) ** 2 * explained)
+
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """Fitted values; a row belongs to the class of the largest."""
         return LinearRule(self.origin, self.moments.scale, self.coef, self.prior - self.centre @ self.coef)
@@ -199,10 +204,15 @@ class IndicatorFit:
         _, lengths, right = np.linalg.svd(self.explained / roots, full_matrices=False)
         rank = int((lengths[:most] > 10 * max(self.coef.shape) * EPS).sum())
         turned = right[:rank].T / roots[:, None]
+        left = self.residuals()
+        # Correlations near one differ by less than their rounding, what is left of the scores does not.
+        near = int((lengths[:rank] ** 2 > 0.5).sum())
+        if near > 1:
+            turned[:, :near] = turned[:, :near] @ np.linalg.svd(left @ turned[:, :near])[2][::-1].T
         coef = self.coef @ turned * np.sqrt(total)
         within = np.sqrt(self.moments.squares.sum(axis=0))
         signs = positive_signs(coef * within[:, None])
-        residuals = column_squares(self.residuals() @ turned)
+        residuals = column_squares(left @ turned)
         return Scoring(
             turned * np.sqrt(total) * signs,
             coef * self.moments.scale[:, None] * signs,

@@ -9,8 +9,9 @@ the class proportions.
 Classes of equal posteriors are told apart, in this order, by the nearest of the rows that vote for each, by
 the larger prior, by the order of the levels.
 
-Rows are left out of one search: the others' distances are what they are. Held with them are what the
-distances are measured by, which is of all rows, and n_g / pi_g: with the counts of the rows that are left, a
+Rows are left out of one search. Columns keep the standard deviations of all rows, which know nothing of
+classes. The covariance within classes does: the row that is left out leaves it too
+(`discrim.core.neighbour_downdate`). Held are also n_g / pi_g: with the counts of the rows that are left, a
 row's own class would have heavier votes, and win its ties.
 """
 
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import EPS, dependencies, pooled
 from discrim.core.moments import ClassMoments, gather
+from discrim.core.neighbour_downdate import others_downdated, pulls
 from discrim.core.neighbours import METRICS, ZERO_ONE, Neighbours, Search, Space, is_free_of_origin
 from discrim.errors import CollinearError, DataError, NotSupportedError
 
@@ -239,9 +241,16 @@ class KNNFit:
         """The neighbours of the rows among the others, up to a number: some rows, and their tally."""
         n = len(self.search.points)
         step = max(VOTES // (most * len(self.prior)), 64)
+        a = None
+        if self.metric == "mahalanobis":
+            a = pulls(self.search.points, self.search.codes, self.search.n_classes)
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
-            yield rows, Tally.of(self.search.others(rows.start, rows.stop, most), self.search)
+            if a is None:
+                found = self.search.others(rows.start, rows.stop, most)
+            else:
+                found = others_downdated(self.search, rows.start, rows.stop, most, a[rows])
+            yield rows, Tally.of(found, self.search)
 
     def left_out_scores(self, prior: Floats) -> Floats:
         """Scores (n, K) of the rows, each by the others.

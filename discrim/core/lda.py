@@ -311,9 +311,11 @@ class LDAFit:
         """
         if not self.has_likelihood:
             raise no_likelihood("A log-likelihood", self.structure)
-        if self.structure == "spherical" and self.reduced() is not None:
+        if self.structure in ("spherical", "diagonal") and self.reduced() is not None:
+            # At the maximum the axes left out add to the covariance, which is then of neither structure.
             raise NotSupportedError(
-                "The log-likelihood of a spherical covariance is for all axes only: fit without ncomp=."
+                f"The log-likelihood of a {self.structure} covariance is for all axes only: "
+                "fit without ncomp=."
             )
         if self.robust is not None:
             return self.robust.llf(self.moments, self.prior, all_axes=self.reduced() is None)

@@ -191,16 +191,23 @@ class Search:
         self._refuse_other_than_zero_one(x)
         return self._nearest(self.space.coordinates(x), k)
 
+    def among(self, start: int, stop: int, k: int) -> Neighbours:
+        """The k nearest rows, themselves among them, to the rows from start to stop."""
+        return self._nearest(self.points[start:stop], k)
+
     def others(self, start: int, stop: int, k: int) -> Neighbours:
         """The k nearest other rows to the rows from start to stop."""
-        found = self._nearest(self.points[start:stop], k + 1)
-        return found.without(np.arange(start, stop), self.codes)
+        return self.among(start, stop, k + 1).without(np.arange(start, stop), self.codes)
+
+    def blank(self, m: int, k: int) -> Neighbours:
+        """To be filled in, for m rows."""
+        return Neighbours(
+            np.empty((m, k), dtype=np.intp), np.empty((m, k)), np.zeros((m, self.n_classes), dtype=np.intp)
+        )
 
     def _nearest(self, z: Floats, k: int) -> Neighbours:
         m, n = len(z), len(self.points)
-        found = Neighbours(
-            np.empty((m, k), dtype=np.intp), np.empty((m, k)), np.zeros((m, self.n_classes), dtype=np.intp)
-        )
+        found = self.blank(m, k)
         left = np.ones(m, dtype=bool)
         if self.tree is not None and k < n:
             left = self._by_tree(z, k, found)
@@ -268,19 +275,28 @@ class Search:
                 f"metric={name!r} gives no distance between some rows: {undefined(name, z)[0]}. Leave such "
                 "rows out, or take another metric."
             )
-        first = np.argpartition(distances, k - 1, axis=1)[:, :k] if k < len(points) else None
-        if first is None:
-            first = np.broadcast_to(np.arange(k), (len(z), k))
+        members = np.broadcast_to(np.arange(len(points)), distances.shape)
+        self.settle(distances, members, k, place, found)
+
+    def settle(self, distances: Floats, members: Codes, k: int, place: Codes, found: Neighbours) -> None:
+        """Fill in, at places (m,), the k nearest of members (m, w), and what is tied with the last."""
+        m, width = distances.shape
+        if k < width:
+            first = np.argpartition(distances, k - 1, axis=1)[:, :k]
+        else:
+            first = np.broadcast_to(np.arange(k), (m, k))
         near = np.take_along_axis(distances, first, axis=1)
         order = np.argsort(near, axis=1)
-        rows = np.take_along_axis(first, order, axis=1)
+        first = np.take_along_axis(first, order, axis=1)
         near = np.take_along_axis(near, order, axis=1)
-        found.rows[place], found.distances[place] = rows, near
+        found.rows[place], found.distances[place] = np.take_along_axis(members, first, axis=1), near
         tied = distances <= self.space.tied(near[:, -1:])
-        np.put_along_axis(tied, rows, False, axis=1)
+        np.put_along_axis(tied, first, False, axis=1)
         row, more = np.nonzero(tied)
-        cells = np.bincount(row * self.n_classes + self.codes[more], minlength=len(z) * self.n_classes)
-        found.beyond[place] = cells.reshape(len(z), -1)
+        cells = np.bincount(
+            row * self.n_classes + self.codes[members[row, more]], minlength=m * self.n_classes
+        )
+        found.beyond[place] = cells.reshape(m, self.n_classes)
 
     def _refuse_other_than_zero_one(self, x: Floats) -> None:
         if self.space.metric not in ZERO_ONE:

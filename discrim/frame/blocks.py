@@ -19,7 +19,7 @@ from discrim.errors import DataError
 from discrim.frame.formula import Design, fill, resolve
 from discrim.frame.table import Table
 
-__all__ = ["Block", "Blocks", "read"]
+__all__ = ["Block", "Blocks", "read", "without_rows"]
 
 BLOCK_NUMBERS = 2**18
 """Numbers in a block: 2 MiB of float64."""
@@ -175,6 +175,20 @@ def read(
     exclude = (weights,) if isinstance(weights, str) else ()
     design, codes = resolve(formula, table, functions=functions, levels=levels, exclude=exclude)
     return Blocks(design, table, codes, weight_vector(weights, table), functions or {})
+
+
+def without_rows(
+    design: Design,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    *,
+    weighted: bool = False,
+    keep: tuple[int, ...] | None = None,
+    dropped: int = 0,
+) -> Blocks:
+    """What is left of blocks whose rows are gone: enough to read new ones."""
+    nothing = Table(pd.DataFrame(index=pd.RangeIndex(0)))
+    weights = np.zeros(0) if weighted else None
+    return Blocks(design, nothing, np.zeros(0, dtype=np.intp), weights, functions or {}, keep, dropped)
 
 
 def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:

@@ -32,7 +32,7 @@ from discrim.frame.grammar import (
     plain_value,
 )
 from discrim.frame.table import Kind, Table
-from discrim.frame.transforms import Bases, State, apply, learn
+from discrim.frame.transforms import Bases, State, apply, bounds_of, learn
 
 Functions = Mapping[str, Callable[..., Any]]
 _Array = NDArray[np.float64]
@@ -182,17 +182,22 @@ class Memory:
     ----------
     states : sequence of State, optional
         None to learn.
+    learning : bool
+        Learn anew, within the ends of the splines of these states.
     """
 
-    def __init__(self, states: Sequence[State] | None = None) -> None:
-        self.learning = states is None
-        self.states: list[State] = list(states or ())
+    def __init__(self, states: Sequence[State] | None = None, *, learning: bool = False) -> None:
+        self.learning = states is None or learning
+        self._before = list(states or ()) if learning else []
+        self.states: list[State] = [] if self.learning else list(states or ())
         self._next = 0
 
     def transform(self, call: Call, x: _Array, bases: Bases) -> _Array:
         """Apply a stateful call, first learning it where nothing is known yet."""
         if self.learning:
             options = {name: plain_value(value) for name, value in call.options}
+            if self._before:
+                options |= bounds_of(self._before[self._next])
             self.states.append(learn(call.function, x, options, bases))
         state = self.states[self._next]
         self._next += 1

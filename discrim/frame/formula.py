@@ -49,7 +49,7 @@ from discrim.frame.scan import Source, quote, scan
 from discrim.frame.table import Table
 from discrim.frame.terms import Expansion, Node, Terms
 
-__all__ = ["Design", "fill", "resolve", "response_codes"]
+__all__ = ["Design", "fill", "resolve", "response_codes", "spline_bases"]
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
@@ -186,7 +186,7 @@ def fill(
         if kind in {"categorical", "text"}
     }
     write_rows = write_known if partial else write_complete
-    write_rows(design, spec, Rows(table, start, stop, kinds=known), functions, _bases(), out)
+    write_rows(design, spec, Rows(table, start, stop, kinds=known), functions, spline_bases(), out)
 
 
 def _parse(source: Source) -> tuple[Node, Node]:
@@ -287,7 +287,8 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
-def _bases() -> dict[str, Callable[..., Any]]:
+def spline_bases() -> dict[str, Callable[..., Any]]:
+    """The bases of ``bs`` and ``cr``, patsy's."""
     import patsy
 
     return {"bs": patsy.bs, "cr": patsy.cr}
@@ -358,7 +359,7 @@ def _learn(each: Expression, rows: Rows, functions: Functions) -> tuple[Factor, 
     if isinstance(root, Column) and rows.kind(root.name) in {"numeric", "boolean"}:
         return Factor(each.code, 1, None, ()), None
     memory = Memory()
-    value = evaluate(each, rows, memory, functions, _bases())
+    value = evaluate(each, rows, memory, functions, spline_bases())
     if not isinstance(value, Categories):
         width = 1 if value.ndim == 1 else value.shape[1]
         return Factor(each.code, width, None, tuple(memory.states)), None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError, DiscrimWarning, FormulaError
 from discrim.frame.categories import Codes, Scalar, encode, find_levels
+from discrim.frame.design import Design
 from discrim.frame.factors import Categories, Functions, Memory, Rows, evaluate
 from discrim.frame.grammar import Column, Expression, expression
 from discrim.frame.table import Table
@@ -58,6 +60,13 @@ def codes_of(response: Expression, table: Table, functions: Functions, levels: S
     """The class of each row among known levels, (n,); -1 where the response is missing."""
     values, keep = _labels(response, table, functions)
     return _spread(encode(values.values, levels, _called(response)), keep)
+
+
+def with_new_classes(design: Design, table: Table, functions: Functions) -> Design:
+    """The design with the classes of a table in the place of its own, where some of them are new."""
+    response = expression(design.response_code, frozenset(functions))
+    classes, _ = classes_and_codes(response, table, functions, None)
+    return design if set(classes) <= set(design.levels) else replace(design, levels=classes)
 
 
 def classes_as_seen(code: str, table: Table, functions: Functions) -> Codes:

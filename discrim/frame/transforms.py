@@ -87,6 +87,11 @@ def apply(state: State, x: _Array, bases: Bases) -> _Array:
     return _APPLY[state.function](x, dict(state.values), bases)
 
 
+def bounds_of(state: State) -> dict[str, Value]:
+    """The ends of a spline, as options that a call learns with; none of other calls."""
+    return {name: value for name, value in state.values if name in ("lower_bound", "upper_bound")}
+
+
 def _plain(value: Any) -> Any:
     array = np.asarray(value)
     if array.ndim == 0:

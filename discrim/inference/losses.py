@@ -62,7 +62,7 @@ class Judged:
 def loss_rate(
     losses: Floats, judged: Judged, level: float, *, counts: bool
 ) -> tuple[float, float, float, float]:
-    """Mean of losses (m,), its standard error, and an interval.
+    """Mean of losses (m,), its standard error, and an interval; these are missing for rows of one group.
 
     Parameters
     ----------
@@ -83,7 +83,9 @@ def loss_rate(
     else:
         sums = np.bincount(groups, shares * (losses - mean))
         total = float(len(np.unique(groups)))
-        variance = float(sums @ sums) / whole**2 * total / max(total - 1, 1)
+        if total < 2:
+            return mean, np.nan, np.nan, np.nan
+        variance = float(sums @ sums) / whole**2 * total / (total - 1)
     error = float(np.sqrt(variance))
     if not counts:
         return mean, error, *log_interval(mean, variance, level)

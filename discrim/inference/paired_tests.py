@@ -8,6 +8,12 @@ independent and each rule as one rule, whereas cross-validation judges every fol
 is about these fits more than about the method on other samples (Dietterich, 1998, Neural Computation 10,
 1895-1923).
 
+Rows of a group depend on one another, and groups do not. If the rules are equally good, the difference d_k =
+b_k - c_k of a group is as likely to be -d_k, whatever hangs together within it: the exact test is that of the
+2^G signs of G groups, and (|sum d_k| - 1)^2 / sum d_k^2 is about chi-square on one degree of freedom (Yang,
+Sun & Hardin, 2010, Biometrical Journal 52, 638-652, but for the correction). With groups of one row both are
+McNemar's.
+
 Differences of error d_j in J = repeats x folds folds share most of the rows they are trained on, so that
 s/sqrt(J) is too small a standard error of their mean, and the smaller the more repeats. Nadeau & Bengio
 (2003, Machine Learning 52, 239-281) put
@@ -27,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-__all__ = ["CorrectedT", "McNemar", "corrected_t", "fold_errors", "mcnemar"]
+__all__ = ["CorrectedT", "McNemar", "corrected_t", "fold_errors", "grouped_mcnemar", "mcnemar"]
 
 Floats = NDArray[np.float64]
 
@@ -84,6 +90,43 @@ def mcnemar(b: float, c: float) -> McNemar:
         return McNemar(1.0, 0.0, 1.0)
     exact = min(1.0, 2.0 * float(stats.binom.cdf(min(b, c), total, 0.5)))
     statistic = max(abs(b - c) - 1.0, 0.0) ** 2 / total
+    return McNemar(exact, statistic, float(stats.chi2.sf(statistic, 1)))
+
+
+MOST_STEPS = 10**9
+"""Additions that an exact test may take."""
+
+
+def grouped_mcnemar(differences: Floats) -> McNemar:
+    """McNemar's test of rows in groups; missing is an exact p-value of more than `MOST_STEPS`.
+
+    Parameters
+    ----------
+    differences : (G,) float
+        Of each group: rows on which the first rule alone is wrong, less those on which the second is; whole
+        numbers.
+
+    Examples
+    --------
+    >>> [round(number, 4) for number in grouped_mcnemar(np.array([3.0, -1.0, 2.0, 4.0, 0.0]))]
+    [0.25, 1.6333, 0.2012]
+    """
+    sizes = np.abs(differences[differences != 0])
+    if not len(sizes):
+        return McNemar(1.0, 0.0, 1.0)
+    total = abs(float(differences.sum()))
+    statistic = max(total - 1.0, 0.0) ** 2 / float(sizes @ sizes)
+    # Groups whose sign is turned: their sizes add up to this at most, or by symmetry to all less this.
+    most = (float(sizes.sum()) - total) / 2
+    exact = np.nan
+    if (most + 1) * len(sizes) <= MOST_STEPS:
+        chances = np.zeros(int(most) + 1)
+        chances[0] = 1.0
+        for size in sizes.astype(np.int64).tolist():
+            turned = chances[:-size].copy() if size <= most else chances[:0]
+            chances *= 0.5
+            chances[len(chances) - len(turned) :] += 0.5 * turned
+        exact = min(1.0, 2.0 * float(chances.sum()))
     return McNemar(exact, statistic, float(stats.chi2.sf(statistic, 1)))
 
 

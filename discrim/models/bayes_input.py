@@ -55,6 +55,7 @@ def known_law(densities: Any, columns: Sequence[str] | None, response: str | Non
     if isinstance(densities, pd.DataFrame):
         return _table_law(densities, columns, response)
     if isinstance(densities, pd.Series):
+        _class_index(densities.index.tolist(), response or "y")
         densities = dict(zip(densities.index, densities, strict=True))
     if not isinstance(densities, Mapping):
         raise DataError(
@@ -88,6 +89,8 @@ def known_law(densities: Any, columns: Sequence[str] | None, response: str | Non
 def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str | None) -> Known:
     classes = _class_index(table.index.tolist(), str(response or table.index.name or "y"))
     values = table.columns
+    if not len(values):
+        raise DataError("The table has no columns: give P(x | class), a column for each value of x.")
     if values.has_duplicates:
         raise DataError(f"The value {named(values[values.duplicated()])} is there twice: add its columns up.")
     try:
@@ -129,13 +132,17 @@ def shown(label: Any) -> str:
 def _class_index(labels: list[Any], name: str) -> pd.Index:
     if any(pd.isna(label) for label in labels if np.ndim(label) == 0):
         raise DataError("A class has a missing name: name every class.")
+    tuples = [label for label in labels if isinstance(label, tuple)]
+    if tuples:
+        raise DataError(f"The class {tuples[0]!r} is a tuple: name classes by text, numbers or booleans.")
     twice = [label for k, label in enumerate(labels) if str(label) in map(str, labels[:k])]
     if twice:
         raise DataError(
             f"Class names overlap: {named(twice)} is there twice. Give each class a name of its own."
         )
     if len(labels) < 2:
-        raise DataError(f"A law of {len(labels)} class: classification needs two.")
+        said = f"of one class, {shown(labels[0])}" if labels else "without classes"
+        raise DataError(f"A law {said}: classification needs two.")
     index: pd.Index = pd.Index(labels, name=name)
     return index
 

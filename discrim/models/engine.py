@@ -13,7 +13,7 @@ from discrim.core.moments import ClassMoments
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.models.estimators import copied, text_of
-from discrim.models.judging.validation import gathered_rows
+from discrim.models.judging.validation import gathered_rows, refuse_large
 
 __all__ = ["Engine", "regressed"]
 
@@ -47,7 +47,7 @@ def regressed(
     Parameters
     ----------
     engine : object with fit and predict
-        Copied, as scikit-learn's `clone` does where it has `get_params`.
+        Copied, as scikit-learn's `clone` does where it has `get_params`, else deeply.
     blocks : Blocks
     moments : ClassMoments
     prior : (K,) float
@@ -57,19 +57,23 @@ def regressed(
     Raises
     ------
     DataError
-        The engine cannot be fitted or predicts no scores; or predicts them without error.
+        The engine cannot be copied or fitted, or predicts no scores; or predicts them without error.
     NotSupportedError
-        Weights that are not whole numbers of rows.
+        Weights that are not whole numbers of rows; rows that do not fit in memory.
     """
+    own, width = _copy_of(engine), moments.n_classes - 1
+    refuse_large(
+        blocks, "fda() gives the engine all rows", times=moments.total if blocks.weights is not None else 0
+    )
     x, codes, _ = gathered_rows(blocks)
     if blocks.weights is not None:
         x, codes = _repeated(engine, blocks)
     x = np.ascontiguousarray(x)
-    own, width = copied(engine), moments.n_classes - 1
     scores = starting_scores(moments.counts)[codes]
     try:
         own.fit(x, scores[:, 0] if width == 1 else scores)
-    except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
+    except Exception as error:
+        # An engine is the user's own code, which may raise anything.
         raise DataError(
             f"engine={text_of(engine)} cannot be fitted to {len(x)} rows with {width} "
             f"response{'s' if width > 1 else ''}: {error}. An engine has fit(X, Y) and predict(X); one of a "
@@ -93,13 +97,32 @@ def regressed(
     return fit, own
 
 
+def _copy_of(engine: Any) -> Any:
+    if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
+        given = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
+        raise DataError(
+            f"engine={given} is no regression: give an object with fit(X, Y) and predict(X), such as "
+            "scikit-learn's Ridge()."
+        )
+    try:
+        return copied(engine)
+    except Exception as error:
+        raise DataError(
+            f"engine={text_of(engine)} cannot be copied: {error}. Each fit needs an engine of its own: "
+            "have it make what cannot be copied in fit(X, Y)."
+        ) from error
+
+
 def _repeated(engine: Any, blocks: Blocks) -> tuple[Floats, NDArray[np.intp]]:
     """Rows and codes, each row as often as its weight says."""
     x, codes, positions = gathered_rows(blocks)
     weights = np.ones(len(codes)) if blocks.weights is None else blocks.weights[positions]
-    if (weights != np.round(weights)).any():
+    odd = weights != np.round(weights)
+    if odd.any():
+        row = blocks.table.label(int(positions[int(np.argmax(odd))]))
         raise NotSupportedError(
-            f"engine={text_of(engine)} is fitted to rows: it takes weights that are whole numbers."
+            f"engine={text_of(engine)} is fitted to rows: it takes weights that are whole numbers, and that "
+            f"of row {row!r} is {weights[odd][0]:.6g}."
         )
     times = weights.astype(np.intp)
     return np.repeat(x, times, axis=0), np.repeat(codes, times)
@@ -116,12 +139,16 @@ class _Regression:
         name, shape = text_of(self.engine), (len(x), self.width)
         try:
             found = np.asarray(self.engine.predict(x), dtype=np.float64)
-        except (AttributeError, TypeError, ValueError) as error:
+        except Exception as error:
             raise DataError(f"engine={name} cannot predict {len(x)} rows: {error}") from error
         if found.shape != shape and not (self.width == 1 and found.shape == (len(x),)):
             raise DataError(
                 f"engine={name} predicts an array of shape {found.shape}, where {shape} is asked for."
             )
-        if not np.isfinite(found).all():
-            raise DataError(f"engine={name} predicts a value that is not finite.")
+        lost = np.count_nonzero(~np.isfinite(found.reshape(shape)).all(axis=1))
+        if lost:
+            raise DataError(
+                f"engine={name} predicts values that are not finite for {lost} of {len(x)} rows. Use an "
+                "engine that predicts numbers, or columns of another scale."
+            )
         return found.reshape(shape)

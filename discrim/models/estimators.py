@@ -127,9 +127,10 @@ def _covariance(estimator: Any, x: Floats, scale: Floats, where: str) -> Covaria
 
 
 def copied(value: Any) -> Any:
-    """An estimator with the same parameters and no fit; of one without parameters, a shallow copy."""
+    """An estimator with the same parameters and no fit; of one without parameters, a deep copy."""
     if isinstance(value, type) or not callable(getattr(value, "get_params", None)):
-        return copy.copy(value)
+        # A shallow copy shares what its fit changes in place, and so do the fits of all folds then.
+        return copy.deepcopy(value)
     parameters = value.get_params(deep=False)
     return type(value)(**{name: _parameter(held) for name, held in parameters.items()})
 

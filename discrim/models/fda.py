@@ -21,7 +21,7 @@ from discrim.models.estimators import text_of
 from discrim.models.lines import MOST_REFITS
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, class_moments, prior_vector, sample
+from discrim.models.sample import NaAction, choice, class_moments, is_whole, prior_vector, sample
 from discrim.models.summaries.fda import fda_brief, fda_sections
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def fda(
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     blocks, moments = sample(blocks, "diagonal", na_action)
     most = moments.n_classes - 1
-    if ncomp is not None and not (isinstance(ncomp, int) and 1 <= ncomp <= most):
+    if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(f"ncomp={ncomp!r}: {most + 1} classes have {most} axes; give 1 to {most}, or None.")
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     fit, own = regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=prior is None)
@@ -106,9 +106,9 @@ class FDAResults(ClassifierResults):
     engine : object
         The fitted copy of the engine.
     scores : DataFrame, classes by LD1, LD2, ...
-        Optimal scores.
+        Optimal scores, the largest in size of each axis positive.
     centroids : DataFrame, classes by LD1, LD2, ...
-        Of the classes among the variates.
+        Class means of the variates.
     values, explained : Series by LD1, LD2, ...
         Squared canonical correlations l, and the share of each axis in the sum of l / (1 - l).
     means : DataFrame, classes by terms

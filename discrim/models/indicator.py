@@ -72,10 +72,14 @@ def indicator(
     There is no prior to choose either: the constants hold the class proportions.
 
     With three or more classes, one that lies between others may never have the largest fitted value: it is
-    *masked*. `masked` names such classes. Polynomials of degree K - 1 in the formula lift the masking of K
-    classes in a row, as `poly(x, 2)` that of three. With two classes the coefficients are proportional to
-    those of `discrim.lda`; the cut differs unless the classes are of one size. Hastie, Tibshirani & Friedman
-    (2009), The Elements of Statistical Learning, sec. 4.2.
+    *masked*. `masked` names the classes that win no row at all. One that wins a few is nearly masked: the
+    summary counts for every class how many of its own rows it wins. Polynomials in the formula lift the
+    masking of classes that are well apart: for K in a row degree K - 1 is enough, as `poly(x, 2)` for three,
+    and often a lower one is. Where classes overlap much, one may win no row by any rule.
+
+    With two classes the coefficients are proportional to those of `discrim.lda`; the cut differs unless the
+    classes are of one size. Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, sec.
+    4.2.
 
     Examples
     --------
@@ -127,7 +131,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
     fitted : DataFrame, rows by classes
         Fitted values of the rows of the fit.
     masked : Index
-        Classes that no row of the fit is given to.
+        Classes that no row of the fit is given to; one that wins a few rows is not among them.
     hat : Series
         Leverages of the rows of the fit.
     df_resid : float

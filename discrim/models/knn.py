@@ -9,26 +9,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.covariance import dependencies
-from discrim.core.knn import KNNFit, NeighbourRule, constant_columns, fit_knn
+from discrim.core.knn import KNNFit, NeighbourRule, fit_knn
 from discrim.core.leave_one_out import LeftOut
-from discrim.core.moments import ClassMoments, Spread
-from discrim.core.neighbours import METRICS, undefined
-from discrim.errors import CollinearError, DataError, NotSupportedError, PriorError
+from discrim.core.moments import Spread
+from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.error_rates import counted
 from discrim.models.judging.validation import gathered_rows, refuse_large, used_rows
+from discrim.models.knn_options import (
+    check_options,
+    checked_grid,
+    checked_k,
+    refuse_constant,
+    refuse_few_rows,
+    refuse_undefined,
+    refuse_zero,
+)
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import (
-    NaAction,
-    choice,
-    class_moments,
-    named,
-    prior_vector,
-    refuse_few_rows,
-    sample,
-)
+from discrim.models.sample import NaAction, choice, class_moments, prior_vector, sample
 from discrim.models.summaries import knn as knn_sections
 
 if TYPE_CHECKING:
@@ -38,9 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["KNNResults", "knn"]
 
 Floats = NDArray[np.float64]
-
-MOST_NEIGHBOURS = 50
-"""The largest k that is tried, unless a grid says otherwise."""
 
 TIE = 1e-12
 """Difference of two error rates below which they are one."""
@@ -77,7 +73,7 @@ def knn(
     scale : bool
         Divide each column by its standard deviation over all rows, divisor N - 1.
     grid : sequence of int, optional
-        The k to choose from; 1 to 50, or to the number of rows less one, by default.
+        The k to choose from, where k is not given; 1 to 50, or to the number of rows less one, by default.
     prior : optional
         As for `discrim.lda`, each probability above zero.
 
@@ -88,8 +84,8 @@ def knn(
     Raises
     ------
     FormulaError, DataError, PriorError
-        As for `discrim.lda`; a k that is not from 1 to the number of rows, a metric that is not known or
-        gives no distance between some rows; a prior of zero.
+        As for `discrim.lda`; a k that is not from 1 to the number of rows, a k and a grid; a metric that is
+        not known or gives no distance between some rows; a prior of zero.
     CollinearError
         A column is constant that is to be scaled, or the covariance for "mahalanobis" is singular.
     NotSupportedError
@@ -109,8 +105,9 @@ def knn(
 
     A saved fit holds its rows, in the coordinates that distances are taken in, with their classes.
 
-    Leave-one-out takes one search for all k. It holds what is common to all rows: the standard deviations or
-    the covariance, the prior, and the weights of votes pi_g / s_g. Folds are fitted anew, and choose k anew.
+    Leave-one-out takes one search for all k. A row that is left out leaves the covariance of "mahalanobis"
+    too, by a rank-one update. Held are the standard deviations, which do not depend on classes, the prior,
+    and the weights of votes pi_g / s_g. Folds are fitted anew, and choose k anew.
 
     Examples
     --------
@@ -122,74 +119,36 @@ def knn(
     >>> fit.predict_proba().iloc[70].round(2).tolist()
     [0.0, 0.4, 0.6]
     """
-    choice("metric", metric, METRICS)
-    if metric == "seuclidean" and not scale:
-        raise DataError("metric='seuclidean' divides by standard deviations: leave scale=True.")
+    check_options(k, metric, scale, grid)
     blocks = read(formula, data, levels=levels, functions=functions)
-    if metric == "mahalanobis":
-        refuse_few_rows(blocks)
     refuse_large(blocks, "knn() keeps its rows")
     blocks, moments = sample(blocks, "diagonal", na_action)
-    within = class_moments(blocks, "pooled") if metric == "mahalanobis" else None
-    _refuse_constant(moments, within, blocks, scale)
     n = int(moments.total)
-    if k is not None:
-        _check_k(k, n)
+    tried = [checked_k(k, n)] if k is not None else checked_grid(grid, n)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
-    _refuse_zero(shares, blocks.design.levels)
-    tried = None if k is not None else _grid(grid, n)
+    refuse_zero(shares, blocks.design.levels)
+    within = None
+    if metric == "mahalanobis":
+        refuse_few_rows(moments, blocks.terms)
+        within = class_moments(blocks, "pooled")
+    refuse_constant(moments, within, blocks.terms, scale)
     rows = gathered_rows(blocks)
     fit = fit_knn(
         rows.x,
         rows.codes,
         moments,
         shares,
-        k=k or 1,
+        k=tried[0],
         metric=metric,
-        scale=scale,
+        scale=bool(scale),
         estimated_prior=prior is None,
         within=within,
     )
-    why, bad = undefined(metric, fit.search.points)
-    if bad.any():
-        row = blocks.table.label(int(rows.positions[int(np.argmax(bad))]))
-        raise DataError(
-            f"metric={metric!r} gives no distance to row {row!r}: {why}. Leave such rows out, or take "
-            "another metric."
-        )
-    if tried is None:
+    refuse_undefined(metric, rows, fit.search.points, blocks)
+    if k is not None:
         return KNNResults(fit, blocks)
     path = _path(fit, tried)
     return KNNResults(fit.with_k(_least(path)), blocks, path=path)
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def _check_k(k: Any, n: int) -> None:
-    if not (_whole(k) and 1 <= k <= n):
-        raise DataError(
-            f"k={k!r}: give a number of neighbours from 1 to the {n} rows of the fit, or None to have it "
-            "chosen."
-        )
-
-
-def _grid(grid: Sequence[int] | None, n: int) -> list[int]:
-    """The k to try, in increasing order."""
-    if n < 2:
-        raise DataError("A k is chosen by leaving rows out, which takes two rows: give k=.")
-    if grid is None:
-        return list(range(1, min(MOST_NEIGHBOURS, n - 1) + 1))
-    values = list(grid)
-    bad = [value for value in values if not (_whole(value) and 1 <= value < n)]
-    if bad or not values:
-        what = f"{bad[0]!r} is no k" if bad else "there is none"
-        raise DataError(
-            f"grid={named(values)}: {what}; give numbers from 1 to {n - 1}, one less than the rows, as "
-            "each is left out."
-        )
-    return sorted({int(value) for value in values})
 
 
 def _least(path: pd.DataFrame) -> int:
@@ -208,39 +167,6 @@ def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
     return path
 
 
-def _refuse_constant(moments: ClassMoments, within: ClassMoments | None, blocks: Blocks, scale: bool) -> None:
-    """Raise a CollinearError for columns by whose spread nothing can be divided."""
-    terms = blocks.terms
-    if within is not None:
-        if moments.total - moments.n_classes < moments.n_columns:
-            raise CollinearError(
-                f"{moments.total:g} rows in {moments.n_classes} classes are too few for the covariance of "
-                f'{len(terms)} columns: name fewer, or take metric="euclidean".'
-            )
-        found = dependencies(within)
-        if found:
-            raise CollinearError(
-                f"The covariance within classes is singular: {named(terms[d.column] for d in found)} is "
-                "constant or depends on the columns before it. Drop it from the formula, or take "
-                'metric="euclidean".'
-            )
-    elif scale:
-        still = constant_columns(moments)
-        if still:
-            raise CollinearError(
-                f"{named(terms[j] for j in still)} is constant: there is no standard deviation to divide "
-                "by. Drop it from the formula, or pass scale=False."
-            )
-
-
-def _refuse_zero(prior: Floats, classes: Any) -> None:
-    if not (prior > 0).all():
-        raise PriorError(
-            f"The prior of class {classes[int(np.argmin(prior))]!r} is 0: where all neighbours are of such "
-            "classes there is no posterior. Give it some, or leave out the class."
-        )
-
-
 class KNNResults(ClassifierResults):
     """A fit of k nearest neighbours.
 
@@ -254,6 +180,7 @@ class KNNResults(ClassifierResults):
 
     title: ClassVar[str] = "k nearest neighbours"
     likelihood_of: ClassVar[str] = "none"
+    _no_fit = ("k is more than the rows, or a column is constant", "a smaller k")
     _fit: KNNFit
 
     def __init__(
@@ -296,7 +223,7 @@ class KNNResults(ClassifierResults):
 
     def _prior_values(self, prior: Any) -> Floats:
         values = super()._prior_values(prior)
-        _refuse_zero(values, self.classes)
+        refuse_zero(values, self.classes)
         return values
 
     @property

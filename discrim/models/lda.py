@@ -14,12 +14,14 @@ from discrim.errors import DataError, DiscrimWarning
 from discrim.frame.blocks import read
 from discrim.models.estimators import CovarianceEstimator
 from discrim.models.lda_results import LDAResults
+from discrim.models.moments import Moments, given_sample, table_given
 from discrim.models.robust import Method, robust_choice, robust_moments
 from discrim.models.sample import (
     NaAction,
     choice,
     collinear_error,
     drop_columns,
+    is_whole,
     is_wide,
     prior_vector,
     refuse_few_rows,
@@ -36,9 +38,10 @@ STRUCTURES = ("pooled", "diagonal", "shrunk", "spherical", "pinv")
 
 
 def lda(
-    formula: str,
-    data: Any,
+    formula: str | None = None,
+    data: Any = None,
     *,
+    moments: Moments | None = None,
     prior: Any = None,
     weights: Any = None,
     method: Method = "moment",
@@ -61,6 +64,9 @@ def lda(
     formula : str
         Response and predictors, `species ~ .`; see the README for the language.
     data : DataFrame, or any table narwhals knows
+    moments : Moments, optional
+        In the place of formula and data, what `discrim.moments` or `discrim.from_stats` gave, or a sum of it.
+        The fit has no rows then: what needs them takes `data=`.
     prior : None, "equal", dict or Series by class, or sequence in the order of the classes
         Prior probabilities; None for the class proportions.
     weights : str or (n,) array, optional
@@ -135,40 +141,48 @@ def lda(
     """
     choice("collinear", collinear, ("raise", "drop"))
     asked = read_shrinking(covariance, shrinkage, grid, method, STRUCTURES)
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
-    if asked.structure == "full":
-        refuse_few_rows(blocks)
-    blocks, moments = sample(blocks, spread_of(asked.structure, "pooled", thin=is_wide(blocks)), na_action)
-    refuse_no_freedom(moments, blocks.terms, diagonal=not asked.takes_full_rank(moments.n_columns))
-    found = asked.obstacles(moments)
+    if moments is None:
+        asked_of = table_given("lda", formula, data)
+        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
+        if asked.structure == "full":
+            refuse_few_rows(blocks)
+        spread = spread_of(asked.structure, "pooled", thin=is_wide(blocks))
+        blocks, held = sample(blocks, spread, na_action)
+    else:
+        blocks, held = given_sample(
+            moments, spread_of(asked.structure, "pooled"), needs_rows=asked.needs_rows or wanted is not None,
+            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
+        )  # fmt: skip
+    refuse_no_freedom(held, blocks.terms, diagonal=not asked.takes_full_rank(held.n_columns))
+    found = asked.obstacles(held)
     if found and collinear == "raise":
         raise collinear_error(found, blocks.terms)
     if found:
-        blocks, moments = drop_columns(blocks, moments, found)
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
-    most = min(moments.n_columns, moments.n_classes - 1)
-    if ncomp is not None and not (isinstance(ncomp, int) and 1 <= ncomp <= most):
+        blocks, held = drop_columns(blocks, held, found)
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
+    most = min(held.n_columns, held.n_classes - 1)
+    if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(
-            f"ncomp={ncomp!r}: {moments.n_columns} columns and {moments.n_classes} classes have "
+            f"ncomp={ncomp!r}: {held.n_columns} columns and {held.n_classes} classes have "
             f"{most} canonical axes; give a number from 1 to {most}, or None for all."
         )
     robust = None
     if wanted is not None:
-        moments, robust = robust_moments(blocks, moments, wanted)
+        held, robust = robust_moments(blocks, held, wanted)
     fit, path = linear_fit(
         asked,
         blocks,
-        moments,
+        held,
         shares,
         method=method,
-        ncomp=ncomp,
+        ncomp=None if ncomp is None else int(ncomp),
         estimated_prior=prior is None,
         robust=robust,
     )
     if fit.structure == "pinv":
         _warn_of_pseudo_inverse(fit, blocks.terms)
-    return LDAResults(fit, blocks, asked=asked, path=path)
+    return LDAResults(fit, blocks, has_rows=moments is None, asked=asked, path=path)
 
 
 def _warn_of_pseudo_inverse(fit: LDAFit, terms: tuple[str, ...]) -> None:

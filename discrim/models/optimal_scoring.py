@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from discrim.core.covariance import dependencies
 from discrim.core.indicator import IndicatorFit
 from discrim.errors import CollinearError
+from discrim.models.sample import named
 
 if TYPE_CHECKING:
     from discrim.report.tables import Summary
@@ -67,14 +69,15 @@ class OptimalScoring:
         Raises
         ------
         CollinearError
-            A score is predicted without error: a combination of columns is constant within classes.
+            A column is constant within classes or a combination of others there, as `discrim.lda` has it, so
+            that a score is predicted without error.
         """
         found, moments = self._scoring, self._fit.moments
-        exact = found.residuals <= np.finfo(np.float64).eps ** 2
-        if exact.any():
+        barren = [self._terms[dependency.column] for dependency in dependencies(moments)]
+        if barren:
             raise CollinearError(
-                f"The columns predict the scores of {self._names[int(np.argmax(exact))]} without error: a "
-                "combination of them is constant within classes, and no discriminant has unit variance there."
+                f"{named(barren)}: constant within classes, or determined by other columns there, so that a "
+                "discriminant has no variance within classes. Leave it out of the formula."
             )
         free = moments.total - moments.n_classes
         unit = np.sqrt(free / moments.total) / (found.correlations * np.sqrt(found.residuals))

@@ -19,6 +19,7 @@ from discrim.frame.blocks import Blocks, read
 from discrim.inference.log_determinants import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models.estimators import CovarianceEstimator
+from discrim.models.moments import Moments, given_sample, table_given
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.robust import Method, RobustRows, robust_choice, robust_moments
@@ -50,9 +51,10 @@ STRUCTURES = ("full", "diagonal", "shrunk", "spherical")
 
 
 def qda(
-    formula: str,
-    data: Any,
+    formula: str | None = None,
+    data: Any = None,
     *,
+    moments: Moments | None = None,
     prior: Any = None,
     weights: Any = None,
     method: Method = "moment",
@@ -70,7 +72,7 @@ def qda(
 
     Parameters
     ----------
-    formula, data, prior, weights, levels, na_action, functions
+    formula, data, moments, prior, weights, levels, na_action, functions
         As for `discrim.lda`.
     method : {"moment", "mle", "t", "mcd"}
         Divisor of each class's covariance: n_k - 1, or n_k; or robust means and covariances of each class, as
@@ -105,17 +107,24 @@ def qda(
     """
     asked = read_shrinking(covariance, shrinkage, grid, method, STRUCTURES)
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    blocks, moments = sample(blocks, spread_of(asked.structure, "class", thin=is_wide(blocks)), na_action)
-    refuse_singular(moments, blocks.terms, blocks.design.levels, asked)
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
+    if moments is None:
+        asked_of = table_given("qda", formula, data)
+        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
+        blocks, held = sample(blocks, spread_of(asked.structure, "class", thin=is_wide(blocks)), na_action)
+    else:
+        blocks, held = given_sample(
+            moments, spread_of(asked.structure, "class"), needs_rows=asked.needs_rows or wanted is not None,
+            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
+        )  # fmt: skip
+    refuse_singular(held, blocks.terms, blocks.design.levels, asked)
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     robust = None
     if wanted is not None:
-        moments, robust = robust_moments(blocks, moments, wanted)
+        held, robust = robust_moments(blocks, held, wanted)
     fit, path = quadratic_fit(
-        asked, blocks, moments, shares, method=method, estimated_prior=prior is None, robust=robust
+        asked, blocks, held, shares, method=method, estimated_prior=prior is None, robust=robust
     )
-    return QDAResults(fit, blocks, asked=asked, path=path)
+    return QDAResults(fit, blocks, has_rows=moments is None, asked=asked, path=path)
 
 
 class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierResults):

@@ -1,7 +1,6 @@
 """What every fitted classifier can do: predict, judge itself, show itself.
 
-A child supplies its numbers, the rule they give (`_rule`) and its summary's
-sections; rows, labels and pandas are handled here.
+A child supplies its numbers, their rule (`_rule`) and its summary's sections; rows, labels, pandas are here.
 """
 
 from __future__ import annotations
@@ -57,6 +56,7 @@ class ClassifierResults:
     title: ClassVar[str] = "Classifier"
     likelihood_of: ClassVar[str] = "class and row"
     _chosen = ""  # What the rows were asked to choose: leave-one-out holds it, folds choose anew.
+    _no_fit = ("a covariance is singular, or classes are separated", "fewer columns")  # Why, and the way out.
 
     def __init__(self, blocks: Blocks, counts: Floats, prior: Floats, *, has_rows: bool = True) -> None:
         self._blocks = blocks
@@ -66,7 +66,7 @@ class ClassifierResults:
         self.formula = blocks.design.formula
         self.classes = pd.Index(list(blocks.design.levels), name=blocks.design.response)
         self.terms = pd.Index(list(blocks.terms))
-        whole = counts.astype(np.int64) if (counts == np.round(counts)).all() else counts
+        whole = counts.astype(np.int64) if (counts % 1 == 0).all() and counts.sum() < 2**63 else counts
         self.counts = pd.Series(whole, index=self.classes, name="rows")
         self.nobs: int | float = whole.sum().item()
         self.prior = pd.Series(prior, index=self.classes, name="prior")
@@ -255,7 +255,7 @@ class ClassifierResults:
     def _rows(self, what: str) -> Blocks:
         if not self._has_rows:
             raise NotSupportedError(
-                f"{what} needs the rows of the fit, which a loaded one has not: fit again, or pass data=."
+                f"{what} needs the rows of the fit, which one loaded or made of moments has not: pass data=."
             )
         return self._blocks
 
@@ -321,9 +321,9 @@ class ClassifierResults:
         Parameters
         ----------
         methods : sequence of str
-            "apparent": on the rows of the fit. "loo": each row left out, choices held. "cv": folds left out,
-            choices made anew; "632+", of Efron & Tibshirani: in bootstrap samples. "D", "DS", "O", "OS": from
-            the normal model (linear rule only). "posterior", "posterior-stratified": from the posteriors.
+            "apparent": on the rows of the fit. "loo": each row left out, choices and transforms held. "cv":
+            folds left out, both made anew. "632+", Efron & Tibshirani's: in bootstraps. "D", "DS", "O",
+            "OS": by the normal model (linear rule only). "posterior", "posterior-stratified": by posteriors.
         costs : optional
             As for `predict`: the rate is then the mean cost of the rule of least expected cost.
         level : float

@@ -26,6 +26,7 @@ __all__ = [
     "drop_columns",
     "is_wide",
     "named",
+    "present_classes",
     "prior_vector",
     "refuse_few_rows",
     "refuse_no_freedom",
@@ -57,6 +58,11 @@ def is_number(value: Any) -> bool:
     """Whether an option is a number, which a truth value is not."""
     number = (int, float, np.integer, np.floating)
     return isinstance(value, number) and not isinstance(value, bool)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether an option is a whole number, which a truth value is not."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def sample(
@@ -92,6 +98,17 @@ def sample(
             f"No row is left: each of the {blocks.table.nrows} rows misses a value in "
             f"{named(blocks.design.columns)} or in the response {blocks.design.response!r}."
         )
+    return present_classes(blocks, moments)
+
+
+def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments without the classes that have no row, which a warning names.
+
+    Raises
+    ------
+    DataError
+        One class only has rows.
+    """
     present = np.flatnonzero(moments.rows > 0)
     if len(present) < moments.n_classes:
         blocks, moments = _without_empty(blocks, moments, present)
@@ -125,7 +142,7 @@ def _without_empty(
     warnings.warn(
         f"No row is left in {'class' if len(gone) == 1 else 'classes'} {named(gone)}: left out of the fit.",
         DiscrimWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
     position = np.full(len(levels) + 1, -1)
     position[present] = np.arange(len(present))

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.hyperplane import hyperplane_from_file
@@ -31,9 +30,8 @@ from discrim.core.robust import ROBUST, Robust, robust_numbers
 from discrim.core.shrinkage import Chosen, Structure, is_regular, spread_of
 from discrim.core.shrunken_centroids import fit_shrunken
 from discrim.errors import DataError, FormulaError, NotSupportedError
-from discrim.frame.blocks import Blocks
+from discrim.frame.blocks import without_rows
 from discrim.frame.formula import Design
-from discrim.frame.table import Table
 from discrim.models.tensor_file import checked_moments, damaged, read_file, write_file
 
 if TYPE_CHECKING:
@@ -268,16 +266,8 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     prior = tensors["prior"]
     if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
         raise damaged(path, "its prior is no distribution over the classes")
-    nothing = Table(pd.DataFrame(index=pd.RangeIndex(0)))
-    blocks = Blocks(
-        design,
-        nothing,
-        np.zeros(0, dtype=np.intp),
-        np.zeros(0) if weighted else None,
-        functions or {},
-        None if keep is None else tuple(keep),
-        dropped,
-    )
+    kept = None if keep is None else tuple(keep)
+    blocks = without_rows(design, functions, weighted=weighted, keep=kept, dropped=dropped)
     try:
         fit = model.fit(moments, prior, **options, **own)
     except DataError as error:

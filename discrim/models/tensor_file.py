@@ -11,6 +11,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
+from errno import ENOENT
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,8 @@ def write_file(path: Path, about: Mapping[str, Any], tensors: Mapping[str, Float
     header["__metadata__"] = {"format": FORMAT, "fit": fit, "sha256": _checksum(fit, body)}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(ENOENT, "There is no such folder", str(path.parent))
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

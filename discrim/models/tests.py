@@ -20,6 +20,7 @@ from discrim.inference.resampling import bootstrap_ratios, exceedance, permutati
 from discrim.inference.result import TestResult, approximations
 from discrim.models.hausman import lda_beside_logistic, log_odds_of_both
 from discrim.models.judging.cross_comparison import cross_validated, paired
+from discrim.models.judging.fitted import need_fits
 from discrim.models.judging.validation import used_rows
 from discrim.models.labels import known
 from discrim.models.sample import NaAction, choice, class_moments, sample
@@ -331,15 +332,25 @@ def compare(
     DataFrame
         By pair (a, b), over the rows that both fits use and label (`rows`; `rows_one_only` are the others
         that either uses): error_a, error_b, their difference; std_err, low, high, t, df, p_t of the
-        corrected resampled t test of it; only_a_wrong and only_b_wrong, rows of the first repeat on which
-        one fit alone is wrong, with McNemar's p_exact by the binomial distribution, and with its
-        continuity-corrected chi-square `mcnemar` and p_mcnemar, missing with `groups`, whose rows are not
-        independent. Errors are weighted by a prior that both were given; else rows count as they are. For
-        what these tests rest on, see `discrim.inference.paired_tests`. By term, see
-        `discrim.models.hausman.log_odds_of_both`. Else a row for each fit: formula, what the likelihood is
-        of, df, llf, AIC, BIC, and apparent and leave-one-out error (missing where the model has none), and
-        with `cv` cross-validated error and its standard error. Likelihoods of class and row, as LDA's, and
-        of the class given the row, as the logistic model's, are not to be compared.
+        corrected resampled t test that its mean over folds is zero (where folds are unequal, that is not
+        quite the difference over rows); only_a_wrong and only_b_wrong, rows of the first repeat on which one
+        fit alone is wrong, with McNemar's p_exact by the binomial distribution, and with its
+        continuity-corrected chi-square `mcnemar` and p_mcnemar; with `groups`, these three are of groups, as
+        the rows of one are not independent. A row with a frequency weight is so many rows. Errors are
+        weighted by a prior that both were given; else rows count as they are. For what these tests rest on,
+        see `discrim.inference.paired_tests`. By term, see `discrim.models.hausman.log_odds_of_both`. Else a
+        row for each fit: formula, what the likelihood is of, df, llf, AIC, BIC, and apparent and
+        leave-one-out error (missing where the model has none), and with `cv` cross-validated error and its
+        standard error. Likelihoods of class and row, as LDA's, and of the class given the row, as the
+        logistic model's, are not to be compared.
+
+    Raises
+    ------
+    DataError
+        An argument is no fit; options that do not go together, or are none for `discrim.cross_validate`;
+        with `cv`, fits of other rows, classes or weights.
+    NotSupportedError
+        With `cv`, a fit was loaded, has no rule without some fold, or has weights that are not whole.
 
     Examples
     --------
@@ -356,6 +367,7 @@ def compare(
     [0.02, 0.2067, 0.0056]
     """
     choice("by", by or "fit", ("fit", "term", "pair"))
+    need_fits(fits, "compare()")
     names = _names(fits)
     _refuse_options(fits, by, cv, repeats, groups, seed)
     if cv is not None:

@@ -60,8 +60,8 @@ def fitted_values(
     axes.set_ylabel("Fitted value")
     title = "Fitted values of the indicators"
     if len(masked):
-        names = ", ".join(shown_name(label, 20) for label in list(masked)[:3])
-        title += f"; masked: {names}" + (" ..." if len(masked) > 3 else "")
+        names = ", ".join(shown_name(label, 12) for label in list(masked)[:3])
+        title += f"\nmasked: {names}" + (f" and {len(masked) - 3} more" if len(masked) > 3 else "")
     axes.set_title(title)
     return add_legend(axes, own)
 
@@ -78,8 +78,10 @@ def _draw_rows(
     axes: Axes, x: NDArray[np.float64], codes: NDArray[np.intp], fitted: NDArray[np.float64], n_classes: int
 ) -> None:
     """A line of ticks for the rows of each class, below all fitted values."""
-    low, high = np.nanmin(fitted, initial=0.0), np.nanmax(fitted, initial=1.0)
-    step = 0.05 * float(high - low)
+    known = fitted[np.isfinite(fitted)]
+    low, height = (known.min(), np.ptp(known) or 1.0) if known.size else (0.0, 1.0)
+    # However many classes there are, their ticks take no more than a third of the picture.
+    step = min(0.05, 0.5 / (n_classes + 1)) * float(height)
     for k in range(n_classes):
         rows = x[codes == k]
         at = np.full(len(rows), float(low) - (k + 1.5) * step)

@@ -13,6 +13,9 @@ from discrim.report.plots import COLOURS, add_legend, label_codes, new_axes, sho
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
 
+LABEL_CHARACTERS = 40
+"""What goes side by side under a picture, of the names of values."""
+
 __all__ = ["draw_joint_densities", "draw_joint_masses"]
 
 
@@ -49,9 +52,10 @@ def draw_joint_densities(joint: pd.DataFrame, regions: pd.DataFrame, ax: Axes | 
     wrong = values.sum(axis=1) - np.where(called < 0, 0.0, values[np.arange(len(at)), called])
     axes.fill_between(at, 0.0, wrong, color="0.3", alpha=0.35, linewidth=0, label="error")
     axes.set_xlim(at[0], at[-1])
-    # A pole would flatten all the rest.
-    top = np.nanmax(values)
-    axes.set_ylim(0.0, 1.05 * min(top, 6 * float(np.nanquantile(values.max(axis=1), 0.9)) or top))
+    # A pole would flatten all the rest; the points are dense there, and so do not tell how wide it is.
+    highest = np.nan_to_num(values, nan=0.0).max(axis=1)
+    evenly = np.interp(np.linspace(at[0], at[-1], 401), at, highest)
+    axes.set_ylim(0.0, 1.05 * min(highest.max(), 6 * float(np.quantile(evenly, 0.9)) or highest.max()))
     axes.set_xlabel(shown_name(joint.index.name))
     axes.set_ylabel("Prior times density")
     axes.set_title("The law, and the regions of the best rule")
@@ -81,8 +85,8 @@ def draw_joint_masses(joint: pd.DataFrame, called: NDArray[np.intp], ax: Axes | 
         at = places + (k - 0.5 * (k_classes - 1)) * width
         axes.bar(at, heights, width=width, color=faces, edgecolor=colour, linewidth=0.8)
         axes.bar([np.nan], [np.nan], color=colour, label=shown_name(label))
-    step = max(len(places) // 30, 1)
     names = [", ".join(map(str, key)) if isinstance(key, tuple) else _number(key) for key in joint.index]
+    step = max(int(np.ceil(len(places) * max(map(len, names)) / LABEL_CHARACTERS)), 1)
     axes.set_xticks(places[::step], [shown_name(name) for name in names[::step]])
     axes.set_xlabel(", ".join(shown_name(name) for name in joint.index.names))
     axes.set_ylabel("Prior times probability")

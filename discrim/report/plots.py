@@ -360,8 +360,11 @@ def _span(values: Floats) -> Floats:
 def add_legend(axes: Axes, own: bool) -> Axes:
     """Classes by name: beside the axes where the figure is ours, else where they leave room."""
     if len(axes.get_legend_handles_labels()[1]) <= MOST_IN_LEGEND:
+        # Over rows, a frame tells the markers of the legend from those of the rows.
         place: dict[str, Any] = (
-            {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if own else {"loc": "best"}
+            {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+            if own
+            else {"loc": "best", "frameon": True, "framealpha": 0.8}
         )
-        axes.legend(frameon=False, **place)
+        axes.legend(**place)
     return axes

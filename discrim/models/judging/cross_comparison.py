@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.losses import Judged, fold_means
-from discrim.inference.paired_tests import corrected_t, mcnemar
-from discrim.models.judging.cross_validation import CrossValidation, cross_validate
+from discrim.inference.paired_tests import corrected_t, grouped_mcnemar, mcnemar
+from discrim.models.judging.cross_validation import CrossValidation, validated, warn_unlabelled
+from discrim.models.judging.fitted import need_rows
 from discrim.models.judging.validation import drawn_seed
 
 if TYPE_CHECKING:
@@ -34,15 +35,21 @@ def cross_validated(
     DataError
         The fits are of other rows, classes or weights.
     """
+    need_rows(fits, "compare(cv=)")
     seed = drawn_seed(seed)
-    index = fits[0]._rows("compare(cv=)").table.index
     for place, fit in enumerate(fits[1:], start=2):
-        if not fit._rows("compare(cv=)").table.index.equals(index):
+        if not fit._blocks.table.index.equals(fits[0]._blocks.table.index):
             raise DataError(
                 f"Fit {place} is of other rows than the first: fit both to one table; rows that one of them "
                 "drops are no matter."
             )
-    found = [cross_validate(fit, folds, repeats, groups, seed) for fit in fits]
+    found = []
+    for place, fit in enumerate(fits, start=1):
+        try:
+            found.append(validated(fit, folds, repeats, groups, seed, name="cv"))
+        except NotSupportedError as error:
+            raise NotSupportedError(f"Fit {place}: {error}") from None
+        warn_unlabelled(found[-1], f"Fit {place}: ", stacklevel=4)
     for place, one in enumerate(found[1:], start=2):
         _refuse_other(found[0], one, place)
     return found
@@ -91,8 +98,6 @@ def _pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
     test = corrected_t(by_fold[~np.isnan(by_fold)], n_folds)
     errors = [float(shares @ each.mean(axis=0)) / float(shares.sum()) for each in wrong]
     total = float(weights.sum()) if a._weighted else len(weights)
-    alone = [float(weights @ (one[0] * (1 - other[0]))) for one, other in (wrong, wrong[::-1])]
-    single = _mcnemar(a, alone)
     return {
         "rows": total,
         "rows_one_only": int(((a._actual >= 0) | (b._actual >= 0)).sum() - both.sum()),
@@ -105,27 +110,31 @@ def _pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
         "t": test.statistic,
         "df": test.df,
         "p_t": test.pvalue,
-        "only_a_wrong": alone[0],
-        "only_b_wrong": alone[1],
-    } | single
+    } | _mcnemar(a, both, [each[0] for each in wrong])
 
 
 def _common_prior(a: CrossValidation, b: CrossValidation) -> Floats | None:
     """The prior, where both fits were given the same one; else None, and rows count as they are."""
     priors = [each._rows().prior for each in (a, b)]
-    if priors[0] is None or priors[1] is None or not np.array_equal(priors[0], priors[1]):
+    if priors[0] is None or priors[1] is None or set(a._fit.classes) != set(b._fit.classes):
         return None
-    return priors[0]
+    other = priors[1][b._fit.classes.get_indexer(a._fit.classes)]
+    return priors[0] if np.array_equal(priors[0], other) else None
 
 
-def _mcnemar(a: CrossValidation, alone: list[float]) -> dict[str, float]:
-    """McNemar's test; missing where rows of a group depend on one another."""
-    if a._clusters is not None:
-        return {"p_exact": np.nan, "mcnemar": np.nan, "p_mcnemar": np.nan}
-    if any(count != round(count) for count in alone):
+def _mcnemar(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[Floats]) -> dict[str, float]:
+    """McNemar's test of what two fits have wrong (m,) of the rows that both judge, by groups if there are."""
+    weights = a._weights[both]
+    if (weights != np.round(weights)).any():
         raise NotSupportedError(
             "McNemar's test counts rows: it takes weights that are whole numbers. Give such weights, or see "
             "cross_validate() of each fit."
         )
-    test = mcnemar(*alone)
-    return {"p_exact": test.exact, "mcnemar": test.statistic, "p_mcnemar": test.pvalue}
+    alone = [float(weights @ (one * (1 - other))) for one, other in (wrong, wrong[::-1])]
+    if a._clusters is None:
+        test = mcnemar(*alone)
+    else:
+        differences = np.bincount(a._clusters[both], weights * (wrong[0] - wrong[1]))
+        test = grouped_mcnemar(differences.astype(np.float64))
+    names = ("p_exact", "mcnemar", "p_mcnemar")
+    return {"only_a_wrong": alone[0], "only_b_wrong": alone[1]} | dict(zip(names, test, strict=True))

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from discrim.core.rules import best_class, log_posteriors, posteriors
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
-from discrim.inference.error_rates import check_level, confusion_table, counts_of, exact_interval
+from discrim.inference.error_rates import check_level, confusion_table, counts_of
 from discrim.inference.losses import Judged, fold_means, loss_rate
 from discrim.inference.paired_tests import fold_errors
 from discrim.inference.resampling import progress_bar
 from discrim.models.judging.assessment import row_weights
+from discrim.models.judging.fitted import need_rows
 from discrim.models.judging.shared_folds import numbered, refuse_gone, shared_folds
 from discrim.models.judging.validation import drawn_seed, fold_scores, used_codes
 from discrim.models.labels import labelled
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
     from discrim.report.tables import Summary
 
-__all__ = ["CrossValidation", "cross_validate"]
+__all__ = ["CrossValidation", "cross_validate", "validated", "warn_unlabelled"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -83,8 +84,9 @@ def cross_validate(
     with groups its share of the folds is as even as they let it be. A row with a frequency weight is so many
     rows, all in one fold.
 
-    Held over all folds are the prior and what transforms of the formula learn from the columns (the means of
-    `standardize`, the knots of `bs`), which do not look at classes.
+    What transforms of the formula learn from the columns (the means of `standardize`, the knots of `bs`) is
+    learnt without each fold, too. Held over all folds are a prior, also that of class proportions (but in
+    `knn`, whose rows vote as they are in each fold), the levels of categories and the ends of splines.
 
     Examples
     --------
@@ -98,30 +100,52 @@ def cross_validate(
     log loss    0.0519   0.0215
     Brier       0.0327   0.0157
     """
+    need_rows([fit], "cross_validate()")
     if not isinstance(nested, bool):
         raise DataError(f"nested={nested!r}: give True or False.")
-    seed = drawn_seed(seed)
+    found = validated(fit, folds, repeats, groups, drawn_seed(seed), nested=nested)
+    warn_unlabelled(found)
+    return found
+
+
+def validated(
+    fit: ClassifierResults,
+    folds: Any,
+    repeats: int,
+    groups: Any,
+    seed: int,
+    *,
+    nested: bool = True,
+    name: str = "folds",
+) -> CrossValidation:
+    """As `cross_validate`; messages say `name` for folds."""
     blocks = fit._rows("cross_validate()")
-    dealt, labels = shared_folds(blocks, folds, repeats, groups, seed)
+    dealt, labels = shared_folds(blocks, folds, repeats, groups, seed, name)
     used = used_codes(blocks)
     dealt = np.where(used >= 0, dealt, -1)
     refuse_gone(fit, dealt, used, labels, grouped=groups is not None)
     scores = np.empty((len(dealt), len(used), len(fit.classes)))
     with progress_bar(len(dealt), "cross-validation") as bar:
         for own, out in zip(dealt, scores, strict=True):
-            out[:] = fold_scores(fit, own, len(labels), nested=nested)
+            out[:] = fold_scores(fit, own, len(labels), nested=nested, labels=labels)
             bar.update(1)
     clusters = None if groups is None else numbered(groups, blocks.table, "groups")
-    found = CrossValidation(fit, scores, dealt, labels, clusters, seed=seed, nested=nested)
+    # Folds that were given are dealt by no seed.
+    kept = seed if isinstance(folds, (int, np.integer)) else None
+    return CrossValidation(fit, scores, dealt, labels, clusters, seed=kept, nested=nested)
+
+
+def warn_unlabelled(found: CrossValidation, who: str = "", stacklevel: int = 3) -> None:
+    """Warn of rows that have no label."""
     if found.unlabelled:
-        first = blocks.table.label(int(np.argmax((found._actual >= 0) & ~found._judged)))
+        row = int(np.argmax((found._actual >= 0) & ~found._judged))
+        first = found._fit._blocks.table.label(row)
         warn(
-            f"{found.unlabelled} rows have no label in some repeat (first of them {first!r}): each class is "
-            "impossible there, and no figure counts them. Fit with laplace=1, for example.",
+            f"{who}{found.unlabelled} rows have no label in some repeat (first of them {first!r}): each "
+            "class is impossible there, and no figure counts them. Fit with laplace=1, for example.",
             DiscrimWarning,
-            stacklevel=2,
+            stacklevel=stacklevel,
         )
-    return found
 
 
 class CrossValidation:
@@ -136,13 +160,13 @@ class CrossValidation:
     by_fold : DataFrame by (repeat, fold)
         rows, wrong, error; log_loss and brier of models with posteriors.
     by_class : DataFrame by class
-        rows, wrong (the mean over repeats), error, std_err, low, high (exact, at 95 percent).
+        rows, wrong (the mean over repeats), error; std_err, low, high as in `table`, at 95 percent.
     confusion : DataFrame, actual by predicted
         Counts or sums of weights, the mean over repeats.
     unlabelled : int
         Rows that the fit uses and that have no label in some repeat: they are in no figure.
-    seed : int
-        That deals the same folds again.
+    seed : int or None
+        That deals the same folds again; None where they were given.
     nested : bool
         Whether choices were made anew without each fold.
     """
@@ -155,7 +179,7 @@ class CrossValidation:
         fold_labels: list[Any],
         clusters: Codes | None,
         *,
-        seed: int,
+        seed: int | None,
         nested: bool,
     ) -> None:
         blocks = fit._rows("cross_validate()")
@@ -275,18 +299,16 @@ class CrossValidation:
     @property
     def by_class(self) -> pd.DataFrame:
         """Errors within the classes."""
-        counts = self._counts()
-        rows = counts.sum(axis=1)
-        wrong = rows - np.diag(counts)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            error = wrong / rows
-            spread = np.sqrt(error * (1 - error) / rows)
-        bounds = [
-            exact_interval(w, n, 0.95) if n else (np.nan, np.nan) for w, n in zip(wrong, rows, strict=True)
-        ]
-        columns = {"rows": rows, "wrong": wrong, "error": error, "std_err": spread}
-        columns |= {"low": [low for low, _ in bounds], "high": [high for _, high in bounds]}
-        return pd.DataFrame(columns, index=self._fit.classes)
+        judged, wrong = self._rows(), self._losses()["error"].mean(axis=0)
+        found = []
+        for k in range(len(self._fit.classes)):
+            at = judged.codes == k
+            clusters = None if judged.clusters is None else judged.clusters[at]
+            own = Judged(judged.codes[at], judged.weights[at], len(self._fit.classes), None, clusters)
+            lost = float(own.weights @ wrong[at])
+            found.append((own.weights.sum(), lost, *loss_rate(wrong[at], own, 0.95, counts=True)))
+        columns = ["rows", "wrong", "error", "std_err", "low", "high"]
+        return pd.DataFrame(found, index=self._fit.classes, columns=columns)
 
     def table(self, level: float = 0.95) -> pd.DataFrame:
         """Error, log loss and Brier score, with standard errors.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reprlib import repr as shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,9 +25,11 @@ Codes = NDArray[np.intp]
 
 
 def shared_folds(
-    blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: int | None
+    blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: int, name: str = "folds"
 ) -> tuple[Codes, list[Any]]:
     """Fold (R, n) of each row of a table that has a class, -1 of the others, and the labels of the folds.
+
+    Messages say `name` for the argument that folds were given as.
 
     Raises
     ------
@@ -35,21 +38,21 @@ def shared_folds(
     """
     if not isinstance(repeats, (int, np.integer)) or isinstance(repeats, bool) or repeats < 1:
         raise DataError(f"repeats={repeats!r}: give a whole number, 1 or more.")
-    try:
-        rng = np.random.default_rng(seed)
-    except (TypeError, ValueError):
-        raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None.") from None
+    # A generator would deal other folds to the next model.
+    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
+        raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None.")
+    rng = np.random.default_rng(seed)
     classes = strata(blocks)
     known = classes >= 0
     if not isinstance(folds, (int, float, np.number)):
         if repeats > 1 or groups is not None:
-            raise DataError("folds= names the fold of each row: leave out repeats= and groups=.")
-        own = numbered(folds, blocks.table, "folds", known)
+            raise DataError(f"{name}= names the fold of each row: leave out repeats= and groups=.")
+        own = numbered(folds, blocks.table, name, known)
         labels = _fold_labels(folds, blocks.table, own)
         if len(labels) < 2:
-            raise DataError("folds= has one fold only: give two or more.")
+            raise DataError(f"{name}= has one fold only: give two or more.")
         return np.where(known, own, -1)[None], labels
-    check_folds(folds, int((used_codes(blocks) >= 0).sum()))
+    check_folds(folds, int((used_codes(blocks) >= 0).sum()), name)
     n_folds = int(folds)
     if groups is None:
         dealt = deal(classes, n_folds, repeats, rng)
@@ -57,7 +60,7 @@ def shared_folds(
         members = numbered(groups, blocks.table, "groups", known)
         there = len(np.unique(members[known]))
         if there < folds:
-            raise DataError(f"groups= has {there} groups, too few for folds={folds}: ask for fewer folds.")
+            raise DataError(f"groups= has {there} groups, too few for {name}={folds}: ask for fewer folds.")
         dealt = deal_groups(classes, members, n_folds, repeats, rng)
     return dealt, list(range(1, n_folds + 1))
 
@@ -68,7 +71,10 @@ def _values(given: Any, table: Table, what: str) -> pd.Series:
         return table.column(given)
     if isinstance(given, pd.Series) and not given.index.equals(table.index):
         raise DataError(f"The index of {what}= differs from the table's: align them, or pass an array.")
-    values = pd.Series(given if isinstance(given, pd.Series) else list(given), dtype=None)
+    if not hasattr(given, "__len__"):
+        # What can be read but once is gone for the next model.
+        raise TypeError(f"{what}= has no length")
+    values = given if isinstance(given, pd.Series) else pd.Series(list(given))
     if len(values) != table.nrows:
         raise DataError(f"{what}= has {len(values)} values; the table has {table.nrows} rows.")
     return values
@@ -87,7 +93,7 @@ def numbered(given: Any, table: Table, what: str, known: NDArray[np.bool_] | Non
         codes = np.asarray(pd.factorize(values)[0], dtype=np.intp)
     except TypeError:
         raise DataError(
-            f"{what}={given!r}: give a column's name or a vector, a value for each row."
+            f"{what}={shorten(given)}: give a column's name or a vector, a value for each row."
         ) from None
     lost = (codes < 0) & (True if known is None else known)
     if known is not None and lost.any():
@@ -116,7 +122,7 @@ def refuse_gone(
         if code >= 0:
             what = f"All {rows[code]} rows" if rows[code] > 1 else "The one row"
             be = "are" if rows[code] > 1 else "is"
-            hint = "use another seed=, fewer folds= or smaller groups=" if grouped else "leave it out"
+            hint = "use another seed=, fewer folds or smaller groups=" if grouped else "leave it out"
             raise DataError(
                 f"{what} of class {named([fit.classes[code]])} {be} in fold {labels[fold]!r}, and no rule "
                 f"without it knows the class: merge it with another class, or {hint}."

@@ -1,13 +1,14 @@
 """Scores of the rows of a fit under rules that did not see them: leave-one-out, folds, bootstrap.
 
 A model that is a function of moments is refitted from merged moments of folds, without a second pass over
-the rows; any other is fitted again with the rows of a fold weighted zero.
+the rows; any other is fitted again with the rows of a fold weighted zero. So is each whose formula learns
+from columns, as `standardize` does, and that is learnt without the fold as well.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from warnings import warn
@@ -18,9 +19,10 @@ from numpy.typing import NDArray
 from discrim.core.moments import ClassMoments, Spread, gather_parts
 from discrim.core.passes import sorted_by
 from discrim.core.rules import Rule
-from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+from discrim.errors import DataError, DiscrimWarning, FormulaError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.factors import recall_functions
+from discrim.frame.relearning import learns, relearn
 from discrim.frame.response import classes_as_seen
 from discrim.inference.folds import deal
 from discrim.models.prediction import warn_impossible
@@ -40,7 +42,6 @@ __all__ = [
     "left_out_scores",
     "moment_folds",
     "refuse_large",
-    "rules_without",
     "strata",
     "used_codes",
     "used_rows",
@@ -93,21 +94,29 @@ def gathered_rows(blocks: Blocks) -> Rows:
     return Rows(np.concatenate(x), np.concatenate(codes), np.concatenate(positions))
 
 
-def refuse_large(blocks: Blocks, why: str) -> None:
+def refuse_large(blocks: Blocks, why: str, times: float = 0.0) -> None:
     """Raise where the rows of a table are too large for the machine, before they are gathered.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    why : str
+        What they are gathered for.
+    times : float
+        Rows that they become, if more than there are: the sum of weights, where rows are repeated.
 
     Raises
     ------
     NotSupportedError
         Three copies of them, of which one is in the making, are more than its memory.
     """
-    rows, columns = blocks.table.nrows, len(blocks.terms)
+    rows, columns = max(blocks.table.nrows, times), len(blocks.terms)
     needed, there = 3 * 8 * rows * columns, memory()
     if needed > there:
         raise NotSupportedError(
-            f"{why} in memory: {rows:,} rows of {columns:,} columns take {needed / 2**30:.1f} GiB while they "
-            f"are read, and this machine has {there / 2**30:.1f} GiB. Take a sample of the rows or fewer "
-            "columns, or lda(), qda() or logistic(), which read them block by block."
+            f"{why} in memory: {rows:,.0f} rows of {columns:,} columns take {needed / 2**30:.1f} GiB while "
+            f"they are read, and this machine has {there / 2**30:.1f} GiB. Take a sample of the rows or "
+            "fewer columns, or lda(), qda() or logistic(), which read them block by block."
         )
 
 
@@ -196,11 +205,11 @@ def strata(blocks: Blocks) -> Codes:
     return classes_as_seen(blocks.design.response_code, blocks.table, functions)
 
 
-def check_folds(folds: Any, rows: int) -> None:
-    """Raise a DataError for a number of folds that is none."""
+def check_folds(folds: Any, rows: int, name: str = "folds") -> None:
+    """Raise a DataError for a number of folds that is none; it was given as `name`."""
     whole = isinstance(folds, (int, np.integer)) and not isinstance(folds, bool)
     if not (whole and 2 <= folds <= rows):
-        raise DataError(f"folds={folds!r}: give a number from 2 to the {rows} rows of the fit.")
+        raise DataError(f"{name}={folds!r}: give a number from 2 to the {rows} rows of the fit.")
 
 
 def drawn_seed(seed: int | None) -> int:
@@ -246,39 +255,43 @@ def moment_folds(
     return [after[-2], *inner, before[-2]]
 
 
+def _refuse_empty(fit: ClassifierResults, blocks: Blocks, dealt: Codes, labels: Sequence[Any]) -> None:
+    """Raise where a class has no row outside a fold: no model of moments minds, and its mean is any point."""
+    k, used = len(fit.classes), dealt >= 0
+    held = np.zeros((len(labels), k))
+    np.add.at(held, (dealt[used], blocks.codes[used]), 1)
+    empty = np.argwhere(held == held.sum(axis=0))
+    if len(empty):
+        fold, code = empty[0]
+        raise NotSupportedError(
+            f"Without fold {labels[fold]!r} of {len(labels)} class {fit.classes[code]!r} has no row, having "
+            f"{held[fold, code]:.0f} in all: leave the class out, merge it with another, or use "
+            'method="loo".'
+        )
+
+
 def _no_rule(
-    fit: ClassifierResults, blocks: Blocks, dealt: Codes, fold: int, folds: int
+    fit: ClassifierResults, blocks: Blocks, dealt: Codes, fold: int, labels: Sequence[Any]
 ) -> NotSupportedError:
     """The error of a fold without which there is no rule: what is the matter, and the way out."""
     others = np.bincount(blocks.codes[(dealt >= 0) & (dealt != fold)], minlength=len(fit.classes))
-    empty = np.flatnonzero(others == 0)
-    if len(empty):
-        return NotSupportedError(
-            f"Without fold {fold + 1} of {folds} class {fit.classes[empty[0]]!r} has no row, having one in "
-            'all: leave the class out, merge it with another, or use method="loo".'
-        )
+    least = int(others.argmin())
+    why, way_out = fit._no_fit
     return NotSupportedError(
-        f"Without fold {fold + 1} of {folds} the model has no fit (a covariance is singular, or classes are "
-        "separated): use more folds or fewer columns."
+        f"Without fold {labels[fold]!r} of {len(labels)} the model has no fit ({why}); of {others.sum()} "
+        f"rows left, class {fit.classes[least]!r} has the fewest, {others[least]}: use more folds or "
+        f"{way_out}."
     )
 
 
-def rules_without(
-    fit: ClassifierResults, dealt: Codes, folds: int, *, nested: bool = True
-) -> list[Rule | None]:
-    """The rule without each fold, priors held; None where there is none.
-
-    What the fit has chosen is chosen anew without each fold, or held where this is not to be nested.
-    """
-    blocks = fit._rows("cross-validation")
-    if fit._spread is not None:
-        return [fit._rule_of(moments) for moments in moment_folds(blocks, dealt, folds, fit._spread)]
-    base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
-    rule_of = fit._refitted_rule if nested or not fit._chosen else fit._held_rule
-    return [rule_of(replace(blocks, weights=np.where(dealt == f, 0.0, base))) for f in range(folds)]
-
-
-def fold_scores(fit: ClassifierResults, dealt: Codes, folds: int, *, nested: bool = True) -> Floats:
+def fold_scores(
+    fit: ClassifierResults,
+    dealt: Codes,
+    folds: int,
+    *,
+    nested: bool = True,
+    labels: Sequence[Any] | None = None,
+) -> Floats:
     """Scores (n, K) of each row under the rule fitted without its fold; unused rows are missing.
 
     Parameters
@@ -286,7 +299,9 @@ def fold_scores(fit: ClassifierResults, dealt: Codes, folds: int, *, nested: boo
     dealt : (n,) int
         Fold of each row, -1 for one that is not used.
     nested : bool
-        As for `rules_without`.
+        Whether what the fit has chosen is chosen anew without each fold; else it is held. The prior is held.
+    labels : sequence of length folds, optional
+        What messages call the folds; their numbers, from 1, without it.
 
     Raises
     ------
@@ -294,10 +309,15 @@ def fold_scores(fit: ClassifierResults, dealt: Codes, folds: int, *, nested: boo
         Without some fold there is no rule.
     """
     blocks = fit._rows("cross-validation")
-    rules = rules_without(fit, dealt, folds, nested=nested)
-    if any(rule is None for rule in rules):
-        raise _no_rule(fit, blocks, dealt, [rule is None for rule in rules].index(True), folds)
+    labels = range(1, folds + 1) if labels is None else labels
+    _refuse_empty(fit, blocks, dealt, labels)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
+    if learns(blocks.design):
+        _score_transformed(fit, dealt, labels, out, nested=nested)
+        return out.T
+    rules = _rules_without(fit, dealt, folds, nested=nested)
+    if any(rule is None for rule in rules):
+        raise _no_rule(fit, blocks, dealt, [rule is None for rule in rules].index(True), labels)
     for rows, x, _, _ in used_rows(blocks):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         own = dealt[positions]
@@ -308,6 +328,40 @@ def fold_scores(fit: ClassifierResults, dealt: Codes, folds: int, *, nested: boo
             if rule is not None and stop > start:
                 out[:, positions[order[start:stop]]] = rule.scores(columns[:, start:stop].T).T
     return out.T
+
+
+def _rules_without(fit: ClassifierResults, dealt: Codes, folds: int, *, nested: bool) -> list[Rule | None]:
+    """The rule without each fold; None where there is none."""
+    blocks = fit._rows("cross-validation")
+    if fit._spread is not None:
+        return [fit._rule_of(moments) for moments in moment_folds(blocks, dealt, folds, fit._spread)]
+    return [_rule_without(fit, blocks, dealt, f, nested=nested) for f in range(folds)]
+
+
+def _rule_without(
+    fit: ClassifierResults, blocks: Blocks, dealt: Codes, fold: int, *, nested: bool
+) -> Rule | None:
+    base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+    rule_of = fit._refitted_rule if nested or not fit._chosen else fit._held_rule
+    return rule_of(replace(blocks, weights=np.where(dealt == fold, 0.0, base)))
+
+
+def _score_transformed(
+    fit: ClassifierResults, dealt: Codes, labels: Sequence[Any], out: Floats, *, nested: bool
+) -> None:
+    """Write scores (K, n) as `fold_scores` does, transforms of the formula learnt without each fold too."""
+    blocks = fit._rows("cross-validation")
+    for fold, label in enumerate(labels):
+        try:
+            design = relearn(blocks.design, blocks.table, (dealt >= 0) & (dealt != fold), blocks.functions)
+        except FormulaError as error:
+            raise NotSupportedError(f"Without fold {label!r} of {len(labels)}: {error}") from None
+        own = replace(blocks, design=design)
+        rule = _rule_without(fit, own, dealt, fold, nested=nested)
+        if rule is None:
+            raise _no_rule(fit, blocks, dealt, fold, labels)
+        for rows, x, _, _ in used_rows(replace(own, codes=np.where(dealt == fold, blocks.codes, -1))):
+            out[:, rows] = rule.scores(x).T
 
 
 T = TypeVar("T")

@@ -23,9 +23,6 @@ Parts = dict[str, Callable[[], Section | Pairs]]
 LEAST = 1e-6
 """Probability of a value below which a summary leaves it to `decision`."""
 
-MOST_PAIRS = 40
-"""Pairs of classes beyond which a summary leaves their bounds to `bounds()`."""
-
 
 def sections(fit: BayesResults) -> Parts:
     """Sections of a known law, in their order."""
@@ -33,7 +30,7 @@ def sections(fit: BayesResults) -> Parts:
     if _has_decision(fit):
         parts["decision"] = partial(_decision, fit)
     k = len(fit.classes)
-    if fit.costs is None and k * (k - 1) // 2 <= MOST_PAIRS:
+    if fit.costs is None and k * (k - 1) // 2 <= fit.MOST_PAIRS:
         parts["bounds"] = partial(_bounds, fit)
     if fit.costs is not None:
         parts["costs"] = partial(_costs, fit)
@@ -66,7 +63,7 @@ def _kind(fit: BayesResults) -> str:
 def _header(fit: BayesResults) -> Pairs:
     law = fit._known.law
     what = "Error rate" if fit.costs is None else "Mean cost"
-    bound = "0" if fit.error_method == "exact" else f"{fit.error_bound:.1e}"
+    bound = f"{fit.error_bound:.1e}" if fit.error_bound else "0"
     items: list[tuple[str, Any, str]] = [
         ("Classes", len(fit.classes), str(len(fit.classes))),
         ("Columns", len(fit.columns), str(len(fit.columns))),
@@ -79,6 +76,9 @@ def _header(fit: BayesResults) -> Pairs:
     if fit.error_method.endswith("Monte Carlo"):
         seed = "no seed" if fit._seed is None else f"seed {fit._seed}"
         note = f"{fit._draws:,} random points a class, {seed}; the bound is half of a 99 % interval."
+    pairs = len(fit.classes) * (len(fit.classes) - 1) // 2
+    if fit.costs is None and pairs > fit.MOST_PAIRS:
+        note = f"{note} For the bounds of {pairs} pairs of classes see fit.bounds().".strip()
     response = str(fit.classes.name)
     names = ", ".join(map(str, fit.columns)) if isinstance(law, MassLaw) or law.dim <= 8 else "..."
     return Pairs(f"{response} given {names}", items, note)
@@ -129,6 +129,7 @@ def _decision(fit: BayesResults) -> Section:
         "Posteriors by value, the value's probability, and the decision",
         table,
         formats,
+        note=note,
         source="fit.decision",
     )
 

@@ -40,7 +40,7 @@ def _header(found: CrossValidation) -> Pairs:
         ("Prior, held", prior, prior),
         ("Folds", folds, str(folds)),
         ("Repeats", repeats, str(repeats)),
-        ("Seed", found.seed, str(found.seed)),
+        ("Seed", found.seed, "none, folds given" if found.seed is None else str(found.seed)),
     ]
     if judged.clusters is not None:
         groups = len(set(judged.clusters.tolist()))
@@ -88,6 +88,8 @@ def _folds(found: CrossValidation) -> Section:
     table = found.by_fold
     if len(found._dealt) == 1:
         table = table.droplevel("repeat")
+    else:
+        table = table.rename(index=lambda repeat: f"repeat {repeat}", level="repeat")
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"rows": "count", "wrong": "count"}
     return Section(
         "Errors by fold",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from discrim.errors import NotSupportedError
@@ -67,7 +68,23 @@ def _note(fit: IndicatorResults) -> str:
             f"Masked: {named(masked)}. No row has its largest fitted value there; try poly() in the formula, "
             "or lda()."
         )
+    few = _few_won(fit, masked) if fit._has_rows else []
+    if few:
+        said.append(
+            f"Less than half of their own rows won: {named(few)}. That is near masking, or overlap: see if "
+            "lda() does better."
+        )
     return " ".join(said).strip()
+
+
+def _own_rows_won(fit: IndicatorResults) -> pd.Series:
+    return pd.Series(np.diagonal(fit.confusion()), index=fit.classes)
+
+
+def _few_won(fit: IndicatorResults, masked: list[Any]) -> list[Any]:
+    """Classes that are not masked and have the largest fitted value in less than half of their rows."""
+    few = _own_rows_won(fit) < 0.5 * fit.counts
+    return [label for label in fit.classes[few] if label not in masked]
 
 
 def _classes(fit: IndicatorResults) -> Section:
@@ -75,7 +92,8 @@ def _classes(fit: IndicatorResults) -> Section:
     formats: dict[Any, Any] = {"share": "share", "rows": "count"}
     try:
         table["given to it"] = fit.confusion().sum(axis=0)
-        formats["given to it"] = "count"
+        table["own rows won"] = _own_rows_won(fit)
+        formats |= {"given to it": "count", "own rows won": "count"}
     except NotSupportedError:
         pass
     return Section("Classes", table.rename_axis(index=None), formats, source="fit.counts, fit.confusion()")
@@ -86,7 +104,11 @@ def _regressions(fit: IndicatorResults) -> Section:
     table = table.rename(columns={"p": "P > F"})
     title = f"Regressions, F on {len(fit.terms)} and {fit.df_resid:.10g} degrees of freedom"
     formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "P > F": "tail"}
-    return Section(title, table, formats, source="fit.regressions()")
+    exact = fit.classes[fit._fit.fitted_exactly()]
+    note = (
+        f"Fitted without error: {named(exact)}. Errors and tests there are of rounding." if len(exact) else ""
+    )
+    return Section(title, table, formats, note=note, source="fit.regressions()")
 
 
 def _coefficients(fit: IndicatorResults) -> Section:

@@ -56,7 +56,7 @@ def _neighbours(fit: KNNResults) -> Pairs:
 
 
 def _header(fit: KNNResults) -> Pairs:
-    chosen = "leave-one-out" if "path" in fit._cache else "given"
+    chosen = "leave-one-out" if "path" in fit._cache else "given" if fit._has_rows else "not in the file"
     prior = "class proportions" if fit._fit.estimated_prior else "given"
     label, scale = _scale(fit)
     items: list[tuple[str, Any, str]] = [
@@ -76,7 +76,7 @@ def _header(fit: KNNResults) -> Pairs:
         "Rows as near as the k-th vote too; equal posteriors go to the class of the nearest neighbour, then "
         "of the larger prior."
     )
-    if chosen != "given":
+    if "path" in fit._cache:
         note = f"{note} The leave-one-out error is the least one, that chose k: see error_rates(['cv'])."
     return Pairs(fit.formula, items, note)
 
@@ -96,5 +96,15 @@ def _path(fit: KNNResults) -> Section:
     table = shown.set_index("k").rename(columns={"se": "std err"}).rename_axis(index=None)
     table["chosen"] = np.where(table.index == fit.k, "*", "")
     formats: dict[Any, Any] = {"error": "share", "std err": "share", "chosen": "text"}
-    note = f"{len(shown)} of {len(path)}; of equal errors the largest k is chosen."
+    note = f"{len(shown)} of {len(path)}; of equal errors the largest k is chosen.{_at_an_end(fit)}"
     return Section("Leave-one-out error by k", table, formats, note=note, source="fit.path")
+
+
+def _at_an_end(fit: KNNResults) -> str:
+    """Whether k is the first or the last of several that were tried, with others to try beyond it."""
+    tried = fit.path["k"]
+    if len(tried) > 1 and fit.k == tried.iloc[-1] < fit.nobs - 1:
+        return " It is the largest that was tried: larger ones may be better, see grid=."
+    if len(tried) > 1 and fit.k == tried.iloc[0] > 1:
+        return " It is the smallest that was tried: smaller ones may be better, see grid=."
+    return ""

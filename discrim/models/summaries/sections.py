@@ -189,7 +189,9 @@ def _linear_header(fit: LDAResults) -> Pairs:
         ]
     note = ""
     if fit._fit.reduced() is not None:
-        note = f"The rule uses the first {fit._fit.ncomp} canonical axes only (ncomp={fit._fit.ncomp})."
+        m = fit._fit.ncomp
+        first = "first canonical axis" if m == 1 else f"first {m} canonical axes"
+        note = f"The rule uses the {first} only (ncomp={m})."
     note = f"{note} {dropped_note(fit, 'within classes')} {_covariance_note(fit)}"
     return Pairs(fit.formula, [*left, *right], note.strip())
 

@@ -1,0 +1,228 @@
+"""Moments of tables that add up, and moments from published statistics, in the place of a table."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import DataError, DiscrimWarning, FormulaError, NotSupportedError
+
+IRIS = load_iris()
+TEXT = IRIS.astype({"species": str})
+PENGUINS = load_penguins()
+FORMULA = "species ~ ."
+
+
+def pieces(data, size):
+    return [data.iloc[start : start + size] for start in range(0, len(data), size)]
+
+
+def same(ours, theirs, rtol=1e-9):
+    np.testing.assert_allclose(ours.to_numpy(), theirs.to_numpy(), rtol=rtol, atol=1e-9)
+
+
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+@pytest.mark.parametrize("size", [1, 7, 60, 150])
+def test_a_sum_of_tables_is_fitted_as_their_rows_together(verb, size):
+    # Text labels: most pieces hold one class, in the table's order, so that levels have to be joined.
+    shuffled = TEXT.sample(frac=1, random_state=1)
+    whole = sum(discrim.moments(FORMULA, piece) for piece in pieces(shuffled, size))
+    ours, theirs = verb(moments=whole), verb(FORMULA, TEXT)
+    assert (ours.formula, ours.nobs) == (theirs.formula, 150)
+    pd.testing.assert_series_equal(ours.counts, theirs.counts)
+    assert ours.llf == pytest.approx(theirs.llf, rel=1e-11)
+    same(ours.predict_log_proba(TEXT), theirs.predict_log_proba(TEXT))
+
+
+def test_addition_commutes_and_associates():
+    a, b, c = (discrim.moments(FORMULA, piece) for piece in pieces(TEXT.sample(frac=1, random_state=2), 50))
+    for other in ((b + a) + c, a + (c + b), sum([c, b, a])):
+        same((a + b + c).cov, other.cov, 1e-13)
+        same((a + b + c).means, other.means, 1e-14)
+    assert (a + b).counts.sum() == (a + b).nobs == 100
+
+
+def test_digits_are_kept_far_from_zero_and_through_a_pickle():
+    far = IRIS.assign(**{name: IRIS[name] + 1e8 for name in IRIS.columns[:4]})
+    whole = sum(pickle.loads(pickle.dumps(discrim.moments(FORMULA, piece))) for piece in pieces(far, 13))
+    same(discrim.lda(moments=whole).scaling, discrim.lda(FORMULA, far).scaling, 1e-13)
+
+
+def test_means_and_covariances_are_those_of_numpy():
+    held = discrim.moments(FORMULA, IRIS)
+    for label, rows in IRIS.groupby("species", observed=True):
+        x = rows.drop(columns="species").to_numpy()
+        np.testing.assert_allclose(held.means.loc[label], x.mean(axis=0), rtol=1e-14)
+        np.testing.assert_allclose(held.covs[label], np.cov(x.T), rtol=1e-12)
+    pooled = discrim.moments(FORMULA, IRIS, scatters="pooled")
+    same(pooled.cov, discrim.lda(FORMULA, IRIS).cov, 1e-12)
+    same(held.cov, pooled.cov, 1e-12)
+
+
+def test_what_the_formula_learnt_is_taken_from_the_first_table():
+    formula = "species ~ poly(bill_length_mm, 2) + sex + center(body_mass_g)"
+    first, second = PENGUINS[::2], PENGUINS[1::2]
+    held = discrim.moments(formula, first)
+    ours = discrim.lda(moments=held + held.of(second))
+    # LDA does not change with the basis, which the whole table would have chosen otherwise.
+    theirs = discrim.lda(formula, PENGUINS)
+    assert ours.nobs == theirs.nobs
+    assert (held + held.of(second)).dropped == PENGUINS[["sex", "bill_length_mm"]].isna().any(axis=1).sum()
+    same(ours.predict_log_proba(PENGUINS).dropna(), theirs.predict_log_proba(PENGUINS).dropna(), 1e-7)
+    with pytest.raises(FormulaError, match=r"learnt of each table anew.*first\.of\(data\)"):
+        held + discrim.moments(formula, second)
+
+
+def test_weights_are_frequencies():
+    weights = np.arange(150) % 3 + 1.0
+    held = discrim.moments(FORMULA, IRIS[:70], weights=weights[:70])
+    ours = discrim.lda(moments=held + held.of(IRIS[70:], weights=weights[70:]))
+    theirs = discrim.lda(FORMULA, IRIS.loc[IRIS.index.repeat(weights.astype(int))])
+    assert ours.nobs == theirs.nobs
+    same(ours.coef, theirs.coef, 1e-10)
+
+
+OPTIONS = (
+    {"method": "mle"},
+    {"prior": "equal"},
+    {"ncomp": 1},
+    {"covariance": "diagonal"},
+    {"covariance": "spherical"},
+    {"covariance": "shrunk"},
+    {"covariance": "shrunk", "shrinkage": 0.3},
+)
+
+
+def test_models_and_tests_need_no_rows():
+    held = discrim.moments(FORMULA, IRIS)
+    for options in OPTIONS:
+        ours, theirs = discrim.lda(moments=held, **options), discrim.lda(FORMULA, IRIS, **options)
+        same(ours.predict_log_proba(IRIS), theirs.predict_log_proba(IRIS), 1e-8)
+    ours = discrim.lr_test(discrim.lda(moments=held), discrim.qda(moments=held))
+    theirs = discrim.lr_test(discrim.lda(FORMULA, IRIS), discrim.qda(FORMULA, IRIS))
+    assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-10)
+    same(
+        discrim.lda(moments=held).canonical().dimension_tests,
+        discrim.lda(FORMULA, IRIS).canonical().dimension_tests,
+    )
+
+
+def test_a_fit_of_moments_is_saved_and_says_what_needs_rows(tmp_path):
+    fit = discrim.lda(moments=discrim.moments(FORMULA, IRIS))
+    fit.save(tmp_path / "fit")
+    assert discrim.load(tmp_path / "fit").predict(IRIS).equals(fit.predict(IRIS))
+    assert fit.confusion(IRIS).to_numpy().trace() == 147
+    with pytest.raises(NotSupportedError, match=r"made of moments.*pass data="):
+        fit.leave_one_out()
+
+
+def statistics(data, response="species"):
+    groups = data.groupby(response, observed=True)
+    covs = {label: rows.drop(columns=response).cov() for label, rows in groups}
+    return groups.mean(), covs, groups.size()
+
+
+def test_published_statistics_give_the_fit_of_the_rows():
+    means, covs, counts = statistics(IRIS)
+    given = discrim.from_stats(means, covs, counts)
+    for verb in (discrim.lda, discrim.qda):
+        ours, theirs = verb(moments=given), verb(FORMULA, IRIS)
+        assert ours.llf == pytest.approx(theirs.llf, rel=1e-9)
+        same(ours.predict_log_proba(IRIS), theirs.predict_log_proba(IRIS), 1e-7)
+    pooled = sum(covs[label] * (counts[label] - 1) for label in covs) / 147
+    alone = discrim.lda(moments=discrim.from_stats(means, pooled, counts))
+    same(alone.coef, discrim.lda(FORMULA, IRIS).coef, 1e-9)
+    mle = discrim.from_stats(means, [covs[label] * 49 / 50 for label in means.index], [50] * 3, method="mle")
+    same(mle.cov, pooled, 1e-12)
+
+
+def test_hotelling_and_distance_of_two_published_groups():
+    # D2 = (m1 - m2)' S^-1 (m1 - m2), F = n1 n2 (n1 + n2 - p - 1) / ((n1 + n2 - 2)(n1 + n2) p) D2, by hand.
+    means = pd.DataFrame([[0.0, 0.0], [3.0, 1.0]], index=["x", "y"], columns=["u", "v"])
+    given = discrim.from_stats(means, [[4.0, 0.0], [0.0, 1.0]], {"y": 30, "x": 20})
+    row = discrim.lda(moments=given).distances().loc[("x", "y")]
+    assert row["D2"] == pytest.approx(9 / 4 + 1)
+    assert row["F"] == pytest.approx(20 * 30 * 47 / (48 * 50 * 2) * 3.25)
+
+
+def test_columns_of_from_stats_are_taken_by_name():
+    means, covs, counts = statistics(IRIS)
+    turned = {label: matrix.iloc[::-1, ::-1] for label, matrix in covs.items()}
+    ours = discrim.from_stats(means, turned, dict(reversed(counts.to_dict().items())))
+    same(ours.cov, discrim.from_stats(means, covs, counts).cov, 1e-15)
+
+
+def test_a_class_without_rows_is_left_out_with_a_warning():
+    gone = IRIS.assign(sepal_width=IRIS["sepal_width"].mask(IRIS["species"] == "virginica"))
+    held = discrim.moments(FORMULA, gone)
+    with pytest.warns(DiscrimWarning, match="virginica") as caught:
+        fit = discrim.lda(moments=held)
+    assert fit.classes.tolist() == ["setosa", "versicolor"]
+    assert caught[0].filename == __file__
+
+
+MEANS, COVS, COUNTS = statistics(IRIS)
+BAD_STATS = [
+    ((MEANS.to_numpy(), COVS, COUNTS), "means is not a DataFrame"),
+    ((MEANS, COVS, COUNTS.drop("setosa")), "class 'setosa'"),
+    ((MEANS, COVS, [50, 50]), r"counts has shape \(2,\)"),
+    ((MEANS, COVS, [50, 0, 50]), "Class 'versicolor' has 0 rows"),
+    ((MEANS, {**COVS, "setosa": COVS["setosa"].iloc[:2, :2]}, COUNTS), "of 'setosa' is of the columns"),
+    ((MEANS, {**COVS, "setosa": -COVS["setosa"]}, COUNTS), "'setosa' has variance -0.12"),
+    ((MEANS, {**COVS, "rosa": COVS["setosa"]}, COUNTS), "'rosa'"),
+    ((MEANS, [COVS["setosa"]] * 2, COUNTS), "not a matrix for each of the classes"),
+    ((MEANS, 3.0, COUNTS), "not a matrix for each of the classes"),
+    ((MEANS, np.triu(COVS["setosa"]), COUNTS), "not symmetric: .* 'sepal_length' and 'sepal_width'"),
+    ((MEANS, np.ones((4, 4)) * 2 - np.eye(4), COUNTS), "negative variance"),
+    ((MEANS.mask(MEANS > 6), COVS, COUNTS), "means has a value that is missing"),
+    ((MEANS.rename(index={"setosa": "virginica"}), COVS, COUNTS), "not all different"),
+    ((MEANS, COVS["setosa"], [1, 1, 1]), "nothing to divide"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "said"), BAD_STATS)
+def test_statistics_that_do_not_fit_together(given, said):
+    with pytest.raises(DataError, match=said):
+        discrim.from_stats(*given)
+
+
+def test_what_moments_refuse():
+    held = discrim.moments(FORMULA, IRIS)
+    pooled = discrim.moments(FORMULA, IRIS, scatters="pooled")
+    with pytest.raises(DataError, match="moments= and data= do not go together"):
+        discrim.lda(moments=held, data=IRIS)
+    with pytest.raises(DataError, match="was given no table"):
+        discrim.lda(FORMULA)
+    with pytest.raises(DataError, match="was given no formula"):
+        discrim.qda(data=IRIS)
+    with pytest.raises(DataError, match=r"give what discrim\.moments"):
+        discrim.lda(moments=FORMULA)
+    for options in ({"method": "t"}, {"covariance": "shrunk", "shrinkage": "loo"}):
+        with pytest.raises(NotSupportedError, match="found from the rows"):
+            discrim.lda(moments=held, **options)
+    with pytest.raises(NotSupportedError, match='scatters="class"'):
+        discrim.qda(moments=pooled)
+    with pytest.raises(DataError, match="make both alike"):
+        held + pooled
+    with pytest.raises(FormulaError, match=r"one is of 'species ~ \.'"):
+        held + discrim.moments("species ~ sepal_length", IRIS)
+    with pytest.raises(TypeError):
+        held + 1
+    with pytest.raises(DataError, match="one class only, 'setosa'"):
+        discrim.lda(moments=discrim.moments(FORMULA, TEXT[:50]))
+    with pytest.raises(DataError, match="missing at row 3"):
+        held.of(IRIS.assign(sepal_width=IRIS["sepal_width"].mask(IRIS.index == 3)), na_action="raise")
+    with pytest.raises(DataError, match="'rosa'"):
+        discrim.moments(FORMULA, TEXT, levels=TEXT["species"].unique()).of(TEXT.assign(species="rosa"))
+    nothing = discrim.moments(FORMULA, IRIS.assign(sepal_width=np.nan))
+    with pytest.raises(DataError, match=r"no rows.*nothing to fit"):
+        discrim.lda(moments=nothing)
+    orders = [discrim.moments(FORMULA, TEXT, levels=["setosa", *rest]) for rest in
+              (["versicolor", "virginica"], ["virginica", "versicolor"])]  # fmt: skip
+    with pytest.raises(DataError, match="pass levels="):
+        orders[0] + orders[1]

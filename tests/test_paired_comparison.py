@@ -1,0 +1,149 @@
+"""`compare(cv=)`: McNemar's test of groups by brute force, priors, and arguments that are none."""
+
+from __future__ import annotations
+
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim import compare, cross_validate, lda, qda
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import DataError, NotSupportedError
+from discrim.inference.paired_tests import grouped_mcnemar, mcnemar
+
+IRIS, PENGUINS = load_iris(), load_penguins()
+
+
+# ------------------------------------------------------------------ McNemar's test of groups
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_exact_test_of_groups_is_that_of_all_their_signs(seed):
+    d = np.random.default_rng(seed).integers(-4, 6, size=9).astype(float)
+    sums = np.array([np.dot(signs, d) for signs in product([-1, 1], repeat=9)])
+    found = grouped_mcnemar(d)
+    assert found.exact == pytest.approx((np.abs(sums) >= abs(d.sum())).mean(), rel=1e-12)
+    # Signs that are as likely as not: sum d^2 is the variance of the sum.
+    assert found.statistic == pytest.approx((abs(d.sum()) - 1) ** 2 / sums.var())
+    assert grouped_mcnemar(-d) == found
+
+
+@pytest.mark.parametrize(("b", "c"), [(0, 0), (5, 5), (1, 0), (2, 11), (60, 40), (0, 900)])
+def test_groups_of_one_row_are_mcnemars_test(b, c):
+    d = np.repeat([1.0, -1.0, 0.0], [b, c, 30])
+    assert grouped_mcnemar(d) == pytest.approx(mcnemar(b, c), rel=1e-9)
+
+
+def test_an_exact_test_that_takes_too_long_is_missing():
+    d = np.r_[np.full(40, 1e9), np.full(30, -1e9)]
+    found = grouped_mcnemar(d)
+    assert np.isnan(found.exact)
+    assert found.pvalue == pytest.approx(mcnemar(40, 30).pvalue, rel=0.3)
+
+
+def test_rows_of_a_group_that_err_together_are_no_evidence_of_their_own():
+    """Two equally good rules whose errors come in groups of ten: rows mislead, groups do not."""
+    rng = np.random.default_rng(4)
+    of_rows, of_groups = [], []
+    for _ in range(400):
+        d = 10 * rng.choice([-1, 0, 1], p=[0.2, 0.6, 0.2], size=40)
+        of_rows.append(mcnemar((d > 0).sum() * 10, (d < 0).sum() * 10).exact)
+        of_groups.append(grouped_mcnemar(d.astype(float)).exact)
+    # Binomial(400, .05) is 34 or more once in 1,000 times.
+    assert (np.array(of_groups) < 0.05).sum() <= 33
+    assert (np.array(of_rows) < 0.05).sum() > 120
+
+
+# ------------------------------------------------------------------ priors and weights
+
+
+def test_a_common_prior_is_common_in_any_order_of_levels():
+    prior = {"setosa": 0.2, "versicolor": 0.3, "virginica": 0.5}
+    one = lda("species ~ .", IRIS, prior=prior)
+    other = [
+        qda("species ~ .", IRIS, prior=prior, levels=levels)
+        for levels in (None, ["virginica", "setosa", "versicolor"])
+    ]
+    same, turned = (compare(one, fit, cv=5, seed=1).iloc[0] for fit in other)
+    assert same["error_a"] == pytest.approx(cross_validate(one, 5, seed=1).table().loc["error", "estimate"])
+    pd.testing.assert_series_equal(same, turned, check_names=False)
+
+
+def test_weights_that_are_no_whole_numbers_are_refused_whatever_they_add_up_to():
+    weights = np.full(150, 0.5)
+    fits = [lda(f"species ~ {x}", IRIS, weights=weights) for x in ("sepal_length", "sepal_width")]
+    for seed in range(4):
+        with pytest.raises(NotSupportedError, match="whole numbers"):
+            compare(*fits, cv=5, seed=seed)
+
+
+# ------------------------------------------------------------------ arguments
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"cv": 1000}, "^cv=1000: give a number from 2 to the 150"),
+        ({"cv": True}, "^cv=True"),
+        ({"cv": [1, 2]}, "^cv= has 2 values"),
+        ({"cv": np.ones(150)}, "^cv= has one fold only"),
+        ({"cv": [None, *[1, 2] * 74, 1]}, "^cv= is missing at row 0"),
+        ({"cv": np.arange(150) % 3, "repeats": 2}, "^cv= names the fold of each row"),
+        ({"cv": 10, "groups": np.arange(150) % 4}, "4 groups, too few for cv=10"),
+        ({"cv": iter([1, 2] * 75)}, "^cv=<list_.*: give a column"),
+        ({"cv": 5, "groups": np.zeros((150, 2))}, "^groups=array.{,40}: give a column"),
+        ({"cv": 5, "seed": np.random.default_rng(1)}, "^seed=Generator"),
+    ],
+)
+def test_messages_name_what_was_typed(options, says):
+    with pytest.raises(DataError, match=says):
+        compare(lda("species ~ .", IRIS), qda("species ~ .", IRIS), **options)
+
+
+def test_what_is_no_fit_is_told_so(tmp_path):
+    fit = lda("species ~ .", IRIS)
+    law = discrim.bayes([0.5, 0.5], pd.DataFrame([[0.2, 0.8], [0.6, 0.4]], index=["a", "b"]))
+    fit.save(tmp_path / "fit")
+    loaded = discrim.load(tmp_path / "fit")
+    for options in ({}, {"cv": 5}):
+        with pytest.raises(DataError, match=r"Argument 2 of compare\(\) is no fit \(type int\)"):
+            compare(fit, 3, **options)
+        with pytest.raises(DataError, match="each as an argument of its own"):
+            compare([fit, fit], **options)
+        with pytest.raises(NotSupportedError, match=r"Argument 1 of compare.* known law.*error_rate"):
+            compare(law, fit, **options)
+        with pytest.raises(DataError, match="has no fit"):
+            compare(**options)
+    with pytest.raises(NotSupportedError, match="known law"):
+        cross_validate(law)
+    with pytest.raises(DataError, match=r"cross_validate\(\) is no fit \(type function\)"):
+        cross_validate(lda)
+    with pytest.raises(DataError, match="give its results_"):
+        cross_validate(SimpleNamespace(results_=fit))
+    with pytest.raises(NotSupportedError, match=r"argument 2\) has not: fit again\."):
+        compare(fit, loaded, cv=5)
+    with pytest.raises(NotSupportedError, match=r"^Fit 2: Without fold 1 of 2 the model has no fit"):
+        compare(fit, discrim.knn("species ~ .", IRIS, k=130), cv=2, seed=0)
+
+
+# ------------------------------------------------------------------ groups in the classes
+
+
+def test_errors_by_class_know_of_groups():
+    groups = np.arange(len(PENGUINS)) // 6
+    formula = "species ~ bill_length_mm"
+    found = cross_validate(lda(formula, PENGUINS), 5, groups=groups, seed=0)
+    table = found.by_class
+    used = found.labels[1].notna()
+    for name in table.index:
+        at = used & (PENGUINS["species"] == name)
+        wrong = (found.labels[1][at].astype(object) != name).astype(float)
+        sums = (wrong - wrong.mean()).groupby(groups[at]).sum()
+        g = len(sums)
+        error = np.sqrt(g / (g - 1) * (sums**2).sum()) / len(wrong)
+        assert table.loc[name, "error"] == pytest.approx(wrong.mean())
+        assert table.loc[name, "std_err"] == pytest.approx(error)
