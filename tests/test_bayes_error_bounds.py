@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 import discrim
 from discrim import bayes
-from discrim.errors import DiscrimError, NotSupportedError
+from discrim.errors import DataError, DiscrimError, NotSupportedError
 
 EYE = np.eye(2)
 
@@ -327,3 +327,26 @@ def test_a_pole_does_not_flatten_a_picture():
 
 
 LINE_OF_COUNTS = {"a": stats.poisson(3), "b": stats.poisson(300)}
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        lambda x: 1 / (1 + np.abs(x)),
+        lambda x: np.full_like(x, 0.1),
+        lambda x: np.exp(np.abs(x)),
+        lambda x: 1 / np.square(x),
+        lambda x: np.where((x > 0) & (x < 1), 1 / np.maximum(x, 1e-320), 0.0),
+        lambda x: np.full_like(x, np.inf),
+    ],
+)
+def test_a_density_without_an_integral_is_refused(endless):
+    with pytest.raises(DataError, match="Class 'a': The density does not integrate to one"):
+        bayes(None, {"a": endless, "b": stats.norm(0, 1)})
+
+
+def test_a_pole_that_has_an_integral_is_taken():
+    root = bayes(None, {"a": lambda x: np.where((x > 0) & (x < 1), 0.5 / np.sqrt(np.maximum(x, 1e-320)), 0.0),
+                        "b": stats.uniform(0, 1)})  # fmt: skip
+    # The smaller of 1/(4 sqrt x) and 1/2: 1/2 up to x = 1/4, and then 1/2 (1 - 1/2).
+    assert root.error_rate == pytest.approx(0.125 + 0.25, abs=1e-8 + root.error_bound)

@@ -28,6 +28,9 @@ TINY = float(np.finfo(float).tiny)
 NOTHING = 1e-30
 """Probability of the values of a discrete variable that need not be listed."""
 
+VAGUE = 0.01
+"""Error of a density's integral, over the integral, from which on it is not known."""
+
 SIMPLEX = 1e-9
 """How far from one the sum of a row may be where a distribution is one of shares, as in scipy."""
 
@@ -331,7 +334,13 @@ def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
             raise DataError(f"The density is {found[bad][0]:g} at {x[bad][0]:g}: give one that is 0 or more.")
         return found[:, None]
 
-    value, bound = integrate(values, breaks, rtol=1e-9)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value, bound = integrate(values, breaks, rtol=1e-9)
+    if not bound[0] <= VAGUE * max(1.0, value[0]):
+        raise DataError(
+            "The density does not integrate to one: its integral grows without end, in the tails or at a "
+            "pole, or cannot be found. Give another density, or a scipy.stats distribution."
+        )
     if not abs(value[0] - 1) <= SLACK + bound[0]:
         raise DataError(
             f"The density integrates to {value[0]:.6g}, not to one: divide it by its integral. (A density "
