@@ -226,3 +226,48 @@ def test_what_moments_refuse():
               (["versicolor", "virginica"], ["virginica", "versicolor"])]  # fmt: skip
     with pytest.raises(DataError, match="pass levels="):
         orders[0] + orders[1]
+
+
+WANTED = ["virginica", "setosa", "versicolor"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1, 60])
+def test_declared_levels_stay_in_their_order_whatever_a_piece_holds(size):
+    declared = IRIS.assign(species=pd.Categorical(TEXT["species"], WANTED, ordered=True))
+    for table, levels in ((declared, None), (TEXT, WANTED)):
+        first, *rest = pieces(table, size)
+        held = discrim.moments(FORMULA, first, levels=levels)
+        for whole in (
+            sum([discrim.moments(FORMULA, piece, levels=levels) for piece in rest], start=held),
+            sum([held.of(piece) for piece in rest], start=held),
+        ):
+            assert whole.counts.to_dict() == dict.fromkeys(WANTED, 50)
+            assert discrim.lda(moments=whole).classes.tolist() == WANTED
+
+
+@pytest.mark.parametrize("predictor", ["island", 'C(island, levels=["Biscoe", "Dream", "Torgersen"])'])
+def test_declared_categories_that_come_late(predictor):
+    formula = f"species ~ {predictor} + body_mass_g"
+    table = PENGUINS.sample(frac=1, random_state=3).sort_values("island", ascending=False, kind="stable")
+    table["island"] = table["island"].astype(str if predictor[0] == "C" else "category")
+    held = discrim.moments(formula, table[:20])
+    ours, theirs = discrim.lda(moments=held + held.of(table[20:])), discrim.lda(formula, table)
+    same(ours.predict_log_proba(table).dropna(), theirs.predict_log_proba(table).dropna(), 1e-8)
+
+
+def test_weights_of_zero_in_a_piece_and_weights_that_are_taken_from_the_first():
+    weights = np.repeat([0.5, 0.0, 2.25, 1.0, 0.0], 30)
+    weighted = TEXT.sample(frac=1, random_state=4).assign(w=weights)
+    theirs = discrim.lda(FORMULA, weighted, weights="w")
+    first, *rest = pieces(weighted, 30)
+    held = discrim.moments(FORMULA, first, weights="w")
+    for whole in (sum(map(held.of, rest), start=held),
+                  sum((discrim.moments(FORMULA, piece, weights="w") for piece in rest), start=held)):  # fmt: skip
+        ours = discrim.lda(moments=whole)
+        assert ours.nobs == pytest.approx(theirs.nobs)
+        same(ours.coef, theirs.coef, 1e-10)
+    held = discrim.moments(FORMULA, TEXT, weights=weights)
+    with pytest.raises(DataError, match=r"first table had weights: pass weights="):
+        held.of(TEXT)
+    assert (held + held.of(TEXT, weights=np.ones(150))).nobs == weights.sum() + 150

@@ -56,6 +56,7 @@ class Moments:
     _levels_given: bool
     dropped: int = 0
     _weighted: bool = False
+    _weights: str | None = None
     _functions: Functions = field(default_factory=dict)
 
     @property
@@ -124,7 +125,9 @@ class Moments:
         ----------
         data : DataFrame, or any table narwhals knows
             With the same columns. Levels of categories, centres and the like are those of the first table.
-        weights, na_action
+        weights : str or (n,) array, optional
+            By default the column that was named for the first table.
+        na_action
             As for `discrim.moments`.
 
         Returns
@@ -134,14 +137,23 @@ class Moments:
         Raises
         ------
         DataError
-            A column is missing; a category that the first table had not; a class that is not of `levels=`.
+            A column is missing; a category that the first table had not; a class that is not of `levels=`;
+            no weights, where those of the first table were an array.
         """
-        table, design = Table(data), self._design
+        table, design = Table(data, part=True), self._design
+        weights = self._weights if weights is None else weights
+        if weights is None and self._weighted:
+            raise DataError(
+                "The first table had weights: pass weights= for this one too, np.ones(len(data)) if each of "
+                "its rows stands for itself."
+            )
         if not self._levels_given:
             design = with_new_classes(design, table, self._functions)
         codes = response_codes(design, table, self._functions)
         blocks = Blocks(design, table, codes, weight_vector(weights, table), self._functions)
-        return _gathered(blocks, na_action, by_class=self._by_class, levels_given=self._levels_given)
+        return _gathered(
+            blocks, na_action, by_class=self._by_class, levels_given=self._levels_given, weights=weights
+        )
 
     def __add__(self, other: Any) -> Moments:
         if not isinstance(other, Moments):
@@ -195,7 +207,8 @@ def moments(
         Hold sums of squares and products by class, as `qda` and diagonal covariances need them, or one for
         all classes, which is enough for `lda` and takes K times less memory.
     levels : sequence, optional
-        The classes in order. A table with rows of some of them only is then the better for it.
+        The classes in order; a table need not have rows of all of them. By default those of the categories,
+        else the labels met so far, sorted.
 
     Returns
     -------
@@ -211,6 +224,7 @@ def moments(
     -----
     What a formula learns of a table (the levels of a category, the centre of `center(x)`, the basis of
     `poly(x, 2)`) has to be the same for all that is added: `first.of(data)` takes it from the first table.
+    Levels that come later have to be declared, by the type of the column or as in `C(x, levels=["a", "b"])`.
     Merged after Chan, Golub & LeVeque (1983), The American Statistician 37, 242-247.
 
     Examples
@@ -224,19 +238,24 @@ def moments(
     [0.9912, 0.0088]
     """
     choice("scatters", scatters, ("class", "pooled"))
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, part=True)
     if not blocks.terms:
         raise DataError(f"The formula {formula!r} has no predictor: name a column on its right side.")
-    return _gathered(blocks, na_action, by_class=scatters == "class", levels_given=levels is not None)
+    by_class, levels_given = scatters == "class", levels is not None
+    return _gathered(blocks, na_action, by_class=by_class, levels_given=levels_given, weights=weights)
 
 
-def _gathered(blocks: Blocks, na_action: NaAction, *, by_class: bool, levels_given: bool) -> Moments:
+def _gathered(
+    blocks: Blocks, na_action: NaAction, *, by_class: bool, levels_given: bool, weights: Any
+) -> Moments:
     choice("na_action", na_action, ("drop", "raise"))
     held = class_moments(blocks, "class" if by_class else "pooled")
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
-    weighted = blocks.weights is not None
-    return Moments(blocks.design, held, by_class, levels_given, blocks.dropped, weighted, blocks.functions)
+    return Moments(
+        blocks.design, held, by_class, levels_given, blocks.dropped, blocks.weights is not None,
+        weights if isinstance(weights, str) else None, blocks.functions,
+    )  # fmt: skip
 
 
 def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
@@ -306,9 +325,7 @@ def given_sample(
         raise DataError(f"moments={given!r}: give what discrim.moments() or discrim.from_stats() returns.")
     named_too = [name for name, value in beside.items() if value is not None]
     if named_too:
-        raise DataError(
-            f"moments= and {named_too[0]}= do not go together: moments have their formula, rows and weights."
-        )
+        raise DataError(f"moments= and {named_too[0]}= do not go together: moments have these of their own.")
     if needs_rows:
         raise NotSupportedError(
             "What method=, covariance= and shrinkage= ask for is found from the rows and not from their "
