@@ -260,8 +260,8 @@ def _gathered(
 
 def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
     """The levels of both, where the designs are the same but for these."""
-    if replace(a, levels=()) != replace(b, levels=()):
-        if a.formula != b.formula:
+    if replace(a, levels=(), formula="") != replace(b, levels=(), formula=""):
+        if a.response != b.response or (a.formula != b.formula and {*a.terms} != {*b.terms}):
             why = f"one is of {a.formula!r}, one of {b.formula!r}"
         elif a.terms != b.terms:
             other = sorted({*a.terms} ^ {*b.terms}) or ["the same ones in another order"]
