@@ -117,8 +117,34 @@ def test_a_fit_of_moments_is_saved_and_says_what_needs_rows(tmp_path):
     fit.save(tmp_path / "fit")
     assert discrim.load(tmp_path / "fit").predict(IRIS).equals(fit.predict(IRIS))
     assert fit.confusion(IRIS).to_numpy().trace() == 147
-    with pytest.raises(NotSupportedError, match=r"made of moments.*pass data="):
-        fit.leave_one_out()
+    for asked, way_out in (
+        (fit.leave_one_out, "fit formula and data"),
+        (fit.predict, "pass data="),
+        (fit.error_rates, r"pass data= to confusion\(\)"),
+        (fit.anova, "levene=None"),
+        (fit.box_m, r"ask box_m\(\) of qda"),
+    ):
+        with pytest.raises(NotSupportedError, match=f"made of moments has not: .*{way_out}"):
+            asked()
+
+
+def test_covariances_of_classes_are_compared_without_rows(tmp_path):
+    means, covs, counts = statistics(IRIS)
+    fit = discrim.qda(moments=discrim.from_stats(means, covs, counts))
+    fit.save(tmp_path / "fit")
+    # M by hand of the published determinants.
+    pooled = sum(covs[label] * 49 for label in covs) / 147
+    m = 147 * np.linalg.slogdet(pooled)[1] - 49 * sum(np.linalg.slogdet(covs[label])[1] for label in covs)
+    for each in (fit, discrim.load(tmp_path / "fit")):
+        assert each.box_m().table.loc["Box's M", "statistic"] == pytest.approx(m, rel=1e-10)
+        same(
+            each.covariance_models().iloc[:, :3],
+            discrim.qda(FORMULA, IRIS).covariance_models().iloc[:, :3],
+            1e-6,
+        )
+    single = discrim.qda(moments=discrim.moments(FORMULA, IRIS), covariance="diagonal")
+    with pytest.raises(NotSupportedError, match="needs the rows"):
+        single.box_m()
 
 
 def statistics(data, response="species"):
@@ -332,3 +358,12 @@ def test_more_rows_than_can_be_counted():
     fit = discrim.lda(moments=two_groups(np.eye(2), (1e200, 3e200)))
     assert fit.prior.tolist() == [0.25, 0.75]
     np.testing.assert_allclose(fit.coef, [[1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-30, 1e140])
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+def test_rows_one_by_one_in_extreme_units(verb, unit):
+    table = TEXT.assign(**{name: TEXT[name] * unit for name in TEXT.columns[:4]})
+    table["petal_width"] /= unit
+    fit = verb(moments=sum(discrim.moments(FORMULA, piece) for piece in pieces(table, 1)))
+    same(fit.predict_log_proba(table), verb(FORMULA, TEXT).predict_log_proba(TEXT), 1e-8)

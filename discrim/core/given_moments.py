@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from discrim.core.moments import ClassMoments
-from discrim.core.passes import Spread
+from discrim.core.passes import Spread, column_scale
 
-__all__ = ["among_classes", "given_moments", "reduced"]
+__all__ = ["among_classes", "given_moments", "merged", "reduced"]
 
 Floats = NDArray[np.float64]
 
@@ -77,6 +77,15 @@ def reduced(moments: ClassMoments, spread: Spread) -> ClassMoments:
         squares = np.diagonal(moments.scatters, axis1=1, axis2=2).copy()
         return replace(moments, scatters=squares, roots=None)
     return moments
+
+
+def merged(a: ClassMoments, b: ClassMoments) -> ClassMoments:
+    """The moments of both sets of rows, though the rows of either show no scale, as one row does not."""
+    shared = ((a.counts > 0) & (b.counts > 0))[:, None]
+    gaps = np.abs(np.where(shared, a.centres - b.centres, 0.0)).max(axis=0)
+    spreads = [np.sqrt(each.squares.max(axis=0)) / each.scale for each in (a, b)]
+    wanted = column_scale(np.max([gaps, *spreads], axis=0))
+    return a.rescaled(np.where(wanted == 1, a.scale, wanted)).merge(b)
 
 
 def among_classes(

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.given_moments import among_classes, reduced
+from discrim.core.given_moments import among_classes, merged, reduced
 from discrim.core.moments import ClassMoments
 from discrim.core.passes import Spread
 from discrim.errors import DataError, FormulaError, NotSupportedError
@@ -161,11 +161,11 @@ class Moments:
         levels = _common_levels(self._design, other._design)
         if self._by_class != other._by_class:
             raise DataError('One of the moments has scatters="class" and one "pooled": make both alike.')
-        merged = self._among(levels).merge(other._among(levels))
+        held = merged(self._among(levels), other._among(levels))
         return replace(
             self,
             _design=replace(self._design, levels=levels),
-            _held=merged,
+            _held=held,
             dropped=self.dropped + other.dropped,
             _levels_given=self._levels_given or other._levels_given,
             _weighted=self._weighted or other._weighted,
