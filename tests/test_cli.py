@@ -438,6 +438,7 @@ def test_predict_names_the_culprit(saved, capsys):
     assert "2 values for 3 classes" in fails(capsys, "predict", saved, "iris", "--prior", "1/2,1/2")
     assert "--prior" in fails(capsys, "predict", saved, "iris", "--prior", "equal", "--augment")
     assert "'no/such'" in fails(capsys, "lda", FORMULA, "iris", "--save", "no/such/iris.fit")
+    assert "'tests': This is a folder" in fails(capsys, "lda", FORMULA, "iris", "--save", "tests")
 
 
 def test_a_section_there_is_not_names_those_there_are(capsys):

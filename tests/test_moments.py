@@ -10,7 +10,7 @@ import pytest
 
 import discrim
 from discrim.datasets import load_iris, load_penguins
-from discrim.errors import DataError, DiscrimWarning, FormulaError, NotSupportedError
+from discrim.errors import CollinearError, DataError, DiscrimWarning, FormulaError, NotSupportedError
 
 IRIS = load_iris()
 TEXT = IRIS.astype({"species": str})
@@ -117,8 +117,34 @@ def test_a_fit_of_moments_is_saved_and_says_what_needs_rows(tmp_path):
     fit.save(tmp_path / "fit")
     assert discrim.load(tmp_path / "fit").predict(IRIS).equals(fit.predict(IRIS))
     assert fit.confusion(IRIS).to_numpy().trace() == 147
-    with pytest.raises(NotSupportedError, match=r"made of moments.*pass data="):
-        fit.leave_one_out()
+    for asked, way_out in (
+        (fit.leave_one_out, "fit formula and data"),
+        (fit.predict, "pass data="),
+        (fit.error_rates, r"pass data= to confusion\(\)"),
+        (fit.anova, "levene=None"),
+        (fit.box_m, r"ask box_m\(\) of qda"),
+    ):
+        with pytest.raises(NotSupportedError, match=f"made of moments has not: .*{way_out}"):
+            asked()
+
+
+def test_covariances_of_classes_are_compared_without_rows(tmp_path):
+    means, covs, counts = statistics(IRIS)
+    fit = discrim.qda(moments=discrim.from_stats(means, covs, counts))
+    fit.save(tmp_path / "fit")
+    # M by hand of the published determinants.
+    pooled = sum(covs[label] * 49 for label in covs) / 147
+    m = 147 * np.linalg.slogdet(pooled)[1] - 49 * sum(np.linalg.slogdet(covs[label])[1] for label in covs)
+    for each in (fit, discrim.load(tmp_path / "fit")):
+        assert each.box_m().table.loc["Box's M", "statistic"] == pytest.approx(m, rel=1e-10)
+        same(
+            each.covariance_models().iloc[:, :3],
+            discrim.qda(FORMULA, IRIS).covariance_models().iloc[:, :3],
+            1e-6,
+        )
+    single = discrim.qda(moments=discrim.moments(FORMULA, IRIS), covariance="diagonal")
+    with pytest.raises(NotSupportedError, match="needs the rows"):
+        single.box_m()
 
 
 def statistics(data, response="species"):
@@ -177,7 +203,9 @@ BAD_STATS = [
     ((MEANS, {**COVS, "rosa": COVS["setosa"]}, COUNTS), "'rosa'"),
     ((MEANS, [COVS["setosa"]] * 2, COUNTS), "not a matrix for each of the classes"),
     ((MEANS, 3.0, COUNTS), "not a matrix for each of the classes"),
-    ((MEANS, np.triu(COVS["setosa"]), COUNTS), "not symmetric: .* 'sepal_length' and 'sepal_width'"),
+    ((MEANS, np.triu(COVS["setosa"]), COUNTS), "not symmetric: .* 'sepal_length' and 'sepal_width'.*Give"),
+    ((MEANS, [COVS["setosa"]] * 3, [50, 1, 50]), "'versicolor' has one row and so no covariance"),
+    ((MEANS.set_axis(pd.MultiIndex.from_tuples([("a", i) for i in range(3)])), COVS, COUNTS), "join them"),
     ((MEANS, np.ones((4, 4)) * 2 - np.eye(4), COUNTS), "negative variance"),
     ((MEANS.mask(MEANS > 6), COVS, COUNTS), "means has a value that is missing"),
     ((MEANS.rename(index={"setosa": "virginica"}), COVS, COUNTS), "not all different"),
@@ -226,3 +254,116 @@ def test_what_moments_refuse():
               (["versicolor", "virginica"], ["virginica", "versicolor"])]  # fmt: skip
     with pytest.raises(DataError, match="pass levels="):
         orders[0] + orders[1]
+
+
+WANTED = ["virginica", "setosa", "versicolor"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1, 60])
+def test_declared_levels_stay_in_their_order_whatever_a_piece_holds(size):
+    declared = IRIS.assign(species=pd.Categorical(TEXT["species"], WANTED, ordered=True))
+    for table, levels in ((declared, None), (TEXT, WANTED)):
+        first, *rest = pieces(table, size)
+        held = discrim.moments(FORMULA, first, levels=levels)
+        for whole in (
+            sum([discrim.moments(FORMULA, piece, levels=levels) for piece in rest], start=held),
+            sum([held.of(piece) for piece in rest], start=held),
+        ):
+            assert whole.counts.to_dict() == dict.fromkeys(WANTED, 50)
+            assert discrim.lda(moments=whole).classes.tolist() == WANTED
+
+
+@pytest.mark.parametrize("predictor", ["island", 'C(island, levels=["Biscoe", "Dream", "Torgersen"])'])
+def test_declared_categories_that_come_late(predictor):
+    formula = f"species ~ {predictor} + body_mass_g"
+    table = PENGUINS.sample(frac=1, random_state=3).sort_values("island", ascending=False, kind="stable")
+    table["island"] = table["island"].astype(str if predictor[0] == "C" else "category")
+    held = discrim.moments(formula, table[:20])
+    ours, theirs = discrim.lda(moments=held + held.of(table[20:])), discrim.lda(formula, table)
+    same(ours.predict_log_proba(table).dropna(), theirs.predict_log_proba(table).dropna(), 1e-8)
+
+
+def test_weights_of_zero_in_a_piece_and_weights_that_are_taken_from_the_first():
+    weights = np.repeat([0.5, 0.0, 2.25, 1.0, 0.0], 30)
+    weighted = TEXT.sample(frac=1, random_state=4).assign(w=weights)
+    theirs = discrim.lda(FORMULA, weighted, weights="w")
+    first, *rest = pieces(weighted, 30)
+    held = discrim.moments(FORMULA, first, weights="w")
+    others = [discrim.moments(FORMULA, piece, weights="w") for piece in rest]
+    for whole in (sum(map(held.of, rest), start=held), sum(others, start=held)):
+        ours = discrim.lda(moments=whole)
+        assert ours.nobs == pytest.approx(theirs.nobs)
+        same(ours.coef, theirs.coef, 1e-10)
+    held = discrim.moments(FORMULA, TEXT, weights=weights)
+    with pytest.raises(DataError, match=r"first table had weights: pass weights="):
+        held.of(TEXT)
+    assert (held + held.of(TEXT, weights=np.ones(150))).nobs == weights.sum() + 150
+
+
+def two_groups(covs, counts=(10, 10)):
+    names = list("uvw")[: np.shape(covs)[-1]]
+    means = pd.DataFrame(np.eye(2, len(names)), index=["x", "y"], columns=names)
+    return discrim.from_stats(means, covs, counts)
+
+
+# u = (v + w) / sqrt(2), or v = u; the first is -4e-9 below zero by its eight digits.
+SINGULAR = [
+    (np.array([[1, 0.70710679, 0.70710679], [0.70710679, 1, 0], [0.70710679, 0, 1]]), "w"),
+    (np.array([[4.0, 2.0], [2.0, 1.0]]), "v"),
+    (np.array([[1, 0.9, 0.9], [0.9, 1, 0.62], [0.9, 0.62, 1]]), "w"),
+]
+
+
+@pytest.mark.parametrize(("covs", "barren"), SINGULAR)
+def test_a_published_covariance_without_an_inverse_names_the_column(covs, barren, tmp_path):
+    given = two_groups(covs)
+    with pytest.raises(CollinearError, match=f"singular: '{barren}' is a linear combination of 'u'"):
+        discrim.lda(moments=given)
+    with pytest.raises(CollinearError, match=f"'{barren}' .* in class 'x'"):
+        discrim.qda(moments=two_groups([covs, covs]))
+    with pytest.warns(DiscrimWarning, match=f"Dropped '{barren}'"):
+        fit = discrim.lda(moments=given, collinear="drop")
+    kept = len(covs) - 1
+    np.testing.assert_allclose(fit.cov, covs[:kept, :kept], rtol=1e-12)
+    with pytest.warns(DiscrimWarning, match="pinv"):
+        fit = discrim.lda(moments=given, covariance="pinv")
+    expected = np.linalg.pinv(covs, rcond=1e-6, hermitian=True) @ given.means.to_numpy().T
+    np.testing.assert_allclose(fit.coef["y"] - fit.coef["x"], expected[:, 1] - expected[:, 0], rtol=1e-6)
+    fit.save(tmp_path / "fit")
+    assert discrim.load(tmp_path / "fit").coef.equals(fit.coef)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_class_of_one_row_has_no_covariance():
+    few = TEXT[:101]
+    groups = few.groupby("species")
+    held = discrim.moments(FORMULA, few)
+    for covs in (held.covs, groups.cov()):
+        given = discrim.from_stats(held.means, covs, held.counts)
+        same(discrim.lda(moments=given).coef, discrim.lda(FORMULA, few).coef)
+    with pytest.raises(CollinearError, match="'virginica' has 1 row"):
+        discrim.qda(moments=given)
+
+
+def test_covariances_by_class_as_pandas_gives_them():
+    groups = TEXT.groupby("species")
+    given = discrim.from_stats(groups.mean(), groups.cov(), groups.size())
+    same(given.cov, discrim.lda(FORMULA, TEXT).cov, 1e-12)
+    same(discrim.lda(moments=given + discrim.moments(FORMULA, TEXT)).coef,
+         discrim.lda(FORMULA, pd.concat([TEXT, TEXT])).coef)  # fmt: skip
+
+
+def test_more_rows_than_can_be_counted():
+    fit = discrim.lda(moments=two_groups(np.eye(2), (1e200, 3e200)))
+    assert fit.prior.tolist() == [0.25, 0.75]
+    np.testing.assert_allclose(fit.coef, [[1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-30, 1e140])
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+def test_rows_one_by_one_in_extreme_units(verb, unit):
+    table = TEXT.assign(**{name: TEXT[name] * unit for name in TEXT.columns[:4]})
+    table["petal_width"] /= unit
+    fit = verb(moments=sum(discrim.moments(FORMULA, piece) for piece in pieces(table, 1)))
+    same(fit.predict_log_proba(table), verb(FORMULA, TEXT).predict_log_proba(TEXT), 1e-8)

@@ -159,7 +159,7 @@ def test_shrinkage_is_in_the_units_of_the_data():
 def test_moments_on_another_scale_give_the_same_covariance():
     x, y = drawn(40, 3)
     moments = ClassMoments.from_block(x, y, n_classes=3)
-    other = moments._rescaled(np.array([2.0**300, 1.0, 2.0**-300]))
+    other = moments.rescaled(np.array([2.0**300, 1.0, 2.0**-300]))
     (plain, g), (held, h) = shrinkage.shrunk(moments, 37.0), shrinkage.shrunk(other, 37.0)
     assert h == pytest.approx(g, rel=1e-14)
     np.testing.assert_allclose(held.root / other.scale, plain.root, rtol=1e-12, atol=1e-14)
@@ -309,7 +309,7 @@ def test_leave_one_out_without_roots_and_on_another_scale_is_the_same():
     log_prior = np.log(np.full(3, 1 / 3))
     for spread, fitted in (("pooled", fit_lda), ("class", fit_qda)):
         moments = ClassMoments.from_block(x, y, n_classes=3, spread=spread)
-        variants = (moments, replace(moments, roots=None), moments._rescaled(np.array([4.0, 1, 2, 0.5, 8])))
+        variants = (moments, replace(moments, roots=None), moments.rescaled(np.array([4.0, 1, 2, 0.5, 8])))
         scores = [
             fitted(m, np.exp(log_prior), structure="shrunk").left_out(log_prior)(x, y, None) for m in variants
         ]

@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from discrim.core.moments import ClassMoments
-from discrim.core.passes import Spread
+from discrim.core.passes import Spread, column_scale
 
-__all__ = ["among_classes", "given_moments", "reduced"]
+__all__ = ["among_classes", "given_moments", "merged", "reduced"]
 
 Floats = NDArray[np.float64]
+
+BARREN = 1e-12
+"""Share of a column's variance, beyond the columns before it, that is the rounding of a given covariance."""
 
 
 def given_moments(means: Floats, covariances: Floats, counts: Floats, divisors: Floats) -> ClassMoments:
@@ -45,8 +49,24 @@ def given_moments(means: Floats, covariances: Floats, counts: Floats, divisors: 
     sd = np.sqrt(np.where(variances > 0, variances, 1.0))
     scale = np.ldexp(1.0, -np.round(np.log2(sd)).astype(int))
     scatters = covariances * (scale[:, None] * scale) * divisors[:, None, None]
-    rows = counts.astype(np.int64)
-    return ClassMoments(counts, rows, means, np.zeros_like(means), scale, scatters)
+    roots = np.stack([_root(scatter) for scatter in scatters])
+    rows = np.minimum(counts, 2.0**52).astype(np.int64)
+    return ClassMoments(counts, rows, means, np.zeros_like(means), scale, scatters, roots)
+
+
+def _root(scatter: Floats) -> Floats:
+    """Upper triangular root (p, p); the row of a column that those before it determine is zero."""
+    sd = np.sqrt(np.diagonal(scatter))
+    unit = np.where(sd > 0, sd, 1.0)
+    rest = scatter / unit / unit[:, None]
+    root, failed = lapack.dpotrf(rest)
+    if failed or not (np.diagonal(root) ** 2 > BARREN).all():
+        root = np.zeros_like(rest)
+        for j in range(len(rest)):
+            if rest[j, j] > BARREN:
+                root[j, j:] = rest[j, j:] / np.sqrt(rest[j, j])
+                rest[j:, j:] -= root[j, j:, None] * root[j, j:]
+    return np.asarray(np.triu(root) * unit)
 
 
 def reduced(moments: ClassMoments, spread: Spread) -> ClassMoments:
@@ -57,6 +77,15 @@ def reduced(moments: ClassMoments, spread: Spread) -> ClassMoments:
         squares = np.diagonal(moments.scatters, axis1=1, axis2=2).copy()
         return replace(moments, scatters=squares, roots=None)
     return moments
+
+
+def merged(a: ClassMoments, b: ClassMoments) -> ClassMoments:
+    """The moments of both sets of rows, though the rows of either show no scale, as one row does not."""
+    shared = ((a.counts > 0) & (b.counts > 0))[:, None]
+    gaps = np.abs(np.where(shared, a.centres - b.centres, 0.0)).max(axis=0)
+    spreads = [np.sqrt(each.squares.max(axis=0)) / each.scale for each in (a, b)]
+    wanted = column_scale(np.max([gaps, *spreads], axis=0))
+    return a.rescaled(np.where(wanted == 1, a.scale, wanted)).merge(b)
 
 
 def among_classes(

@@ -123,11 +123,9 @@ class ClassMoments:
     def origin(self) -> Floats:
         """A point (p,) amid the class means, in the units of the data."""
         shown = self.centres[self.counts > 0]
-        return (
-            np.asarray(shown[0] + (shown - shown[0]).mean(axis=0))
-            if len(shown)
-            else np.zeros(len(self.scale))
-        )
+        if not len(shown):
+            return np.zeros(len(self.scale))
+        return np.asarray(shown[0] + (shown - shown[0]).mean(axis=0))
 
     def means_from(self, origin: Floats) -> Floats:
         """Class means (K, p) in z = (x - origin) * scale."""
@@ -230,7 +228,7 @@ class ClassMoments:
             return self
         if not self.total:
             return other
-        other = other._rescaled(self.scale)
+        other = other.rescaled(self.scale)
         counts = self.counts + other.counts
         whole = np.where(counts > 0, counts, 1.0)
         share = (other.counts / whole)[:, None]
@@ -254,14 +252,15 @@ class ClassMoments:
             roots = np.stack([self._rooted(stack) for stack in stacks])
         return ClassMoments(counts, self.rows + other.rows, centres, rests, self.scale, scatters, roots)
 
-    def _rescaled(self, scale: Floats) -> ClassMoments:
+    def rescaled(self, scale: Floats) -> ClassMoments:
+        """The same moments on another scale (p,); the square of a ratio may be out of range."""
         ratio = scale / self.scale
-        square = ratio**2 if self.scatters.ndim == 2 else ratio[:, None] * ratio
+        scatters = self.scatters * ratio * (ratio if self.scatters.ndim == 2 else ratio[:, None])
         return replace(
             self,
             rests=self.rests * ratio,
             scale=scale,
-            scatters=self.scatters * square,
+            scatters=scatters,
             roots=None if self.roots is None else self.roots * ratio,
         )
 

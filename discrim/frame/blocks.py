@@ -169,9 +169,10 @@ def read(
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
+    part: bool = False,
 ) -> Blocks:
-    """The rows that a formula asks of a table; see `Blocks` for what is left out of them."""
-    table = Table(data)
+    """The rows that a formula asks of a table, or of a part of one; see `Blocks` for what is left out."""
+    table = Table(data, part=part)
     exclude = (weights,) if isinstance(weights, str) else ()
     design, codes = resolve(formula, table, functions=functions, levels=levels, exclude=exclude)
     return Blocks(design, table, codes, weight_vector(weights, table), functions or {})
@@ -197,7 +198,7 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     Raises
     ------
     DataError
-        The wrong length, a negative or infinite weight, or no positive weight at all.
+        The wrong length, a negative or infinite weight, or no positive weight at all in a whole table.
     """
     if weights is None:
         return None
@@ -222,7 +223,7 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
         if bad.any():
             row = int(np.argmax(bad))
             raise DataError(f"The {label} are {what} at row {table.label(row)!r} ({vector[row]:g}).")
-    if not (vector > 0).any():
+    if not table.part and not (vector > 0).any():
         raise DataError(f"The {label} are all zero or missing: no row is left.")
     return vector
 

@@ -25,7 +25,7 @@ Codes = NDArray[np.intp]
 
 
 def find_levels(
-    values: pd.Series, what: str, levels: Sequence[Any] | None = None
+    values: pd.Series, what: str, levels: Sequence[Any] | None = None, *, unused: bool = False
 ) -> tuple[tuple[Scalar, ...], Codes]:
     """The levels of values (those given, else the categorical's order, else sorted), and their codes.
 
@@ -37,11 +37,13 @@ def find_levels(
         What to call the values in a message, such as ``"The response 'species'"``.
     levels : sequence, optional
         All levels there may be, in order.
+    unused : bool
+        Keep the levels that no row has.
 
     Returns
     -------
     levels : tuple of str, int, float or bool
-        Levels that no row has are left out, with a DiscrimWarning that names them.
+        Levels that no row has are left out, with a DiscrimWarning that names them, unless they are kept.
     codes : (m,) int array
         Positions in levels.
 
@@ -66,7 +68,7 @@ def find_levels(
         wanted = _sorted(_scalars(uniques, what), what)
     positions = _positions(values, codes, uniques, wanted, what)
     present = np.bincount(positions, minlength=len(wanted)) > 0
-    if present.all():
+    if unused or present.all():
         return wanted, positions
     kept = _without_unused(wanted, present, what)
     return kept, (np.cumsum(present) - 1)[positions]

@@ -365,11 +365,12 @@ def _learn(each: Expression, rows: Rows, functions: Functions) -> tuple[Factor, 
         return Factor(each.code, width, None, tuple(memory.states)), None
     if isinstance(root, Column) and rows.kind(root.name) == "text":
         refuse_numbers_as_text(value.values, root.name)
-    levels, _ = find_levels(value.values, f"The predictor {each.label!r}", value.levels)
+    what = f"The predictor {each.label!r}"
+    levels, _ = find_levels(value.values, what, value.levels, unused=rows.table.part)
     if len(levels) < 2:
         raise DataError(
-            f"The predictor {each.label!r} has one level only, {levels[0]!r}, so it tells no classes "
-            f"apart: leave it out of the formula, as in `- {each.code}`."
+            f"{what} has one level only, {levels[0]!r}, so it tells no classes apart: leave it out of the "
+            f"formula, as in `- {each.code}`."
         )
     return Factor(each.code, 0, levels, tuple(memory.states)), value.contrast
 

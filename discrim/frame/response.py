@@ -49,7 +49,7 @@ def classes_and_codes(
     """
     values, keep = _labels(response, table, functions)
     wanted = values.levels if levels is None else levels
-    classes, codes = find_levels(values.values, _called(response), wanted)
+    classes, codes = find_levels(values.values, _called(response), wanted, unused=table.part)
     if wanted is None:
         _warn_of_twins(classes, response)
         _refuse_measurement(classes, len(codes), response)

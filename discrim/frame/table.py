@@ -38,6 +38,9 @@ class Table:
     ----------
     data : DataFrame, mapping of name to column, or any eager table narwhals knows
         It is held by reference and never written to.
+    part : bool
+        A part of a larger table: what a response or a category declares as a level is one, though no row
+        here has it, and no row need have a weight.
 
     Attributes
     ----------
@@ -53,14 +56,25 @@ class Table:
         Not a table, or two columns have the same name.
     """
 
-    __slots__ = ("_arrays", "_columns", "_dtypes", "_kinds", "_labels", "data", "index", "names", "nrows")
+    __slots__ = (
+        "_arrays",
+        "_columns",
+        "_dtypes",
+        "_kinds",
+        "_labels",
+        "data",
+        "index",
+        "names",
+        "nrows",
+        "part",
+    )
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any, *, part: bool = False) -> None:
         if isinstance(data, dict):
             data = pd.DataFrame(data)
         if not isinstance(data, pd.DataFrame):
             data = _narwhals_frame(data)
-        self.data = data
+        self.data, self.part = data, part
         labels = self._labels = list(data.columns)
         self.names = tuple(str(label) for label in labels)
         self._columns = {name: position for position, name in enumerate(self.names)}

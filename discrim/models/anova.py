@@ -31,7 +31,7 @@ def anova(fit: LDAResults, *, levene: str | None, adjust: str | None) -> pd.Data
     table = anova_table(moments, fit.terms)
     if levene is not None:
         choice("levene", levene, ("mean", "median"))
-        blocks = fit._rows("Levene's test")
+        blocks = fit._rows("Levene's test", "pass levene=None, or fit formula and data")
         rests = moments.rests / moments.scale
         middle = (moments.centres, rests) if levene == "mean" else (_medians(blocks), np.zeros(rests.shape))
         deviations = _Deviations(blocks, *middle)

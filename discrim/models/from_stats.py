@@ -38,7 +38,8 @@ def from_stats(
     means : DataFrame, classes by columns
         Class means; the name of the index, or "class", is that of the response.
     covs : DataFrame or (p, p) array; or dict by class, or sequence in the order of the classes, of these
-        The covariance within classes, or that of each class, which `qda` needs.
+        The covariance within classes, or that of each class, which `qda` needs; also as one DataFrame by
+        class and column, as `groupby(...).cov()` of pandas. Of a class of one row it is zero or missing.
     counts : Series or dict by class, or sequence in the order of the classes
         Rows of each class.
     method : {"moment", "mle"}
@@ -71,6 +72,10 @@ def from_stats(
             "means is not a DataFrame: give class means with classes as rows and columns by name."
         )
     for axis, what in ((means.index, "classes"), (means.columns, "columns")):
+        if isinstance(axis, pd.MultiIndex):
+            raise DataError(
+                f"The {what} of means have {axis.nlevels} names each, as {axis[0]!r}: join them into one."
+            )
         if axis.has_duplicates or axis.hasnans:
             raise DataError(f"The {what} of means, {named(axis)}, are not all different: name each once.")
     terms = tuple(str(name) for name in means.columns)
@@ -80,7 +85,7 @@ def from_stats(
         )
     sizes = _class_counts(counts, means.index)
     centres = _finite(means, "means", (len(means), len(terms)))
-    by_class, matrices = _covariances(covs, means)
+    by_class, matrices = _covariances(covs, means, sizes)
     divisors = sizes - (method == "moment") if by_class else _pooled_divisor(sizes, method)
     response = means.index.name if isinstance(means.index.name, str) and means.index.name else "class"
     while response in terms:
@@ -116,9 +121,11 @@ def _class_counts(counts: Any, classes: pd.Index) -> Floats:
     return sizes
 
 
-def _covariances(covs: Any, means: pd.DataFrame) -> tuple[bool, Floats]:
+def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, Floats]:
     """Whether there is one for each class, and the matrices."""
     classes, columns = means.index, means.columns
+    if isinstance(covs, pd.DataFrame) and covs.index.nlevels == 2:
+        covs = {label: covs.xs(label) for label in covs.index.unique(level=0)}
     if isinstance(covs, pd.DataFrame) or _is_matrix(covs):
         return False, _covariance(covs, columns, "covs")[None]
     if isinstance(covs, Mapping | pd.Series):
@@ -133,9 +140,22 @@ def _covariances(covs: Any, means: pd.DataFrame) -> tuple[bool, Floats]:
             f"covs is not a matrix for each of the classes {named(classes)}, nor one within all of them."
         )
     each = [
-        _covariance(one, columns, f"The covariance of {c!r}") for c, one in zip(classes, covs, strict=True)
+        _no_covariance(one, columns, c)
+        if size == 1
+        else _covariance(one, columns, f"The covariance of {c!r}")
+        for c, one, size in zip(classes, covs, sizes, strict=True)
     ]
     return True, np.stack(each)
+
+
+def _no_covariance(matrix: Any, columns: pd.Index, label: Any) -> Floats:
+    """The covariance of a class of one row, which has none."""
+    given = np.asarray(matrix, dtype=object)
+    filled = np.where(pd.isna(given), 0.0, given)
+    values = _finite(filled, f"The covariance of {label!r}", (len(columns), len(columns)))
+    if values.any():
+        raise DataError(f"Class {label!r} has one row and so no covariance: give zeros, or all of its rows.")
+    return values
 
 
 def _is_matrix(values: Any) -> bool:
@@ -157,13 +177,16 @@ def _covariance(matrix: Any, columns: pd.Index, what: str) -> Floats:
     if off.max() > SYMMETRY:
         i, j = np.argwhere(off == off.max())[0].tolist()
         raise DataError(
-            f"{what} is not symmetric: {values[i, j]:g} and {values[j, i]:g} for {columns[i]!r} and "
-            f"{columns[j]!r}."
+            f"{what} is not symmetric: {float(values[i, j])!r} and {float(values[j, i])!r} for "
+            f"{columns[i]!r} and {columns[j]!r}. Give the same above and below the diagonal."
         )
     values = (values + values.T) / 2
     least = float(np.linalg.eigvalsh(values / (unit[:, None] * unit))[0])
     if least < -SYMMETRY * len(columns):
-        raise DataError(f"{what} is no covariance: a combination of the columns has a negative variance.")
+        raise DataError(
+            f"{what} is no covariance: a combination of the columns has a negative variance, {least:.2g} "
+            "where each column has 1. Give more digits, or leave out a column that others nearly determine."
+        )
     return np.asarray(values)
 
 

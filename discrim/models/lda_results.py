@@ -331,14 +331,20 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         return group_summary(self)
 
     def covariance_models(self) -> pd.DataFrame:
-        """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more."""
+        """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more.
+
+        Without rows it is asked of `qda`, whose moments are enough.
+        """
         self._need_moments("covariance_models()")
         return covariance_models_of(self)
 
     def box_m(self) -> TestResult:
-        """Box's M test that the classes have one covariance; reads the rows once more."""
+        """Box's M test that the classes have one covariance; reads the rows once more.
+
+        Without rows it is asked of `qda`, whose moments are enough.
+        """
         self._need_moments("box_m()")
-        return box_m_of(self._rows("box_m()"))
+        return box_m_of(self)
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term: the log odds against the first class, in broom's names.

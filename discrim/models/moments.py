@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.given_moments import among_classes, reduced
+from discrim.core.given_moments import among_classes, merged, reduced
 from discrim.core.moments import ClassMoments
 from discrim.core.passes import Spread
 from discrim.errors import DataError, FormulaError, NotSupportedError
@@ -56,6 +56,7 @@ class Moments:
     _levels_given: bool
     dropped: int = 0
     _weighted: bool = False
+    _weights: str | None = None
     _functions: Functions = field(default_factory=dict)
 
     @property
@@ -124,7 +125,9 @@ class Moments:
         ----------
         data : DataFrame, or any table narwhals knows
             With the same columns. Levels of categories, centres and the like are those of the first table.
-        weights, na_action
+        weights : str or (n,) array, optional
+            By default the column that was named for the first table.
+        na_action
             As for `discrim.moments`.
 
         Returns
@@ -134,14 +137,23 @@ class Moments:
         Raises
         ------
         DataError
-            A column is missing; a category that the first table had not; a class that is not of `levels=`.
+            A column is missing; a category that the first table had not; a class that is not of `levels=`;
+            no weights, where those of the first table were an array.
         """
-        table, design = Table(data), self._design
+        table, design = Table(data, part=True), self._design
+        weights = self._weights if weights is None else weights
+        if weights is None and self._weighted:
+            raise DataError(
+                "The first table had weights: pass weights= for this one too, np.ones(len(data)) if each of "
+                "its rows stands for itself."
+            )
         if not self._levels_given:
             design = with_new_classes(design, table, self._functions)
         codes = response_codes(design, table, self._functions)
         blocks = Blocks(design, table, codes, weight_vector(weights, table), self._functions)
-        return _gathered(blocks, na_action, by_class=self._by_class, levels_given=self._levels_given)
+        return _gathered(
+            blocks, na_action, by_class=self._by_class, levels_given=self._levels_given, weights=weights
+        )
 
     def __add__(self, other: Any) -> Moments:
         if not isinstance(other, Moments):
@@ -149,11 +161,11 @@ class Moments:
         levels = _common_levels(self._design, other._design)
         if self._by_class != other._by_class:
             raise DataError('One of the moments has scatters="class" and one "pooled": make both alike.')
-        merged = self._among(levels).merge(other._among(levels))
+        held = merged(self._among(levels), other._among(levels))
         return replace(
             self,
             _design=replace(self._design, levels=levels),
-            _held=merged,
+            _held=held,
             dropped=self.dropped + other.dropped,
             _levels_given=self._levels_given or other._levels_given,
             _weighted=self._weighted or other._weighted,
@@ -195,7 +207,8 @@ def moments(
         Hold sums of squares and products by class, as `qda` and diagonal covariances need them, or one for
         all classes, which is enough for `lda` and takes K times less memory.
     levels : sequence, optional
-        The classes in order. A table with rows of some of them only is then the better for it.
+        The classes in order; a table need not have rows of all of them. By default those of the categories,
+        else the labels met so far, sorted.
 
     Returns
     -------
@@ -211,6 +224,7 @@ def moments(
     -----
     What a formula learns of a table (the levels of a category, the centre of `center(x)`, the basis of
     `poly(x, 2)`) has to be the same for all that is added: `first.of(data)` takes it from the first table.
+    Levels that come later have to be declared, by the type of the column or as in `C(x, levels=["a", "b"])`.
     Merged after Chan, Golub & LeVeque (1983), The American Statistician 37, 242-247.
 
     Examples
@@ -224,25 +238,30 @@ def moments(
     [0.9912, 0.0088]
     """
     choice("scatters", scatters, ("class", "pooled"))
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, part=True)
     if not blocks.terms:
         raise DataError(f"The formula {formula!r} has no predictor: name a column on its right side.")
-    return _gathered(blocks, na_action, by_class=scatters == "class", levels_given=levels is not None)
+    by_class, levels_given = scatters == "class", levels is not None
+    return _gathered(blocks, na_action, by_class=by_class, levels_given=levels_given, weights=weights)
 
 
-def _gathered(blocks: Blocks, na_action: NaAction, *, by_class: bool, levels_given: bool) -> Moments:
+def _gathered(
+    blocks: Blocks, na_action: NaAction, *, by_class: bool, levels_given: bool, weights: Any
+) -> Moments:
     choice("na_action", na_action, ("drop", "raise"))
     held = class_moments(blocks, "class" if by_class else "pooled")
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
-    weighted = blocks.weights is not None
-    return Moments(blocks.design, held, by_class, levels_given, blocks.dropped, weighted, blocks.functions)
+    return Moments(
+        blocks.design, held, by_class, levels_given, blocks.dropped, blocks.weights is not None,
+        weights if isinstance(weights, str) else None, blocks.functions,
+    )  # fmt: skip
 
 
 def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
     """The levels of both, where the designs are the same but for these."""
-    if replace(a, levels=()) != replace(b, levels=()):
-        if a.formula != b.formula:
+    if replace(a, levels=(), formula="") != replace(b, levels=(), formula=""):
+        if a.response != b.response or (a.formula != b.formula and {*a.terms} != {*b.terms}):
             why = f"one is of {a.formula!r}, one of {b.formula!r}"
         elif a.terms != b.terms:
             other = sorted({*a.terms} ^ {*b.terms}) or ["the same ones in another order"]
@@ -306,9 +325,7 @@ def given_sample(
         raise DataError(f"moments={given!r}: give what discrim.moments() or discrim.from_stats() returns.")
     named_too = [name for name, value in beside.items() if value is not None]
     if named_too:
-        raise DataError(
-            f"moments= and {named_too[0]}= do not go together: moments have their formula, rows and weights."
-        )
+        raise DataError(f"moments= and {named_too[0]}= do not go together: moments have these of their own.")
     if needs_rows:
         raise NotSupportedError(
             "What method=, covariance= and shrinkage= ask for is found from the rows and not from their "

@@ -212,14 +212,14 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
         return log_determinant_table(logdets, np.append(free, nu), len(self.terms), level, index)
 
     def covariance_models(self) -> pd.DataFrame:
-        """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more."""
+        """The ladder of covariance models; see `discrim.covariance_models`. Reads any rows once more."""
         self._need_moments("covariance_models()")
         return covariance_models_of(self)
 
     def box_m(self) -> TestResult:
-        """Box's M test that the classes have one covariance; reads the rows once more."""
+        """Box's M test that the classes have one covariance; reads any rows once more."""
         self._need_moments("box_m()")
-        return box_m_of(self._rows("box_m()"))
+        return box_m_of(self)
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""

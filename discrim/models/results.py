@@ -247,15 +247,15 @@ class ClassifierResults:
 
     def _new_rows(self, data: Any) -> Blocks:
         if data is None:
-            return self._rows("predict")
+            return self._rows("predict", "pass data=")
         table = Table(data)
         codes = np.full(table.nrows, -1, dtype=np.intp)
         return replace(self._blocks, table=table, codes=codes, weights=None)
 
-    def _rows(self, what: str) -> Blocks:
+    def _rows(self, what: str, way_out: str = "fit formula and data") -> Blocks:
         if not self._has_rows:
             raise NotSupportedError(
-                f"{what} needs the rows of the fit, which one loaded or made of moments has not: pass data=."
+                f"{what} needs the rows of the fit, which one loaded or made of moments has not: {way_out}."
             )
         return self._blocks
 

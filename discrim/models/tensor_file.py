@@ -11,7 +11,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from errno import ENOENT
+from errno import EISDIR, ENOENT
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,8 @@ def write_file(path: Path, about: Mapping[str, Any], tensors: Mapping[str, Float
     text += b" " * (-len(text) % 8)
     if not path.parent.is_dir():
         raise FileNotFoundError(ENOENT, "There is no such folder", str(path.parent))
+    if path.is_dir():
+        raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", str(path))
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -80,12 +80,12 @@ def box_m(
     blocks, _ = sample(
         read(formula, data, weights=weights, levels=levels, functions=functions), "diagonal", na_action
     )
-    return box_m_of(blocks)
-
-
-def box_m_of(blocks: Blocks) -> TestResult:
-    """Box's M of the rows of a fit."""
     return _box_m(_full_rank_moments(blocks))
+
+
+def box_m_of(fit: LDAResults | QDAResults) -> TestResult:
+    """Box's M of the classes of a fit."""
+    return _box_m(_moments_by_class(fit, "box_m()"))
 
 
 def equal_covariance_tests(blocks: Blocks) -> tuple[TestResult, TestResult]:
@@ -99,10 +99,18 @@ def equal_covariance_tests(blocks: Blocks) -> tuple[TestResult, TestResult]:
     return likelihood_ratio.likelihood_ratio(-half[0], -half[1], df), _box_m(moments)
 
 
-def _full_rank_moments(blocks: Blocks) -> ClassMoments:
+def _moments_by_class(fit: LDAResults | QDAResults, what: str) -> ClassMoments:
+    """Moments by class of the rows of a fit; of one without rows, those that it was made of."""
+    moments = fit._fit.moments
+    if not fit._has_rows and moments.spread == "class":
+        return _full_rank_moments(fit._blocks, moments)
+    return _full_rank_moments(fit._rows(what, f"fit formula and data, or ask {what} of qda(moments=)"))
+
+
+def _full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:
     from discrim.models.qda import refuse_singular
 
-    moments = class_moments(blocks, "class")
+    moments = class_moments(blocks, "class") if moments is None else moments
     refuse_singular(
         moments,
         blocks.terms,
@@ -300,8 +308,8 @@ def covariance_models(
 
 
 def covariance_models_of(fit: LDAResults | QDAResults) -> pd.DataFrame:
-    """The ladder of covariance models for the rows of a fit."""
-    moments = _full_rank_moments(fit._rows("covariance_models()"))
+    """The ladder of covariance models for the classes of a fit."""
+    moments = _moments_by_class(fit, "covariance_models()")
     return ladder(moments, fit._prior_values(None), estimated_prior=fit._fit.estimated_prior)
 
 

@@ -81,7 +81,7 @@ def judged_codes(
         fit._need_posteriors("costs=")
     if data is None and method == "apparent":
         # Labels alone need no table of posteriors.
-        blocks = fit._rows("confusion()")
+        blocks = fit._rows('method="apparent"', "pass data= to confusion()")
         if decision.costs is not None:
             return blocks.codes, fit._predicted_codes(blocks, None, decision), row_weights(blocks)
         if "apparent" not in fit._cache:

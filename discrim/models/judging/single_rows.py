@@ -39,7 +39,7 @@ def typicality(fit: ClassifierResults, data: Any) -> pd.DataFrame:
             f"typicality is defined for normal classes with full covariances, which {fit.title.lower()} "
             "as it was fitted has not: fit lda() or qda() with full ones."
         )
-    blocks = fit._rows("typicality()") if data is None else fit._new_rows(data)
+    blocks = fit._rows("typicality()", "pass data=") if data is None else fit._new_rows(data)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     p, numbers = len(fit.terms), fit._fit
     if data is None:
