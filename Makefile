@@ -13,7 +13,7 @@ setup: ## Make .venv and install the package for work on it, with the pre-commit
 	.venv/bin/pre-commit install
 
 test: ## Run the tests; one file: make test ARGS=tests/test_cli.py
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto $(ARGS)
 
 lint: ## Check style and types
 	$(BIN)/ruff check .

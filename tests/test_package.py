@@ -80,7 +80,7 @@ def test_readme_gives_two_commands_of_one_line(root):
     commands = [line for line in lines if line.startswith("python3 -m venv")]
     assert len(commands) == 2
     assert commands[0].endswith('discrim lda "species ~ ." iris')
-    assert commands[1].endswith("-m pytest")
+    assert commands[1].endswith("-m pytest -n auto")
 
 
 def test_readme_examples_run(root):
