@@ -77,7 +77,8 @@ def shrunken_centroids(
         s_0, added to each column's standard deviation within classes: a number in the units of the
         columns, or the median of those standard deviations.
     cv : int, or iterable of (train, test)
-        Folds, for the choice; or splits, as in scikit-learn: positions of rows of the table.
+        Folds, for the choice; or splits, as in scikit-learn: positions of rows of the table; what judges the
+        fit by folds chooses anew on the same splits, without the rows of the fold.
     select : {"min", "1se"}
         The threshold of least error, ties to the larger one; or the largest whose error is within one
         standard error of the least.
@@ -143,7 +144,7 @@ def shrunken_centroids(
     path = search = None
     if threshold is None:
         # Choices in folds are made by the same seed, so that they can be made again.
-        splits = () if is_number(cv) else read_splits(cv, blocks.table.nrows, "a number of folds")
+        splits = () if is_number(cv) else read_splits(cv, blocks, "a number of folds")
         folds: Any = len(splits) or cv
         search = Search(grid, n_thresholds, folds, drawn_seed(seed), select, splits)
         chosen, path = choose_threshold(blocks, fit, search)
