@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance import Dependency
 from discrim.core.moments import ClassMoments, Spread, gather
 from discrim.core.passes import Rows
-from discrim.errors import CollinearError, DataError, DiscrimWarning, PriorError
+from discrim.errors import CollinearError, DataError, PriorError, warn_user
 from discrim.frame.blocks import Blocks
 
 __all__ = [
@@ -139,10 +138,8 @@ def _without_empty(
 ) -> tuple[Blocks, ClassMoments]:
     levels = blocks.design.levels
     gone = [label for k, label in enumerate(levels) if k not in set(present.tolist())]
-    warnings.warn(
-        f"No row is left in {'class' if len(gone) == 1 else 'classes'} {named(gone)}: left out of the fit.",
-        DiscrimWarning,
-        stacklevel=5,
+    warn_user(
+        f"No row is left in {'class' if len(gone) == 1 else 'classes'} {named(gone)}: left out of the fit."
     )
     position = np.full(len(levels) + 1, -1)
     position[present] = np.arange(len(present))
@@ -276,11 +273,9 @@ def drop_columns(
     """Blocks and moments without the dependent columns, which a warning names."""
     gone = {dependency.column for dependency in found}
     terms = blocks.terms
-    warnings.warn(
+    warn_user(
         f"Dropped {named((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "
-        f"other columns {where}.",
-        DiscrimWarning,
-        stacklevel=3,
+        f"other columns {where}."
     )
     keep = np.array([j for j in range(len(terms)) if j not in gone], dtype=np.intp)
     if not keep.size:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from discrim.core.logistic import TOLERANCE, LogisticFit
 from discrim.core.rules import posteriors
 from discrim.core.separation import Separation, separation
-from discrim.errors import DataError, DiscrimWarning, SeparationError
+from discrim.errors import DataError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.cells import class_cells
 from discrim.models.certificate import Certificate, Pair, labelled, separated_pairs
@@ -125,11 +124,9 @@ def settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certifi
         return None
     if not warn:
         raise SeparationError(f"{certificate.message} {WAYS_OUT}", certificate)
-    warnings.warn(
+    warn_user(
         f"{certificate.message} Those given are where the search stopped, and mean nothing; the direction "
-        "in which they grow is separation.direction.",
-        DiscrimWarning,
-        stacklevel=3,
+        "in which they grow is separation.direction."
     )
     return certificate
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
-from warnings import warn
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.rules import Rule
 from discrim.core.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken
-from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, read
 from discrim.models.geometry import LinearGeometry
 from discrim.models.group_summary import group_summary
@@ -150,11 +149,9 @@ def shrunken_centroids(
         chosen, path = choose_threshold(blocks, fit, search)
         fit = _fitted(moments, shares, chosen, offset, prior is None)
     if not fit.shrunken().any():
-        warn(
+        warn_user(
             f"At threshold {fit.threshold:g} no column is left: every row has the prior probabilities, and "
-            f"the class of the largest. The last column goes at {fit.reach().max():.4g}.",
-            DiscrimWarning,
-            stacklevel=2,
+            f"the class of the largest. The last column goes at {fit.reach().max():.4g}."
         )
     results = ShrunkenCentroidsResults(fit, blocks, search=search)
     if path is not None:

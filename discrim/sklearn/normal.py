@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.errors import CollinearError, DataError, DiscrimWarning
+from discrim.errors import CollinearError, DataError, warn_user
 from discrim.models.judging.splits import Splits
 from discrim.models.lda import lda
 from discrim.models.naive_bayes import naive_bayes
@@ -291,7 +290,7 @@ class NaiveBayesClassifier(WeightedClassifier):
         if incomplete:
             options["na_action"] = "drop"
             rows = "row misses" if incomplete == 1 else "rows miss"
-            warn(f"{incomplete} {rows} a value: fitted without.", DiscrimWarning, stacklevel=4)
+            warn_user(f"{incomplete} {rows} a value: fitted without.")
         try:
             return naive_bayes(formula, data, **options)
         except CollinearError as error:
