@@ -24,6 +24,7 @@ from discrim.models.sample import (
     is_wide,
     prior_vector,
     refuse_few_rows,
+    refuse_light,
     refuse_no_freedom,
     sample,
 )
@@ -154,6 +155,8 @@ def lda(
             formula=formula, data=data, weights=weights, levels=levels, functions=functions,
         )  # fmt: skip
     refuse_no_freedom(held, blocks.terms, diagonal=not asked.takes_full_rank(held.n_columns))
+    if method == "moment":
+        refuse_light(held.total, held.n_classes)
     found = asked.obstacles(held)
     if found and collinear == "raise":
         raise collinear_error(found, blocks.terms)

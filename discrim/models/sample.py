@@ -28,6 +28,7 @@ __all__ = [
     "present_classes",
     "prior_vector",
     "refuse_few_rows",
+    "refuse_light",
     "refuse_no_freedom",
     "sample",
 ]
@@ -35,6 +36,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 NaAction = Literal["drop", "raise"]
 Watch = Callable[[Iterable[Rows]], Iterable[Rows]]
+
+LIGHT = 1e-9
+"""Share by which weights have to exceed what is taken off their sum, which rounding may leave."""
 
 PRIOR_SLACK = 1e-8
 """How far from one a prior may sum; it is then divided by its sum."""
@@ -273,13 +277,16 @@ def drop_columns(
     """Blocks and moments without the dependent columns, which a warning names."""
     gone = {dependency.column for dependency in found}
     terms = blocks.terms
+    keep = np.array([j for j in range(len(terms)) if j not in gone], dtype=np.intp)
+    if not keep.size:
+        verb = "is" if len(terms) == 1 else "are"
+        raise CollinearError(
+            f"No column is left to fit: {named(terms)} {verb} constant {where}. Name others in the formula."
+        )
     warn_user(
         f"Dropped {named((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "
         f"other columns {where}."
     )
-    keep = np.array([j for j in range(len(terms)) if j not in gone], dtype=np.intp)
-    if not keep.size:
-        raise collinear_error(found, terms, where)
     held = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
     return replace(blocks, keep=tuple(held[j] for j in keep)), moments.columns(keep)
 
@@ -311,3 +318,12 @@ def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:
         'name fewer columns in the formula, pass covariance="shrunk" (or "diagonal", "pinv"), or use rda() '
         "or shrunken_centroids()."
     )
+
+
+def refuse_light(weight: float, taken: int, who: str = "The rows") -> None:
+    """Raise where weights sum to no more than the degrees of freedom that the means of classes take."""
+    if weight <= taken * (1 + LIGHT):
+        raise DataError(
+            f"{who} have weights that sum to {weight:g}, and a covariance divides by the sum less {taken}: "
+            'pass weights that count rows, or method="mle", which divides by the sum.'
+        )

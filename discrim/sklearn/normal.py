@@ -198,7 +198,8 @@ class QDAClassifier(WeightedClassifier):
         try:
             results, instead = qda(formula, data, **_shrunk(options)), 'with covariance="shrunk"'
         except CollinearError as error:
-            results, instead = lda(formula, data, **_shrunk(options)), 'lda() with covariance="shrunk"'
+            results = lda(formula, data, collinear="drop", **_shrunk(options))
+            instead = 'lda() with covariance="shrunk"'
             why = error
         warn_instead(why, instead + IN_UNITS)
         return results
