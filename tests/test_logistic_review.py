@@ -224,6 +224,19 @@ def test_no_fit_is_given_before_its_maximum(maxiter):
         logistic("y ~ x", data, maxiter=maxiter)
 
 
+def test_rounding_that_loses_the_way_gives_no_fit_without_a_word():
+    # The heavy rows are separated by one step, which leaves the light ones far out, where they tell nothing.
+    rng = np.random.default_rng(31)
+    k, p, n = int(rng.integers(2, 7)), int(rng.integers(1, 9)), int(rng.integers(12, 60))
+    y = np.arange(n) % k
+    x = rng.standard_normal((n, p)) + (rng.standard_normal((k, p)) * rng.choice([0, 1, 3, 10]))[y]
+    weights = rng.choice([1, 1, 1, 1e-3, 1e3], size=n)
+    data = pd.DataFrame(x).add_prefix("x").assign(y=y.astype(str))
+    assert logistic("y ~ .", data)._fit.newton.converged
+    with pytest.raises(DataError, match="bring them closer"):
+        logistic("y ~ .", data, weights=weights)
+
+
 def test_collinear_columns_are_dropped_as_by_the_formula_without_them(tmp_path):
     iris = load_iris()[50:].astype({"species": str})
     twice = iris.assign(sum=iris["sepal_width"] + iris["petal_width"], none=0.0)

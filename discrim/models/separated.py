@@ -136,7 +136,8 @@ def refuse_unfinished(fit: LogisticFit, maxiter: int) -> None:
     steps = fit.newton.steps
     if fit.newton.converged:
         return
-    why = "raise maxiter=" if steps >= maxiter else "no step leads up in rounding: rescale the weights"
+    lost = "rounding has lost the way, as where weights differ by orders of magnitude: bring them closer"
+    why = "raise maxiter=" if steps >= maxiter else lost
     raise DataError(
         f"Newton's method has not converged in {steps} step{'s' * (steps != 1)}, though the classes overlap "
         f"and a maximum exists: {why}."
