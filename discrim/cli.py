@@ -20,7 +20,7 @@ from zipfile import BadZipFile
 
 from discrim import datasets
 from discrim.cli_options import build_parser, one_line, parse_prior
-from discrim.errors import DataError, DiscrimError, DiscrimWarning
+from discrim.errors import DataError, DiscrimError, DiscrimWarning, warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +105,7 @@ def _read_delimited(source: str, separator: str) -> pd.DataFrame:
                 f"column {position + 1} of {source!r} has no name and is called {read_as!r}: "
                 f"leave it out with - `{read_as}` if it only numbers the rows"
             )
-            warnings.warn(message, DiscrimWarning, stacklevel=2)
+            warn_user(message)
     return table
 
 

@@ -6,6 +6,9 @@ catches it; each message names the column, class or row at fault and the way out
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 __all__ = [
     "CollinearError",
     "DataError",
@@ -15,6 +18,7 @@ __all__ = [
     "NotSupportedError",
     "PriorError",
     "SeparationError",
+    "warn_user",
 ]
 
 
@@ -58,3 +62,11 @@ class NotSupportedError(DiscrimError):
 
 class DiscrimWarning(UserWarning):
     """Base of every warning of the package."""
+
+
+def warn_user(message: str) -> None:
+    """Give a DiscrimWarning at the line that called the package, by however many of its functions."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "discrim":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, DiscrimWarning, stacklevel=level)

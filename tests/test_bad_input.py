@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discrim import box_m, lda, logistic, perceptron, qda
+from discrim import box_m, indicator, lda, logistic, perceptron, qda
 from discrim.datasets import load_iris
 from discrim.errors import (
     CollinearError,
@@ -285,3 +285,26 @@ def test_a_measurement_is_no_class(verb):
 def test_few_numbers_with_fractions_are_classes():
     data = load_iris().drop(columns="species").assign(dose=np.repeat([0.5, 1.5, 2.25], 50))
     assert lda("dose ~ .", data).classes.tolist() == [0.5, 1.5, 2.25]
+
+
+@pytest.mark.parametrize("total", [1.0, 2.9, 3.0])
+@pytest.mark.parametrize("covariance", [{}, {"covariance": "shrunk"}, {"covariance": "diagonal"}])
+@both
+def test_weights_that_leave_no_divisor_are_refused(verb, covariance, total):
+    light = np.full(150, total / 150)
+    with pytest.raises(DataError, match=r"weights that sum to .* pass weights that count rows"):
+        verb("species ~ .", IRIS, weights=light, **covariance)
+    share = verb("species ~ .", IRIS, weights=light, method="mle", **covariance)
+    whole = verb("species ~ .", IRIS, method="mle", **covariance)
+    if not covariance:
+        np.testing.assert_array_equal(share.predict(), whole.predict())
+    assert share.predict().notna().all()
+
+
+@pytest.mark.parametrize("verb", [lda, indicator, logistic])
+def test_columns_are_not_dropped_to_the_last(verb):
+    data = IRIS.assign(one=1.0, two=2.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(CollinearError, match="No column is left to fit: 'one', 'two' are constant"):
+            verb("species ~ one + two", data, collinear="drop")

@@ -202,6 +202,41 @@ def test_a_search_does_not_start_from_slopes_that_rounding_made():
     assert (fit.predict() == data["y"]).all()
 
 
+@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize("exponent", [9.5, 11, 12, 12.5, 13.5, 14, 14.5])
+def test_weights_of_any_size_have_the_estimates_of_one(seed, exponent):
+    # Beside the maximum a sum of such weights moves by rounding, and no step leads up by it.
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((200, 4))
+    odds = x @ rng.standard_normal((4, 4)) + rng.gumbel(size=(200, 4))
+    data = pd.DataFrame(x, columns=list("abcd")).assign(y=odds.argmax(axis=1).astype(str))
+    plain, heavy = (logistic("y ~ .", data, weights=np.full(200, w)) for w in (1.0, 10.0**exponent))
+    assert ((plain.params - heavy.params).abs() / plain.bse).to_numpy().max() < 1e-8
+    assert heavy.llf / 10.0**exponent == pytest.approx(plain.llf, rel=1e-10)
+
+
+@pytest.mark.parametrize("maxiter", range(1, 18))
+def test_no_fit_is_given_before_its_maximum(maxiter):
+    # By symmetry the line goes through zero; the search gives up near a separation, and goes on after it.
+    x = np.r_[np.linspace(-1, -0.1, 50), 1e-6, -1e-6, np.linspace(0.1, 1, 50)]
+    data = pd.DataFrame({"x": x, "y": np.repeat(["a", "b"], 51)})
+    with pytest.raises(DataError, match=rf"not converged in {maxiter} step.* raise maxiter=\."):
+        logistic("y ~ x", data, maxiter=maxiter)
+
+
+def test_rounding_that_loses_the_way_gives_no_fit_without_a_word():
+    # The heavy rows are separated by one step, which leaves the light ones far out, where they tell nothing.
+    rng = np.random.default_rng(31)
+    k, p, n = int(rng.integers(2, 7)), int(rng.integers(1, 9)), int(rng.integers(12, 60))
+    y = np.arange(n) % k
+    x = rng.standard_normal((n, p)) + (rng.standard_normal((k, p)) * rng.choice([0, 1, 3, 10]))[y]
+    weights = rng.choice([1, 1, 1, 1e-3, 1e3], size=n)
+    data = pd.DataFrame(x).add_prefix("x").assign(y=y.astype(str))
+    assert logistic("y ~ .", data)._fit.newton.converged
+    with pytest.raises(DataError, match="bring them closer"):
+        logistic("y ~ .", data, weights=weights)
+
+
 def test_collinear_columns_are_dropped_as_by_the_formula_without_them(tmp_path):
     iris = load_iris()[50:].astype({"species": str})
     twice = iris.assign(sum=iris["sepal_width"] + iris["petal_width"], none=0.0)

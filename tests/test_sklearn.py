@@ -629,3 +629,23 @@ def test_a_loaded_fit_is_an_estimator_too(verb, options, tmp_path):
     model = as_estimator(discrim.load(tmp_path / "fit"))
     np.testing.assert_array_equal(model.predict(data), fit.predict())
     np.testing.assert_allclose(scores(clone(model).fit(x, y), x), scores(model, x), rtol=1e-9, atol=1e-9)
+
+
+CONSTANT = X.assign(constant=1.0, sum=X["sepal_width"] + X["petal_width"])
+FEW = pd.DataFrame(np.random.default_rng(0).normal(size=(12, 30))).add_prefix("v")
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        *[(name, CONSTANT) for name in ("Hyperplane", "Indicator", "KNN", "LDA", "Logistic", "NaiveBayes")],
+        *[(name, CONSTANT) for name in ("Perceptron", "QDA")],
+        *[(name, FEW) for name in ("Indicator", "LDA", "Logistic", "QDA")],
+    ],
+)
+def test_warnings_are_given_where_fit_was_called(name, table):
+    labels = Y if table is CONSTANT else pd.Series(np.repeat(["a", "b"], 6))
+    rows = TWO if name == "Hyperplane" else slice(None)
+    with pytest.warns(DiscrimWarning) as said:
+        getattr(estimators, f"{name}Classifier")().fit(table[rows], labels[rows])
+    assert {one.filename for one in said} == {__file__}

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import RepeatedKFold, ShuffleSplit
 
-from discrim import rda, shrunken_centroids
+from discrim import cross_validate, rda, shrunken_centroids
 from discrim.datasets import load_iris, load_wine
-from discrim.errors import DataError
+from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.sklearn import RDAClassifier
 
 IRIS = load_iris()
@@ -117,12 +117,14 @@ def test_truth_values_and_iterators_are_splits():
         ([], "cv is empty"),
         ([3], "Split 1 of cv is no pair"),
         ([(range(9), range(9, 150)), (range(9),)], "Split 2 of cv is no pair"),
-        ([(range(9), [])], "Test of split 1 of cv is no list of row positions"),
+        ([(range(9), [])], "Test of split 1 of cv is empty"),
+        ([(range(9), np.ones(9, dtype=bool))], "Test of split 1 of cv has 9 truth values: the table has 150"),
+        ([(range(9), [[1]])], "Test of split 1 of cv is no list of row positions"),
         ([(["a"], [1])], "Train of split 1 of cv is no list of row positions"),
         ([([0.5], [1])], "Train of split 1"),
         ([(range(9), [150])], "position 150: the table has 150 rows, counted from 0 to 149"),
         ([([-1], [1])], "position -1"),
-        ([(range(51), range(51, 150))], "Split 1 of cv leaves no more than one row of class 'versicolor'"),
+        ([(range(51), range(51, 150))], "Split 1 of cv has no more than one row of class 'versicolor'"),
     ],
 )
 def test_what_is_no_split_is_said(cv, match):
@@ -131,6 +133,34 @@ def test_what_is_no_split_is_said(cv, match):
     if cv not in (1, True):
         with pytest.raises((DataError, ValueError)):
             shrunken_centroids("species ~ .", IRIS, cv=cv, offset=0.0)
+
+
+@pytest.mark.parametrize("verb", [rda, shrunken_centroids])
+def test_splits_hold_rows_that_the_fit_uses(verb):
+    missing = IRIS.copy()
+    missing.loc[[3, 60], "sepal_width"] = np.nan
+    with pytest.raises(DataError, match="Test of split 1 of cv has no row that the fit uses"):
+        verb("species ~ .", missing, cv=[(range(150), [3, 60])])
+    with pytest.raises(DataError, match="Train of split 1 of cv has no row that the fit uses"):
+        verb("species ~ .", IRIS, cv=[([0, 1], range(150))], weights=np.r_[0, 0, np.ones(148)])
+    with pytest.raises((DataError, CollinearError), match=r"plit 1 of cv .*(splits with|give it two)"):
+        verb("species ~ .", IRIS, cv=[(range(100), range(100, 150))])
+
+
+@pytest.mark.parametrize("verb", [rda, shrunken_centroids])
+def test_folds_choose_anew_on_the_splits_without_their_rows(verb):
+    grid = {"grid": [0.0, 0.5, 1.0], "gamma": 1.0} if verb is rda else {"grid": [0.0, 3.0, 9.0, 20.0]}
+    splits = SPLITS["partial"]
+    fit = verb("species ~ .", IRIS, cv=splits, **grid)
+    deal = np.arange(150) % 5
+    found = cross_validate(fit, folds=list(deal)).labels.iloc[:, 0].to_numpy()
+    for fold in range(5):
+        position = np.cumsum(deal != fold) - 1
+        left = [tuple(position[rows[deal[rows] != fold]] for rows in split) for split in splits]
+        part = verb("species ~ .", IRIS[deal != fold], cv=left, prior=fit.prior, **grid)
+        np.testing.assert_array_equal(found[deal == fold], part.predict(IRIS[deal == fold]))
+    with pytest.raises(NotSupportedError, match="no fit"):
+        cross_validate(verb("species ~ .", IRIS, cv=[(range(150), [5])], **grid), folds=5, seed=0)
 
 
 def test_one_split_has_no_standard_error():

@@ -47,6 +47,9 @@ HALVINGS = 30
 FLAT = 1e-8
 """Share of the log-likelihood that a step beside the maximum may lose by rounding."""
 
+ROUNDING = 8 * np.finfo(np.float64).eps
+"""Share of `Frame.longest`, the weight of all rows by that of their odds, that any step may."""
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:
@@ -238,6 +241,7 @@ def maximize(
     """
     llf, score, information, lightest = first or sweep(blocks, frame, start, reference)
     bound, known = 2 * frame.longest / lightest, not floor.any()
+    rounding = ROUNDING * frame.longest
     held = last = Newton(start, information, llf, np.inf, 0, False)
     for steps in range(maxiter + 1):
         try:
@@ -257,7 +261,7 @@ def maximize(
             moved = held.coef + size * step
             found = sweep(blocks, frame, moved, reference)
             # Beside the maximum the likelihood is flat to rounding: there the step is right as it is.
-            flat = FLAT * max(1.0, abs(held.llf)) if decrement <= 1e-4 else 0.0
+            flat = max(rounding, FLAT * max(1.0, abs(held.llf)) if decrement <= 1e-4 else 0.0)
             if found[0] >= held.llf + 1e-4 * size * decrement**2 - flat:
                 break
             size /= 2

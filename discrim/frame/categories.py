@@ -7,7 +7,6 @@ codes are positions in them.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import DataError, DiscrimWarning
+from discrim.errors import DataError, warn_user
 
 FACTORIZED = 2**13
 """Values that are looked up at once."""
@@ -177,7 +176,7 @@ def _without_unused(levels: tuple[Scalar, ...], present: NDArray[np.bool_], what
     if unused:
         named = ", ".join(repr(level) for level in unused[:8])
         more = f" and {len(unused) - 8} more" if len(unused) > 8 else ""
-        warnings.warn(f"{what} has no row of {named}{more}; left out.", DiscrimWarning, stacklevel=2)
+        warn_user(f"{what} has no row of {named}{more}; left out.")
     return tuple(level for level, there in zip(levels, present, strict=True) if there)
 
 

@@ -14,7 +14,6 @@ is the only module that imports it. A factor is never handed to Python: see `dis
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.errors import DataError, DiscrimWarning, FormulaError
+from discrim.errors import DataError, FormulaError, warn_user
 from discrim.frame.categories import Scalar, find_levels, refuse_numbers_as_text
 from discrim.frame.design import Coding, Design, Factor, Product, Spec
 from discrim.frame.factors import (
@@ -280,7 +279,7 @@ def _right_side(
 
 
 def _say(message: str) -> None:
-    warnings.warn(message, DiscrimWarning, stacklevel=4)
+    warn_user(message)
 
 
 def _short(text: str) -> str:

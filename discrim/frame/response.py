@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import DataError, DiscrimWarning, FormulaError
+from discrim.errors import DataError, FormulaError, warn_user
 from discrim.frame.categories import Codes, Scalar, encode, find_levels
 from discrim.frame.design import Design
 from discrim.frame.factors import Categories, Functions, Memory, Rows, evaluate
@@ -90,12 +89,10 @@ def _warn_of_twins(classes: Sequence[Scalar], response: Expression) -> None:
         return
     said = " and ".join(", ".join(map(repr, labels)) for labels in twins[:3])
     more = f" (and {len(twins) - 3} more such groups)" if len(twins) > 3 else ""
-    warnings.warn(
+    warn_user(
         f"{_called(response)} has labels that differ by case or blanks only: {said}{more}. Each is a class "
         "of its own here. If one class is meant, mend the labels first, for example with "
-        ".str.split().str.join(' ').str.casefold(); if not, list them in levels=.",
-        DiscrimWarning,
-        stacklevel=6,
+        ".str.split().str.join(' ').str.casefold(); if not, list them in levels=."
     )
 
 

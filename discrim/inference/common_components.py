@@ -8,12 +8,11 @@ traces of Sigma_k^-1 S_k sum to N p, found by Newton's method.
 from __future__ import annotations
 
 from collections.abc import Callable
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.errors import DiscrimWarning
+from discrim.errors import warn_user
 
 __all__ = ["common_components", "components_of_roots", "proportional"]
 
@@ -270,11 +269,7 @@ def _downhill(at: Callable[[float], float], value: float, slope: float) -> float
 
 
 def _warn(model: str) -> None:
-    warn(
-        f"{model} did not converge in {STEPS} steps: its likelihood is a lower bound.",
-        DiscrimWarning,
-        stacklevel=3,
-    )
+    warn_user(f"{model} did not converge in {STEPS} steps: its likelihood is a lower bound.")
 
 
 def _axes(roots: Floats, weights: Floats) -> Floats:

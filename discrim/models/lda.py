@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -10,7 +9,7 @@ import pandas as pd
 
 from discrim.core.lda import LDAFit
 from discrim.core.shrinkage import spread_of
-from discrim.errors import DataError, DiscrimWarning
+from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import read
 from discrim.models.estimators import CovarianceEstimator
 from discrim.models.lda_results import LDAResults
@@ -25,6 +24,7 @@ from discrim.models.sample import (
     is_wide,
     prior_vector,
     refuse_few_rows,
+    refuse_light,
     refuse_no_freedom,
     sample,
 )
@@ -155,6 +155,8 @@ def lda(
             formula=formula, data=data, weights=weights, levels=levels, functions=functions,
         )  # fmt: skip
     refuse_no_freedom(held, blocks.terms, diagonal=not asked.takes_full_rank(held.n_columns))
+    if method == "moment":
+        refuse_light(held.total, held.n_classes)
     found = asked.obstacles(held)
     if found and collinear == "raise":
         raise collinear_error(found, blocks.terms)
@@ -189,10 +191,8 @@ def _warn_of_pseudo_inverse(fit: LDAFit, terms: tuple[str, ...]) -> None:
     """Say what distances leave out where the covariance has no inverse."""
     rank, lost = fit.ignored()
     if rank < len(terms):
-        warnings.warn(
+        warn_user(
             f'covariance="pinv": the rows vary within classes in {rank} of {len(terms)} dimensions. '
             f"Distances are taken in these alone and leave out {lost:.1%} of the squared differences of the "
-            'class means, which lie beyond them; covariance="shrunk" uses all.',
-            DiscrimWarning,
-            stacklevel=3,
+            'class means, which lie beyond them; covariance="shrunk" uses all.'
         )

@@ -31,6 +31,7 @@ from discrim.models.separated import (
     certify,
     overlap_by_score,
     refuse_empty_cells,
+    refuse_unfinished,
     settle_separated,
 )
 from discrim.models.summaries.logistic import logistic_brief, logistic_sections
@@ -150,8 +151,10 @@ def logistic(
         )
     certificate = None
     if not fit.newton.converged:
-        certificate = settle_separated(fit, blocks, maxiter, warn=separation == "warn")
+        certificate = settle_separated(fit, blocks, warn=separation == "warn")
         fit = fit.resume(blocks, tol, maxiter, overlap=certificate is None)
+    if certificate is None:
+        refuse_unfinished(fit, maxiter)
     results = LogisticResults(fit, blocks)
     if certificate is not None:
         results._cache["separation"] = certificate

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.perceptron import PerceptronFit, fit_perceptron
-from discrim.errors import DataError, DiscrimWarning
+from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.models.geometry import LinearGeometry
 from discrim.models.lines import SeparatingLines, read_rows
@@ -108,21 +107,17 @@ def _warn(fit: PerceptronResults) -> None:
         hint = (
             "" if fit._fit.seed is not None else " Another order of the rows, seed=, may find a better one."
         )
-        warnings.warn(
+        warn_user(
             f"No plane separates {_sides(fit, apart)}: the perceptron would run for ever. After "
             f"{apart['passes'].max()} passes the answer is the plane with the fewest errors on the way, "
-            f"{named(apart['errors'].tolist())} in {fit.nobs} rows.{hint} See logistic() and lda().",
-            DiscrimWarning,
-            stacklevel=3,
+            f"{named(apart['errors'].tolist())} in {fit.nobs} rows.{hint} See logistic() and lda()."
         )
     late = planes[planes["separable"] & ~planes["converged"]]
     if len(late):
         bound = ", ".join(_many(b) for b in late["bound"])
-        warnings.warn(
+        warn_user(
             f"A plane separates {_sides(fit, late)}, but {late['passes'].max()} passes did not find it; "
-            f"{bound} moves are sure to. Raise maxiter=, standardize() the columns, or use hyperplane().",
-            DiscrimWarning,
-            stacklevel=3,
+            f"{bound} moves are sure to. Raise maxiter=, standardize() the columns, or use hyperplane()."
         )
 
 

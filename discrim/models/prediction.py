@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.rules import MANY_CLASSES, IndependentRule, Rule, best_class, posteriors
-from discrim.errors import DiscrimWarning
+from discrim.errors import warn_user
 from discrim.frame.blocks import Blocks
 
 if TYPE_CHECKING:
@@ -78,12 +77,10 @@ def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, 
 
 def warn_impossible(count: int, first: Any) -> None:
     """Warn of rows whose probability is zero in every class, naming the first."""
-    warnings.warn(
+    warn_user(
         f"{count} row{'s have' if count > 1 else ' has'} probability zero in every class"
         f" ({'the first is ' if count > 1 else ''}{first!r}), as with a level that a class never had. The "
-        "posterior is 0/0, so that label and posterior are missing; fit with laplace=1, for example.",
-        DiscrimWarning,
-        stacklevel=5,
+        "posterior is 0/0, so that label and posterior are missing; fit with laplace=1, for example."
     )
 
 

@@ -30,6 +30,7 @@ from discrim.models.sample import (
     is_wide,
     named,
     prior_vector,
+    refuse_light,
     sample,
 )
 from discrim.models.separate import SeparateCovariances
@@ -117,6 +118,9 @@ def qda(
             formula=formula, data=data, weights=weights, levels=levels, functions=functions,
         )  # fmt: skip
     refuse_singular(held, blocks.terms, blocks.design.levels, asked)
+    if method == "moment":
+        for label, weight in zip(blocks.design.levels, held.counts.tolist(), strict=True):
+            refuse_light(weight, 1, f"The rows of class {label!r}")
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     robust = None
     if wanted is not None:

@@ -69,7 +69,8 @@ def rda(
     cv : int, "loo", or iterable of (train, test)
         Folds for the choice; or leave-one-out, exact and without refits but of the few rows that leave
         next to nothing of a covariance behind. Folds cost less where rows are many. Or splits, as in
-        scikit-learn: an iterable of (train, test), positions of rows of the table.
+        scikit-learn: an iterable of (train, test), positions of rows of the table; what judges the fit by
+        folds chooses anew on the same splits, without the rows of the fold.
     grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
         Values that are tried for what is not given: 0, 0.1, ..., 1.
     select : {"min", "1se"}
@@ -123,11 +124,11 @@ def rda(
     given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
     pairs = _pairs(given, grid)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    splits = _splits(cv, blocks.table.nrows)
-    if len(splits) == 1 and select == "1se":
-        raise DataError('select="1se" takes the standard error of the splits, and cv is one: give two.')
     spread: Spread = "thin class" if is_wide(blocks) else "class"
     blocks, moments = sample(blocks, spread, na_action, rooted=needs_roots(pairs, parametrization))
+    splits = _splits(cv, blocks)
+    if len(splits) == 1 and select == "1se":
+        raise DataError('select="1se" takes the standard error of the splits, and cv is one: give two.')
     _refuse_single(moments, blocks.design.levels)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     # Choices in folds are made by the same seed, so that they can be made again.
@@ -152,13 +153,13 @@ def rda(
     return RDAResults(fit, blocks, plan=None if path is None else plan, path=path)
 
 
-def _splits(cv: Any, rows: int) -> tuple[Split, ...]:
+def _splits(cv: Any, blocks: Blocks) -> tuple[Split, ...]:
     """The splits that cv is, none where it is a number of folds or leave-one-out."""
     if isinstance(cv, str) and cv == "loo":
         return ()
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool) and cv >= 2:
         return ()
-    return read_splits(cv, rows, 'a number of folds, 2 or more, or "loo"')
+    return read_splits(cv, blocks, 'a number of folds, 2 or more, or "loo"')
 
 
 def _within(name: str, value: Any) -> float | None:

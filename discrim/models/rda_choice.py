@@ -162,10 +162,14 @@ def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
     for fold, (held, x, codes, weights) in enumerate(_parts(blocks, plan)):
         few = [blocks.design.levels[c] for c in too_few(held)]
         if few:
-            what = f"Split {fold + 1} of cv" if plan.splits else f"cv={plan.cv}"
+            what, instead = (
+                (f"Split {fold + 1} of cv has", "give it two to learn from")
+                if plan.splits
+                else (f"cv={plan.cv} leaves", 'use more folds or cv="loo"')
+            )
             raise DataError(
-                f"{what} leaves no more than one row of class {named(few)} without some fold: use more "
-                'folds or cv="loo", merge the class with another one, or give alpha= and gamma=.'
+                f"{what} no more than one row of class {named(few)} to learn from: {instead}, merge the "
+                "class with another one, or give alpha= and gamma=."
             )
         total[fold] = np.bincount(codes, weights, minlength=k)
         for rule in plan.rules(held, plan.pairs):
@@ -175,6 +179,8 @@ def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
     share = np.where(there, plan.prior, 0.0) / np.where(there, total, 1.0)
     whole = np.where(there, plan.prior, 0.0).sum(axis=1)
     counts = whole > 0
+    if not counts.any():
+        raise DataError("No row is left to judge pairs by: give splits that judge more of them.")
     rates = (wrong * share).sum(axis=2)[:, counts] / whole[counts]
     if rates.shape[1] < 2:
         # One split says nothing of how much its rate varies.

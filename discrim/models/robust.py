@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +17,7 @@ from discrim.core.passes import Rows
 from discrim.core.robust import ROBUST, Robust, fit_mcd, fit_t
 from discrim.core.rules import Rule
 from discrim.core.student import NU_RANGE, Student, own_distances
-from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import response_codes
 from discrim.inference.error_rates import check_level
@@ -158,11 +157,7 @@ def _t_moments(
         _warn_of_search(search, levels)
     if wanted.nu is None and search.nu in NU_RANGE:
         end = "heavier tails than any that are looked for" if search.nu == NU_RANGE[0] else "normal tails"
-        warnings.warn(
-            f"The likelihood is largest at the end nu={search.nu:g} of the range: the rows have {end}.",
-            DiscrimWarning,
-            stacklevel=4,
-        )
+        warn_user(f"The likelihood is largest at the end nu={search.nu:g} of the range: the rows have {end}.")
     if wanted.inflated and search.nu <= 2:
         raise NotSupportedError(
             f"nu is estimated as {search.nu:.3g}, where a t distribution has no covariance: pass "
@@ -173,11 +168,9 @@ def _t_moments(
 
 def _warn_of_search(search: Student, levels: tuple[Any, ...]) -> None:
     what = "the common scale" if search.slowest is None else f"class {levels[search.slowest]!r}"
-    warnings.warn(
+    warn_user(
         f"The search for t distributions did not converge in {search.steps} steps: the last still moved "
-        f"{what}, by {search.change:.1e} of its scale.",
-        DiscrimWarning,
-        stacklevel=5,
+        f"{what}, by {search.change:.1e} of its scale."
     )
 
 

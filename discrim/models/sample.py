@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance import Dependency
 from discrim.core.moments import ClassMoments, Spread, gather
 from discrim.core.passes import Rows
-from discrim.errors import CollinearError, DataError, DiscrimWarning, PriorError
+from discrim.errors import CollinearError, DataError, PriorError, warn_user
 from discrim.frame.blocks import Blocks
 
 __all__ = [
@@ -29,6 +28,7 @@ __all__ = [
     "present_classes",
     "prior_vector",
     "refuse_few_rows",
+    "refuse_light",
     "refuse_no_freedom",
     "sample",
 ]
@@ -36,6 +36,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 NaAction = Literal["drop", "raise"]
 Watch = Callable[[Iterable[Rows]], Iterable[Rows]]
+
+LIGHT = 1e-9
+"""Share by which weights have to exceed what is taken off their sum, which rounding may leave."""
 
 PRIOR_SLACK = 1e-8
 """How far from one a prior may sum; it is then divided by its sum."""
@@ -139,10 +142,8 @@ def _without_empty(
 ) -> tuple[Blocks, ClassMoments]:
     levels = blocks.design.levels
     gone = [label for k, label in enumerate(levels) if k not in set(present.tolist())]
-    warnings.warn(
-        f"No row is left in {'class' if len(gone) == 1 else 'classes'} {named(gone)}: left out of the fit.",
-        DiscrimWarning,
-        stacklevel=5,
+    warn_user(
+        f"No row is left in {'class' if len(gone) == 1 else 'classes'} {named(gone)}: left out of the fit."
     )
     position = np.full(len(levels) + 1, -1)
     position[present] = np.arange(len(present))
@@ -276,15 +277,16 @@ def drop_columns(
     """Blocks and moments without the dependent columns, which a warning names."""
     gone = {dependency.column for dependency in found}
     terms = blocks.terms
-    warnings.warn(
-        f"Dropped {named((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "
-        f"other columns {where}.",
-        DiscrimWarning,
-        stacklevel=3,
-    )
     keep = np.array([j for j in range(len(terms)) if j not in gone], dtype=np.intp)
     if not keep.size:
-        raise collinear_error(found, terms, where)
+        verb = "is" if len(terms) == 1 else "are"
+        raise CollinearError(
+            f"No column is left to fit: {named(terms)} {verb} constant {where}. Name others in the formula."
+        )
+    warn_user(
+        f"Dropped {named((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "
+        f"other columns {where}."
+    )
     held = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
     return replace(blocks, keep=tuple(held[j] for j in keep)), moments.columns(keep)
 
@@ -316,3 +318,12 @@ def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:
         'name fewer columns in the formula, pass covariance="shrunk" (or "diagonal", "pinv"), or use rda() '
         "or shrunken_centroids()."
     )
+
+
+def refuse_light(weight: float, taken: int, who: str = "The rows") -> None:
+    """Raise where weights sum to no more than the degrees of freedom that the means of classes take."""
+    if weight <= taken * (1 + LIGHT):
+        raise DataError(
+            f"{who} have weights that sum to {weight:g}, and a covariance divides by the sum less {taken}: "
+            'pass weights that count rows, or method="mle", which divides by the sum.'
+        )

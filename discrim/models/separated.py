@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,14 +10,14 @@ from numpy.typing import NDArray
 from discrim.core.logistic import TOLERANCE, LogisticFit
 from discrim.core.rules import posteriors
 from discrim.core.separation import Separation, separation
-from discrim.errors import DataError, DiscrimWarning, SeparationError
+from discrim.errors import DataError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.cells import class_cells
 from discrim.models.certificate import Certificate, Pair, labelled, separated_pairs
 from discrim.models.judging.validation import gathered_rows
 from discrim.models.sample import named
 
-__all__ = ["certify", "overlap_by_score", "refuse_empty_cells", "settle_separated"]
+__all__ = ["certify", "overlap_by_score", "refuse_empty_cells", "refuse_unfinished", "settle_separated"]
 
 Floats = NDArray[np.float64]
 
@@ -107,38 +106,42 @@ def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
     return labelled(none, fit.frame.to_data(), blocks, rows)._replace(message=OVERLAP)
 
 
-def settle_separated(fit: LogisticFit, blocks: Blocks, maxiter: int, *, warn: bool) -> Certificate | None:
+def settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certificate | None:
     """What is to be done of a search that did not converge: go on (None), warn, or raise.
 
     Returns
     -------
     Certificate or None
-        None where classes overlap and there are steps left.
+        None where classes overlap.
 
     Raises
     ------
     SeparationError
         The classes are separated, wholly or in part, and there is not just to be a warning.
-    DataError
-        They overlap: more steps will find the maximum.
     """
     certificate = certify(fit, blocks)
-    if certificate.kind == "overlap" and fit.newton.steps < maxiter:
-        return None
     if certificate.kind == "overlap":
-        raise DataError(
-            f"Newton's method has not converged in {maxiter} step{'s' * (maxiter > 1)}, though the classes "
-            "overlap and a maximum exists: raise maxiter=."
-        )
+        return None
     if not warn:
         raise SeparationError(f"{certificate.message} {WAYS_OUT}", certificate)
-    warnings.warn(
+    warn_user(
         f"{certificate.message} Those given are where the search stopped, and mean nothing; the direction "
-        "in which they grow is separation.direction.",
-        DiscrimWarning,
-        stacklevel=3,
+        "in which they grow is separation.direction."
     )
     return certificate
+
+
+def refuse_unfinished(fit: LogisticFit, maxiter: int) -> None:
+    """Raise a DataError where classes overlap and the search has not found the maximum."""
+    steps = fit.newton.steps
+    if fit.newton.converged:
+        return
+    lost = "rounding has lost the way, as where weights differ by orders of magnitude: bring them closer"
+    why = "raise maxiter=" if steps >= maxiter else lost
+    raise DataError(
+        f"Newton's method has not converged in {steps} step{'s' * (steps != 1)}, though the classes overlap "
+        f"and a maximum exists: {why}."
+    )
 
 
 def _said(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
-from warnings import warn
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.rules import Rule
 from discrim.core.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken
-from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, read
 from discrim.models.geometry import LinearGeometry
 from discrim.models.group_summary import group_summary
@@ -77,7 +76,8 @@ def shrunken_centroids(
         s_0, added to each column's standard deviation within classes: a number in the units of the
         columns, or the median of those standard deviations.
     cv : int, or iterable of (train, test)
-        Folds, for the choice; or splits, as in scikit-learn: positions of rows of the table.
+        Folds, for the choice; or splits, as in scikit-learn: positions of rows of the table; what judges the
+        fit by folds chooses anew on the same splits, without the rows of the fold.
     select : {"min", "1se"}
         The threshold of least error, ties to the larger one; or the largest whose error is within one
         standard error of the least.
@@ -143,17 +143,15 @@ def shrunken_centroids(
     path = search = None
     if threshold is None:
         # Choices in folds are made by the same seed, so that they can be made again.
-        splits = () if is_number(cv) else read_splits(cv, blocks.table.nrows, "a number of folds")
+        splits = () if is_number(cv) else read_splits(cv, blocks, "a number of folds")
         folds: Any = len(splits) or cv
         search = Search(grid, n_thresholds, folds, drawn_seed(seed), select, splits)
         chosen, path = choose_threshold(blocks, fit, search)
         fit = _fitted(moments, shares, chosen, offset, prior is None)
     if not fit.shrunken().any():
-        warn(
+        warn_user(
             f"At threshold {fit.threshold:g} no column is left: every row has the prior probabilities, and "
-            f"the class of the largest. The last column goes at {fit.reach().max():.4g}.",
-            DiscrimWarning,
-            stacklevel=2,
+            f"the class of the largest. The last column goes at {fit.reach().max():.4g}."
         )
     results = ShrunkenCentroidsResults(fit, blocks, search=search)
     if path is not None:

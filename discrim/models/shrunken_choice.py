@@ -126,15 +126,22 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[
             part_of = judged[fold][positions]
             at = np.flatnonzero(part_of)
             if part is None:
+                what, instead = (
+                    (f"Among the rows that split {fold + 1} of cv learns from", "splits with more of them")
+                    if search.splits
+                    else (f"Without fold {fold + 1} of {search.folds}", "more folds")
+                )
                 raise CollinearError(
-                    f"Without fold {fold + 1} of {search.folds} some column does not vary within classes, or "
-                    "a class is gone: give an offset above 0, threshold=, or more folds."
+                    f"{what} some column does not vary within classes, or a class is gone: give an offset "
+                    f"above 0, threshold=, or {instead}."
                 )
             if not len(at):
                 continue
             times = part_of[at] if weights is None else weights[at] * part_of[at]
             for i, codes in enumerate(labels_along(part, x[at], thresholds, log_prior)):
                 counts[i] += counts_of(own[at], codes, k, times)
+    if not counts.any():
+        raise DataError("No row is left to judge thresholds by: give splits that judge more of them.")
     rates = [counted(table, fit.prior, None, 0.95, sampled=fit.estimated_prior) for table in counts]
     path = pd.DataFrame({"threshold": thresholds})
     path["error"] = [rate.estimate for rate in rates]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar, cast
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from discrim.errors import DataError, DiscrimError, DiscrimWarning
+from discrim.errors import DataError, DiscrimError, warn_user
 from discrim.frame.arrays import array_table, refuse_missing, with_column
 from discrim.frame.scan import quote
 from discrim.models.results import ClassifierResults
@@ -300,13 +299,13 @@ def without_constant(formula: str, data: Any, names: Sequence[str], weights: Any
     still = [name for name, values in numbers.items() if len(values) and (values == values[0]).all()]
     if not still or len(still) == len(names):
         return formula
-    warn(f"Dropped {named(still)}: constant.", DiscrimWarning, stacklevel=4)
+    warn_user(f"Dropped {named(still)}: constant.")
     return formula + "".join(f" - {quote(name)}" for name in still)
 
 
 def warn_instead(error: DiscrimError, instead: str) -> None:
     """Warn of what was fitted instead, and of the error that is why."""
-    warn(f"Fitted {instead} instead. {error}", DiscrimWarning, stacklevel=5)
+    warn_user(f"Fitted {instead} instead. {error}")
 
 
 def _response_name(y: Any, names: Sequence[str]) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.errors import CollinearError, DataError, DiscrimWarning
+from discrim.errors import CollinearError, DataError, warn_user
 from discrim.models.judging.splits import Splits
 from discrim.models.lda import lda
 from discrim.models.naive_bayes import naive_bayes
@@ -199,7 +198,8 @@ class QDAClassifier(WeightedClassifier):
         try:
             results, instead = qda(formula, data, **_shrunk(options)), 'with covariance="shrunk"'
         except CollinearError as error:
-            results, instead = lda(formula, data, **_shrunk(options)), 'lda() with covariance="shrunk"'
+            results = lda(formula, data, collinear="drop", **_shrunk(options))
+            instead = 'lda() with covariance="shrunk"'
             why = error
         warn_instead(why, instead + IN_UNITS)
         return results
@@ -291,7 +291,7 @@ class NaiveBayesClassifier(WeightedClassifier):
         if incomplete:
             options["na_action"] = "drop"
             rows = "row misses" if incomplete == 1 else "rows miss"
-            warn(f"{incomplete} {rows} a value: fitted without.", DiscrimWarning, stacklevel=4)
+            warn_user(f"{incomplete} {rows} a value: fitted without.")
         try:
             return naive_bayes(formula, data, **options)
         except CollinearError as error:

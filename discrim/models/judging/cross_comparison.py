@@ -49,7 +49,7 @@ def cross_validated(
             found.append(validated(fit, folds, repeats, groups, seed, name="cv"))
         except NotSupportedError as error:
             raise NotSupportedError(f"Fit {place}: {error}") from None
-        warn_unlabelled(found[-1], f"Fit {place}: ", stacklevel=4)
+        warn_unlabelled(found[-1], f"Fit {place}: ")
     for place, one in enumerate(found[1:], start=2):
         _refuse_other(found[0], one, place)
     return found

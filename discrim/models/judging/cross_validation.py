@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from warnings import warn
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.rules import best_class, log_posteriors, posteriors
-from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.inference.error_rates import check_level, confusion_table, counts_of
 from discrim.inference.losses import Judged, fold_means, loss_rate
 from discrim.inference.paired_tests import fold_errors
@@ -135,16 +134,14 @@ def validated(
     return CrossValidation(fit, scores, dealt, labels, clusters, seed=kept, nested=nested)
 
 
-def warn_unlabelled(found: CrossValidation, who: str = "", stacklevel: int = 3) -> None:
+def warn_unlabelled(found: CrossValidation, who: str = "") -> None:
     """Warn of rows that have no label."""
     if found.unlabelled:
         row = int(np.argmax((found._actual >= 0) & ~found._judged))
         first = found._fit._blocks.table.label(row)
-        warn(
+        warn_user(
             f"{who}{found.unlabelled} rows have no label in some repeat (first of them {first!r}): each "
-            "class is impossible there, and no figure counts them. Fit with laplace=1, for example.",
-            DiscrimWarning,
-            stacklevel=stacklevel,
+            "class is impossible there, and no figure counts them. Fit with laplace=1, for example."
         )
 
 

@@ -35,56 +35,62 @@ class Split(NamedTuple):
     test: Floats
 
 
-def read_splits(cv: Any, rows: int, also: str) -> tuple[Split, ...]:
+def read_splits(cv: Any, blocks: Blocks, also: str) -> tuple[Split, ...]:
     """Splits of the rows of a table, checked.
 
     Parameters
     ----------
     cv : iterable of (train, test)
         Positions of rows, or for each row whether it is one.
-    rows : int
-        Of the table.
+    blocks : Blocks
+        Of the table, after the rows that a fit does not use were dropped.
     also : str
         What else cv may be, for the message.
 
     Raises
     ------
     DataError
-        No such thing, no split at all, no row to learn from or to judge, or a row that is not in the table.
+        No such thing, no split at all, a row that is not in the table, or no row to learn from or to judge
+        that the fit uses.
     """
     if isinstance(cv, str) or not isinstance(cv, Iterable):
         raise DataError(f"cv={cv!r}: give {also}, or splits: pairs of row positions, (train, test).")
     pairs = list(cv)
     if not pairs:
         raise DataError(f"cv is empty: give {also}, or splits: pairs of row positions, (train, test).")
-    return tuple(_read(pair, number, rows) for number, pair in enumerate(pairs, start=1))
+    used = used_codes(blocks) >= 0
+    return tuple(_read(pair, number, used) for number, pair in enumerate(pairs, start=1))
 
 
-def _read(pair: Any, number: int, rows: int) -> Split:
+def _read(pair: Any, number: int, used: NDArray[np.bool_]) -> Split:
     try:
         train, test = pair
     except (TypeError, ValueError):
         raise DataError(f"Split {number} of cv is no pair of row positions, (train, test).") from None
     return Split(
-        _times(train, f"train of split {number}", rows), _times(test, f"test of split {number}", rows)
+        _times(train, f"Train of split {number} of cv", used),
+        _times(test, f"Test of split {number} of cv", used),
     )
 
 
-def _times(given: Any, what: str, rows: int) -> Floats:
+def _times(given: Any, what: str, used: NDArray[np.bool_]) -> Floats:
     """How often each row of the table is among those given."""
-    positions = np.asarray(given)
-    if positions.dtype == bool and positions.shape == (rows,):
+    positions, rows = np.asarray(given), len(used)
+    if positions.ndim == 1 and positions.dtype == bool:
+        if len(positions) != rows:
+            raise DataError(f"{what} has {len(positions)} truth values: the table has {rows} rows.")
         positions = np.flatnonzero(positions)
-    if positions.ndim != 1 or positions.dtype.kind not in "iu" or not len(positions):
-        raise DataError(
-            f"{what.capitalize()} of cv is no list of row positions: give whole numbers from 0 on."
-        )
+    if not positions.size:
+        raise DataError(f"{what} is empty: give positions of rows, from 0 on.")
+    if positions.ndim != 1 or positions.dtype.kind not in "iu":
+        raise DataError(f"{what} is no list of row positions: give whole numbers from 0 on.")
     wrong = positions[(positions < 0) | (positions >= rows)]
     if len(wrong):
         raise DataError(
-            f"{what.capitalize()} of cv has position {wrong[0]}: the table has {rows} rows, counted from 0 "
-            f"to {rows - 1}."
+            f"{what} has position {wrong[0]}: the table has {rows} rows, counted from 0 to {rows - 1}."
         )
+    if not used[positions].any():
+        raise DataError(f"{what} has no row that the fit uses: they miss values, or weigh nothing.")
     return np.bincount(positions, minlength=rows).astype(np.float64)
 
 

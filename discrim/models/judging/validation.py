@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from discrim.core.moments import ClassMoments, Spread, gather_parts
 from discrim.core.passes import sorted_by
 from discrim.core.rules import Rule
-from discrim.errors import DataError, DiscrimWarning, FormulaError, NotSupportedError
+from discrim.errors import DataError, FormulaError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.factors import recall_functions
 from discrim.frame.relearning import learns, relearn
@@ -157,12 +156,10 @@ def left_out_scores(fit: ClassifierResults) -> Floats:
         out[:, row] = _scores_without(fit, blocks, row)
     none = [row for row in without if np.isnan(out[:, row]).all()]
     if none:
-        warn(
+        warn_user(
             f"{len(none)} rows have no leave-one-out rule (first of them {blocks.table.label(none[0])!r}): "
             "without them a class has no rows, a covariance is singular, or classes are separated. Their "
-            "labels are missing.",
-            DiscrimWarning,
-            stacklevel=4,
+            "labels are missing."
         )
     impossible = np.flatnonzero(used & np.isneginf(out).all(axis=0))
     if len(impossible):
