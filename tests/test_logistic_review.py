@@ -226,7 +226,7 @@ def test_no_fit_is_given_before_its_maximum(maxiter):
 
 def test_rounding_that_loses_the_way_gives_no_fit_without_a_word():
     # The heavy rows are separated by one step, which leaves the light ones far out, where they tell nothing.
-    rng = np.random.default_rng(31)
+    rng = np.random.default_rng(103)
     k, p, n = int(rng.integers(2, 7)), int(rng.integers(1, 9)), int(rng.integers(12, 60))
     y = np.arange(n) % k
     x = rng.standard_normal((n, p)) + (rng.standard_normal((k, p)) * rng.choice([0, 1, 3, 10]))[y]
@@ -235,6 +235,20 @@ def test_rounding_that_loses_the_way_gives_no_fit_without_a_word():
     assert logistic("y ~ .", data)._fit.newton.converged
     with pytest.raises(DataError, match="bring them closer"):
         logistic("y ~ .", data, weights=weights)
+
+
+@pytest.mark.filterwarnings("ignore:Dropped")
+@pytest.mark.parametrize("seed", range(12))
+def test_separated_rows_of_unlike_weights_have_their_labels(seed):
+    rng = np.random.default_rng(seed)
+    n, k = 30 + seed % 3 * 20, 2 + seed % 4
+    p = int(0.8 * n) if seed % 2 else n + 5
+    data = pd.DataFrame(rng.standard_normal((n, p))).add_prefix("x").assign(y=(np.arange(n) % k).astype(str))
+    with pytest.warns(DiscrimWarning, match="separat"):
+        fit = logistic(
+            "y ~ .", data, weights=10 ** rng.uniform(-3, 3, n), separation="warn", collinear="drop"
+        )
+    assert (fit.predict() == data["y"]).all()
 
 
 def test_collinear_columns_are_dropped_as_by_the_formula_without_them(tmp_path):

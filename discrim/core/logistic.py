@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from discrim.core.passes import Rows
 from discrim.core.rules import LinearRule
 from discrim.errors import NotSupportedError
 
-__all__ = ["LogisticFit", "fit_from_search", "fit_logistic", "frame_of"]
+__all__ = ["Even", "LogisticFit", "fit_from_search", "fit_logistic", "frame_of"]
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +42,13 @@ PIECE = (2**14, 2**18)
 
 WEAK = 30.0
 """Condition number of the correlations up to which columns need not be orthogonalised to keep digits."""
+
+
+class Even(NamedTuple):
+    """The rows of a fit as if each had the weight one, and how many each class has, (K,)."""
+
+    rows: Iterable[Rows]
+    counts: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +165,34 @@ class LogisticFit:
         found = self._from_here(blocks, counts, MOST_STEPS, TOLERANCE, SINGULAR)
         return replace(self, counts=counts, newton=found) if found.converged else None
 
-    def resume(self, blocks: Iterable[Rows], tol: float, maxiter: int, *, overlap: bool) -> LogisticFit:
+    def resume(
+        self, blocks: Iterable[Rows], tol: float, maxiter: int, *, overlap: bool, even: Even | None = None
+    ) -> LogisticFit:
         """The search goes on from where it ended, whatever the information.
 
-        Where classes do not overlap it ends near the supremum, and counts as not converged.
+        Where classes do not overlap it ends near the supremum, and counts as not converged. Where rounding
+        loses its way it goes on from the maximum of even weights, if these are given.
         """
         tol = tol if overlap else max(tol, NEAR_SUPREMUM)
         found = self._from_here(blocks, self.counts, maxiter - self.newton.steps, tol, 0.0)
+        if not found.converged and even is not None:
+            begun = self._begun_evenly(blocks, even, maxiter, replace(self, newton=found))
+            found = begun._from_here(blocks, self.counts, maxiter, tol, 0.0)
         steps = found.steps + self.newton.steps
         return replace(self, newton=replace(found, steps=steps, converged=found.converged and overlap))
+
+    def _begun_evenly(
+        self, blocks: Iterable[Rows], even: Even, maxiter: int, other: LogisticFit
+    ) -> LogisticFit:
+        """The fit of even weights where it is likelier than another.
+
+        Beside heavy rows light ones drown in rounding, and what separates rows does so by any weights.
+        """
+        start = class_odds(even.counts, self.reference, len(self.newton.coef))
+        begun = replace(self, newton=replace(self.newton, coef=start))
+        newton = begun._from_here(even.rows, even.counts, maxiter, NEAR_SUPREMUM, 0.0)
+        likelier = sweep(blocks, self.frame, newton.coef, self.reference).llf > other.newton.llf
+        return replace(self, newton=newton) if likelier else other
 
     def afresh(self) -> LogisticFit:
         """The fit before its first step, at the class proportions."""

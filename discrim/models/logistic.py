@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discrim.core.leave_one_out import LeftOut
-from discrim.core.logistic import MOST_STEPS, TOLERANCE, LogisticFit, fit_logistic
+from discrim.core.logistic import MOST_STEPS, TOLERANCE, Even, LogisticFit, fit_logistic
 from discrim.core.moments import Spread
 from discrim.core.rules import Rule
 from discrim.errors import DataError, NotSupportedError
@@ -152,7 +153,11 @@ def logistic(
     certificate = None
     if not fit.newton.converged:
         certificate = settle_separated(fit, blocks, warn=separation == "warn")
-        fit = fit.resume(blocks, tol, maxiter, overlap=certificate is None)
+        even = None
+        if blocks.weights is not None:
+            ones = np.where(blocks.weights > 0, 1.0, blocks.weights)
+            even = Even(replace(blocks, weights=ones), moments.rows.astype(np.float64))
+        fit = fit.resume(blocks, tol, maxiter, overlap=certificate is None, even=even)
     if certificate is None:
         refuse_unfinished(fit, maxiter)
     results = LogisticResults(fit, blocks)

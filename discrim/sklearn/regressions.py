@@ -23,9 +23,8 @@ class LogisticClassifier(WeightedClassifier):
         As for `discrim.logistic`.
     separation, collinear
         As for `discrim.logistic`, but that by default separated classes are warned of, whose labels are right
-        though their coefficients have no maximum (unless weights differ by orders of magnitude, where the
-        search may stop before), and collinear columns dropped, with a warning, so that a search over models
-        goes on.
+        though their coefficients have no maximum, and collinear columns dropped, with a warning, so that a
+        search over models goes on.
     """
 
     verb = staticmethod(logistic)
