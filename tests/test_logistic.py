@@ -322,3 +322,11 @@ def test_questions_of_other_models():
         TUMOURS.head(3), method="bootstrap", replicates=19, seed=0
     )
     assert (drawn["malignant"]["low"] <= drawn["malignant"]["high"]).all()
+
+
+def test_the_header_writes_out_sums_of_weights():
+    weights = np.full(100, 12345.67)
+    fit = logistic("species ~ sepal_length", load_iris()[50:].astype({"species": str}), weights=weights)
+    header = str(fit.summary(sections=["header"]))
+    assert "Sum of weights" in header
+    assert "1234567" in header

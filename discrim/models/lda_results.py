@@ -38,7 +38,7 @@ from discrim.models.sample import (
 )
 from discrim.models.shrinking import Shrinking
 from discrim.models.shrunk import ShrunkCovariances
-from discrim.models.summaries import sections
+from discrim.models.summaries import gaussian as sections
 from discrim.models.tests import box_m_of, covariance_models_of
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from discrim.models.sample import (
 from discrim.models.separate import SeparateCovariances
 from discrim.models.shrinking import Shrinking, read_shrinking
 from discrim.models.shrunk import ShrunkCovariances, quadratic_fit
-from discrim.models.summaries import sections
+from discrim.models.summaries import gaussian as sections
 from discrim.models.tests import box_m_of, covariance_models_of
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from discrim.models.rda_choice import Choice, choose
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, is_wide, named, prior_vector, sample
 from discrim.models.separate import SeparateCovariances
-from discrim.models.summaries import sections
+from discrim.models.summaries import gaussian as sections
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from discrim.models.estimators import text_of
-from discrim.models.summaries.sections import error_pair
+from discrim.models.summaries.headers import error_item, prior_item, row_items, size_items, title
 from discrim.report.numbers import clean, shorten
 from discrim.report.tables import Pairs, Section, Summary
 
@@ -36,19 +36,15 @@ def fda_sections(fit: FDAResults) -> Parts:
 def fda_brief(fit: FDAResults) -> Summary:
     """The short form: classes, axes and centroids."""
     parts = {"classes": _classes(fit), "axes": _axes(fit), "centroids": _centroids(fit)}
-    return Summary(f"{fit.title}: {shorten(clean(fit.formula), 70)}", parts)
+    return Summary(title(fit), parts)
 
 
 def _header(fit: FDAResults) -> Pairs:
-    prior = "class proportions" if fit._fit.estimated_prior else "given"
-    rows = "Rows used" if fit._blocks.weights is None else "Sum of weights"
     items = [
-        (rows, fit.nobs, f"{fit.nobs:.10g}"),
-        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
-        ("Prior", prior, prior),
-        ("Classes", len(fit.classes), str(len(fit.classes))),
-        ("Columns", len(fit.terms), str(len(fit.terms))),
-        error_pair(fit, "apparent", "Error, apparent"),
+        *row_items(fit),
+        prior_item(fit),
+        *size_items(fit),
+        error_item(fit, "apparent", "Error, apparent"),
     ]
     note = (
         f"Engine: {shorten(clean(text_of(fit.engine)), 80)}. The apparent error is of rows that the engine "

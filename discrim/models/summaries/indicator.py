@@ -10,8 +10,7 @@ import pandas as pd
 
 from discrim.errors import NotSupportedError
 from discrim.models.sample import named
-from discrim.models.summaries.sections import dropped_note, error_pair
-from discrim.report.numbers import clean, shorten
+from discrim.models.summaries.headers import dropped_note, error_item, row_items, size_items, title
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -35,20 +34,17 @@ def indicator_sections(fit: IndicatorResults) -> Parts:
 def indicator_brief(fit: IndicatorResults) -> Summary:
     """The short form: classes and coefficients."""
     parts = {"classes": _classes(fit), "coefficients": _coefficients(fit)}
-    return Summary(f"{fit.title}: {shorten(clean(fit.formula), 70)}", parts)
+    return Summary(title(fit), parts)
 
 
 def _header(fit: IndicatorResults) -> Pairs:
-    rows = "Rows used" if fit._blocks.weights is None else "Sum of weights"
     items = [
-        (rows, fit.nobs, f"{fit.nobs:.10g}"),
-        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+        *row_items(fit),
         ("Residual df", fit.df_resid, f"{fit.df_resid:.10g}"),
         _masked_pair(fit),
-        ("Classes", len(fit.classes), str(len(fit.classes))),
-        ("Columns", len(fit.terms), str(len(fit.terms))),
-        error_pair(fit, "apparent", "Error, apparent"),
-        error_pair(fit, "loo", "Error, leave-one-out"),
+        *size_items(fit),
+        error_item(fit, "apparent", "Error, apparent"),
+        error_item(fit, "loo", "Error, leave-one-out"),
     ]
     return Pairs(fit.formula, items, _note(fit))
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.summaries.sections import error_pair
-from discrim.report.numbers import clean, shorten
+from discrim.models.summaries.headers import error_item, prior_item, row_items, size_items, title
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -33,8 +32,7 @@ def sections(fit: KNNResults) -> dict[str, Callable[[], Section | Pairs]]:
 
 def brief(fit: KNNResults) -> Summary:
     """The short form: how many neighbours, by which metric, and the classes."""
-    title = f"{fit.title}: {shorten(clean(fit.formula), 70)}"
-    return Summary(title, {"neighbours": _neighbours(fit), "classes": _classes(fit)})
+    return Summary(title(fit), {"neighbours": _neighbours(fit), "classes": _classes(fit)})
 
 
 def _scale(fit: KNNResults) -> tuple[str, str]:
@@ -57,20 +55,17 @@ def _neighbours(fit: KNNResults) -> Pairs:
 
 def _header(fit: KNNResults) -> Pairs:
     chosen = "leave-one-out" if "path" in fit._cache else "given" if fit._has_rows else "not in the file"
-    prior = "class proportions" if fit._fit.estimated_prior else "given"
     label, scale = _scale(fit)
     items: list[tuple[str, Any, str]] = [
-        ("Rows used", fit.nobs, f"{fit.nobs:.6g}"),
-        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+        *row_items(fit),
         ("Neighbours k", fit.k, str(fit.k)),
         ("Chosen by", chosen, chosen),
         ("Metric", fit.metric, fit.metric),
         (label, scale, scale),
-        ("Classes", len(fit.classes), str(len(fit.classes))),
-        ("Columns", len(fit.terms), str(len(fit.terms))),
-        ("Prior", prior, prior),
-        error_pair(fit, "apparent", "Error, apparent"),
-        error_pair(fit, "loo", "Error, leave-one-out"),
+        *size_items(fit),
+        prior_item(fit),
+        error_item(fit, "apparent", "Error, apparent"),
+        error_item(fit, "loo", "Error, leave-one-out"),
     ]
     note = (
         "Rows as near as the k-th vote too; equal posteriors go to the class of the nearest neighbour, then "

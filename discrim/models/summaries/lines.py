@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.summaries.sections import error_pair
-from discrim.report.numbers import clean, shorten
+from discrim.models.summaries.headers import error_item, row_items, size_items, title
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def perceptron_sections(fit: PerceptronResults) -> Parts:
 def perceptron_brief(fit: PerceptronResults) -> Summary:
     """The short form: how the planes were found, and their coefficients."""
     parts = {"planes": _planes(fit), "coefficients": _perceptron_coefficients(fit)}
-    return Summary(f"{fit.title}: {shorten(clean(fit.formula), 70)}", parts)
+    return Summary(title(fit), parts)
 
 
 def hyperplane_sections(fit: HyperplaneResults) -> Parts:
@@ -55,15 +54,13 @@ def hyperplane_sections(fit: HyperplaneResults) -> Parts:
 def hyperplane_brief(fit: HyperplaneResults) -> Summary:
     """The short form: the plane."""
     parts = {"classes": _classes(fit), "coefficients": _hyperplane_coefficients(fit)}
-    return Summary(f"{fit.title}: {shorten(clean(fit.formula), 70)}", parts)
+    return Summary(title(fit), parts)
 
 
 def _rows_used(fit: PerceptronResults | HyperplaneResults) -> list[tuple[str, Any, str]]:
     return [
-        ("Rows used", fit.nobs, f"{fit.nobs:g}"),
-        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
-        ("Classes", len(fit.classes), str(len(fit.classes))),
-        ("Columns", len(fit.terms), str(len(fit.terms))),
+        *row_items(fit),
+        *size_items(fit),
     ]
 
 
@@ -77,7 +74,7 @@ def _perceptron_header(fit: PerceptronResults) -> Pairs:
         ("Separable", fit.separable, "yes" if fit.separable else "no"),
         ("Converged", fit.converged, "yes" if fit.converged else "no"),
         ("Updates", fit.updates, str(fit.updates)),
-        error_pair(fit, "apparent", "Error, apparent"),
+        error_item(fit, "apparent", "Error, apparent"),
     ]
     return Pairs(fit.formula, items, _perceptron_note(fit))
 
@@ -123,8 +120,8 @@ def _hyperplane_header(fit: HyperplaneResults) -> Pairs:
         ("Support points", len(fit._fit.plane.support), str(len(fit._fit.plane.support))),
         ("KKT residual", fit.kkt, f"{fit.kkt:.1e}"),
         ("Distance from the origin", boundary.from_origin, f"{boundary.from_origin:.6g}"),
-        error_pair(fit, "apparent", "Error, apparent"),
-        error_pair(fit, "loo", "Error, leave-one-out"),
+        error_item(fit, "apparent", "Error, apparent"),
+        error_item(fit, "loo", "Error, leave-one-out"),
     ]
     return Pairs(fit.formula, items)
 

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from discrim.models.logistic_inference import parts_of
-from discrim.models.summaries.sections import dropped_note, error_pair
-from discrim.report.numbers import clean, p_text, shorten
+from discrim.models.summaries.headers import (
+    dropped_note,
+    error_item,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
+from discrim.report.numbers import p_text
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -39,7 +46,7 @@ def logistic_brief(fit: LogisticResults) -> Summary:
     """The short form: classes and coefficients."""
     params = fit.params.rename_axis(index=None, columns=None)
     parts = {"classes": _classes(fit), "params": Section(_against(fit), params, source="fit.params")}
-    return Summary(f"{fit.title}: {shorten(clean(fit.formula), 70)}", parts)
+    return Summary(title(fit), parts)
 
 
 def _against(fit: LogisticResults) -> str:
@@ -49,23 +56,20 @@ def _against(fit: LogisticResults) -> str:
 def _header(fit: LogisticResults) -> Pairs:
     test, numbers = fit.lr_test(), fit._fit
     method = "bias reduced (Firth)" if numbers.bias_reduction else "maximum likelihood"
-    prior = "class proportions" if numbers.estimated_prior else "given"
     items: list[tuple[str, Any, str]] = [
-        ("Rows used", fit.nobs, f"{fit.nobs:g}"),
-        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+        *row_items(fit),
         ("Log-likelihood", fit.llf, f"{fit.llf:.2f}"),
         ("LL, constants only", fit.llnull, f"{fit.llnull:.2f}"),
         ("Pseudo R-squared", fit.prsquared, f"{fit.prsquared:.4f}"),
         (f"LR chi-square({test.df[0]:.0f})", test.statistic, f"{test.statistic:.2f}"),
         ("P > chi-square", test.pvalue, p_text(test.pvalue)),
-        ("Classes", len(fit.classes), str(len(fit.classes))),
-        ("Columns", len(fit.terms), str(len(fit.terms))),
-        ("Prior", prior, prior),
+        *size_items(fit),
+        prior_item(fit),
         ("AIC", fit.aic, f"{fit.aic:.2f}"),
         ("BIC", fit.bic, f"{fit.bic:.2f}"),
         ("Estimates", method, method),
         ("Steps", numbers.newton.steps, str(numbers.newton.steps)),
-        error_pair(fit, "apparent", "Error, apparent"),
+        error_item(fit, "apparent", "Error, apparent"),
     ]
     note = "" if numbers.newton.converged else fit.separation.message
     return Pairs(fit.formula, items, f"{dropped_note(fit, 'over all rows')} {note}".strip())

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from discrim.models.labels import known
-from discrim.models.summaries.sections import error_pair
-from discrim.report.numbers import clean, shorten
+from discrim.models.summaries.headers import error_item, prior_item, row_items, size_items, title
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -39,27 +38,24 @@ def naive_bayes_sections(fit: NaiveBayesResults) -> dict[str, Callable[[], Secti
 def naive_bayes_brief(fit: NaiveBayesResults) -> Summary:
     """The short form: classes, and the densities but for their spread."""
     parts = {key: part() for key, part in naive_bayes_sections(fit).items() if key not in _LONG}
-    return Summary(f"{fit.title}: {shorten(clean(fit.formula), 70)}", parts)
+    return Summary(title(fit), parts)
 
 
 _LONG = ("header", "deviations")
 
 
 def _header(fit: NaiveBayesResults) -> Pairs:
-    rows = "Rows used" if fit._blocks.weights is None else "Sum of weights"
     items: list[tuple[str, Any, str]] = [
-        (rows, fit.nobs, f"{fit.nobs:.9g}"),
-        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
-        ("Classes", len(fit.classes), str(len(fit.classes))),
-        ("Columns", len(fit.terms), str(len(fit.terms))),
+        *row_items(fit),
+        *size_items(fit),
         *_densities(fit),
-        ("Prior", *("class proportions" if fit._fit.estimated_prior else "given",) * 2),
+        prior_item(fit),
     ]
     for name, label in (("llf", "Log-likelihood"), ("aic", "AIC"), ("bic", "BIC")):
         value = known(fit, name)
         items.append((label, value, "not available" if pd.isna(value) else f"{value:.2f}"))
-    items.append(error_pair(fit, "apparent", "Error, apparent"))
-    items.append(error_pair(fit, "loo", "Error, leave-one-out"))
+    items.append(error_item(fit, "apparent", "Error, apparent"))
+    items.append(error_item(fit, "loo", "Error, leave-one-out"))
     return Pairs(fit.formula, items)
 
 

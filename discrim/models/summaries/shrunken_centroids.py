@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.summaries.sections import error_pair
-from discrim.report.numbers import clean, column_texts, shorten
+from discrim.models.summaries.headers import error_item, prior_item, row_items, size_items, title
+from discrim.report.numbers import column_texts
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -38,29 +38,24 @@ def sections(fit: ShrunkenCentroidsResults) -> dict[str, Callable[[], Section | 
 
 def brief(fit: ShrunkenCentroidsResults) -> Summary:
     """The short form: classes, and the first of the survivors."""
-    title = f"{fit.title}: {shorten(clean(fit.formula), 70)}"
-    return Summary(title, {"classes": _classes(fit), "survivors": _survivors(fit, BRIEF)})
+    return Summary(title(fit), {"classes": _classes(fit), "survivors": _survivors(fit, BRIEF)})
 
 
 def _header(fit: ShrunkenCentroidsResults) -> Pairs:
     chosen = "cross-validation" if "path" in fit._cache else "given" if fit._has_rows else "not in the file"
-    prior = "class proportions" if fit._fit.estimated_prior else "given"
     kind = "median of s" if fit._fit.offset == "median" else "given"
     left = int(fit._fit.shrunken().any(axis=0).sum())
-    rows = "Rows used" if fit._blocks.weights is None else "Sum of weights"
     items: list[tuple[str, Any, str]] = [
-        (rows, fit.nobs, f"{fit.nobs:.6g}"),
-        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+        *row_items(fit),
         ("Threshold", fit.threshold, f"{fit.threshold:.4g}"),
         ("Chosen by", chosen, chosen),
         (f"Offset s0, {kind}", fit.offset, f"{fit.offset:.4g}"),
         ("Spread s", "pooled, 1/(N-K)", "pooled, 1/(N-K)"),
-        ("Classes", len(fit.classes), str(len(fit.classes))),
-        ("Columns", len(fit.terms), str(len(fit.terms))),
+        *size_items(fit),
         ("Columns surviving", left, str(left)),
-        ("Prior", prior, prior),
-        error_pair(fit, "apparent", "Error, apparent"),
-        error_pair(fit, "loo", "Error, leave-one-out"),
+        prior_item(fit),
+        error_item(fit, "apparent", "Error, apparent"),
+        error_item(fit, "loo", "Error, leave-one-out"),
     ]
     notes = [] if left else ["No column is left: every row has the prior probabilities."]
     if "path" in fit._cache:

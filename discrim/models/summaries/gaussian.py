@@ -11,11 +11,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.shrinkage import is_regular
-from discrim.errors import CollinearError, NotSupportedError
+from discrim.errors import CollinearError
 from discrim.inference.result import TestResult
 from discrim.models.labels import known
-from discrim.models.sample import named
 from discrim.models.shrunk import shrinkage_label
+from discrim.models.summaries.headers import (
+    dropped_note,
+    error_item,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
 from discrim.models.summaries.robust import estimate_text, flagged_section, robust_pairs
 from discrim.report.numbers import p_text
 from discrim.report.tables import Pairs, Section, Summary
@@ -25,12 +32,9 @@ if TYPE_CHECKING:
     from discrim.models.lda_results import LDAResults
     from discrim.models.qda import QDAResults
     from discrim.models.rda import RDAResults
-    from discrim.models.results import ClassifierResults
 
 __all__ = [
     "chosen_by",
-    "dropped_note",
-    "error_pair",
     "linear",
     "linear_brief",
     "quadratic",
@@ -99,73 +103,37 @@ def regularized(fit: RDAResults) -> Parts:
 def linear_brief(fit: LDAResults) -> Summary:
     """The short form: classes, means, discriminants."""
     parts = {"classes": _classes(fit), "means": _means(fit), "discriminants": _discriminants(fit)}
-    return Summary(f"{fit.title}: {_formula(fit)}", parts)
+    return Summary(title(fit), parts)
 
 
 def quadratic_brief(fit: QDAResults | RDAResults) -> Summary:
     """The short form: classes and means."""
-    return Summary(
-        f"{fit.title}: {_formula(fit)}", {"classes": _quadratic_classes(fit), "means": _means(fit)}
-    )
-
-
-def _formula(fit: LDAResults | QDAResults | RDAResults) -> str:
-    from discrim.report.numbers import clean, shorten
-
-    return shorten(clean(fit.formula), 70)
-
-
-def _number(x: float) -> str:
-    return f"{x:.0f}" if x == round(x) else f"{x:.6g}"
+    return Summary(title(fit), {"classes": _quadratic_classes(fit), "means": _means(fit)})
 
 
 def _common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any], list[Any]]:
-    prior = "class proportions" if fit._fit.estimated_prior else "given"
     left = [
-        ("Rows used", fit.nobs, _number(fit.nobs)),
-        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+        *row_items(fit),
         ("Covariance", divisor, divisor),
         _criterion(fit, "llf", "Log-likelihood"),
     ]
     right = [
-        ("Classes", len(fit.classes), str(len(fit.classes))),
-        ("Columns", len(fit.terms), str(len(fit.terms))),
-        ("Prior", prior, prior),
+        *size_items(fit),
+        prior_item(fit),
         _criterion(fit, "aic", "AIC"),
         _criterion(fit, "bic", "BIC"),
     ]
-    if fit._blocks.weights is not None:
-        left[0] = ("Sum of weights", fit.nobs, _number(fit.nobs))
     left += robust_pairs(fit)
     errors = [("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")]
     # Leaving out each row takes a search a row: not for a summary.
     for method, label in errors[: 1 if fit._fit.robust is not None else 2]:
-        right.append(error_pair(fit, method, label))
+        right.append(error_item(fit, method, label))
     return left, right
 
 
 def _criterion(fit: LDAResults | QDAResults, name: str, label: str) -> tuple[str, float, str]:
     value = known(fit, name)
     return label, value, "not available" if np.isnan(value) else f"{value:.2f}"
-
-
-def error_pair(fit: ClassifierResults, method: Any, label: str) -> tuple[str, float, str]:
-    """Label, value and text of an error rate, where the fit has it."""
-    try:
-        row = fit.error_rates([method]).iloc[0]
-    except NotSupportedError:
-        return label, np.nan, "not available"
-    if not row["total"] > 0:
-        return label, np.nan, "not available"
-    wrong, total = _number(row["wrong"]), _number(row["total"])
-    return label, float(row["estimate"]), f"{100 * row['estimate']:.1f} %  ({wrong}/{total})"
-
-
-def dropped_note(fit: ClassifierResults, where: str) -> str:
-    """What the header says of columns that were dropped for others; empty where none were."""
-    held = set(fit.terms)
-    gone = [term for term in fit._blocks.design.terms if term not in held]
-    return f"Dropped, collinear {where}: {named(gone)}." if gone else ""
 
 
 def _linear_header(fit: LDAResults) -> Pairs:
@@ -241,21 +209,18 @@ def _regularized_header(fit: RDAResults) -> Pairs:
         if numbers.cv is not None
         else ""
     )
-    rows = "Rows used" if fit._blocks.weights is None else "Sum of weights"
     items = [
-        (rows, fit.nobs, _number(fit.nobs)),
-        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
-        ("Classes", len(fit.classes), str(len(fit.classes))),
-        ("Columns", len(fit.terms), str(len(fit.terms))),
+        *row_items(fit),
+        *size_items(fit),
         ("Alpha", fit.alpha, f"{fit.alpha:g}"),
         ("Gamma", fit.gamma, f"{fit.gamma:g}"),
         ("Parametrization", numbers.parametrization, numbers.parametrization),
         ("Divisors, by class and pooled", divisors, divisors),
         ("Chosen by", chosen, chosen),
-        ("Prior", *("class proportions" if fit._fit.estimated_prior else "given",) * 2),
+        prior_item(fit),
         ("Log-likelihood", fit.llf, f"{fit.llf:.2f}"),
-        error_pair(fit, "apparent", "Error, apparent"),
-        error_pair(fit, "loo", "Error, leave-one-out"),
+        error_item(fit, "apparent", "Error, apparent"),
+        error_item(fit, "loo", "Error, leave-one-out"),
     ]
     return Pairs(fit.formula, items, note=note)
 
@@ -402,7 +367,7 @@ def _equal_covariances(fit: LDAResults | QDAResults) -> Section:
     table = pd.DataFrame(
         {
             "statistic": tests["statistic"],
-            "df": [_number(d) for d in tests["df"]],
+            "df": [f"{d:.6g}" for d in tests["df"]],
             "df2": ["" if np.isnan(d) else f"{d:.0f}" for d in tests["df2"]],
             "p": tests["pvalue"],
         }

@@ -1,0 +1,74 @@
+"""What the headers of all summaries say in the same words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discrim.errors import NotSupportedError
+from discrim.models.sample import named
+from discrim.report.numbers import clean, shorten
+
+if TYPE_CHECKING:
+    from discrim.models.results import ClassifierResults
+
+__all__ = ["Item", "dropped_note", "error_item", "number", "prior_item", "row_items", "size_items", "title"]
+
+Item = tuple[str, Any, str]
+"""Label, value and text of a line."""
+
+LONGEST = 1e15
+"""Whole numbers up to this are written out."""
+
+
+def title(fit: ClassifierResults) -> str:
+    """Title of the short form."""
+    return f"{fit.title}: {shorten(clean(fit.formula), 70)}"
+
+
+def number(x: float) -> str:
+    """A count, or a sum of weights."""
+    return f"{x:.0f}" if x == round(x) and abs(x) < LONGEST else f"{x:.10g}"
+
+
+def row_items(fit: ClassifierResults) -> list[Item]:
+    """How many rows the fit has, and how many it was not given."""
+    rows = "Rows used" if fit._blocks.weights is None else "Sum of weights"
+    return [
+        (rows, fit.nobs, number(fit.nobs)),
+        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+    ]
+
+
+def size_items(fit: ClassifierResults) -> list[Item]:
+    """How many classes and columns there are."""
+    return [
+        ("Classes", len(fit.classes), str(len(fit.classes))),
+        ("Columns", len(fit.terms), str(len(fit.terms))),
+    ]
+
+
+def prior_item(fit: ClassifierResults) -> Item:
+    """Where the prior is from."""
+    prior = "class proportions" if fit._fit.estimated_prior else "given"
+    return "Prior", prior, prior
+
+
+def error_item(fit: ClassifierResults, method: Any, label: str) -> Item:
+    """An error rate, where the fit has it."""
+    try:
+        row = fit.error_rates([method]).iloc[0]
+    except NotSupportedError:
+        return label, np.nan, "not available"
+    if not row["total"] > 0:
+        return label, np.nan, "not available"
+    wrong, total = number(row["wrong"]), number(row["total"])
+    return label, float(row["estimate"]), f"{100 * row['estimate']:.1f} %  ({wrong}/{total})"
+
+
+def dropped_note(fit: ClassifierResults, where: str) -> str:
+    """What is said of columns that were dropped for others; empty where none were."""
+    held = set(fit.terms)
+    gone = [term for term in fit._blocks.design.terms if term not in held]
+    return f"Dropped, collinear {where}: {named(gone)}." if gone else ""
