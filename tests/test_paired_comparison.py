@@ -124,7 +124,9 @@ def test_what_is_no_fit_is_told_so(tmp_path):
         cross_validate(lda)
     with pytest.raises(DataError, match="give its results_"):
         cross_validate(SimpleNamespace(results_=fit))
-    with pytest.raises(NotSupportedError, match=r"argument 2\) has not: fit again\."):
+    with pytest.raises(
+        NotSupportedError, match="argument 2, loaded or made of moments, has none: fit a table"
+    ):
         compare(fit, loaded, cv=5)
     with pytest.raises(NotSupportedError, match=r"^Fit 2: Without fold 1 of 2 the model has no fit"):
         compare(fit, discrim.knn("species ~ .", IRIS, k=130), cv=2, seed=0)

@@ -44,11 +44,12 @@ def need_rows(fits: Sequence[Any], what: str) -> None:
     Raises
     ------
     DataError, NotSupportedError
-        As of `need_fits`; and a fit was loaded.
+        As of `need_fits`; and a fit was loaded, or made of moments.
     """
     need_fits(fits, what)
     for place, fit in enumerate(fits, start=1):
         if not fit._has_rows:
             raise NotSupportedError(
-                f"{what} needs the rows of the fit, which a loaded one (argument {place}) has not: fit again."
+                f"{what} needs the rows of its fits, and argument {place}, loaded or made of moments, has "
+                "none: fit a table."
             )
