@@ -11,7 +11,7 @@ the rows, so that the points may be as many as the pairs of rows of two classes.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from discrim.errors import NotSupportedError
 __all__ = ["NearestPoint", "nearest_point"]
 
 Floats = NDArray[np.float64]
-Key = TypeVar("Key", bound=Hashable)
 
 EPS = float(np.finfo(np.float64).eps)
 

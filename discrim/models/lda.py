@@ -14,7 +14,7 @@ from discrim.frame.blocks import read
 from discrim.models.estimators import CovarianceEstimator
 from discrim.models.lda_results import LDAResults
 from discrim.models.moments import Moments, given_sample, table_given
-from discrim.models.robust import Method, robust_choice, robust_moments
+from discrim.models.robust import Method, Scatter, robust_choice, robust_moments
 from discrim.models.sample import (
     NaAction,
     choice,
@@ -46,7 +46,7 @@ def lda(
     weights: Any = None,
     method: Method = "moment",
     nu: float | None = 5,
-    scatter: Literal["covariance", "scale"] = "covariance",
+    scatter: Scatter = "covariance",
     support_fraction: float = 0.5,
     covariance: Literal["pooled", "diagonal", "shrunk", "spherical", "pinv"] | CovarianceEstimator = "pooled",
     shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,

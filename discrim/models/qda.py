@@ -22,7 +22,7 @@ from discrim.models.estimators import CovarianceEstimator
 from discrim.models.moments import Moments, given_sample, table_given
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
-from discrim.models.robust import Method, RobustRows, robust_choice, robust_moments
+from discrim.models.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
 from discrim.models.sample import (
     NaAction,
     choice,
@@ -60,7 +60,7 @@ def qda(
     weights: Any = None,
     method: Method = "moment",
     nu: float | None = 5,
-    scatter: Literal["covariance", "scale"] = "covariance",
+    scatter: Scatter = "covariance",
     support_fraction: float = 0.5,
     covariance: Literal["full", "diagonal", "shrunk", "spherical"] | CovarianceEstimator = "full",
     shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,

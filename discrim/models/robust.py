@@ -29,17 +29,17 @@ from discrim.models.sample import choice, class_moments, is_number, named
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
 
-__all__ = ["METHODS", "Method", "RobustChoice", "RobustRows", "robust_choice", "robust_moments"]
+__all__ = ["METHODS", "Method", "RobustChoice", "RobustRows", "Scatter", "robust_choice", "robust_moments"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 METHODS = ("moment", "mle", *ROBUST)
 Method = Literal["moment", "mle", "t", "mcd"]
+Scatter = Literal["covariance", "scale"]
+
 HELD_NUMBERS = 2**22
 """Numbers (rows x columns) up to which the rows of a search are held in memory."""
-
-Scatter = Literal["covariance", "scale"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar, cast
 
@@ -82,14 +83,15 @@ def refuse_one_class(classes: Array, codes: NDArray[np.intp], weights: Any) -> N
 class FittedClassifier(ClassifierMixin, BaseEstimator):
     """Labels and scores of new rows by `results_`, as arrays in the order of `classes_`.
 
-    A child fits, and says what table the rows of X are to its results (`_table`).
+    A child fits.
     """
 
     results_: ClassifierResults
     classes_: Array
 
+    @abstractmethod
     def _table(self, X: Any) -> Any:
-        raise NotImplementedError
+        """The rows of X as a table that `results_` can predict."""
 
     def _keep(self, results: ClassifierResults, classes: Array) -> None:
         """Hold results, and their classes, sorted and with the dtype of y."""
