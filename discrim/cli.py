@@ -137,9 +137,14 @@ def _read_parquet(source: str) -> Any:
 def _classes_as_typed(prior: Any, formula: str, table: Any) -> Any:
     """Give a prior by class the labels of the response column, which need not be text."""
     response = formula.partition("~")[0].strip().strip("`")
-    if not isinstance(prior, dict) or response not in table.columns:
+    return _by_label(prior, table[response].unique()) if response in table.columns else prior
+
+
+def _by_label(prior: Any, labels: Any) -> Any:
+    """Name the classes of a prior by their labels, of which the command line has the text."""
+    if not isinstance(prior, dict):
         return prior
-    label_of = {str(label): label for label in table[response].unique()}
+    label_of = {str(label): label for label in labels}
     return {label_of.get(name, name): value for name, value in prior.items()}
 
 
@@ -172,10 +177,7 @@ def _predict(arguments: argparse.Namespace) -> str:
         if "prior" in arguments:
             raise DataError("--augment is by the prior of the fit: leave out --prior, or use --proba")
         return str(fit.augment(table).to_csv(index=False))
-    prior = parse_prior(arguments.prior) if "prior" in arguments else None
-    if isinstance(prior, dict):
-        label_of = {str(label): label for label in fit.classes}
-        prior = {label_of.get(name, name): value for name, value in prior.items()}
+    prior = _by_label(parse_prior(arguments.prior), fit.classes) if "prior" in arguments else None
     parts = [fit.predict(table, prior=prior)]
     if "proba" in arguments:
         parts.append(fit.predict_proba(table, prior=prior))
