@@ -26,6 +26,7 @@ from discrim.models.judging.validation import used_codes
 from discrim.models.labels import class_code
 from discrim.models.logistic_design import refuse_many_levels, refuse_wide, without_collinear
 from discrim.models.pictures import plot_posteriors, plot_regions
+from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, prior_vector, sample
 from discrim.models.separated import (
@@ -420,12 +421,18 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         return to_statsmodels(self)
 
     def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
-        """Log odds against the reference, rows by classes; for two classes those of the second, a Series."""
-        scores = self.predict_log_proba(data)
-        if len(self.classes) == 2:
-            odds = scores.to_numpy()[:, 1] - scores.to_numpy()[:, 0]
-            return pd.Series(odds, index=scores.index, name=str(self.classes[1]))
-        return scores.sub(scores[self.reference], axis=0)
+        """Log odds against the reference, rows by classes; for two classes those of the second, a Series.
+
+        Where the reference has a prior of zero they are against the first class that has not.
+        """
+        possible = self.prior > 0
+        base = self.reference if possible[self.reference] else self.classes[int(np.argmax(possible))]
+        at = class_code(base, self.classes)
+
+        def against(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.asarray(scores - scores[:, at : at + 1])
+
+        return score_frame(self._new_rows(data), self._rule(self._prior_values(None)), self.classes, against)
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term, in broom's names."""
