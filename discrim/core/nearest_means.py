@@ -84,28 +84,36 @@ def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: fl
     factor : float
     """
     every = np.arange(len(constant))
-    return _about(means, origin, every, constant, factor, [MOST_NUMBERS])
+    return _about(means, origin, every, every, constant, factor, [MOST_NUMBERS])
 
 
 def _about(
-    means: Means, origin: Floats, classes: Codes, constant: Floats, factor: float, room: list[int]
+    means: Means,
+    origin: Floats,
+    classes: Codes,
+    best: Codes,
+    constant: Floats,
+    factor: float,
+    room: list[int],
 ) -> LinearRule:
+    """The rule of some classes, for rows whose best one is at one of the positions `best` among them."""
     whitened = means.whiten(means.about(origin, classes).T)
     coef = means.unwhiten(whitened)
     intercept = constant[classes] - 0.5 * factor * (whitened**2).sum(axis=0)
     crowds = []
-    for covered, members in _crowded(whitened, constant[classes]):
+    for covered, members in _crowded(whitened, constant[classes], best):
         room[0] -= members.size * len(origin)
         if room[0] < 0:
             break
         own = classes[members]
-        rule = _about(means, means.centres[own[0]], own, constant, factor, room)
+        within = np.flatnonzero(np.isin(members, covered))
+        rule = _about(means, means.centres[own[0]], own, within, constant, factor, room)
         crowds.append(Crowd(covered, members, rule))
     return LinearRule(origin, means.scale, factor * coef, intercept, tuple(crowds))
 
 
-def _crowded(whitened: Floats, constant: Floats) -> Iterator[tuple[Codes, Codes]]:
-    """The classes that each crowd speaks for, and its members, the first of which is its origin."""
+def _crowded(whitened: Floats, constant: Floats, best: Codes) -> Iterator[tuple[Codes, Codes]]:
+    """The classes among the best that each crowd speaks for, and its members, its origin the first."""
     lengths = np.sqrt((whitened**2).sum(axis=0))
     possible = np.flatnonzero(np.isfinite(constant) & np.isfinite(lengths))
     if len(possible) < 3 or not lengths[possible].max() > ROOMY:
@@ -115,7 +123,7 @@ def _crowded(whitened: Floats, constant: Floats) -> Iterator[tuple[Codes, Codes]
     squares = (points**2).sum(axis=0)
     gaps = np.sqrt(np.maximum(squares[:, None] + squares - 2 * (points.T @ points), 0.0))
     close = gaps <= CLOSE
-    waiting = close.sum(axis=1) > 1
+    waiting = (close.sum(axis=1) > 1) & np.isin(possible, best)
     for first in np.argsort(-constant[possible], kind="stable").tolist():
         if waiting[first]:
             covered = np.flatnonzero(waiting & (gaps[first] <= COVERED))

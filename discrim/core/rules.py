@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance import Covariance
+from discrim.core.far_rows import beyond_range, exponents, scaled_columns, stretched
 
 __all__ = [
     "Columns",
@@ -63,14 +64,18 @@ class LinearRule:
 
     def scores(self, x: Floats) -> Floats:
         """Scores (m, K) of rows x (m, p)."""
-        z = standard_columns(x, self.origin, self.scale)
-        if len(self.intercept) > MANY_CLASSES:
-            scores = z.T @ self.coef
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = standard_columns(x, self.origin, self.scale)
+            scores = z.T @ self.coef if len(self.intercept) > MANY_CLASSES else (self.coef.T @ z).T
             scores += self.intercept
-        else:
-            scores = (self.coef.T @ z).T
-            scores += self.intercept
-        return self._crowds_scored(x, scores) if self.crowds else scores
+            far = beyond_range(x, scores)
+            if self.crowds:
+                scores = self._crowds_scored(x, scores)
+        if len(far):
+            exponent = exponents(x[far], self.scale)
+            z = scaled_columns(x[far], self.origin, self.scale, exponent)
+            scores[far] = stretched(z.T @ self.coef, self.intercept, exponent)
+        return np.asarray(scores)
 
     def _crowds_scored(self, x: Floats, scores: Floats) -> Floats:
         """Scores (m, K) in which the classes around the best one of each row are about their own origin."""
@@ -143,6 +148,12 @@ class Nearest:
         excess += column_squares(self.whiten(z))[:, None]
         return np.asarray(excess.T)
 
+    def scaled(self, x: Floats) -> tuple[Floats, NDArray[np.int64]]:
+        """Distances (K, m) of rows far from all points, over 4 to the power of exponents (m,)."""
+        exponent = exponents(x, self.rule.scale)
+        z = scaled_columns(x, self.rule.origin, self.rule.scale, exponent)
+        return np.repeat(column_squares(self.whiten(z))[None], len(self.centres), axis=0), exponent
+
 
 @dataclass(frozen=True, slots=True)
 class Distances:
@@ -178,6 +189,17 @@ class Distances:
             distances[k] = column_squares(covariance.whiten(z))
         return distances
 
+    def scaled(self, x: Floats) -> tuple[Floats, NDArray[np.int64]]:
+        """Distances (K, m) of rows far from all means, over 4 to the power of exponents (m,)."""
+        if self.nearest is not None:
+            return self.nearest.scaled(x)
+        exponent = exponents(x, self.scale)
+        distances = np.empty((len(self.means), len(x)))
+        for k, covariance in enumerate(self.covariances):
+            z = scaled_columns(x, self.origin[k], self.scale, exponent)
+            distances[k] = column_squares(covariance.whiten(z))
+        return distances, exponent
+
 
 @dataclass(frozen=True, slots=True)
 class GaussianRule:
@@ -195,9 +217,15 @@ class GaussianRule:
 
     def scores(self, x: Floats) -> Floats:
         """Scores (m, K) of rows x (m, p)."""
-        scores = self.distances.squared(x)
-        scores *= -0.5 * self.factor[:, None]
-        scores += self.constant[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self.distances.squared(x)
+            scores *= -0.5 * self.factor[:, None]
+            scores += self.constant[:, None]
+        far = beyond_range(x, scores.T)
+        if len(far):
+            squares, exponent = self.distances.scaled(x[far])
+            leading = -0.5 * self.factor * squares.T
+            scores[:, far] = stretched(leading, self.constant, 2 * exponent).T
         return scores.T
 
 
@@ -218,11 +246,17 @@ class StudentRule:
 
     def scores(self, x: Floats) -> Floats:
         """Scores (m, K) of rows x (m, p)."""
-        scores = self.distances.squared(x)
-        scores /= self.spread[:, None]
-        np.log1p(scores, out=scores)
-        scores *= -self.power[:, None]
-        scores += self.constant[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self.distances.squared(x)
+            scores /= self.spread[:, None]
+            np.log1p(scores, out=scores)
+            scores *= -self.power[:, None]
+            scores += self.constant[:, None]
+        far = beyond_range(x, scores.T)
+        if len(far):
+            squares, exponent = self.distances.scaled(x[far])
+            logs = np.log(squares / self.spread[:, None]) + 2 * np.log(2.0) * exponent
+            scores[:, far] = self.constant[:, None] - self.power[:, None] * logs
         return scores.T
 
 

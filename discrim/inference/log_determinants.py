@@ -91,10 +91,10 @@ def quantile(share: float, nu: float, p: int) -> float:
     nearest = line if side > 0 else min(-line, half[-1] + line)
     # The trapezium rule is wrong by exp(-2 pi distance / step) beside the nearest pole.
     step = 2 * np.pi * nearest / 40
-    s = np.array([line + 0j])
+    s = np.array([line], dtype=np.complex128)
     logs = _cumulant(s, half)
     while logs[-1].real > logs[0].real - 40:
-        more = line + 1j * step * np.arange(len(s), len(s) + PIECE)
+        more = np.array(line + 1j * step * np.arange(len(s), len(s) + PIECE))
         s, logs = np.concatenate([s, more]), np.concatenate([logs, _cumulant(more, half)])
     weights = np.where(np.arange(len(s)) == 0, 0.5, 1.0) * step / np.pi
 

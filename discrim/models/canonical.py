@@ -209,10 +209,11 @@ class CanonicalResults:
         Parameters
         ----------
         convention : {"mass", "stata", "sas", "spss", "sklearn"}, optional
-            That of the other tables by default, and R's MASS where these have the package's own. R's MASS and scikit-learn (solver "svd") have the signs that the singular value decomposition
-            leaves, and scikit-learn the divisor N; Stata, SAS and SPSS document no rule of signs, and here
-            the largest standardized coefficient of an axis is positive. MASS and scikit-learn print no
-            constant: it is the one that centres the scores.
+            That of the other tables by default, and R's MASS where these have the package's own. R's MASS
+            and scikit-learn (solver "svd") have the signs that the singular value decomposition leaves, and
+            scikit-learn the divisor N; Stata, SAS and SPSS document no rule of signs, and here the largest
+            standardized coefficient of an axis is positive. MASS and scikit-learn print no constant: it is
+            the one that centres the scores.
 
         Returns
         -------

@@ -430,7 +430,9 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         at = class_code(base, self.classes)
 
         def against(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-            return np.asarray(scores - scores[:, at : at + 1])
+            own = scores[:, at : at + 1]
+            # A row beyond the range of doubles may be impossible in the reference: its best class has zero.
+            return np.asarray(scores - np.where(np.isneginf(own), 0.0, own))
 
         return score_frame(self._new_rows(data), self._rule(self._prior_values(None)), self.classes, against)
 
