@@ -89,8 +89,9 @@ def quantile(share: float, nu: float, p: int) -> float:
     reach = max(-float(stats.norm.ppf(tail)), 1.0) / sd
     line = reach if side > 0 else -min(reach, half[-1] / 2)
     nearest = line if side > 0 else min(-line, half[-1] + line)
-    # The trapezium rule is wrong by exp(-2 pi distance / step) beside the nearest pole.
-    step = 2 * np.pi * nearest / 40
+    # The trapezium rule is wrong by exp(-2 pi distance / step) beside the nearest pole, and where the step is
+    # not small beside the width of what is nearly a normal curve.
+    step = min(2 * np.pi * nearest / 40, 0.4 / sd)
     s = np.array([line], dtype=np.complex128)
     logs = _cumulant(s, half)
     while logs[-1].real > logs[0].real - 40:
