@@ -30,11 +30,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.stats import chi2
 
 from discrim.core.moments import ClassMoments, gather
 from discrim.core.passes import triangle
 from discrim.core.rules import column_squares
+from discrim.core.tails import chi2_cdf, chi2_isf
 from discrim.errors import NotSupportedError
 
 __all__ = ["ExactFit", "common_mcd", "mcd", "separate_mcd", "subset_size"]
@@ -297,7 +297,7 @@ def _concentrated(z: Floats, subset: Mask, h: int) -> _Core | ExactFit:
 
 def _kept(z: Floats, core: _Core, h: int) -> Mcd:
     n, p = z.shape
-    kept = core.d2 <= _consistency(h / n, p) * chi2.ppf(KEPT, p)
+    kept = core.d2 <= _consistency(h / n, p) * chi2_isf(1 - KEPT, p)
     return Mcd(core.subset, kept, _consistency(float(kept.mean()), p))
 
 
@@ -310,7 +310,7 @@ def _on_plane(z: Floats, mean: Floats, root: Floats, j: int) -> Mask:
 
 def _consistency(share: float, p: int) -> float:
     """Of the covariance of that share of normal rows that lies closest, to that of all of them."""
-    return 1.0 if share >= 1 else float(share / chi2.cdf(chi2.ppf(share, p), p + 2))
+    return 1.0 if share >= 1 else float(share / chi2_cdf(chi2_isf(1 - share, p), p + 2))
 
 
 def separate_mcd(

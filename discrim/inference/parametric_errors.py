@@ -24,9 +24,8 @@ taken by quasi-Monte Carlo; their standard errors come from draws of the paramet
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.stats import qmc
 
 from discrim.errors import NotSupportedError
 from discrim.inference.error_rates import Rates, logit_interval
@@ -86,13 +85,13 @@ def error_by_class(
     for k, t in enumerate((cut, -cut)):
         d = np.sqrt(d2)
         start = t / d - d / 2
-        rates[k] = stats.norm.cdf(start)
+        rates[k] = scipy.stats.norm.cdf(start)
         if expected:
             g = 1 / counts[k] - 1 / counts[1 - k]
             drift = (t / d) * (a / d2 - (p - 1) / nu) + (p - 1) * g / (2 * d)
             drift += (d / 2 - t / d) * (p - 1) * (a + d2 / nu) / (2 * d2)
             variance = (t / d) ** 2 * (a / d2 + 2 / nu) + a / 4 - t * g / d2
-            rates[k] += stats.norm.pdf(start) * (drift - start * variance / 2)
+            rates[k] += scipy.stats.norm.pdf(start) * (drift - start * variance / 2)
     return rates
 
 
@@ -123,7 +122,7 @@ def two_classes(
     factor = (nu - p - 1) / nu if shrunk else 1.0
     d = np.sqrt(d2 * factor)
     slopes = np.array([-0.5 - t / d**2 for t in (cut, -cut)])
-    heights = stats.norm.pdf([t / d - d / 2 for t in (cut, -cut)])
+    heights = scipy.stats.norm.pdf([t / d - d / 2 for t in (cut, -cut)])
     spread = factor * ((1 / counts).sum() + d2 / (2 * nu))
     error = float(abs(weight @ (slopes * heights)) * np.sqrt(spread))
     return Rates(rates, estimate, error, *logit_interval(estimate, error, level))
@@ -189,7 +188,7 @@ def _integral(
     scores = _within_span(means)
     k, r = scores.shape
     points = int(np.clip(2.0 ** np.floor(np.log2(POINTS / (k * k * max(r, 1)))), 64, most))
-    noise = stats.norm.ppf(qmc.Sobol(r, seed=rng).random(points))
+    noise = scipy.stats.norm.ppf(scipy.stats.qmc.Sobol(r, seed=rng).random(points))
     constant = log_prior - 0.5 * stretch * (scores**2).sum(axis=1)
     rates = np.empty(k)
     for own, score in enumerate(scores):
