@@ -325,11 +325,12 @@ class ClassifierResults:
             folds left out, both made anew. "632+", Efron & Tibshirani's: in bootstraps. "D", "DS", "O",
             "OS": by the normal model (linear rule only). "posterior", "posterior-stratified": by posteriors.
         costs : optional
-            As for `predict`: the rate is then the mean cost of the rule of least expected cost.
+            As for `predict`: the rate is then the mean cost of the rule of least expected cost, what a right
+            label costs included.
         level : float
             Of the intervals.
         folds, replicates, seed : int
-            Folds of "cv"; bootstrap samples of "632+"; the seed of both.
+            Folds of "cv"; bootstrap samples of "632+"; the seed of both. No other method is random.
         by_class : bool
             Add a column for each class, the rate within it.
 
