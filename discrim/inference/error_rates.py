@@ -58,14 +58,14 @@ class Rates:
     ----------
     by_class : (K,) float
         Missing where the method has none.
-    estimate, std_err, low, high : float
+    estimate, se, low, high : float
     wrong, total : float
         Rows that are wrong, and rows, where the method counts.
     """
 
     by_class: Floats
     estimate: float
-    std_err: float
+    se: float
     low: float
     high: float
     wrong: float = np.nan
@@ -263,8 +263,8 @@ def logit_interval(rate: float, error: float, level: float) -> tuple[float, floa
 
 
 def rates_table(rates: Sequence[tuple[str, Rates]]) -> pd.DataFrame:
-    """Method -> estimate, std_err, low, high, wrong, total."""
-    columns = ["estimate", "std_err", "low", "high", "wrong", "total"]
+    """Method -> estimate, se, low, high, wrong, total."""
+    columns = ["estimate", "se", "low", "high", "wrong", "total"]
     rows = {name: [getattr(rate, column) for column in columns] for name, rate in rates}
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("method")
 
