@@ -61,7 +61,7 @@ class CorrectedT(NamedTuple):
 
     Attributes
     ----------
-    mean, std_err : float
+    mean, se : float
         Of the differences.
     statistic, df, pvalue : float
     low, high : float
@@ -69,7 +69,7 @@ class CorrectedT(NamedTuple):
     """
 
     mean: float
-    std_err: float
+    se: float
     statistic: float
     df: float
     pvalue: float
@@ -166,7 +166,7 @@ def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> Correct
     Examples
     --------
     >>> found = corrected_t(np.array([0.02, 0.0, 0.04, -0.01, 0.05]), folds=5)
-    >>> round(found.std_err, 4), round(found.statistic, 3), round(found.pvalue, 3)
+    >>> round(found.se, 4), round(found.statistic, 3), round(found.pvalue, 3)
     (0.0171, 1.169, 0.307)
     """
     mean, df = float(differences.mean()), len(differences) - 1.0
