@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize, stats
 from scipy.special import factorial, gammaln, loggamma, polygamma, psi
 
 from discrim.inference.error_rates import check_level
@@ -76,17 +76,17 @@ def quantile(share: float, nu: float, p: int) -> float:
     Examples
     --------
     >>> from scipy import stats
-    >>> round(quantile(0.975, 9, 1), 6) == round(float(np.log(stats.chi2.ppf(0.975, 9) / 9)), 6)
+    >>> round(quantile(0.975, 9, 1), 6) == round(float(np.log(scipy.stats.chi2.ppf(0.975, 9) / 9)), 6)
     True
     """
     if p == 1:
-        return float(np.log(stats.chi2.ppf(share, nu) / nu))
+        return float(np.log(scipy.stats.chi2.ppf(share, nu) / nu))
     half = (nu - np.arange(p)) / 2
     mean = float(psi(half).sum() + p * np.log(2 / nu))
     sd = float(np.sqrt(polygamma(1, half).sum()))
     # The smaller tail is found, which has digits that one less the larger has not.
     side, tail = (1.0, 1 - share) if share > 0.5 else (-1.0, share)
-    reach = max(-float(stats.norm.ppf(tail)), 1.0) / sd
+    reach = max(-float(scipy.special.ndtri(tail)), 1.0) / sd
     line = reach if side > 0 else -min(reach, half[-1] / 2)
     nearest = line if side > 0 else min(-line, half[-1] + line)
     # The trapezium rule is wrong by exp(-2 pi distance / step) beside the nearest pole, and where the step is
@@ -108,7 +108,7 @@ def quantile(share: float, nu: float, p: int) -> float:
         low *= 2
     while side * excess(high) > 0:
         high *= 2
-    return mean + sd * float(optimize.brentq(excess, low, high, xtol=1e-13))
+    return mean + sd * float(scipy.optimize.brentq(excess, low, high, xtol=1e-13))
 
 
 def _cumulant(s: NDArray[np.complex128], half: Floats) -> NDArray[np.complex128]:
