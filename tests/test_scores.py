@@ -124,6 +124,21 @@ def test_many_classes_at_any_distances(form):
     assert (fit.decision_function().to_numpy().argmax(axis=1) == got.argmax(axis=1)).all()
 
 
+@pytest.mark.parametrize("gaps", [(0, 1, 1e4), (0, 1, 1e8), (0, 1, 1e4, 1e8)], ids=["1e4", "1e8", "nested"])
+def test_leave_one_out_loses_no_digits_to_a_class_that_is_far_away(gaps):
+    x, codes, frame = apart(gaps, 2)
+    which = [0, 3, 7, 10, 14]
+
+    def run(values):
+        return {"logs": ref.leave_one_out(values, codes, False, which=which)}
+
+    value, loss = ref.inherent_loss(run, x, draws=4, floors={"logs": 1.0})
+    got = discrim.lda("y ~ .", frame).leave_one_out().drop(columns="label").to_numpy()[which]
+    exact = ref.to_float(ref.exp(value["logs"]))
+    allowed = 10 * exact * np.maximum(loss["logs"] * np.maximum(1, -ref.to_float(value["logs"])), 10**-15.5)
+    assert (np.abs(got - exact) <= np.maximum(allowed, 1e-290)).all()
+
+
 @pytest.mark.parametrize("verb", LINEAR)
 def test_near_classes_are_told_apart_beside_a_far_one(verb):
     """The rule of the two near classes does not depend on where the third lies, but for its variance."""

@@ -30,6 +30,7 @@ __all__ = [
     "StudentRule",
     "VariateRule",
     "best_class",
+    "log_odds_against",
     "log_posteriors",
     "posteriors",
 ]
@@ -368,6 +369,12 @@ def posteriors(scores: Floats) -> Floats:
     np.exp(weights, out=weights)
     weights *= 1 / weights.sum(axis=1, keepdims=True)
     return np.asarray(weights)
+
+
+def log_odds_against(scores: Floats, at: int) -> Floats:
+    """Log odds (m, K) of the classes against one of them; a row impossible in that one keeps its scores."""
+    own = scores[:, at : at + 1]
+    return np.asarray(scores - np.where(np.isneginf(own), 0.0, own))
 
 
 def best_class(scores: Floats) -> NDArray[np.intp]:

@@ -76,7 +76,7 @@ def quantile(share: float, nu: float, p: int) -> float:
     Examples
     --------
     >>> from scipy import stats
-    >>> round(quantile(0.975, 9, 1), 6) == round(float(np.log(scipy.stats.chi2.ppf(0.975, 9) / 9)), 6)
+    >>> round(quantile(0.975, 9, 1), 6) == round(float(np.log(stats.chi2.ppf(0.975, 9) / 9)), 6)
     True
     """
     if p == 1:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discrim.core.leave_one_out import LeftOut
 from discrim.core.logistic import MOST_STEPS, TOLERANCE, Even, LogisticFit, fit_logistic
 from discrim.core.moments import Spread
-from discrim.core.rules import Rule
+from discrim.core.rules import Rule, log_odds_against
 from discrim.core.tails import chi2_sf, normal_sf
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
@@ -421,20 +421,11 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         return to_statsmodels(self)
 
     def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
-        """Log odds against the reference, rows by classes; for two classes those of the second, a Series.
-
-        Where the reference has a prior of zero they are against the first class that has not.
-        """
-        possible = self.prior > 0
-        base = self.reference if possible[self.reference] else self.classes[int(np.argmax(possible))]
-        at = class_code(base, self.classes)
-
-        def against(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-            own = scores[:, at : at + 1]
-            # A row beyond the range of doubles may be impossible in the reference: its best class has zero.
-            return np.asarray(scores - np.where(np.isneginf(own), 0.0, own))
-
-        return score_frame(self._new_rows(data), self._rule(self._prior_values(None)), self.classes, against)
+        """Log odds against the reference, or the first class where its prior is zero; of two, the second's."""
+        prior, at = self._prior_values(None), class_code(self.reference, self.classes)
+        at = at if prior[at] > 0 else int(np.argmax(prior > 0))
+        rule, rows = self._rule(prior), self._new_rows(data)
+        return score_frame(rows, rule, self.classes, lambda scores: log_odds_against(scores, at))
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term, in broom's names."""
