@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
+from discrim.core.tails import beta_ppf, normal_isf
 from discrim.errors import DataError
 
 __all__ = [
@@ -280,8 +280,8 @@ def log_interval(rate: float, variance: float, level: float) -> tuple[float, flo
 def exact_interval(wrong: float, total: float, level: float) -> tuple[float, float]:
     """Clopper and Pearson's interval of a share."""
     tail = (1 - level) / 2
-    low = float(stats.beta.ppf(tail, wrong, total - wrong + 1)) if wrong > 0 else 0.0
-    high = float(stats.beta.ppf(1 - tail, wrong + 1, total - wrong)) if wrong < total else 1.0
+    low = float(beta_ppf(tail, wrong, total - wrong + 1)) if wrong > 0 else 0.0
+    high = float(beta_ppf(1 - tail, wrong + 1, total - wrong)) if wrong < total else 1.0
     return low, high
 
 
@@ -296,4 +296,4 @@ def check_level(level: float) -> float:
     number = isinstance(level, (int, float, np.integer, np.floating))
     if not number or not 0 < level < 1:
         raise DataError(f"level={level!r}: give a share between 0 and 1, such as 0.95.")
-    return float(stats.norm.isf((1 - level) / 2))
+    return float(normal_isf((1 - level) / 2))

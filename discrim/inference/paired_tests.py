@@ -30,8 +30,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
+
+from discrim.core.tails import chi2_sf, t_isf, t_sf
 
 __all__ = ["CorrectedT", "McNemar", "corrected_t", "fold_errors", "grouped_mcnemar", "mcnemar"]
 
@@ -88,9 +90,9 @@ def mcnemar(b: float, c: float) -> McNemar:
     total = b + c
     if not total:
         return McNemar(1.0, 0.0, 1.0)
-    exact = min(1.0, 2.0 * float(stats.binom.cdf(min(b, c), total, 0.5)))
+    exact = min(1.0, 2.0 * float(scipy.stats.binom.cdf(min(b, c), total, 0.5)))
     statistic = max(abs(b - c) - 1.0, 0.0) ** 2 / total
-    return McNemar(exact, statistic, float(stats.chi2.sf(statistic, 1)))
+    return McNemar(exact, statistic, float(chi2_sf(statistic, 1)))
 
 
 MOST_STEPS = 10**9
@@ -127,7 +129,7 @@ def grouped_mcnemar(differences: Floats) -> McNemar:
             chances *= 0.5
             chances[len(chances) - len(turned) :] += 0.5 * turned
         exact = min(1.0, 2.0 * float(chances.sum()))
-    return McNemar(exact, statistic, float(stats.chi2.sf(statistic, 1)))
+    return McNemar(exact, statistic, float(chi2_sf(statistic, 1)))
 
 
 def fold_errors(values: Floats, folds: int) -> tuple[float, float]:
@@ -173,6 +175,6 @@ def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> Correct
         return CorrectedT(mean, error, 0.0, df, 1.0, mean, mean)
     with np.errstate(divide="ignore"):
         statistic = float(np.divide(mean, error))
-    half = float(stats.t.isf((1 - level) / 2, df)) * error
-    pvalue = 2 * float(stats.t.sf(abs(statistic), df))
+    half = float(t_isf((1 - level) / 2, df)) * error
+    pvalue = 2 * float(t_sf(abs(statistic), df))
     return CorrectedT(mean, error, statistic, df, pvalue, mean - half, mean + half)
