@@ -421,7 +421,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         return to_statsmodels(self)
 
     def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
-        """Log odds against the reference, or the first class where its prior is zero; of two, the second's."""
+        """Log odds against the reference (or the first class that has a prior); of two, the second's."""
         prior, at = self._prior_values(None), class_code(self.reference, self.classes)
         at = at if prior[at] > 0 else int(np.argmax(prior > 0))
         rule, rows = self._rule(prior), self._new_rows(data)
