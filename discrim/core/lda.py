@@ -32,6 +32,7 @@ from discrim.core.shrinkage import (
     common,
     estimator_left_out,
     has_likelihood,
+    in_one_unit,
     is_none,
     is_regular,
     no_likelihood,
@@ -366,6 +367,7 @@ def fit_lda(
         How the moments were found, where they are not those of the rows.
     """
     divisor = moments.total - (moments.n_classes if method == "moment" else 0)
+    moments = in_one_unit(moments, structure, shrinkage)
     if covariance is None:
         covariance, shrinkage = common(moments, divisor, structure, shrinkage)
     if structure == "shrunk" and chosen is None:

@@ -18,6 +18,7 @@ from discrim.core.covariance import Covariance
 from discrim.core.fourth_moments import Powers, data_units, deviations, strimmer_intensity
 from discrim.core.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
 from discrim.core.moments import ClassMoments
+from discrim.core.units import common_unit
 
 __all__ = [
     "DiagonalIntensity",
@@ -44,7 +45,9 @@ def median_shrunk(squares: Floats, scale: Floats, divisor: float, g: float) -> C
     g : float
         From 0 to 1.
     """
-    ratio = scale.min() / scale
+    if g == 0:
+        return Covariance.from_root(np.sqrt(squares / divisor))
+    ratio = common_unit(scale)
     variances = squares * ratio * ratio / divisor
     return Covariance.from_root(np.sqrt((1.0 - g) * variances + g * np.median(variances)) / ratio)
 

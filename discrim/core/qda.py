@@ -35,6 +35,7 @@ from discrim.core.shrinkage import (
     check_own,
     estimator_left_out,
     has_likelihood,
+    in_one_unit,
     is_none,
     no_likelihood,
     obstacles,
@@ -267,6 +268,7 @@ def fit_qda(
         Those of an estimator.
     """
     divisors = moments.counts - (1.0 if method == "moment" else 0.0)
+    moments = in_one_unit(moments, structure, shrinkage)
     if covariances is None:
         covariances, shrinkage = by_class(moments, divisors, structure, shrinkage)
     if structure == "shrunk" and chosen is None:
