@@ -94,7 +94,10 @@ def left_out_groups(
     columns : int, optional
         Columns of the data where the moments are those of coordinates of fewer.
     """
-    apart, own_scale = Scatters.of(comparable(moments), method, columns), Scatters.of(moments, method, columns)
+    apart, own_scale = (
+        Scatters.of(comparable(moments), method, columns),
+        Scatters.of(moments, method, columns),
+    )
     together: dict[tuple[bool, float], list[int]] = {}
     for i, pair in enumerate(pairs):
         own, pooled, ridge = mixture(parametrization, pair, apart.divisors, np.ones(len(apart.divisors)), 1.0)

@@ -41,6 +41,7 @@ from discrim.core.shrinkage import (
     obstacles,
     own_buffers,
 )
+from discrim.core.weights import LIGHT
 from discrim.errors import NotSupportedError
 
 __all__ = ["QDAFit", "fit_qda", "qda_from_file"]
@@ -201,8 +202,11 @@ class QDAFit:
         full = self.structure == "full" or (
             self.structure == "shrunk" and held is not None and is_none(float(held.min()), p)
         )
-        if (moments.rows <= (p if full else 1)).any() or any(
-            obstacles(moments, self.structure, c, g) for c, g in enumerate(given)
+        light = self.method == "moment" and (moments.counts <= 1 + LIGHT).any()
+        if (
+            light
+            or (moments.rows <= (p if full else 1)).any()
+            or any(obstacles(moments, self.structure, c, g) for c, g in enumerate(given))
         ):
             return None
         return fit_qda(

@@ -207,7 +207,9 @@ def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
     """Covariances own_k W_k + common_k W + ridge_k I, the last in the data's `common_unit`."""
     whole, covariances = moments.pooled(), []
     for k in range(moments.n_classes):
-        sphere = np.diag(np.sqrt(ridge[k]) / common_unit(moments.scale)) if ridge[k] else 0.0 * moments.scale[None]
+        sphere = (
+            np.diag(np.sqrt(ridge[k]) / common_unit(moments.scale)) if ridge[k] else 0.0 * moments.scale[None]
+        )
         if moments.roots is not None and whole.roots is not None:
             parts = [np.sqrt(own[k]) * moments.roots[k], np.sqrt(common[k]) * whole.roots[0], sphere]
             root = triangle(np.concatenate(parts))

@@ -80,7 +80,9 @@ def is_regular(structure: Structure) -> bool:
     return structure in ("shrunk", "spherical", "pinv", "estimator")
 
 
-def in_one_unit(moments: ClassMoments, structure: Structure, shrinkage: float | Floats | None) -> ClassMoments:
+def in_one_unit(
+    moments: ClassMoments, structure: Structure, shrinkage: float | Floats | None
+) -> ClassMoments:
     """Moments as a structure takes them: of scales within reach of each other where it compares columns."""
     if structure in ("shrunk", "spherical", "pinv"):
         return moments if shrinkage is not None and not np.any(shrinkage) else comparable(moments)

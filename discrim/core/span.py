@@ -51,9 +51,9 @@ class Span:
         ValueError
             The moments have other roots, or none.
         """
+        held = comparable(held)
         if held.roots is None or held.spread != "thin class":
             raise ValueError(f"Moments of spread {held.spread!r} have no thin roots by class.")
-        held = comparable(held)
         unit = common_unit(held.scale)
         rows = np.concatenate([*held.roots, held.means]) * unit
         basis, _ = np.linalg.qr(rows.T)

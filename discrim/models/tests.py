@@ -23,7 +23,7 @@ from discrim.models.judging.cross_comparison import cross_validated, paired
 from discrim.models.judging.fitted import need_fits
 from discrim.models.judging.validation import used_rows
 from discrim.models.labels import known
-from discrim.models.sample import NaAction, choice, class_moments, sample
+from discrim.models.sample import NaAction, choice, class_moments, refuse_little_weight, sample
 
 if TYPE_CHECKING:
     from discrim.models.lda_results import LDAResults
@@ -117,6 +117,8 @@ def _full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> C
         blocks.design.levels,
         way_out="use fewer columns, or merge it with another class",
     )
+    counts = pd.Series(moments.counts, index=list(blocks.design.levels))
+    refuse_little_weight(counts, moments.n_columns, "A test of covariances")
     return moments
 
 
