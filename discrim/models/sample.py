@@ -28,6 +28,7 @@ __all__ = [
     "named",
     "present_classes",
     "prior_vector",
+    "refuse_extreme",
     "refuse_few_rows",
     "refuse_light",
     "refuse_little_weight",
@@ -39,6 +40,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 NaAction = Literal["drop", "raise"]
 Watch = Callable[[Iterable[Rows]], Iterable[Rows]]
+
+RANGE = (-303.0, 304.0)
+"""Decimal orders of magnitude between which a column has to vary, for its inverse to be a double as well."""
 
 EVEN = 1e-2
 """How far from one the mean of weights may lie that are no whole numbers and still count rows."""
@@ -104,10 +108,28 @@ def sample(
             f"No row is left: each of the {blocks.table.nrows} rows misses a value in "
             f"{named(blocks.design.columns)} or in the response {blocks.design.response!r}."
         )
+    refuse_extreme(moments, blocks.terms)
     if blocks.weights is not None:
         used = blocks.weights[(blocks.codes >= 0) & (blocks.weights > 0)]
         warn_of_weights(moments, whole=bool((used % 1 == 0).all()))
     return present_classes(blocks, moments)
+
+
+def refuse_extreme(moments: ClassMoments, terms: tuple[str, ...]) -> None:
+    """Raise where a column varies by so little or so much that its coefficients are no doubles."""
+    spread = np.sqrt(moments.squares.sum(axis=0) / moments.total)
+    means = moments.means[moments.rows > 0]
+    with np.errstate(divide="ignore"):
+        sizes = np.log10(np.maximum(spread, np.ptp(means, axis=0))) - np.log10(moments.scale)
+    wild = np.flatnonzero(np.isfinite(sizes) & ((sizes < RANGE[0]) | (sizes > RANGE[1])))
+    if len(wild):
+        name, size = terms[wild[0]], float(sizes[wild[0]])
+        more = f" (and {len(wild) - 1} more)" if len(wild) > 1 else ""
+        raise DataError(
+            f"Column {name!r} varies by about 1e{size:.0f}{more}, and its coefficients would be out of the "
+            f"range of double precision: give it in other units, as in data[{name!r}] * "
+            f"1e{-np.sign(size) * 290:.0f}."
+        )
 
 
 def warn_of_weights(moments: ClassMoments, *, whole: bool) -> None:
