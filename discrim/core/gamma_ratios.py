@@ -14,8 +14,8 @@ Stegun, 1964, Handbook of Mathematical Functions, 6.1.47 and 6.3.18).
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln
 
 __all__ = ["determinant_bias", "student_gain"]
 
@@ -52,11 +52,15 @@ def _half_step(b: Floats) -> Floats:
     near = np.minimum(b, LARGE)
     u = 1.0 / np.maximum(b, LARGE)
     series = u * (-1 / 8 + u**2 * (1 / 192 + u**2 * (-1 / 640 + u**2 * 17 / 14336)))
-    return np.where(b < LARGE, gammaln(near + 0.5) - gammaln(near) - 0.5 * np.log(near), series)
+    return np.where(
+        b < LARGE,
+        scipy.special.gammaln(near + 0.5) - scipy.special.gammaln(near) - 0.5 * np.log(near),
+        series,
+    )
 
 
 def _log_less_digamma(x: Floats) -> Floats:
     near = np.minimum(x, LARGE)
     u = 1.0 / np.maximum(x, LARGE)
     series = u * (1 / 2 + u * (1 / 12 + u**2 * (-1 / 120 + u**2 * (1 / 252 - u**2 / 240))))
-    return np.where(x < LARGE, np.log(near) - digamma(near), series)
+    return np.where(x < LARGE, np.log(near) - scipy.special.digamma(near), series)

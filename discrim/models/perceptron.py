@@ -99,8 +99,9 @@ def perceptron(
     if sizes.max() > LARGEST:
         name = blocks.terms[int(np.argmax(sizes))]
         raise DataError(
-            f"Column {name!r} reaches {sizes.max():.3g}, and the perceptron adds up columns as they are, whose "
-            f"products would be no doubles: write standardize({name}) in the formula, or give it in other units."
+            f"Column {name!r} reaches {sizes.max():.3g}, and the perceptron adds up columns as they "
+            f"are, whose products would be no doubles: write standardize({name}) in the formula, or give "
+            "it in other units."
         )
     prior = moments.counts / moments.total
     seed = None if seed is None else int(seed)
