@@ -130,7 +130,7 @@ class Table:
         stop = self.nrows if stop is None else min(stop, self.nrows)
         values: Any
         if not isinstance(series, pd.Series):
-            exact = _rounded_integers(series[start:stop], name)
+            exact = _rounded_integers(series[start:stop])
             values = _narwhals_values(series[start:stop]) if exact is None else exact
             return pd.Series(values, index=self.index[start:stop], name=name)
         series = series.iloc[start:stop]
@@ -144,7 +144,7 @@ class Table:
         if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
             return series.rename(name)
         if kind == "numeric" or (kind == "boolean" and series.isna().any()):
-            exact = _rounded_integers(series, name)
+            exact = _rounded_integers(series)
             values = _floats(series, name) if exact is None else exact
         elif kind == "boolean":
             values = series.to_numpy(dtype=bool)
@@ -201,7 +201,7 @@ class Table:
     def _compare(self, name: str) -> None:
         if self.kind(name) != "numeric":
             return
-        values, rows = _exact_values(self._native(name))
+        values, rows = _exact_values(self.native(name))
         lost = None if values is None else rounding(values)
         if lost is None or values is None or rows is None:
             return
@@ -307,17 +307,12 @@ def _exact_values(series: Any) -> tuple[NDArray[Any] | None, NDArray[np.intp] | 
     return part.to_numpy(dtype=object), np.flatnonzero(known)
 
 
-def _rounded_integers(series: Any, name: str) -> NDArray[Any] | None:
-    """Integers of 64 bits that doubles would round, as they are; None where they would not."""
+def _rounded_integers(series: Any) -> NDArray[Any] | None:
+    """Integers of 64 bits, none missing, that doubles would round; None where they would not."""
     values, rows = _exact_values(series)
-    if values is None or rows is None or values.dtype.kind not in "iu" or rounding(values) is None:
+    if values is None or rows is None or values.dtype.kind not in "iu" or len(rows) < len(series):
         return None
-    if len(rows) < len(series):
-        raise DataError(
-            f"Column {name!r} holds integers beyond 2**53, which doubles round, and misses some: drop these "
-            "rows, or convert the column to text."
-        )
-    return values
+    return None if rounding(values) is None else values
 
 
 def _quoted(names: Sequence[str], most: int = 8) -> str:
