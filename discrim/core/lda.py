@@ -271,7 +271,7 @@ class LDAFit:
 
     def ignored(self) -> tuple[int, float]:
         """Rank of a pseudo-inverse, and the share of the squared differences of means that it leaves out."""
-        rank = self.covariance.inverse.shape[1]
+        rank = len(self.covariance.root)
         if not isinstance(self.covariance, ThinCovariance):
             return rank, 0.0
         y = (self.moments.means - weighted_centre(self.moments.means, self.moments.counts)).T

@@ -398,8 +398,8 @@ def _settled(blocks: Iterable[Rows], sums: Sums, rows: int, spread: Spread, root
     moments = _moments(sums)
     if spread in ("thin", "thin class"):
         by_class = spread == "thin class"
-        held = passes.roots(blocks, sums, by_class=by_class, thin=True)
-        return replace(moments, scatters=(held**2).sum(axis=1), roots=held)
+        held, left = passes.roots(blocks, sums, by_class=by_class, thin=True)
+        return replace(_moved(moments, left), scatters=(held**2).sum(axis=1), roots=held)
     if sums.spread == "diagonal" or not moments.total:
         return moments
     few = rows * moments.n_columns**2 <= ROOT_WORK
@@ -409,8 +409,14 @@ def _settled(blocks: Iterable[Rows], sums: Sums, rows: int, spread: Spread, root
 
 
 def _with_roots(blocks: Iterable[Rows], sums: Sums, moments: ClassMoments) -> ClassMoments:
-    held = passes.roots(blocks, sums, by_class=sums.spread == "class")
-    return replace(moments, scatters=np.swapaxes(held, 1, 2) @ held, roots=held)
+    held, left = passes.roots(blocks, sums, by_class=sums.spread == "class")
+    return replace(_moved(moments, left), scatters=np.swapaxes(held, 1, 2) @ held, roots=held)
+
+
+def _moved(moments: ClassMoments, step: Floats) -> ClassMoments:
+    """The same scatters about means moved by a step (K, p) of their rounding, in units of z."""
+    centres, rests = _split(moments.centres, moments.rests + step, moments.scale)
+    return replace(moments, centres=centres, rests=rests)
 
 
 def _moments(sums: Sums) -> ClassMoments:

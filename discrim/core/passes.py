@@ -193,14 +193,24 @@ def again(blocks: Iterable[Rows], first: Sums, scale: Floats) -> Sums:
     return sums
 
 
-def roots(blocks: Iterable[Rows], sums: Sums, *, by_class: bool, thin: bool = False) -> Floats:
-    """Triangular roots (K or 1, p, p) of the centred rows, by QR block after block; thin ones (., m, p)."""
+def roots(
+    blocks: Iterable[Rows], sums: Sums, *, by_class: bool, thin: bool = False
+) -> tuple[Floats, Floats]:
+    """Triangular roots (K or 1, p, p) of the centred rows, by QR block after block; thin ones (., m, p).
+
+    With the means (K, p) of the centred rows: what rounding has left out of the class means.
+    """
     n_columns, n_classes = sums.centres.shape
     shifts = sums.shifts()
+    left = np.zeros((n_columns, n_classes))
     found = [np.zeros((0, n_columns)) for _ in range(n_classes if by_class else 1)]
     for x, codes, weights in blocks:
         deviations = (x.T - np.take(sums.centres, codes, axis=1)) * sums.scale[:, None]
         deviations -= np.take(shifts, codes, axis=1)
+        for k, rows in _by_class(codes, n_classes):
+            # Summed in pairs, column by column: a plain sum of n numbers is less exact than their mean can be.
+            part = np.ascontiguousarray(deviations[:, rows])
+            left[:, k] += (part if weights is None else part * weights[rows]).sum(axis=1)
         if weights is not None:
             deviations *= np.sqrt(weights)
         if not by_class:
@@ -208,12 +218,13 @@ def roots(blocks: Iterable[Rows], sums: Sums, *, by_class: bool, thin: bool = Fa
             continue
         for k, rows in _by_class(codes, n_classes):
             found[k] = trapezium(np.concatenate([found[k], deviations[:, rows].T]))
+    means = (left / np.where(sums.counts > 0, sums.counts, 1.0)).T
     if not thin:
-        return np.stack([triangle(root) for root in found])
+        return np.stack([triangle(root) for root in found]), means
     held = np.zeros((len(found), max(len(root) for root in found), n_columns))
     for own, root in zip(held, found, strict=True):
         own[: len(root)] = root
-    return held
+    return held, means
 
 
 def triangle(rows: Floats) -> Floats:

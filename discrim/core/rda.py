@@ -210,7 +210,7 @@ def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
         else:
             root = _cholesky(own[k] * moments.scatters[k] + common[k] * whole.scatters[0] + sphere**2)
         # A root without an inverse is held as it is, for `singular` to find.
-        covariances.append(Covariance(root, root) if _is_singular(root) else Covariance.from_root(root))
+        covariances.append(Covariance(root, None) if _is_singular(root) else Covariance.from_root(root))
     return tuple(covariances)
 
 
@@ -225,7 +225,7 @@ def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
         _, singular, turned = np.linalg.svd(rows, full_matrices=False)
         sphere = float(ridge[k]) * float(moments.scale.min()) ** 2
         if not sphere > (SINGULAR * singular[0]) ** 2:
-            covariances.append(Covariance(np.zeros((1, 1)), np.zeros((1, 1))))
+            covariances.append(Covariance(np.zeros((1, 1)), None))
             continue
         axes, sd = turned @ basis.T, np.sqrt(singular**2 + sphere)[:, None]
         held = ThinCovariance(sd * axes / unit, (axes / sd * unit).T, axes, unit, float(np.sqrt(sphere)))
