@@ -25,7 +25,7 @@ from scipy.linalg import blas, cholesky, lapack
 
 from discrim.core.moments import ClassMoments
 
-__all__ = ["Covariance", "Dependency", "dependencies", "pooled", "separate"]
+__all__ = ["Covariance", "Dependency", "dependencies", "is_singular", "pooled", "separate"]
 
 Floats = NDArray[np.float64]
 
@@ -184,11 +184,30 @@ class Dependency:
     on: tuple[int, ...]
 
 
+def is_singular(root: Floats, moments: ClassMoments, least: float) -> bool:
+    """Whether a column of a triangular root (p, p) says nothing beyond those before it.
+
+    Its residual on them is at most `least` of its length, or what the QR of the rows of the moments, with the
+    slopes of the column as in `dependencies`, may leave of nothing.
+    """
+    lengths = np.sqrt((root**2).sum(axis=0))
+    if (np.abs(np.diagonal(root)) <= least * lengths).any():
+        return True
+    # A column of the inverse is that of the slopes over the residual.
+    inverse = np.triu(lapack.dtrtri(root / lengths)[0])
+    return bool(np.sqrt((inverse**2).sum(axis=0)).max() >= 1 / _turning(moments))
+
+
+def _turning(moments: ClassMoments) -> float:
+    """What the QR of the rows may do to a column of length one."""
+    return (4 * moments.n_columns + float(np.sqrt(moments.rows.sum()))) * EPS
+
+
 def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool = False) -> list[Dependency]:
     """Columns of the scatter of class k, or of the pooled one, that carry nothing beyond those before them.
 
-    With roots the columns, of length one, are orthogonalised in their order. The residual of a column on those
-    before it, with slopes b, is what its rounding and theirs have left of nothing where it is no larger than
+    With roots the columns, of length one, are orthogonalised in their order. The residual of a column on
+    those before it, with slopes b, is what rounding has left of nothing where it is no larger than
 
     - sum_i abs(b_i) r_i, with r = eps sqrt(N) size for the numbers that the columns are made of, and
     - t abs(b), with t the rounding of the QR, about eps sqrt(N) for N rows. As the smallest singular value
@@ -206,8 +225,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     barren = {dependency.column for dependency in constant}
     unit = np.where(lengths > 0, lengths, 1.0)
     root, rounding = held.roots[0] / unit, rounding / unit
-    p = held.n_columns
-    turning = (4 * p + float(np.sqrt(held.rows.sum()))) * EPS
+    p, turning = held.n_columns, _turning(held)
     # The columns kept are basis @ triangle, so that slopes come by substitution.
     basis, triangle = np.zeros((len(root), p), order="F"), np.zeros((p, p), order="F")
     kept: list[int] = []

@@ -193,9 +193,7 @@ def again(blocks: Iterable[Rows], first: Sums, scale: Floats) -> Sums:
     return sums
 
 
-def roots(
-    blocks: Iterable[Rows], sums: Sums, *, by_class: bool, thin: bool = False
-) -> tuple[Floats, Floats]:
+def roots(blocks: Iterable[Rows], sums: Sums, *, by_class: bool, thin: bool = False) -> tuple[Floats, Floats]:
     """Triangular roots (K or 1, p, p) of the centred rows, by QR block after block; thin ones (., m, p).
 
     With the means (K, p) of the centred rows: what rounding has left out of the class means.
@@ -208,7 +206,7 @@ def roots(
         deviations = (x.T - np.take(sums.centres, codes, axis=1)) * sums.scale[:, None]
         deviations -= np.take(shifts, codes, axis=1)
         for k, rows in _by_class(codes, n_classes):
-            # Summed in pairs, column by column: a plain sum of n numbers is less exact than their mean can be.
+            # Summed in pairs: a plain sum of n numbers is less exact than their mean can be.
             part = np.ascontiguousarray(deviations[:, rows])
             left[:, k] += (part if weights is None else part * weights[rows]).sum(axis=1)
         if weights is not None:
