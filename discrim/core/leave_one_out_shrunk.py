@@ -194,7 +194,7 @@ def common_left_out(
         with np.errstate(divide="ignore", invalid="ignore"):
             part = without(held, rows, own(held, rows))
             out = common_scores(centres, rows, part, divisor, log_prior)
-        return settle(out, codes, replace(rows.gone, left=1.0 - part.spoilt)).T
+        return settle(out, codes, replace(rows.gone, left=(~part.spoilt).astype(np.float64))).T
 
     return scores
 

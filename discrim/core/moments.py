@@ -403,9 +403,20 @@ def _settled(blocks: Iterable[Rows], sums: Sums, rows: int, spread: Spread, root
     if sums.spread == "diagonal" or not moments.total:
         return moments
     few = rows * moments.n_columns**2 <= ROOT_WORK
-    if few or (rooted and any(_ill_conditioned(scatter) for scatter in moments.scatters)):
+    if few or (rooted and _ask_for_roots(moments)):
         return _with_roots(blocks, sums, moments)
     return moments
+
+
+def _ask_for_roots(moments: ClassMoments) -> bool:
+    """Whether a scatter is ill-conditioned, but for columns that are the same number in all rows."""
+    means = moments.means[moments.counts > 0]
+    varies = (moments.squares != 0).any(axis=0) | (means != means[0]).any(axis=0)
+    scatters = moments.scatters
+    if not varies.all():
+        # A root says no more of such a column than that it is constant, which is seen without.
+        scatters = scatters[:, varies][:, :, varies]
+    return any(_ill_conditioned(scatter) for scatter in scatters)
 
 
 def _with_roots(blocks: Iterable[Rows], sums: Sums, moments: ClassMoments) -> ClassMoments:
