@@ -33,7 +33,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from discrim.core import passes
 from discrim.core.passes import Rows, Spread, Sums, again, column_scale, peaks, sorted_by, trapezium, triangle
@@ -46,9 +45,6 @@ Codes = NDArray[np.intp]
 
 ROOT_WORK = 2.0**24
 """Multiplications (rows x columns^2) up to which roots are taken whatever the conditioning."""
-
-ROOT_RCOND = 1e-4
-"""Reciprocal condition of the within-class correlation below which roots are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +412,7 @@ def _ask_for_roots(moments: ClassMoments) -> bool:
     if not varies.all():
         # A root says no more of such a column than that it is constant, which is seen without.
         scatters = scatters[:, varies][:, :, varies]
-    return any(_ill_conditioned(scatter) for scatter in scatters)
+    return any(passes.ill_conditioned(scatter) for scatter in scatters)
 
 
 def _with_roots(blocks: Iterable[Rows], sums: Sums, moments: ClassMoments) -> ClassMoments:
@@ -450,16 +446,3 @@ def _split(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Floats]:
     # In one memory layout, so that moments read from a file give the same bits.
     centres = np.add(base, step / scale, order="C")
     return centres, np.subtract(step, (centres - base) * scale, order="C")
-
-
-def _ill_conditioned(scatter: Floats) -> bool:
-    diagonal = np.diagonal(scatter)
-    if not (diagonal > 0).all():
-        return True
-    unit = 1.0 / np.sqrt(diagonal)
-    correlation = scatter * unit[:, None] * unit
-    factor, failed = lapack.dpotrf(correlation)
-    if failed:
-        return True
-    rcond, _ = lapack.dpocon(factor, np.abs(correlation).sum(axis=0).max())
-    return bool(rcond < ROOT_RCOND)

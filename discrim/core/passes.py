@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 __all__ = [
     "Rows",
@@ -19,6 +20,7 @@ __all__ = [
     "Sums",
     "again",
     "column_scale",
+    "ill_conditioned",
     "peaks",
     "roots",
     "sorted_by",
@@ -41,6 +43,9 @@ LITTLE = 3.0
 
 LOOK = 512
 """Rows of the first block that are looked at to choose scale and centre."""
+
+ROOT_RCOND = 1e-4
+"""Reciprocal condition of the within-class correlation below which roots are taken."""
 
 SAFE = 1e75
 """Columns whose deviations lie within 1/SAFE to SAFE are left on their own scale."""
@@ -279,3 +284,17 @@ def peaks(blocks: Iterable[Rows], n_columns: int) -> Floats:
     head = next(iter(parts))
     reference = head[:, :1].copy()
     return reduce(wider, parts, wider(np.zeros(n_columns), head))
+
+
+def ill_conditioned(scatter: Floats) -> bool:
+    """Whether a scatter (p, p) has too few digits for what is computed from it, and a root is to be taken."""
+    diagonal = np.diagonal(scatter)
+    if not (diagonal > 0).all():
+        return True
+    unit = 1.0 / np.sqrt(diagonal)
+    correlation = scatter * unit[:, None] * unit
+    factor, failed = lapack.dpotrf(correlation)
+    if failed:
+        return True
+    rcond, _ = lapack.dpocon(factor, np.abs(correlation).sum(axis=0).max())
+    return bool(rcond < ROOT_RCOND)
