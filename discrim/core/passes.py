@@ -212,7 +212,7 @@ def roots(blocks: Iterable[Rows], sums: Sums, *, by_class: bool, thin: bool = Fa
         deviations -= np.take(shifts, codes, axis=1)
         for k, rows in _by_class(codes, n_classes):
             # Summed in pairs: a plain sum of n numbers is less exact than their mean can be.
-            part = np.ascontiguousarray(deviations[:, rows])
+            part = np.take(deviations, rows, axis=1)
             left[:, k] += (part if weights is None else part * weights[rows]).sum(axis=1)
         if weights is not None:
             deviations *= np.sqrt(weights)
