@@ -138,7 +138,7 @@ _MODELS = {
         knn_from_file,
         lambda numbers: numbers.buffers(),
         lambda k, p: {"points": (-1, p), "codes": (-1,), "origin": (p,), "unit": (p,), "slack": (1,)},
-        lambda k, p: {"whitening": (p, p)},
+        lambda k, p: {"within_root": (p, p)},
     ),
 }
 
