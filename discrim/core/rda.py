@@ -94,7 +94,9 @@ class RDAFit:
             Another method than "plugin".
         """
         if method != "plugin":
-            raise NotSupportedError(f'method="{method}" is not defined for regularized covariances.')
+            raise NotSupportedError(
+                f'method="{method}" is not defined for regularized covariances: use "plugin".'
+            )
         return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
 
     def refit(self, moments: ClassMoments) -> RDAFit | None:

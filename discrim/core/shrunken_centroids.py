@@ -107,7 +107,7 @@ class ShrunkenFit:
             Another method than "plugin".
         """
         if method != "plugin":
-            raise NotSupportedError(f'method="{method}" is not defined for shrunken centroids.')
+            raise NotSupportedError(f'method="{method}" is not defined for shrunken centroids: use "plugin".')
         gaps, held = self.shrunken() * self.errors[:, None], self.moments
         origin = held.origin + self.centre / held.scale
         return LinearRule(origin, held.scale, (gaps / self.unit).T, log_prior - 0.5 * (gaps**2).sum(axis=1))
@@ -141,7 +141,10 @@ class ShrunkenFit:
 
     def df_model(self) -> int:
         """Not there: raises NotSupportedError."""
-        raise NotSupportedError("Shrunken centroids have no count of free parameters, nor AIC and BIC.")
+        raise NotSupportedError(
+            "Shrunken centroids have no count of free parameters, nor AIC and BIC: compare by "
+            "error_rates(['cv'])."
+        )
 
 
 def fit_shrunken(

@@ -174,7 +174,7 @@ def lr_test(
     from discrim.models.qda import QDAResults
 
     if not (isinstance(lda_fit, LDAResults) and isinstance(qda_fit, QDAResults)):
-        raise NotSupportedError("lr_test takes a fit of lda() and a fit of qda(), in this order.")
+        raise NotSupportedError("lr_test() compares lda() with qda(): give a fit of each, in this order.")
     for fit in (lda_fit, qda_fit):
         fit._need_moments("lr_test()")
     for name in ("classes", "terms", "counts"):
@@ -213,7 +213,9 @@ def _ratios(name: str, fit: QDAResults, replicates: int, seed: int | None) -> Fl
         return bootstrap_ratios(moments.counts, moments.n_columns, replicates, seed)
     blocks = fit._rows("permutations=")
     if blocks.weights is not None and (np.nan_to_num(blocks.weights) % 1 != 0).any():
-        raise NotSupportedError("permutations= shuffles rows: it takes weights that are whole numbers.")
+        raise NotSupportedError(
+            "permutations= shuffles rows: give weights that are whole numbers, or use bootstrap=."
+        )
     whiten = pooled(moments, moments.total - moments.n_classes).whiten
     parts, codes = [], []
     for _, x, own, weights in used_rows(blocks):
@@ -406,7 +408,10 @@ def _refuse_options(
     """Raise where options of `compare` do not go together."""
     if folds is None:
         if by == "pair" or repeats != 1 or groups is not None or seed is not None:
-            raise DataError('by="pair", repeats=, groups= and seed= go with folds=, a number of folds.')
+            raise DataError(
+                'by="pair", repeats=, groups= and seed= go with folds=: pass a number of folds, or leave '
+                "them out."
+            )
     elif by == "term":
         raise DataError('by="term" compares log odds: leave out folds=.')
     elif len(fits) < 2 and by != "fit":
