@@ -224,7 +224,7 @@ def test_files_of_another_kind_are_said_to_be_such(tmp_path, kind):
         IRIS.to_parquet(path)
     else:
         path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 200 if kind == "png" else b"")
-    with pytest.raises(DataError, match="another kind|shorter than its first"):
+    with pytest.raises(DataError, match=r"another kind|shorter than its first"):
         discrim.load(path)
 
 
@@ -252,7 +252,7 @@ def test_qda_does_not_send_to_qda():
     ids=["knn", "rda", "shrunken_centroids"],
 )
 def test_where_there_is_no_path_the_way_to_one_is_said(fit):
-    with pytest.raises(NotSupportedError, match="fit without .* to have it chosen"):
+    with pytest.raises(NotSupportedError, match=r"fit without .* to have it chosen"):
         _ = fit().path
 
 

@@ -107,8 +107,8 @@ def _bandwidths(
     for name, value in wanted.items():
         if name not in kernels:
             raise DataError(
-                f"bandwidth= names {name!r}, which has no kernel density: name it in kernel= "
-                f"too, or use one of {named(kernels)}."
+                f"bandwidth= names {name!r}, which has no kernel density: kernel= makes one of "
+                f"{named(kernels)}. Name the column there too."
             )
         if not (is_number(value) and 0 < value < np.inf):
             raise DataError(

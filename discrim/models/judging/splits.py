@@ -79,7 +79,7 @@ def _times(given: Any, what: str, used: NDArray[np.bool_]) -> Floats:
     if positions.ndim == 1 and positions.dtype == bool:
         if len(positions) != rows:
             raise DataError(
-                f"{what} has {len(positions)} truth values: give one for each of the table's {rows} rows."
+                f"{what} has {len(positions)} truth values: the table has {rows} rows. Give one for each."
             )
         positions = np.flatnonzero(positions)
     if not positions.size:
