@@ -249,7 +249,7 @@ class KNNFit:
             Another method than "plugin".
         """
         if method != "plugin":
-            raise NotSupportedError(f'method="{method}" is defined for normal classes with full covariances.')
+            raise NotSupportedError(f'method="{method}" is defined for normal classes: use "plugin".')
         return NeighbourRule(self.search, self.k, self.weights(prior), prior)
 
     def refit(self, x: Floats, codes: Codes) -> KNNFit | None:
@@ -322,11 +322,11 @@ class KNNFit:
 
     def llf(self) -> NoReturn:
         """Not there: raises NotSupportedError."""
-        raise NotSupportedError("Nearest neighbours have no likelihood, nor AIC and BIC.")
+        raise NotSupportedError("Nearest neighbours have no likelihood, AIC or BIC: see error_rates().")
 
     def df_model(self) -> NoReturn:
         """Not there: raises NotSupportedError."""
-        raise NotSupportedError("Nearest neighbours have no parameters to count.")
+        raise NotSupportedError("Nearest neighbours have no parameters to count: see error_rates().")
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps: the coordinates of the rows, their classes, and how they were made."""

@@ -185,7 +185,8 @@ class LDAFit:
             raise self.robust.refusal(f'method="{method}"')
         if not self.has_distances:
             raise NotSupportedError(
-                f'method="{method}" is defined for the full covariance, not the {self.structure} one.'
+                f'method="{method}" is defined for the full covariance, not the {self.structure} one: use '
+                '"plugin".'
             )
         nu, p = self.residual_df, self.moments.n_columns
         if not self.has_freedom:
@@ -202,7 +203,7 @@ class LDAFit:
             return gaussian.common_predictive(self.moments, self.unbiased(), log_prior, nu)
         if nu <= p + 1:
             raise NotSupportedError(
-                f'method="debiased" needs N - K > p + 1; here N - K is {nu:g} and p is {p}.'
+                f'method="debiased" needs N - K > p + 1; here N - K is {nu:g} and p is {p}: use "plugin".'
             )
         return gaussian.common_debiased(self.moments, self.unbiased(), log_prior, nu)
 

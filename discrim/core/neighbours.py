@@ -307,7 +307,7 @@ class Search:
             row, column = other[0]
             raise DataError(
                 f"metric={self.space.metric!r} takes columns of zeros and ones; column {column + 1} of the "
-                f"design holds {x[row, column]:g}."
+                f"design holds {x[row, column]:g}. Take another metric."
             )
 
 

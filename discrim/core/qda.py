@@ -132,7 +132,7 @@ class QDAFit:
             raise self.robust.refusal(f'method="{method}"')
         if not self.has_distances:
             raise NotSupportedError(
-                f'method="{method}" is defined for full covariances, not {self.structure} ones.'
+                f'method="{method}" is defined for full covariances, not {self.structure} ones: use "plugin".'
             )
         mass = convention == "MASS"
         covariances = self.covariances if mass else self.scaled(self.moments.counts - 1)

@@ -95,7 +95,9 @@ class RDAFit:
             Another method than "plugin".
         """
         if method != "plugin":
-            raise NotSupportedError(f'method="{method}" is not defined for regularized covariances.')
+            raise NotSupportedError(
+                f'method="{method}" is not defined for regularized covariances: use "plugin".'
+            )
         if self.alpha == 0:
             # One covariance, whose quadratic form would cancel in differences of scores.
             return gaussian.linear_rule(self.moments, self.covariances[0], log_prior)
