@@ -351,10 +351,9 @@ SHRUNK = {"covariance": "shrunk"}
         ("lda", WIDE, OF_WIDE, "30 rows in 3", 'with covariance="shrunk"', ("lda", WIDE, SHRUNK)),
         ("qda", STILL, Y, "'still' is constant in", 'with covariance="shrunk"', ("qda", STILL, SHRUNK)),
         ("qda", ALIKE, Y, "in class 'setosa'", r'lda\(\) with covariance="shrunk"', ("lda", ALIKE, SHRUNK)),
-        ("qda", NONE, Y, "'none' is constant in", "Dropped 'none'", ("qda", X, {})),
-        ("knn", NONE, Y, "'none' is constant", "Dropped 'none'", ("knn", X, {})),
-        ("perceptron", NONE[TWO], Y[TWO], "'none' is constant", "Dropped 'none'", ("perceptron", X[TWO], {})),
-        ("hyperplane", NONE[TWO], Y[TWO], "'none' is constant", "Dropped 'none'", ("hyperplane", X[TWO], {})),
+        ("knn", NONE, Y, "'none' is constant", "Left out 'none'", ("knn", X, {})),
+        ("perceptron", NONE[TWO], Y[TWO], "'none' is constant", "Left out 'none'", ("perceptron", X[TWO], {})),
+        ("hyperplane", NONE[TWO], Y[TWO], "'none' is constant", "Left out 'none'", ("hyperplane", X[TWO], {})),
         ("indicator", TWICE, Y, "'twice' is a linear", "Dropped 'twice'", ("indicator", X, {})),
         ("logistic", TWICE[50:], Y[50:], "'twice' is a linear", "Dropped 'twice'", ("logistic", X[50:], {})),
         (

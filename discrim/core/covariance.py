@@ -20,7 +20,15 @@ from scipy.linalg import cholesky, lapack
 
 from discrim.core.moments import ClassMoments
 
-__all__ = ["Covariance", "Dependency", "dependencies", "pooled", "separate"]
+__all__ = [
+    "Covariance",
+    "Dependency",
+    "constant_columns",
+    "dependencies",
+    "pooled",
+    "separate",
+    "total_squares",
+]
 
 Floats = NDArray[np.float64]
 
@@ -149,6 +157,19 @@ class Dependency:
 
     column: int
     on: tuple[int, ...]
+
+
+def total_squares(moments: ClassMoments) -> Floats:
+    """Sums of squares (p,) about the means of all rows, in the units of z."""
+    means = moments.means
+    gaps = means - (moments.counts / moments.total) @ means
+    return np.asarray(moments.squares.sum(axis=0) + moments.counts @ gaps**2)
+
+
+def constant_columns(moments: ClassMoments) -> list[int]:
+    """Columns that have one value in all rows, up to rounding."""
+    rounding = EPS * np.sqrt(moments.total) * moments.magnitude
+    return np.flatnonzero(np.sqrt(total_squares(moments)) <= rounding).tolist()
 
 
 def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool = False) -> list[Dependency]:

@@ -336,7 +336,11 @@ def _specify(
                 labels.append([label] if width == 1 else [f"{label}[{j}]" for j in range(width)])
                 pairs.append((position[code], -1))
                 continue
-            coding, suffixes = _code(levels, learnt[code][1], full[code], code)
+            if len(levels) == 1 and term == (code,):
+                # A column of ones, which is left out as any constant column is.
+                coding, suffixes = Coding((0,), None), [""]
+            else:
+                coding, suffixes = _code(levels, learnt[code][1], full[code], code)
             number = numbered.setdefault((code, full[code]), len(codings))
             if number == len(codings):
                 codings.append(coding)
@@ -366,11 +370,6 @@ def _learn(each: Expression, rows: Rows, functions: Functions) -> tuple[Factor, 
         refuse_numbers_as_text(value.values, root.name)
     what = f"The predictor {each.label!r}"
     levels, _ = find_levels(value.values, what, value.levels, unused=rows.table.part)
-    if len(levels) < 2:
-        raise DataError(
-            f"{what} has one level only, {levels[0]!r}, so it tells no classes apart: leave it out of the "
-            f"formula, as in `- {each.code}`."
-        )
     return Factor(each.code, 0, levels, tuple(memory.states)), value.contrast
 
 

@@ -20,7 +20,7 @@ from discrim.models.optimal_scoring import OptimalScoring
 from discrim.models.pictures import plot_distances, plot_fitted, plot_regions
 from discrim.models.prediction import augmented
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, collinear_error, drop_columns, named, sample
+from discrim.models.sample import NaAction, choice, collinear_error, drop_columns, lean, named, sample
 from discrim.models.summaries.indicator import indicator_brief, indicator_sections
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def indicator(
     []
     """
     choice("collinear", collinear, ("raise", "drop"))
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
     if collinear == "raise":
         _refuse_few(int((blocks.codes >= 0).sum()), blocks.terms)
     blocks, moments = sample(blocks, "pooled", na_action)
@@ -105,7 +105,9 @@ def indicator(
         raise collinear_error(found, blocks.terms, OVER_ALL)
     if found:
         blocks, moments = drop_columns(blocks, moments, found, OVER_ALL)
-    return IndicatorResults(fit_indicator(moments), blocks)
+    results = IndicatorResults(fit_indicator(moments), blocks)
+    results._drops = collinear == "drop"
+    return results
 
 
 OVER_ALL = "over all rows"

@@ -22,6 +22,7 @@ from discrim.models.sample import (
     drop_columns,
     is_whole,
     is_wide,
+    lean,
     prior_vector,
     refuse_few_rows,
     refuse_light,
@@ -144,7 +145,7 @@ def lda(
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
     if moments is None:
         asked_of = table_given("lda", formula, data)
-        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
+        blocks = lean(read(*asked_of, weights=weights, levels=levels, functions=functions))
         if asked.structure == "full":
             refuse_few_rows(blocks)
         spread = spread_of(asked.structure, "pooled", thin=is_wide(blocks))
@@ -184,7 +185,9 @@ def lda(
     )
     if fit.structure == "pinv":
         _warn_of_pseudo_inverse(fit, blocks.terms)
-    return LDAResults(fit, blocks, has_rows=moments is None, asked=asked, path=path)
+    results = LDAResults(fit, blocks, has_rows=moments is None, asked=asked, path=path)
+    results._drops = collinear == "drop"
+    return results
 
 
 def _warn_of_pseudo_inverse(fit: LDAFit, terms: tuple[str, ...]) -> None:

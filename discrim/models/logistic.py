@@ -27,7 +27,7 @@ from discrim.models.labels import class_code
 from discrim.models.logistic_design import refuse_many_levels, refuse_wide, without_collinear
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, prior_vector, sample
+from discrim.models.sample import NaAction, choice, class_moments, lean, prior_vector, sample
 from discrim.models.separated import (
     certify,
     overlap_by_score,
@@ -119,7 +119,7 @@ def logistic(
         raise DataError(f"maxiter={maxiter!r}: give a whole number of steps, 1 or more.")
     if not isinstance(tol, Real) or not 0 < tol < 1:
         raise DataError(f"tol={tol!r}: give a number between 0 and 1.")
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
     choice("collinear", collinear, ("raise", "drop"))
     if collinear == "raise":
         refuse_wide(int((blocks.codes >= 0).sum()), blocks.terms)
@@ -161,6 +161,7 @@ def logistic(
     if certificate is None:
         refuse_unfinished(fit, maxiter)
     results = LogisticResults(fit, blocks)
+    results._drops = collinear == "drop"
     if certificate is not None:
         results._cache["separation"] = certificate
     return results
@@ -221,7 +222,11 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         used = codes >= 0
         weights = None if blocks.weights is None else blocks.weights[used]
         counts = np.bincount(codes[used], weights, minlength=len(self.classes)).astype(np.float64)
-        refit = self._fit.refit(blocks, counts)
+        numbers = self._fit
+        if blocks.terms != tuple(self.terms):
+            # Of other columns there is no search to go on with.
+            numbers = numbers.of_columns(class_moments(blocks, "pooled"))
+        refit = numbers.refit(blocks, counts)
         return None if refit is None else refit.rule(self._log_prior())
 
     def _left_out(self) -> LeftOut:

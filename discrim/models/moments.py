@@ -19,7 +19,7 @@ from discrim.frame.design import Design
 from discrim.frame.formula import response_codes
 from discrim.frame.response import with_new_classes
 from discrim.frame.table import Table
-from discrim.models.sample import NaAction, choice, class_moments, named, present_classes
+from discrim.models.sample import NaAction, choice, class_moments, named, present_classes, varying
 
 __all__ = ["Moments", "given_sample", "moments", "table_given"]
 
@@ -336,4 +336,4 @@ def given_sample(
     if not given._held.total:
         raise DataError(f"{given!r}: there is nothing to fit; add moments of complete rows.")
     blocks = without_rows(given._design, given._functions, weighted=given._weighted, dropped=given.dropped)
-    return present_classes(blocks, reduced(given._held, spread))
+    return varying(*present_classes(blocks, reduced(given._held, spread)))

@@ -68,6 +68,7 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
     def __init__(self, fit: NaiveBayesFit, blocks: Blocks, *, has_rows: bool = True) -> None:
         super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
         self._fit = fit
+        self._stays = fit.plan.counts.tolist()
         self.smoothing, self.laplace = fit.smoothing, fit.laplace
         known = term_levels(blocks.design)
         self._levels = {self.terms[j]: known[j] or (False, True) for j in fit.plan.tables.tolist()}
@@ -231,8 +232,14 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         return "diagonal" if self._fit.is_normal else None
 
     def _refitted_rule(self, blocks: Blocks) -> Rule | None:
-        tally = Tally(self._fit.plan, len(self.classes))
-        refit = self._fit.refit(class_moments(blocks, "diagonal", tally.watch), tally)
+        numbers = self._fit
+        if numbers.is_normal:
+            return super()._refitted_rule(blocks)
+        if len(blocks.terms) < len(self.terms):
+            kept = [self.terms.get_loc(term) for term in blocks.terms]
+            numbers = replace(numbers, plan=numbers.plan.columns(np.array(kept)))
+        tally = Tally(numbers.plan, len(self.classes))
+        refit = numbers.refit(class_moments(blocks, "diagonal", tally.watch), tally)
         return None if refit is None else refit.rule(self._log_prior())
 
     # ---- tables

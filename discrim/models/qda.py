@@ -28,6 +28,7 @@ from discrim.models.sample import (
     choice,
     collinear_error,
     is_wide,
+    lean,
     named,
     prior_vector,
     refuse_light,
@@ -110,7 +111,7 @@ def qda(
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
     if moments is None:
         asked_of = table_given("qda", formula, data)
-        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
+        blocks = lean(read(*asked_of, weights=weights, levels=levels, functions=functions))
         blocks, held = sample(blocks, spread_of(asked.structure, "class", thin=is_wide(blocks)), na_action)
     else:
         blocks, held = given_sample(

@@ -21,7 +21,7 @@ from discrim.models.judging.validation import drawn_seed
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.rda_choice import Choice, choose
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, is_wide, named, prior_vector, sample
+from discrim.models.sample import NaAction, choice, is_wide, lean, named, prior_vector, sample
 from discrim.models.separate import SeparateCovariances
 from discrim.models.summaries import gaussian as sections
 
@@ -123,7 +123,7 @@ def rda(
     choice("select", select, ("min", "1se"))
     given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
     pairs = _pairs(given, grid)
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
     spread: Spread = "thin class" if is_wide(blocks) else "class"
     blocks, moments = sample(blocks, spread, na_action, rooted=needs_roots(pairs, parametrization))
     splits = _splits(cv, blocks)

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.fits import MomentsFit
 from discrim.core.leave_one_out import LeftOut
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.rules import Rule, best_class, log_posteriors, posteriors
@@ -24,6 +23,7 @@ from discrim.models.judging import assessment
 from discrim.models.judging.validation import left_out_scores
 from discrim.models.labels import known, labelled
 from discrim.models.prediction import Decision, augmented, posterior_frame, predicted_codes
+from discrim.models.refits import rule_of_moments
 from discrim.models.sample import choice, class_moments, cost_matrix, prior_vector
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ class ClassifierResults:
 
     title: ClassVar[str] = "Classifier"
     likelihood_of: ClassVar[str] = "class and row"
+    _drops = False  # Whether columns that others determine are dropped, in each refit anew.
+    _stays: Sequence[int] = ()  # Columns that tell something even where they are constant.
     _chosen = ""  # What the rows were asked to choose: leave-one-out holds it, folds choose anew.
     _no_fit = ("a covariance is singular, or classes are separated", "fewer columns")  # Why, and the way out.
 
@@ -117,8 +119,7 @@ class ClassifierResults:
 
     def _rule_of(self, moments: ClassMoments) -> Rule | None:
         """The rule of other moments, the prior held; None where a covariance is singular."""
-        refit: MomentsFit | None = self._fit.refit(moments)
-        return None if refit is None else refit.rule(self._log_prior())
+        return rule_of_moments(self, moments)
 
     def _refitted_rule(self, blocks: Blocks) -> Rule | None:
         """The rule of a fit to other weights, the prior held; None where there is none."""

@@ -219,7 +219,8 @@ class RobustRows:
             return ClassifierResults._rule_of(self, start)
         try:
             wanted = RobustChoice.of(self._fit.robust)
-            begin = Student(self._fit.moments, _covariances(self._fit), 1.0)
+            same = start.n_columns == self._fit.moments.n_columns
+            begin = Student(self._fit.moments, _covariances(self._fit), 1.0) if same else None
             moments, robust = robust_moments(blocks, start, wanted, begin)
         except CollinearError:
             return None

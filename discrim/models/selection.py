@@ -13,6 +13,7 @@ from discrim.core.covariance import dependencies
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import read
 from discrim.inference.selection import CRITERIA, Partial, Sweep
+from discrim.models.logistic_inference import parts_of
 from discrim.models.sample import NaAction, choice, collinear_error, named, refuse_no_freedom, sample
 
 if TYPE_CHECKING:
@@ -105,12 +106,14 @@ def stepwise(
     blocks, moments = sample(blocks, "pooled", na_action)
     design = blocks.design
     texts = {part.label: part.text for part in design.parts()}
-    parts = {part.label: np.array(part.columns) for part in design.parts()}
+    parts = {label: np.array(columns) for label, columns in parts_of(blocks).items()}
     labels = {part.text: part.label for part in design.parts()}
     include = [include] if isinstance(include, str) else [labels.get(term, term) for term in include]
-    unknown = [term for term in include if term not in parts]
+    unknown = [term for term in include if term not in labels.values()]
     if unknown:
-        raise DataError(f"include names {named(unknown)}, which is no term of the formula: {named(parts)}.")
+        raise DataError(f"include names {named(unknown)}, which is no term of the formula: {named(texts)}.")
+    # What is constant can be neither included nor chosen.
+    include = [term for term in include if term in parts]
     arguments = dict(options or {})
     arguments |= {"levels": levels, "na_action": na_action, "functions": functions}
     # Not every verb has weights.
@@ -136,6 +139,8 @@ def stepwise(
         path = _Path(Sweep(moments), parts, criterion, enter, stay)
         chosen, steps = path.walk(direction, list(include))
         note = f"Enters at p <= {enter:g}, leaves at p > {stay:g} (partial F)."
+        if blocks.constant:
+            note += f" Left out, constant: {named(blocks.constant)}."
         if path.excluded:
             note += f" Left out, a combination of those chosen: {named(path.excluded)}."
     return StepwiseResults(formula, criterion, chosen, steps, note, fit, moments.total)

@@ -228,9 +228,11 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         return None if self._chosen else self._fit.moments.spread
 
     def _refitted_rule(self, blocks: Blocks) -> Rule | None:
+        if self._search is None:
+            return super()._refitted_rule(blocks)
         refit = self._fit.refit(class_moments(blocks, self._fit.moments.spread))
-        if refit is None or self._search is None:
-            return None if refit is None else refit.rule(self._log_prior())
+        if refit is None:
+            return None
         try:
             chosen, _ = choose_threshold(blocks, refit, self._search)
         except (CollinearError, DataError):

@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from discrim.errors import DataError, DiscrimError, warn_user
+from discrim.errors import CollinearError, DataError, DiscrimError, warn_user
 from discrim.frame.arrays import array_table, refuse_missing, with_column
 from discrim.frame.scan import quote
 from discrim.models.results import ClassifierResults
@@ -34,9 +34,9 @@ __all__ = [
     "WeightedClassifier",
     "class_codes",
     "only_if",
+    "refuse_constant",
     "refuse_one_class",
     "warn_instead",
-    "without_constant",
 ]
 
 Array = NDArray[Any]
@@ -214,10 +214,10 @@ class VerbClassifier(FittedClassifier):
         table = with_column(data, names, response, codes, classes.tolist())
         options = {"na_action": "raise", **self.get_params(deep=False), **more}
         formula = f"{quote(response)} ~ ."
-        constant = options.pop("constant", "raise")
+        constant = options.pop("constant", "drop")
         choice("constant", constant, ("drop", "raise"))
-        if constant == "drop":
-            formula = without_constant(formula, table, names)
+        if constant == "raise":
+            refuse_constant(table, names)
         try:
             results = self._results(formula, table, options)
         except DiscrimError:
@@ -291,18 +291,15 @@ class WeightedClassifier(PosteriorMethods, FrequencyClassifier):
     """An estimator over a verb with posteriors and weights."""
 
 
-def without_constant(formula: str, data: Any, names: Sequence[str], weights: Any = None) -> str:
-    """A formula without the numeric columns that are constant over the rows, which a warning names.
-
-    As it is where there are none, or nothing else.
-    """
-    rows = slice(None) if weights is None else np.asarray(weights) > 0
-    numbers = {name: data[name].to_numpy()[rows] for name in names if data[name].dtype.kind in NUMBERS}
+def refuse_constant(data: Any, names: Sequence[str]) -> None:
+    """Raise a CollinearError that names numeric columns of one value, which a verb would leave out."""
+    numbers = {name: data[name].to_numpy() for name in names if data[name].dtype.kind in NUMBERS}
     still = [name for name, values in numbers.items() if len(values) and (values == values[0]).all()]
-    if not still or len(still) == len(names):
-        return formula
-    warn_user(f"Dropped {named(still)}: constant.")
-    return formula + "".join(f" - {quote(name)}" for name in still)
+    if still:
+        raise CollinearError(
+            f"{named(still)} {'is' if len(still) == 1 else 'are'} constant: leave "
+            f"{'it' if len(still) == 1 else 'them'} out, or pass constant=\"drop\"."
+        )
 
 
 def warn_instead(error: DiscrimError, instead: str) -> None:

@@ -19,7 +19,7 @@ from discrim.models.rda import rda
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import choice, named
 from discrim.models.shrunken_centroids import shrunken_centroids
-from discrim.sklearn.base import WeightedClassifier, warn_instead, without_constant
+from discrim.sklearn.base import WeightedClassifier, warn_instead
 
 __all__ = [
     "LDAClassifier",
@@ -146,8 +146,7 @@ class QDAClassifier(WeightedClassifier):
     prior, method, nu, scatter, support_fraction, covariance, shrinkage, grid
         As for `discrim.qda`.
     singular : {"shrink", "raise"}
-        Where the covariance of a class is singular, leave out columns that are constant over all rows; where
-        that is not enough fit with `covariance="shrunk"`, and where a class has none at all to shrink (its
+        Where the covariance of a class is singular, fit with `covariance="shrunk"`, and where a class has none at all to shrink (its
         rows are one or equal) `lda(covariance="shrunk")`, so that a search over models goes on, each with a
         warning; or refuse, as the verb does. Shrinkage is in the units of the columns, so that it takes
         columns of like units, as StandardScaler makes them.
@@ -187,13 +186,6 @@ class QDAClassifier(WeightedClassifier):
             if singular == "raise" or not _shrinkable(options, "full", "diagonal", "shrunk"):
                 raise
             why = error
-        less = without_constant(formula, data, self._names(), options.get("weights"))
-        if less != formula:
-            formula = less
-            try:
-                return qda(formula, data, **options)
-            except CollinearError as error:
-                why = error
         results: ClassifierResults
         try:
             results, instead = qda(formula, data, **_shrunk(options)), 'with covariance="shrunk"'

@@ -46,7 +46,7 @@ def options_of(fit: Any) -> dict[str, Any]:
 
 def _linear(fit: Any) -> dict[str, Any]:
     options = _shrunk(fit, "pooled") | {"ncomp": fit._fit.ncomp}
-    return options | ({} if fit._blocks.keep is None else {"collinear": "drop"})
+    return options | _indicator(fit)
 
 
 def _quadratic(fit: Any) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def _flexible(fit: Any) -> dict[str, Any]:
 
 
 def _indicator(fit: Any) -> dict[str, Any]:
-    return {} if fit._blocks.keep is None else {"collinear": "drop"}
+    return {"collinear": "drop"} if fit._drops or fit._blocks.collinear else {}
 
 
 def _neighbours(fit: Any) -> dict[str, Any]:

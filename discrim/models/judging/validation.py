@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from discrim.frame.relearning import learns, relearn
 from discrim.frame.response import classes_as_seen
 from discrim.inference.folds import deal
 from discrim.models.prediction import warn_impossible
+from discrim.models.refits import rule_of_rows
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -172,7 +174,7 @@ def _scores_without(fit: ClassifierResults, blocks: Blocks, row: int) -> Floats:
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
     weights[row] -= min(1.0, weights[row])
     less = replace(blocks, weights=weights)
-    rule = fit._held_rule(less) if fit._chosen else fit._refitted_rule(less)
+    rule = rule_of_rows(fit, less, held=bool(fit._chosen))
     return np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.row(row))[0]
 
 
@@ -339,8 +341,8 @@ def _rule_without(
     fit: ClassifierResults, blocks: Blocks, dealt: Codes, fold: int, *, nested: bool
 ) -> Rule | None:
     base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
-    rule_of = fit._refitted_rule if nested or not fit._chosen else fit._held_rule
-    return rule_of(replace(blocks, weights=np.where(dealt == fold, 0.0, base)))
+    less = replace(blocks, weights=np.where(dealt == fold, 0.0, base))
+    return rule_of_rows(fit, less, held=not nested and bool(fit._chosen))
 
 
 def _score_transformed(
@@ -405,7 +407,7 @@ class BootstrapSamples:
 
     def rule(self, fit: ClassifierResults) -> tuple[Rule, Floats]:
         """The rule of the next sample that has one, and the sample."""
-        return self.fitted(fit._refitted_rule)
+        return self.fitted(partial(rule_of_rows, fit))
 
     def fitted(self, fit: Callable[[Blocks], T | None]) -> tuple[T, Floats]:
         """What a function fits to the next sample for which it is not None, and the sample.
