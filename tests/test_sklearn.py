@@ -340,6 +340,7 @@ STILL = X.assign(still=np.where(Y == "setosa", 1.0, X["petal_width"]))
 WIDE = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 40))).add_prefix("x")
 OF_WIDE = np.tile(["a", "b", "c"], 10)
 NONE = X.assign(none=1.0)
+GONE = "Left out 'none'"
 ALIKE = pd.concat([X.iloc[:1].loc[[0] * 50].reset_index(drop=True), X[50:]])
 SHRUNK = {"covariance": "shrunk"}
 
@@ -351,9 +352,23 @@ SHRUNK = {"covariance": "shrunk"}
         ("lda", WIDE, OF_WIDE, "30 rows in 3", 'with covariance="shrunk"', ("lda", WIDE, SHRUNK)),
         ("qda", STILL, Y, "'still' is constant in", 'with covariance="shrunk"', ("qda", STILL, SHRUNK)),
         ("qda", ALIKE, Y, "in class 'setosa'", r'lda\(\) with covariance="shrunk"', ("lda", ALIKE, SHRUNK)),
-        ("knn", NONE, Y, "'none' is constant", "Left out 'none'", ("knn", X, {})),
-        ("perceptron", NONE[TWO], Y[TWO], "'none' is constant", "Left out 'none'", ("perceptron", X[TWO], {})),
-        ("hyperplane", NONE[TWO], Y[TWO], "'none' is constant", "Left out 'none'", ("hyperplane", X[TWO], {})),
+        ("knn", NONE, Y, "'none' is constant", GONE, ("knn", X, {})),
+        (
+            "perceptron",
+            NONE[TWO],
+            Y[TWO],
+            "'none' is constant",
+            "Left out 'none'",
+            ("perceptron", X[TWO], {}),
+        ),
+        (
+            "hyperplane",
+            NONE[TWO],
+            Y[TWO],
+            "'none' is constant",
+            "Left out 'none'",
+            ("hyperplane", X[TWO], {}),
+        ),
         ("indicator", TWICE, Y, "'twice' is a linear", "Dropped 'twice'", ("indicator", X, {})),
         ("logistic", TWICE[50:], Y[50:], "'twice' is a linear", "Dropped 'twice'", ("logistic", X[50:], {})),
         (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -24,7 +23,7 @@ from discrim.models.certificate import Certificate
 from discrim.models.geometry import LinearGeometry
 from discrim.models.judging.validation import used_codes
 from discrim.models.labels import class_code
-from discrim.models.logistic_design import refuse_many_levels, refuse_wide, without_collinear
+from discrim.models.logistic_design import check_search, refuse_many_levels, refuse_wide, without_collinear
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, class_moments, lean, prior_vector, sample
@@ -101,7 +100,7 @@ def logistic(
     FormulaError, DataError, PriorError
         As for `discrim.lda`; also more than 2,000 coefficients of categorical predictors.
     CollinearError
-        A column is constant or a combination of others; the message names them.
+        A column is a combination of others; the message names them.
     SeparationError
         A hyperplane separates classes, so that there is no maximum; classes, terms and rows are named. With
         `bias_reduction=True` there is one.
@@ -115,10 +114,7 @@ def logistic(
     >>> logistic("species ~ petal_width + petal_length", two).params.round(3)["virginica"].tolist()
     [-45.272, 10.447, 5.755]
     """
-    if isinstance(maxiter, bool) or not isinstance(maxiter, Integral) or maxiter < 1:
-        raise DataError(f"maxiter={maxiter!r}: give a whole number of steps, 1 or more.")
-    if not isinstance(tol, Real) or not 0 < tol < 1:
-        raise DataError(f"tol={tol!r}: give a number between 0 and 1.")
+    check_search(tol, maxiter)
     blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
     choice("collinear", collinear, ("raise", "drop"))
     if collinear == "raise":
@@ -224,7 +220,6 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         counts = np.bincount(codes[used], weights, minlength=len(self.classes)).astype(np.float64)
         numbers = self._fit
         if blocks.terms != tuple(self.terms):
-            # Of other columns there is no search to go on with.
             numbers = numbers.of_columns(class_moments(blocks, "pooled"))
         refit = numbers.refit(blocks, counts)
         return None if refit is None else refit.rule(self._log_prior())

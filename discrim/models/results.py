@@ -22,15 +22,13 @@ from discrim.frame.table import Table
 from discrim.models.judging import assessment
 from discrim.models.judging.validation import left_out_scores
 from discrim.models.labels import known, labelled
-from discrim.models.prediction import Decision, augmented, posterior_frame, predicted_codes
+from discrim.models.prediction import Decision, posterior_frame, predicted_codes
 from discrim.models.refits import rule_of_moments
 from discrim.models.sample import choice, class_moments, cost_matrix, prior_vector
+from discrim.models.shown import Shown
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     from discrim.models.judging.classification import Classification
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["ClassifierResults"]
 
@@ -39,7 +37,7 @@ Codes = NDArray[np.intp]
 Method = Literal["plugin", "predictive", "debiased"]
 
 
-class ClassifierResults:
+class ClassifierResults(Shown):
     """A fitted classifier.
 
     Attributes
@@ -409,42 +407,3 @@ class ClassifierResults:
 
         choice("method", method, ("delta", "bootstrap"))
         return posterior_intervals(self, data, method, level, replicates, seed)
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        raise NotSupportedError(f"{self.title} has no summary.")
-
-    def summary(self, sections: Sequence[str] | None = None) -> Summary:
-        """The summary, a table for each section; prints, and renders in a notebook.
-
-        Parameters
-        ----------
-        sections : sequence of str, optional
-            Keys of the sections wanted, in order; all by default. Only what is asked for is computed.
-
-        Returns
-        -------
-        Summary
-            `.as_text()`, `.as_html()`, `.as_latex()`, `.as_markdown()`; `.tables` has the numbers unrounded.
-        """
-        from discrim.report.tables import summarize
-
-        return summarize(self.title, self._sections(), pick=sections)
-
-    def _brief(self) -> Summary:
-        raise NotSupportedError(f"{self.title} has no short form.")
-
-    def __repr__(self) -> str:
-        return self._brief().as_text()
-
-    def _repr_html_(self) -> str:
-        return self._brief().as_html()
-
-    def augment(self, data: Any = None) -> pd.DataFrame:
-        """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`)."""
-        return augmented(self, data, self.predict_proba(data), "posterior")
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fit to a file that `discrim.load` reads, without the rows of the table (but of `knn`)."""
-        from discrim.models.store import save
-
-        save(self, path)

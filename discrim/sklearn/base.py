@@ -298,7 +298,7 @@ def refuse_constant(data: Any, names: Sequence[str]) -> None:
     if still:
         raise CollinearError(
             f"{named(still)} {'is' if len(still) == 1 else 'are'} constant: leave "
-            f"{'it' if len(still) == 1 else 'them'} out, or pass constant=\"drop\"."
+            f'{"it" if len(still) == 1 else "them"} out, or pass constant="drop".'
         )
 
 

@@ -146,10 +146,10 @@ class QDAClassifier(WeightedClassifier):
     prior, method, nu, scatter, support_fraction, covariance, shrinkage, grid
         As for `discrim.qda`.
     singular : {"shrink", "raise"}
-        Where the covariance of a class is singular, fit with `covariance="shrunk"`, and where a class has none at all to shrink (its
-        rows are one or equal) `lda(covariance="shrunk")`, so that a search over models goes on, each with a
-        warning; or refuse, as the verb does. Shrinkage is in the units of the columns, so that it takes
-        columns of like units, as StandardScaler makes them.
+        Where the covariance of a class is singular, fit with `covariance="shrunk"`, and where a class has
+        none at all to shrink (its rows are one or equal) `lda(covariance="shrunk")`, so that a search over
+        models goes on, each with a warning; or refuse, as the verb does. Shrinkage is in the units of the
+        columns, so that it takes columns of like units, as StandardScaler makes them.
     """
 
     verb = staticmethod(qda)
