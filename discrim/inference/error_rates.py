@@ -73,8 +73,8 @@ class Rates:
 
 
 def counts_of(actual: Codes, predicted: Codes, k: int, weights: Floats | None = None) -> NDArray[np.generic]:
-    """Counts (K, K), or sums of weights, of actual by predicted; rows with a negative code are left out."""
-    known = (actual >= 0) & (predicted >= 0)
+    """Counts (K, K), or sums of weights, of actual by predicted; rows without a class are left out."""
+    known = (actual >= 0) & (predicted >= 0) & (predicted < k)
     cells = actual[known] * k + predicted[known]
     return np.bincount(cells, None if weights is None else weights[known], k * k).reshape(k, k)
 
@@ -205,6 +205,8 @@ def point_six_three_two(
     by_class: tuple[Codes, int],
     gamma: float,
     level: float,
+    *,
+    costs: bool = False,
 ) -> Rates:
     """The .632+ estimate (Efron & Tibshirani, 1997, JASA 92, 548-560).
 
@@ -221,6 +223,8 @@ def point_six_three_two(
     gamma : float
         The no-information rate.
     level : float
+    costs : bool
+        The losses are costs, which may be more than one: the interval is log-normal.
 
     Returns
     -------
@@ -230,6 +234,8 @@ def point_six_three_two(
     """
     codes, k = by_class
     seen = times > 0
+    if not seen.any():
+        return Rates(np.full(k, np.nan), np.nan, np.nan, np.nan, np.nan)
     mean = losses[seen] / times[seen]
     weight = shares[seen] / shares[seen].sum()
     outside = float(weight @ mean)
@@ -243,7 +249,8 @@ def point_six_three_two(
     error = w * float(
         np.sqrt((weight**2 * (mean - outside) ** 2).sum() * seen.sum() / max(seen.sum() - 1, 1))
     )
-    return Rates(rates, rate, error, *logit_interval(rate, error, level))
+    interval = log_interval(rate, error**2, level) if costs else logit_interval(rate, error, level)
+    return Rates(rates, rate, error, *interval)
 
 
 def logit_interval(rate: float, error: float, level: float) -> tuple[float, float]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
+
+import numpy as np
 
 from discrim.core.covariance import dependencies
 from discrim.core.moments import ClassMoments
@@ -24,7 +26,7 @@ def check_search(tol: Any, maxiter: Any) -> None:
     """Raise a DataError for a tolerance or a number of steps that is none."""
     if isinstance(maxiter, bool) or not isinstance(maxiter, Integral) or maxiter < 1:
         raise DataError(f"maxiter={maxiter!r}: give a whole number of steps, 1 or more.")
-    if not isinstance(tol, Real) or not 0 < tol < 1:
+    if not isinstance(tol, (int, float, np.floating)) or not 0 < tol < 1:
         raise DataError(f"tol={tol!r}: give a number between 0 and 1.")
 
 
