@@ -183,6 +183,9 @@ def _add_predict(verbs: Any) -> None:
     predict.add_argument("fit", metavar="FIT", help="file that --save wrote")
     predict.add_argument("data", metavar="DATA", help="name of a table or of a file, see below")
     predict.add_argument("--prior", help=_PRIOR_HELP)
+    predict.add_argument(
+        "--unseen", choices=["raise", "missing"], help="rows with levels that the fit has not seen"
+    )
     shown = predict.add_mutually_exclusive_group()
     shown.add_argument("--proba", action="store_true", help="the posterior of each class as well")
     shown.add_argument(

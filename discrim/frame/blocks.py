@@ -60,6 +60,8 @@ class Blocks:
         The user's functions that the formula calls.
     keep : tuple of int, optional
         Positions of the design's columns that are used; all without it.
+    lost : (n,) bool, optional
+        Rows that are missing whatever they hold, as with a level that the fit has not seen.
     constant, collinear : tuple of str
         Columns that the formula names and the fit has left out: they have one value in all rows, or others
         determine them.
@@ -77,6 +79,7 @@ class Blocks:
     keep: tuple[int, ...] | None = None
     dropped: int = 0
     partial: bool = False
+    lost: NDArray[np.bool_] | None = None
     constant: tuple[str, ...] = ()
     collinear: tuple[str, ...] = ()
 
@@ -156,7 +159,8 @@ class Blocks:
                 x = columns[:, start:stop].T
             else:
                 x = buffer[:, : stop - start].T
-                fill(self.design, self.table, start, stop, x, self.functions, partial=self.partial)
+                lost = None if self.lost is None else self.lost[start:stop]
+                fill(self.design, self.table, start, stop, x, self.functions, partial=self.partial, lost=lost)
             if self.keep is not None:
                 x = x[:, self.keep]
             finite = _all_finite(x)

@@ -48,7 +48,7 @@ from discrim.frame.scan import Source, quote, scan
 from discrim.frame.table import Table
 from discrim.frame.terms import Expansion, Node, Terms
 
-__all__ = ["Design", "fill", "resolve", "response_codes", "spline_bases"]
+__all__ = ["Design", "fill", "resolve", "response_codes", "specify", "spline_bases"]
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
@@ -108,7 +108,7 @@ def resolve(
     columns = tuple(dict.fromkeys(name for each in expressions.values() for name in each.columns))
     names, spec = columns, None
     if not _is_plain(expressions, terms, table):
-        names, spec = _specify(expressions, terms, columns, (*response.columns, *exclude), table, functions)
+        names, spec = specify(expressions, terms, columns, (*response.columns, *exclude), table, functions)
     called = dict.fromkeys(name for each in (response, *expressions.values()) for name in each.functions)
     design = Design(
         formula, response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called)
@@ -151,6 +151,7 @@ def fill(
     functions: Functions | None = None,
     *,
     partial: bool = False,
+    lost: NDArray[np.bool_] | None = None,
 ) -> None:
     """Write rows of the design matrix.
 
@@ -167,6 +168,8 @@ def fill(
         The user's own functions that the formula calls.
     partial : bool
         Of a row with a missing value, only the columns that are made of it become NaN.
+    lost : (stop - start,) bool array, optional
+        Rows that become NaN whatever they hold.
 
     Raises
     ------
@@ -185,7 +188,14 @@ def fill(
         if kind in {"categorical", "text"}
     }
     write_rows = write_known if partial else write_complete
-    write_rows(design, spec, Rows(table, start, stop, kinds=known), functions, spline_bases(), out)
+    if lost is None or not lost.any():
+        write_rows(design, spec, Rows(table, start, stop, kinds=known), functions, spline_bases(), out)
+        return
+    out[lost] = np.nan
+    part = np.empty((int((~lost).sum()), out.shape[1]))
+    if len(part):
+        write_rows(design, spec, Rows(table, start, stop, ~lost, known), functions, spline_bases(), part)
+    out[~lost] = part
 
 
 def _parse(source: Source) -> tuple[Node, Node]:
@@ -300,7 +310,7 @@ def _is_plain(expressions: Mapping[str, Expression], terms: list[tuple[str, ...]
     )
 
 
-def _specify(
+def specify(
     expressions: Mapping[str, Expression],
     terms: list[tuple[str, ...]],
     columns: tuple[str, ...],

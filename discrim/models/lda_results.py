@@ -21,6 +21,7 @@ from discrim.core.plane import Plane
 from discrim.core.shrinkage import is_regular
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.frame.unseen import Unseen
 from discrim.inference.log_odds import log_odds, wald_table
 from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
@@ -178,7 +179,9 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         moments = self._fit.moments
         return wilks(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
 
-    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
         """Scores of the classification functions, rows by classes.
 
         Returns
@@ -187,7 +190,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             x'coef + intercept by class. For two classes the log odds of the second against the first:
             positive is the second class.
         """
-        blocks = self._new_rows(data)
+        blocks = self._new_rows(data, unseen)
         index = blocks.table.index
         out = np.empty((len(self.classes), blocks.table.nrows))
         rule = self._rule(self._prior_values(None))
@@ -199,9 +202,9 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             return pd.Series(out[1] - out[0], index=index, name=str(self.classes[1]))
         return pd.DataFrame(out.T, index=index, columns=self.classes)
 
-    def transform(self, data: Any = None) -> pd.DataFrame:
+    def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean."""
-        blocks = self._new_rows(data)
+        blocks = self._new_rows(data, unseen)
         axes = self._axes()
         origin, _ = gaussian.centred(self._fit.moments, axes.centre)
         scaling = self.scaling.to_numpy()

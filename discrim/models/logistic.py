@@ -17,6 +17,7 @@ from discrim.core.moments import Spread
 from discrim.core.rules import Rule
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
+from discrim.frame.unseen import Unseen
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
 from discrim.models.certificate import Certificate
@@ -419,9 +420,11 @@ class LogisticResults(LinearGeometry, ClassifierResults):
 
         return to_statsmodels(self)
 
-    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
         """Log odds against the reference, rows by classes; for two classes those of the second, a Series."""
-        scores = self.predict_log_proba(data)
+        scores = self.predict_log_proba(data, unseen=unseen)
         if len(self.classes) == 2:
             odds = scores.to_numpy()[:, 1] - scores.to_numpy()[:, 0]
             return pd.Series(odds, index=scores.index, name=str(self.classes[1]))

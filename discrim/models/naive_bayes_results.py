@@ -17,6 +17,7 @@ from discrim.core.tally import Tally
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import mark_unseen, refuse_values, term_levels
+from discrim.frame.unseen import Unseen
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import choice, class_moments, named
@@ -63,6 +64,7 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
     """
 
     _fit: NaiveBayesFit
+    _holds_levels = True
     title: ClassVar[str] = "Naive Bayes"
 
     def __init__(self, fit: NaiveBayesFit, blocks: Blocks, *, has_rows: bool = True) -> None:
@@ -216,14 +218,15 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
 
     # ---- rows
 
-    def _new_rows(self, data: Any) -> Blocks:
+    def _new_rows(self, data: Any, unseen: Unseen | None = None) -> Blocks:
+        choice("unseen", unseen or "raise", ("raise", "missing"))
         blocks = replace(super()._new_rows(data), partial=True)
         if data is None:
             return blocks
         plain = [term for term, levels in self._levels.items() if levels == (False, True)]
         refuse_values(blocks.table, plain, counts=False)
         refuse_values(blocks.table, self.multinomial.columns.tolist(), counts=True)
-        if self._fit.unseen == "missing":
+        if (unseen or self._fit.unseen) == "missing":
             blocks = replace(blocks, table=mark_unseen(blocks.design, blocks.table))
         return blocks
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core import gaussian
+from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import generalized_distances
 from discrim.models.group_summary import group_summary
 from discrim.models.labels import class_code, covariance_frame
@@ -53,7 +54,9 @@ class SeparateCovariances:
         units = 2.0 * np.log(self._fit.moments.scale).sum()
         return pd.Series([c.logdet - units for c in self._fit.covariances], index=self.classes, name="logdet")
 
-    def decision_function(self: Any, data: Any = None) -> pd.DataFrame | pd.Series:
+    def decision_function(
+        self: Any, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
         """Scores ln prior_k - ln|S_k|/2 - D2_k/2, rows by classes.
 
         Returns
@@ -61,7 +64,7 @@ class SeparateCovariances:
         DataFrame, or Series for two classes
             For two classes the log odds of the second against the first: positive is the second class.
         """
-        blocks = self._new_rows(data)
+        blocks = self._new_rows(data, unseen)
         out = np.empty((len(self.classes), blocks.table.nrows))
         rule = self._rule(self._prior_values(None))
         for place, scores in scored(blocks, rule, len(self.classes)):

@@ -15,6 +15,7 @@ from discrim.core.rules import Rule
 from discrim.core.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, read
+from discrim.frame.unseen import Unseen
 from discrim.models.geometry import LinearGeometry
 from discrim.models.group_summary import group_summary
 from discrim.models.judging.splits import Splits, read_splits
@@ -324,7 +325,9 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         constant = rule.intercept - (rule.origin * rule.scale) @ rule.coef
         return pd.Series(constant, index=self.classes, name="constant")
 
-    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
         """Scores x'coef + intercept, rows by classes.
 
         Returns
@@ -334,7 +337,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
             of a row have in common. For two classes the log odds of the second: positive is the second
             class.
         """
-        blocks = self._new_rows(data)
+        blocks = self._new_rows(data, unseen)
         out = np.empty((len(self.classes), blocks.table.nrows))
         rule = self._rule(self._prior_values(None))
         for place, scores in scored(blocks, rule, len(self.classes)):

@@ -119,6 +119,8 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         """
         results, blocks = self._asked(X)
         codes = results._predicted_codes(blocks)
+        if blocks.lost is not None:
+            codes[blocks.lost] = int(np.argmax(results.prior.to_numpy()))
         if (codes < 0).any():
             row = blocks.table.label(int(np.argmax(codes < 0)))
             raise DataError(
@@ -138,19 +140,30 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         calibration do not take; these turn to `predict_proba`.
         """
         results, blocks = self._asked(X)
-        scores: Floats = results.decision_function(blocks.table.data).to_numpy(dtype=np.float64)
+        table = blocks.table.data
+        scores: Floats = results.decision_function(table, **self._unseen()).to_numpy(np.float64, copy=True)
+        if blocks.lost is not None:
+            logs = np.log(results.prior.to_numpy())
+            scores[blocks.lost] = logs[1] - logs[0] if scores.ndim == 1 else logs
         if scores.ndim == 1:
             return scores if self._order[0] == 0 else -scores
         return np.ascontiguousarray(scores[:, self._order])
 
     def _asked(self, X: Any) -> tuple[Any, Any]:
         check_is_fitted(self)
-        return self.results_, self.results_._new_rows(self._table(X))
+        return self.results_, self.results_._new_rows(self._table(X), **self._unseen())
+
+    def _unseen(self) -> dict[str, Any]:
+        """What rows with a level that the fit has not seen are, where that is an option."""
+        return {}
 
     def _posteriors(self, X: Any, *, logs: bool) -> Floats:
         results, blocks = self._asked(X)
         ask = results.predict_log_proba if logs else results.predict_proba
-        found = ask(blocks.table.data).to_numpy()
+        found = ask(blocks.table.data, **self._unseen()).to_numpy(copy=blocks.lost is not None)
+        if blocks.lost is not None:
+            prior = results.prior.to_numpy()
+            found[blocks.lost] = np.log(prior) if logs else prior
         return np.asarray(found if (np.diff(self._order) == 1).all() else found[:, self._order])
 
 

@@ -66,15 +66,27 @@ class Plan:
 
 
 def confusion(
-    fit: ClassifierResults, data: Any, method: Counting, costs: Floats | None, folds: int, seed: int | None
+    fit: ClassifierResults,
+    data: Any,
+    method: Counting,
+    costs: Floats | None,
+    folds: int,
+    seed: int | None,
+    unseen: Any = None,
 ) -> pd.DataFrame:
     """Actual by predicted classes of new rows, or of the fit's; see `ClassifierResults.confusion`."""
-    actual, predicted, weights = judged_codes(fit, data, method, Decision(costs), folds, seed)
+    actual, predicted, weights = judged_codes(fit, data, method, Decision(costs), folds, seed, unseen)
     return confusion_table(actual, predicted, fit.classes, weights)
 
 
 def judged_codes(
-    fit: ClassifierResults, data: Any, method: Counting, decision: Decision, folds: int, seed: int | None
+    fit: ClassifierResults,
+    data: Any,
+    method: Counting,
+    decision: Decision,
+    folds: int,
+    seed: int | None,
+    unseen: Any = None,
 ) -> tuple[Codes, Codes, Floats | None]:
     """Actual class, predicted class and weight of each row of a table."""
     if decision.costs is not None:
@@ -87,12 +99,12 @@ def judged_codes(
         if "apparent" not in fit._cache:
             fit._cache["apparent"] = fit._predicted_codes(blocks)
         return blocks.codes, fit._cache["apparent"], row_weights(blocks)
-    actual, scores, weights, _ = judged_scores(fit, data, method, folds, seed)
+    actual, scores, weights, _ = judged_scores(fit, data, method, folds, seed, unseen)
     return actual, decision.codes(scores), weights
 
 
 def judged_scores(
-    fit: ClassifierResults, data: Any, method: Counting, folds: int, seed: int | None
+    fit: ClassifierResults, data: Any, method: Counting, folds: int, seed: int | None, unseen: Any = None
 ) -> tuple[Codes, Floats, Floats | None, Blocks]:
     """Actual class, scores (n, K) and weight of each row of a table, and its blocks.
 
@@ -107,7 +119,7 @@ def judged_scores(
             raise NotSupportedError(
                 f'method="{method}" leaves out rows of the fit: it does not go with data=.'
             )
-        blocks = fit._new_rows(data)
+        blocks = fit._new_rows(data, unseen)
         actual = response_codes(blocks.design, blocks.table, blocks.functions)
         return actual, _scores(fit, blocks), None, blocks
     blocks = fit._rows(f'method="{method}"')

@@ -27,11 +27,11 @@ WAYS = {"apparent": "by the rule itself", "loo": "leaving each row out", "cv": "
 
 
 def classification(
-    fit: ClassifierResults, data: Any, method: Counting, folds: int, seed: int | None
+    fit: ClassifierResults, data: Any, method: Counting, folds: int, seed: int | None, unseen: Any = None
 ) -> Classification:
     """Judge rows of known class; see `ClassifierResults.classification`."""
     fit._need_posteriors("classification()")
-    actual, scores, weights, blocks = judged_scores(fit, data, method, folds, seed)
+    actual, scores, weights, blocks = judged_scores(fit, data, method, folds, seed, unseen)
     prior = pd.Series(fit._prior_values(None), index=fit.classes)
     way = WAYS[method] if data is None else "new rows"
     return Classification(actual, posteriors(scores), weights, prior, blocks.table.index, way)

@@ -22,8 +22,9 @@ from discrim.core.rules import Rule
 from discrim.errors import DataError, FormulaError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.factors import recall_functions
-from discrim.frame.relearning import learns, relearn
+from discrim.frame.relearning import learns, loses_levels, relearn, strange_rows
 from discrim.frame.response import classes_as_seen
+from discrim.frame.unseen import absent_levels
 from discrim.inference.folds import deal
 from discrim.models.prediction import warn_impossible
 from discrim.models.refits import rule_of_rows
@@ -174,6 +175,10 @@ def _scores_without(fit: ClassifierResults, blocks: Blocks, row: int) -> Floats:
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
     weights[row] -= min(1.0, weights[row])
     less = replace(blocks, weights=weights)
+    there = (blocks.codes >= 0) & (weights > 0)
+    if not fit._holds_levels and absent_levels(blocks.design, blocks.table, there, blocks.functions):
+        # No other row says what its level is worth.
+        return np.full(len(fit.classes), np.nan)
     rule = rule_of_rows(fit, less, held=bool(fit._chosen))
     return np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.row(row))[0]
 
@@ -311,7 +316,7 @@ def fold_scores(
     labels = range(1, folds + 1) if labels is None else labels
     _refuse_empty(fit, blocks, dealt, labels)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
-    if learns(blocks.design):
+    if learns(blocks.design) or _loses_levels(fit, dealt, folds):
         _score_transformed(fit, dealt, labels, out, nested=nested)
         return out.T
     rules = _rules_without(fit, dealt, folds, nested=nested)
@@ -345,6 +350,13 @@ def _rule_without(
     return rule_of_rows(fit, less, held=not nested and bool(fit._chosen))
 
 
+def _loses_levels(fit: ClassifierResults, dealt: Codes, folds: int) -> bool:
+    blocks = fit._rows("cross-validation")
+    if fit._holds_levels:
+        return False
+    return loses_levels(blocks.design, blocks.table, dealt, folds, blocks.functions)
+
+
 def _score_transformed(
     fit: ClassifierResults, dealt: Codes, labels: Sequence[Any], out: Floats, *, nested: bool
 ) -> None:
@@ -356,6 +368,10 @@ def _score_transformed(
         except FormulaError as error:
             raise NotSupportedError(f"Without fold {label!r} of {len(labels)}: {error}") from None
         own = replace(blocks, design=design)
+        if design.terms != blocks.design.terms:
+            # What rows of a level that the others have not would be is not known.
+            lost = strange_rows(design, blocks.table, blocks.functions)
+            own = replace(own, keep=None, lost=lost)
         rule = _rule_without(fit, own, dealt, fold, nested=nested)
         if rule is None:
             raise _no_rule(fit, blocks, dealt, fold, labels)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 
 from discrim.core.rules import best_class, posteriors
+from discrim.frame.unseen import Unseen
 from discrim.models.judging import assessment
 from discrim.models.judging.validation import left_out_scores
 from discrim.models.sample import choice, cost_matrix
@@ -44,6 +45,7 @@ class Judging:
         costs: Any = None,
         folds: int = 10,
         seed: int | None = None,
+        unseen: Unseen | None = None,
     ) -> pd.DataFrame:
         """Actual classes (rows) by predicted classes (columns).
 
@@ -57,13 +59,15 @@ class Judging:
             As for `predict`.
         folds, seed : int
             Number of folds, and the seed that deals the rows to them.
+        unseen : optional
+            As for `predict`, of new rows.
 
         Returns
         -------
         DataFrame
             Counts, or sums of weights. Rows without a class or a prediction are left out.
         """
-        return assessment.confusion(self, data, method, cost_matrix(costs, self.classes), folds, seed)
+        return assessment.confusion(self, data, method, cost_matrix(costs, self.classes), folds, seed, unseen)
 
     def error_rates(
         self: Any,
@@ -109,25 +113,28 @@ class Judging:
         *,
         folds: int = 10,
         seed: int | None = None,
+        unseen: Unseen | None = None,
     ) -> Classification:
         """The rows beside their predictions: classification table, average posteriors, misclassified rows.
 
         Parameters
         ----------
-        data, method, folds, seed
+        data, method, folds, seed, unseen
             As for `confusion`.
         """
         from discrim.models.judging.classification import classification
 
-        return classification(self, data, method, folds, seed)
+        return classification(self, data, method, folds, seed, unseen)
 
-    def typicality(self: Any, data: Any = None) -> pd.DataFrame:
+    def typicality(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Probability that a row of the class lies as far from its mean or farther, rows by classes.
 
         Parameters
         ----------
         data : table, optional
             New rows. Without it, the rows of the fit, each judged by the others.
+        unseen : optional
+            As for `predict`.
 
         Returns
         -------
@@ -136,7 +143,7 @@ class Judging:
         """
         from discrim.models.judging.single_rows import typicality
 
-        return typicality(self, data)
+        return typicality(self, data, unseen)
 
     def posterior_intervals(
         self: Any,
@@ -146,6 +153,7 @@ class Judging:
         level: float = 0.95,
         replicates: int = 999,
         seed: int | None = None,
+        unseen: Unseen | None = None,
     ) -> pd.DataFrame:
         """Posteriors of rows with intervals that show how well the sample determines them.
 
@@ -159,6 +167,8 @@ class Judging:
         level : float
         replicates, seed : int
             Of the bootstrap.
+        unseen : optional
+            As for `predict`.
 
         Returns
         -------
@@ -168,4 +178,4 @@ class Judging:
         from discrim.models.judging.single_rows import posterior_intervals
 
         choice("method", method, ("delta", "bootstrap"))
-        return posterior_intervals(self, data, method, level, replicates, seed)
+        return posterior_intervals(self, data, method, level, replicates, seed, unseen)
