@@ -175,7 +175,7 @@ def test_the_standard_error_is_that_of_samples(costs):
         root = np.linalg.cholesky(noise.T @ noise / nu)
         moved = means + rng.standard_normal(means.shape) / np.sqrt(counts)[:, None]
         drawn.append(rate(np.linalg.solve(root, moved.T).T).estimate)
-    assert rate(means).std_err == pytest.approx(np.std(drawn, ddof=1), rel=0.25)
+    assert rate(means).se == pytest.approx(np.std(drawn, ddof=1), rel=0.25)
 
 
 @pytest.mark.parametrize("costs", [None, [[0.0, 4.0], [1.0, 0.0]], [[1.0, 3.0], [2.0, 0.5]]])
@@ -190,7 +190,7 @@ def test_two_classes_by_both_roads_are_one(costs):
         exact = costs is None
         np.testing.assert_allclose(road.by_class, closed.by_class, rtol=1e-12 if exact else 1e-3)
         # The cut by unequal shares moves with the distance, of which the best rule feels nothing.
-        assert road.std_err == pytest.approx(closed.std_err, rel=1e-12 if exact else 5e-3)
+        assert road.se == pytest.approx(closed.se, rel=1e-12 if exact else 5e-3)
         assert road.low == pytest.approx(closed.low, rel=1e-10 if exact else 5e-3)
 
 

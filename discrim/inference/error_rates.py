@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
+from discrim.core.tails import beta_ppf, normal_isf
 from discrim.errors import DataError
 
 __all__ = [
@@ -58,14 +58,14 @@ class Rates:
     ----------
     by_class : (K,) float
         Missing where the method has none.
-    estimate, std_err, low, high : float
+    estimate, se, low, high : float
     wrong, total : float
         Rows that are wrong, and rows, where the method counts.
     """
 
     by_class: Floats
     estimate: float
-    std_err: float
+    se: float
     low: float
     high: float
     wrong: float = np.nan
@@ -263,8 +263,8 @@ def logit_interval(rate: float, error: float, level: float) -> tuple[float, floa
 
 
 def rates_table(rates: Sequence[tuple[str, Rates]]) -> pd.DataFrame:
-    """Method -> estimate, std_err, low, high, wrong, total."""
-    columns = ["estimate", "std_err", "low", "high", "wrong", "total"]
+    """Method -> estimate, se, low, high, wrong, total."""
+    columns = ["estimate", "se", "low", "high", "wrong", "total"]
     rows = {name: [getattr(rate, column) for column in columns] for name, rate in rates}
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("method")
 
@@ -280,8 +280,8 @@ def log_interval(rate: float, variance: float, level: float) -> tuple[float, flo
 def exact_interval(wrong: float, total: float, level: float) -> tuple[float, float]:
     """Clopper and Pearson's interval of a share."""
     tail = (1 - level) / 2
-    low = float(stats.beta.ppf(tail, wrong, total - wrong + 1)) if wrong > 0 else 0.0
-    high = float(stats.beta.ppf(1 - tail, wrong + 1, total - wrong)) if wrong < total else 1.0
+    low = float(beta_ppf(tail, wrong, total - wrong + 1)) if wrong > 0 else 0.0
+    high = float(beta_ppf(1 - tail, wrong + 1, total - wrong)) if wrong < total else 1.0
     return low, high
 
 
@@ -295,4 +295,4 @@ def check_level(level: float) -> float:
     """
     if not 0 < level < 1:
         raise DataError(f"level={level!r}: give a share between 0 and 1, such as 0.95.")
-    return float(stats.norm.isf((1 - level) / 2))
+    return float(normal_isf((1 - level) / 2))

@@ -101,7 +101,7 @@ class Judging:
         Returns
         -------
         DataFrame
-            method -> estimate, std_err, low, high (see `discrim.inference.error_rates`), wrong, total.
+            method -> estimate, se, low, high (see `discrim.inference.error_rates`), wrong, total.
         """
         plan = assessment.Plan(cost_matrix(costs, self.classes), level, folds, replicates, seed)
         return assessment.error_rates(self, methods, plan, by_class=by_class)
