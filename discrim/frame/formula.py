@@ -268,9 +268,9 @@ def _right_side(
     total = expansion.expand(node)
     idle = [each for each in expansion.idle if not (each in known and apart.issuperset(known[each].columns))]
     for each in idle:
-        _say(f"In the formula {_short(source.text)}, {each!r} changes nothing.")
+        warn_user(f"In the formula {_short(source.text)}, {each!r} changes nothing.")
     if total.intercept is False:
-        _say(
+        warn_user(
             "Leaving out the intercept changes nothing: the classifier owns the constant, and categories "
             "are always coded as if it were there."
         )
@@ -286,10 +286,6 @@ def _right_side(
                     f"right side of {_short(source.text)}."
                 )
     return used, terms
-
-
-def _say(message: str) -> None:
-    warn_user(message)
 
 
 def _short(text: str) -> str:

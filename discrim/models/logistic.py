@@ -216,9 +216,8 @@ class LogisticResults(LinearGeometry, ClassifierResults):
 
     def _refitted_rule(self, blocks: Blocks) -> Rule | None:
         codes = used_codes(blocks)
-        used = codes >= 0
-        weights = None if blocks.weights is None else blocks.weights[used]
-        counts = np.bincount(codes[used], weights, minlength=len(self.classes)).astype(np.float64)
+        weights = None if blocks.weights is None else blocks.weights[codes >= 0]
+        counts = np.bincount(codes[codes >= 0], weights, len(self.classes)).astype(np.float64)
         numbers = self._fit
         if blocks.terms != tuple(self.terms):
             numbers = numbers.of_columns(class_moments(blocks, "pooled"))

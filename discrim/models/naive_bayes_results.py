@@ -14,10 +14,11 @@ from discrim.core.moments import Spread
 from discrim.core.naive_bayes import NaiveBayesFit
 from discrim.core.rules import Rule
 from discrim.core.tally import Tally
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import mark_unseen, refuse_values, term_levels
 from discrim.frame.unseen import Unseen
+from discrim.models.naive_bayes_plan import refuse_no_density
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import choice, class_moments, named
@@ -244,6 +245,16 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         tally = Tally(numbers.plan, len(self.classes))
         refit = numbers.refit(class_moments(blocks, "diagonal", tally.watch), tally)
         return None if refit is None else refit.rule(self._log_prior())
+
+    def _why_not(self, blocks: Blocks) -> str | None:
+        kept = np.array([self.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
+        tally = Tally(self._fit.plan.columns(kept), len(self.classes))
+        moments = class_moments(blocks, "diagonal", tally.watch)
+        try:
+            refuse_no_density(moments, tally, blocks)
+        except CollinearError as error:
+            return str(error)
+        return None
 
     # ---- tables
 

@@ -125,6 +125,10 @@ class ClassifierResults(Judging):
         """The rule of a fit to other weights, the prior held; None where there is none."""
         return self._rule_of(class_moments(blocks, self._fit.moments.spread))
 
+    def _why_not(self, blocks: Blocks) -> str | None:
+        """Why a fit to other weights of the rows does not exist, and the way out, where the verb says so."""
+        return None
+
     def _held_rule(self, blocks: Blocks) -> Rule | None:
         """The same, what the rows were asked to choose held as well."""
         return ClassifierResults._refitted_rule(self, blocks)

@@ -314,7 +314,7 @@ def collinear_error(
     found : list of Dependency
     terms : tuple of str
     where : str
-        The rows it is so in: "within classes", "over all rows", or in one class, where `lda` is a way out.
+        The rows it is so in: "within classes", "over all rows", or in one class, with a shrinkage of nothing.
     """
     said = []
     for dependency in found[:4]:
@@ -324,7 +324,7 @@ def collinear_error(
             f"{name} is {f'a linear combination of {others}' if dependency.on else 'constant'} {where}"
         )
     more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
-    way_out = ", or use lda()" if where.startswith("in class") else ', or pass collinear="drop"'
+    way_out = ', or pass shrinkage="oas"' if where.startswith("in class") else ', or pass collinear="drop"'
     what = "columns are collinear" if where == "over all rows" else "covariance is singular"
     return CollinearError(
         f"The {what}: {'; '.join(said)}{more}. Drop {'it' if len(found) == 1 else 'them'} "

@@ -21,6 +21,7 @@ from discrim.core.passes import sorted_by
 from discrim.core.rules import Rule
 from discrim.errors import DataError, FormulaError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
+from discrim.frame.categories import shown
 from discrim.frame.factors import recall_functions
 from discrim.frame.relearning import learns, loses_levels, relearn, strange_rows
 from discrim.frame.response import classes_as_seen
@@ -268,7 +269,7 @@ def _refuse_empty(fit: ClassifierResults, blocks: Blocks, dealt: Codes, labels: 
     if len(empty):
         fold, code = empty[0]
         raise NotSupportedError(
-            f"Without fold {labels[fold]!r} of {len(labels)} class {fit.classes[code]!r} has no row, having "
+            f"Without fold {shown(labels[fold])} of {len(labels)} class {fit.classes[code]!r} has no row, having "
             f"{held[fold, code]:.0f} in all: leave the class out, merge it with another, or use "
             'method="loo".'
         )
@@ -278,13 +279,17 @@ def _no_rule(
     fit: ClassifierResults, blocks: Blocks, dealt: Codes, fold: int, labels: Sequence[Any]
 ) -> NotSupportedError:
     """The error of a fold without which there is no rule: what is the matter, and the way out."""
+    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+    without = f"Without fold {shown(labels[fold])} of {len(labels)}"
+    said = fit._why_not(replace(blocks, weights=np.where(dealt == fold, 0.0, weights)))
+    if said is not None:
+        return NotSupportedError(f"{without} there is no fit. {said}")
     others = np.bincount(blocks.codes[(dealt >= 0) & (dealt != fold)], minlength=len(fit.classes))
     least = int(others.argmin())
     why, way_out = fit._no_fit
     return NotSupportedError(
-        f"Without fold {labels[fold]!r} of {len(labels)} the model has no fit ({why}); of {others.sum()} "
-        f"rows left, class {fit.classes[least]!r} has the fewest, {others[least]}: use more folds or "
-        f"{way_out}."
+        f"{without} the model has no fit ({why}); of {others.sum()} rows left, class "
+        f"{fit.classes[least]!r} has the fewest, {others[least]}: use more folds or {way_out}."
     )
 
 
@@ -366,7 +371,7 @@ def _score_transformed(
         try:
             design = relearn(blocks.design, blocks.table, (dealt >= 0) & (dealt != fold), blocks.functions)
         except FormulaError as error:
-            raise NotSupportedError(f"Without fold {label!r} of {len(labels)}: {error}") from None
+            raise NotSupportedError(f"Without fold {shown(label)} of {len(labels)}: {error}") from None
         own = replace(blocks, design=design)
         if design.terms != blocks.design.terms:
             # What rows of a level that the others have not would be is not known.
