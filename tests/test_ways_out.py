@@ -144,7 +144,7 @@ def test_a_fold_says_its_class_its_column_and_a_way_out_that_works(verb):
     data.loc[7, "odd"] = 1.0
     folds = np.arange(150) % 5
     fit = getattr(discrim, verb)(FORMULA, data)
-    with pytest.raises(NotSupportedError, match="Without fold 2 of 5 there is no fit. 'odd' is constant"):
+    with pytest.raises(NotSupportedError, match=r"Without fold 2 of 5 there is no fit\. 'odd' is constant"):
         cross_validate(fit, folds=folds)
     with pytest.raises(NotSupportedError) as caught:
         cross_validate(fit, folds=folds)

@@ -169,7 +169,7 @@ def fill(
     partial : bool
         Of a row with a missing value, only the columns that are made of it become NaN.
     lost : (stop - start,) bool array, optional
-        Rows that become NaN whatever they hold.
+        Rows that become NaN in any case.
 
     Raises
     ------
@@ -182,11 +182,8 @@ def fill(
         table.fill(design.columns, start, stop, out)
         return
     functions = recall_functions(design.functions, functions)
-    known = {
-        name: kind
-        for name, kind in zip(design.columns, spec.kinds, strict=True)
-        if kind in {"categorical", "text"}
-    }
+    kinds = zip(design.columns, spec.kinds, strict=True)
+    known = {name: kind for name, kind in kinds if kind in {"categorical", "text"}}
     write_rows = write_known if partial else write_complete
     if lost is None or not lost.any():
         write_rows(design, spec, Rows(table, start, stop, kinds=known), functions, spline_bases(), out)
@@ -343,8 +340,7 @@ def specify(
                 pairs.append((position[code], -1))
                 continue
             if len(levels) == 1 and term == (code,):
-                # A column of ones, which is left out as any constant column is.
-                coding, suffixes = Coding((0,), None), [""]
+                coding, suffixes = Coding((0,), None), [""]  # Ones, left out as any constant column.
             else:
                 coding, suffixes = _code(levels, learnt[code][1], full[code], code)
             number = numbered.setdefault((code, full[code]), len(codings))

@@ -218,9 +218,8 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         codes = used_codes(blocks)
         weights = None if blocks.weights is None else blocks.weights[codes >= 0]
         counts = np.bincount(codes[codes >= 0], weights, len(self.classes)).astype(np.float64)
-        numbers = self._fit
-        if blocks.terms != tuple(self.terms):
-            numbers = numbers.of_columns(class_moments(blocks, "pooled"))
+        same = blocks.terms == tuple(self.terms)
+        numbers = self._fit if same else self._fit.of_columns(class_moments(blocks, "pooled"))
         refit = numbers.refit(blocks, counts)
         return None if refit is None else refit.rule(self._log_prior())
 
@@ -231,7 +230,6 @@ class LogisticResults(LinearGeometry, ClassifierResults):
                 f"Leave-one-out of a logistic regression takes a refit a row; {self.nobs} are more than "
                 f'{most:,}: cross-validate (method="cv").'
             )
-        # Missing scores are left to refits, row by row.
         return lambda x, codes, weights: np.full((len(x), len(self.classes)), np.nan)
 
     # ---- estimates

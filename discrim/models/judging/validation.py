@@ -269,8 +269,8 @@ def _refuse_empty(fit: ClassifierResults, blocks: Blocks, dealt: Codes, labels: 
     if len(empty):
         fold, code = empty[0]
         raise NotSupportedError(
-            f"Without fold {shown(labels[fold])} of {len(labels)} class {fit.classes[code]!r} has no row, having "
-            f"{held[fold, code]:.0f} in all: leave the class out, merge it with another, or use "
+            f"Without fold {shown(labels[fold])} of {len(labels)} class {fit.classes[code]!r} has no row, "
+            f"having {held[fold, code]:.0f} in all: leave the class out, merge it with another, or use "
             'method="loo".'
         )
 
