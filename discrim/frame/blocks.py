@@ -62,6 +62,8 @@ class Blocks:
         Positions of the design's columns that are used; all without it.
     lost : (n,) bool, optional
         Rows that are missing whatever they hold, as with a level that the fit has not seen.
+    unit : (p,) float64, optional
+        What the columns of x are divided by.
     constant, collinear : tuple of str
         Columns that the formula names and the fit has left out: they have one value in all rows, or others
         determine them.
@@ -80,6 +82,7 @@ class Blocks:
     dropped: int = 0
     partial: bool = False
     lost: NDArray[np.bool_] | None = None
+    unit: NDArray[np.float64] | None = None
     constant: tuple[str, ...] = ()
     collinear: tuple[str, ...] = ()
 
@@ -128,7 +131,8 @@ class Blocks:
         else:
             x = np.empty((1, len(self.design.terms)))
             fill(self.design, self.table, position, position + 1, x, self.functions)
-        return x if self.keep is None else x[:, self.keep]
+        x = x if self.keep is None else x[:, self.keep]
+        return x if self.unit is None else x / self.unit
 
     def refuse_missing(self) -> None:
         """Raise a DataError that names the first missing value, if there is one."""
@@ -166,6 +170,8 @@ class Blocks:
             finite = _all_finite(x)
             if not finite:
                 self._refuse_infinite(x, start)
+            if self.unit is not None:
+                x = (x.T / self.unit[:, None]).T
             yield start, x, finite
 
     def _refuse_infinite(self, x: NDArray[np.float64], start: int) -> None:

@@ -29,7 +29,7 @@ from discrim.models.sample import (
     refuse_no_freedom,
     sample,
 )
-from discrim.models.shrinking import read_shrinking
+from discrim.models.shrinking import read_shrinking, warn_where_units_differ, with_units
 from discrim.models.shrunk import linear_fit
 
 __all__ = ["lda"]
@@ -52,6 +52,7 @@ def lda(
     covariance: Literal["pooled", "diagonal", "shrunk", "spherical", "pinv"] | CovarianceEstimator = "pooled",
     shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,
     grid: Sequence[float] | None = None,
+    standardize: bool = False,
     ncomp: int | None = None,
     collinear: Literal["raise", "drop"] = "raise",
     levels: Sequence[Any] | None = None,
@@ -95,6 +96,11 @@ def lda(
         Opgen-Rhein & Strimmer's, or "loo"; by default none.
     grid : sequence of float, optional
         Shrinkages that "loo" chooses from; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
+    standardize : bool
+        Whether the sphere of "shrunk" and "spherical" is one of columns over their standard deviations within
+        classes, which no unit of a column changes. By default it is one in the units of the columns, as
+        scikit-learn's, and a warning is given where these differ by much. Refits learn the standard
+        deviations anew, folds too; `leave_one_out()` holds them.
     ncomp : int, optional
         Restrict rule and transformation to the leading canonical axes.
     collinear : {"raise", "drop"}
@@ -141,7 +147,7 @@ def lda(
     [0.9912, 0.0088]
     """
     choice("collinear", collinear, ("raise", "drop"))
-    asked = read_shrinking(covariance, shrinkage, grid, method, STRUCTURES)
+    asked = with_units(read_shrinking(covariance, shrinkage, grid, method, STRUCTURES), standardize)
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
     if moments is None:
         asked_of = table_given("lda", formula, data)
@@ -163,6 +169,7 @@ def lda(
         raise collinear_error(found, blocks.terms)
     if found:
         blocks, held = drop_columns(blocks, held, found)
+    warn_where_units_differ(asked, held, blocks.terms)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     most = min(held.n_columns, held.n_classes - 1)
     if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):

@@ -33,7 +33,7 @@ from discrim.models.sample import (
     sample,
 )
 from discrim.models.separate import SeparateCovariances
-from discrim.models.shrinking import Shrinking, read_shrinking
+from discrim.models.shrinking import Shrinking, read_shrinking, warn_where_units_differ, with_units
 from discrim.models.shrunk import ShrunkCovariances, quadratic_fit
 from discrim.models.singular import refuse_singular
 from discrim.models.summaries import gaussian as sections
@@ -65,6 +65,7 @@ def qda(
     covariance: Literal["full", "diagonal", "shrunk", "spherical"] | CovarianceEstimator = "full",
     shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,
     grid: Sequence[float] | None = None,
+    standardize: bool = False,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
@@ -84,7 +85,7 @@ def qda(
         The full covariance of each class; its variances only; shrunk towards a sphere, which works for
         classes of fewer rows than columns; one variance a class; or an object with `fit(X)` and then
         `covariance_`, of which a copy is fitted to the rows of each class less their mean.
-    shrinkage, grid
+    shrinkage, grid, standardize
         As for `discrim.lda`, class by class; "loo" chooses one number for all classes.
 
     Returns
@@ -106,7 +107,7 @@ def qda(
     >>> fit.confusion(method="loo").to_numpy().tolist()
     [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
     """
-    asked = read_shrinking(covariance, shrinkage, grid, method, STRUCTURES)
+    asked = with_units(read_shrinking(covariance, shrinkage, grid, method, STRUCTURES), standardize)
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
     if moments is None:
         asked_of = table_given("qda", formula, data)
@@ -121,6 +122,7 @@ def qda(
     if method == "moment":
         for label, weight in zip(blocks.design.levels, held.counts.tolist(), strict=True):
             refuse_light(weight, 1, f"The rows of class {label!r}")
+    warn_where_units_differ(asked, held, blocks.terms)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     robust = None
     if wanted is not None:

@@ -72,7 +72,7 @@ def _robust_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
 _MODELS = {
     "lda": _Model(
         {"method": (str,), "structure": (str,), "ncomp": (int, _NOTHING), "estimated_prior": (bool,)}
-        | {"chosen": (str, _NOTHING), "estimator": (str, _NOTHING)},
+        | {"chosen": (str, _NOTHING), "estimator": (str, _NOTHING), "standardize": (bool,)},
         "pooled",
         _robust_or_not(lda_from_file),
         lambda numbers: robust_numbers(numbers) | numbers.buffers(),
@@ -81,7 +81,7 @@ _MODELS = {
     ),
     "qda": _Model(
         {"method": (str,), "structure": (str,), "estimated_prior": (bool,)}
-        | {"chosen": (str, _NOTHING), "estimator": (str, _NOTHING)},
+        | {"chosen": (str, _NOTHING), "estimator": (str, _NOTHING), "standardize": (bool,)},
         "class",
         _robust_or_not(qda_from_file),
         lambda numbers: robust_numbers(numbers) | numbers.buffers(),
@@ -98,7 +98,8 @@ _MODELS = {
     ),
     "rda": _Model(
         {"alpha": (float,), "gamma": (float,), "parametrization": (str,), "method": (str,)}
-        | {"estimated_prior": (bool,), "cv": (int, str, _NOTHING), "select": (str,)},
+        | {"estimated_prior": (bool,), "cv": (int, str, _NOTHING), "select": (str,)}
+        | {"standardize": (bool,)},
         "class",
         fit_rda,
     ),

@@ -57,6 +57,7 @@ def _shrunk(fit: Any, full: str) -> dict[str, Any]:
     asked = _asked_of_loaded(fit) if fit._asked is None else fit._asked
     structure = full if asked.structure == "full" else asked.structure
     options = {"method": fit._fit.method, "covariance": asked.estimator or structure}
+    options["standardize"] = fit._fit.standardize
     if asked.value is not None or asked.chosen is not None:
         options["shrinkage"] = asked.chosen if asked.value is None else asked.value
     if asked.chosen == "loo":
@@ -97,7 +98,7 @@ def _robust(robust: Robust | None) -> dict[str, Any]:
 
 
 def _regularized(fit: Any) -> dict[str, Any]:
-    names = ("alpha", "gamma", "parametrization", "method")
+    names = ("alpha", "gamma", "parametrization", "method", "standardize")
     return {name: getattr(fit._fit, name) for name in names}
 
 
