@@ -1,4 +1,4 @@
-"""Spheres and ridges of standardized columns: no unit of a column changes them, and refits learn them anew."""
+"""Spheres and ridges of standardized columns: no unit of a column changes them, refits learn them anew."""
 
 from __future__ import annotations
 

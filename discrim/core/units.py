@@ -1,7 +1,7 @@
 """Moments in other units of the columns, which is what a sphere and a ridge depend on.
 
 The coordinates z of moments do not change: x' = x / u has the centres m / u and the scale u s, and its
-scatters are those of x. So a covariance drawn towards a sphere in the units u is one of the moments of x, too.
+scatters are those of x. So a covariance drawn towards a sphere in the units u is one of x as well.
 """
 
 from __future__ import annotations

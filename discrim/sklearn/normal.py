@@ -267,7 +267,9 @@ class RDAClassifier(WeightedClassifier):
         except (CollinearError, DataError) as error:
             if singular == "raise" or _counts(data, options).min() > MOST_FEW:
                 raise
-            held = {name: options.get(name) for name in ("prior", "weights", "method", "na_action")}
+            held: dict[str, Any] = {
+                name: options.get(name) for name in ("prior", "weights", "method", "na_action")
+            }
             results = lda(formula, data, collinear="drop", **_shrunk(held | {"covariance": None}))
             warn_instead(error, f"lda() with {SHRUNK}")
             return results
@@ -337,7 +339,9 @@ class NaiveBayesClassifier(WeightedClassifier):
                 return results
             plain = all(data[name].dtype.kind in NUMBERS for name in self._names())
             if plain and missing == "raise" and not options["kernel"] and not options["counts"]:
-                held = {name: options.get(name) for name in ("prior", "weights", "method", "na_action")}
+                held: dict[str, Any] = {
+                    name: options.get(name) for name in ("prior", "weights", "method", "na_action")
+                }
                 pooled: ClassifierResults = lda(
                     formula, data, covariance="diagonal", collinear="drop", **held
                 )
