@@ -293,6 +293,7 @@ def check_level(level: float) -> float:
     DataError
         The level is not between 0 and 1.
     """
-    if not 0 < level < 1:
+    number = isinstance(level, (int, float, np.integer, np.floating))
+    if not number or not 0 < level < 1:
         raise DataError(f"level={level!r}: give a share between 0 and 1, such as 0.95.")
     return float(normal_isf((1 - level) / 2))

@@ -194,7 +194,7 @@ class ClassifierResults(Judging):
         if outlier is not None:
             strange = (self.typicality(data, unseen=unseen).to_numpy() < outlier).all(axis=1)
             codes[strange & (codes >= 0)] = len(self.classes) + 1
-        return labelled(codes, self.classes, blocks.table.index)
+        return self._labelled(codes, blocks.table.index)
 
     def predict_proba(
         self,
@@ -255,7 +255,7 @@ class ClassifierResults(Judging):
         return predicted_codes(blocks, rule, len(self.classes), decision or Decision())
 
     def _labelled(self, codes: Codes, index: pd.Index) -> pd.Series:
-        return labelled(codes, self.classes, index)
+        return labelled(codes, self.classes, index, self._blocks.design.labels)
 
     def _prior_values(self, prior: Any) -> Floats:
         if prior is None:

@@ -23,7 +23,6 @@ from discrim.frame.formula import response_codes
 from discrim.frame.unseen import Unseen
 from discrim.inference.error_rates import check_level
 from discrim.models.judging.validation import used_rows
-from discrim.models.labels import labelled
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import choice, class_moments, is_number, named
 
@@ -279,7 +278,7 @@ class RobustRows:
         cutoff = float(np.sqrt(chi2_isf(1 - level, len(self.terms))))
         return pd.DataFrame(
             {
-                "class": labelled(np.where(np.isnan(distance), -1, codes), self.classes, index).to_numpy(),
+                "class": self._labelled(np.where(np.isnan(distance), -1, codes), index),
                 "distance": distance,
                 "cutoff": cutoff,
                 "flagged": distance > cutoff,

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.rules import posteriors
-from discrim.errors import NotSupportedError, warn_user
+from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import response_codes
 from discrim.inference import error_rates as rates_of
@@ -27,7 +27,7 @@ from discrim.models.judging.validation import (
     used_rows,
 )
 from discrim.models.prediction import Decision, scored
-from discrim.models.sample import choice
+from discrim.models.sample import choice, named
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -63,6 +63,22 @@ class Plan:
     folds: int = 10
     replicates: int = 200
     seed: int | None = None
+
+
+def asked(data: Any, method: Counting) -> tuple[Any, Counting]:
+    """Table and method of `confusion` and its like, whose first argument may be the name of a method.
+
+    Raises
+    ------
+    DataError
+        Some other text.
+    """
+    if not isinstance(data, str):
+        return data, method
+    for known in COUNTING:
+        if data == known and method in ("apparent", known):
+            return None, known
+    raise DataError(f"{data!r} is no table, and no method among {named(COUNTING)}: pass data= or method=.")
 
 
 def confusion(
@@ -148,20 +164,20 @@ def error_rates(
     fit: ClassifierResults, methods: Sequence[ErrorMethod], plan: Plan, *, by_class: bool
 ) -> pd.DataFrame:
     """One row a method; see `ClassifierResults.error_rates`."""
-    named: dict[str, Callable[[], Rates]] = {
+    known: dict[str, Callable[[], Rates]] = {
         "632+": lambda: _bootstrapped(fit, plan),
         "posterior": lambda: _posterior_based(fit, plan, stratified=False),
         "posterior-stratified": lambda: _posterior_based(fit, plan, stratified=True),
     }
     for way in COUNTING:
-        named[way] = partial(_counted, fit, way, plan)
+        known[way] = partial(_counted, fit, way, plan)
     for name in ("D", "DS", "O", "OS"):
-        named[name] = partial(parametric_rates, fit, name, plan)
+        known[name] = partial(parametric_rates, fit, name, plan)
     rates_of.check_level(plan.level)
     wanted = [methods] if isinstance(methods, str) else list(methods)
     for method in wanted:
-        choice("methods", method, tuple(named))
-    found = [(method, named[method]()) for method in wanted]
+        choice("methods", method, tuple(known))
+    found = [(method, known[method]()) for method in wanted]
     table = rates_table(found)
     if by_class:
         own = np.array([rates.by_class for _, rates in found]).reshape(len(found), len(fit.classes))

@@ -208,7 +208,7 @@ class CrossValidation:
     @property
     def labels(self) -> pd.DataFrame:
         """Predicted class of each row, by repeat."""
-        columns = [labelled(own, self._fit.classes, self._index) for own in self._predicted]
+        columns = [self._fit._labelled(own, self._index) for own in self._predicted]
         return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
 
     def posteriors(self, repeat: int = 1) -> pd.DataFrame:

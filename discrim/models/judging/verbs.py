@@ -54,7 +54,8 @@ class Judging:
         data : table, optional
             New rows with their response. Without it, the rows of the fit.
         method : {"apparent", "loo", "cv"}
-            For the rows of the fit: by the rule itself, leaving each row out, or leaving out folds.
+            For the rows of the fit: by the rule itself, leaving each row out, or leaving out folds. It may
+            come first, as in `confusion("loo")`.
         costs : optional
             As for `predict`.
         folds, seed : int
@@ -67,6 +68,7 @@ class Judging:
         DataFrame
             Counts, or sums of weights. Rows without a class or a prediction are left out.
         """
+        data, method = assessment.asked(data, method)
         return assessment.confusion(self, data, method, cost_matrix(costs, self.classes), folds, seed, unseen)
 
     def error_rates(
@@ -124,6 +126,7 @@ class Judging:
         """
         from discrim.models.judging.classification import classification
 
+        data, method = assessment.asked(data, method)
         return classification(self, data, method, folds, seed, unseen)
 
     def typicality(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
