@@ -124,6 +124,8 @@ GOES_ON = {
     "naive_bayes": {"singular": "raise", "missing": "raise"},
     "perceptron": {"constant": "raise"},
     "qda": {"singular": "raise"},
+    "rda": {"singular": "raise"},
+    "shrunken_centroids": {"single": "raise"},
 }
 """Arguments by which a search goes on where the verb refuses, with what makes them as the verb is."""
 

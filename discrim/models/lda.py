@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from discrim.core.lda import LDAFit
+from discrim.core.moments import ClassMoments
 from discrim.core.shrinkage import spread_of
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import read
@@ -171,12 +172,7 @@ def lda(
         blocks, held = drop_columns(blocks, held, found)
     warn_where_units_differ(asked, held, blocks.terms)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
-    most = min(held.n_columns, held.n_classes - 1)
-    if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):
-        raise DataError(
-            f"ncomp={ncomp!r}: {held.n_columns} columns and {held.n_classes} classes have "
-            f"{most} canonical axes; give a number from 1 to {most}, or None for all."
-        )
+    _check_axes(ncomp, held)
     robust = None
     if wanted is not None:
         held, robust = robust_moments(blocks, held, wanted)
@@ -195,6 +191,16 @@ def lda(
     results = LDAResults(fit, blocks, has_rows=moments is None, asked=asked, path=path)
     results._drops = collinear == "drop"
     return results
+
+
+def _check_axes(ncomp: Any, held: ClassMoments) -> None:
+    """Raise a DataError for a number of canonical axes that there is not."""
+    most = min(held.n_columns, held.n_classes - 1)
+    if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):
+        raise DataError(
+            f"ncomp={ncomp!r}: {held.n_columns} columns and {held.n_classes} classes have "
+            f"{most} canonical axes; give a number from 1 to {most}, or None for all."
+        )
 
 
 def _warn_of_pseudo_inverse(fit: LDAFit, terms: tuple[str, ...]) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -88,7 +89,7 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
         except CollinearError as error:
             if options["collinear"] == "raise" or not _shrinkable(options, "pooled"):
                 raise
-            results = lda(formula, data, **_shrunk(options))
+            results = _again(lda, formula, data, **_shrunk(options))
             warn_instead(error, f"with {SHRUNK}")
             return results
 
@@ -133,10 +134,22 @@ MOST_FEW = 2
 
 
 def _counts(data: Any, options: Mapping[str, Any]) -> Any:
-    """Rows of each class, of positive weight; the response is the last column of the table."""
-    weights, labels = options.get("weights"), data.iloc[:, -1]
-    counts = (labels if weights is None else labels[np.asarray(weights) > 0]).value_counts()
+    """Rows of each class, or the sum of their weights; the response is the last column of the table."""
+    labels, weights = data.iloc[:, -1], options.get("weights")
+    if weights is not None and np.shape(weights) != (len(labels),):
+        # The verb has said so, and nothing else is the matter.
+        return pd.Series([np.inf])
+    values = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
+    counts = pd.Series(values).groupby(labels.to_numpy()).sum()
     return counts[counts > 0]
+
+
+def _again(verb: Callable[..., Any], *arguments: Any, **options: Any) -> ClassifierResults:
+    """What a verb gives that was asked before, without a second warning of constant columns."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Left out", DiscrimWarning)
+        results: ClassifierResults = verb(*arguments, **options)
+        return results
 
 
 def _shrinkable(options: Mapping[str, Any], *structures: str) -> bool:
@@ -207,9 +220,9 @@ class QDAClassifier(WeightedClassifier):
             why = error
         results: ClassifierResults
         try:
-            results, instead = qda(formula, data, **_shrunk(options)), f"with {SHRUNK}"
+            results, instead = _again(qda, formula, data, **_shrunk(options)), f"with {SHRUNK}"
         except CollinearError as error:
-            results = lda(formula, data, collinear="drop", **_shrunk(options))
+            results = _again(lda, formula, data, collinear="drop", **_shrunk(options))
             instead = f"lda() with {SHRUNK}"
             why = error
         warn_instead(why, instead)
@@ -270,7 +283,7 @@ class RDAClassifier(WeightedClassifier):
             held: dict[str, Any] = {
                 name: options.get(name) for name in ("prior", "weights", "method", "na_action")
             }
-            results = lda(formula, data, collinear="drop", **_shrunk(held | {"covariance": None}))
+            results = _again(lda, formula, data, collinear="drop", **_shrunk(held | {"covariance": None}))
             warn_instead(error, f"lda() with {SHRUNK}")
             return results
 
@@ -334,7 +347,7 @@ class NaiveBayesClassifier(WeightedClassifier):
             if singular == "raise" or (options["smoothing"] != 0 and _counts(data, options).min() > 1):
                 raise
             if _counts(data, options).min() > 1:
-                results = naive_bayes(formula, data, **options | {"smoothing": 1e-9})
+                results = _again(naive_bayes, formula, data, **options | {"smoothing": 1e-9})
                 warn_instead(error, "with smoothing=1e-9")
                 return results
             plain = all(data[name].dtype.kind in NUMBERS for name in self._names())
@@ -342,12 +355,12 @@ class NaiveBayesClassifier(WeightedClassifier):
                 held: dict[str, Any] = {
                     name: options.get(name) for name in ("prior", "weights", "method", "na_action")
                 }
-                pooled: ClassifierResults = lda(
-                    formula, data, covariance="diagonal", collinear="drop", **held
+                pooled: ClassifierResults = _again(
+                    lda, formula, data, covariance="diagonal", collinear="drop", **held
                 )
                 warn_instead(error, 'lda() with covariance="diagonal"')
                 return pooled
-            results = naive_bayes(formula, data, **options | {"smoothing": 1e-9, "method": "mle"})
+            results = _again(naive_bayes, formula, data, **options | {"smoothing": 1e-9, "method": "mle"})
             warn_instead(error, 'with method="mle", smoothing=1e-9')
             return results
 
@@ -413,7 +426,7 @@ class ShrunkenCentroidsClassifier(WeightedClassifier):
             threshold = 0.0
             if (counts > MOST_FEW).sum() > 1:
                 threshold = self._threshold(formula, data, some, options)
-            results = shrunken_centroids(formula, data, **options | {"threshold": threshold})
+            results = _again(shrunken_centroids, formula, data, **options | {"threshold": threshold})
             warn_instead(error, f"with threshold={threshold:.4g}, by the classes of more rows,")
             return results
 
