@@ -38,7 +38,7 @@ from discrim.core.shrinkage import (
     obstacles,
     own_buffers,
 )
-from discrim.core.units import in_units, of_units, standardized, within_sd
+from discrim.core.standardized import in_units, of_units, standardized, within_sd
 from discrim.errors import NotSupportedError
 
 __all__ = ["LDAFit", "fit_lda", "lda_from_file"]

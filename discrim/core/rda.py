@@ -37,7 +37,7 @@ from discrim.core.moments import ClassMoments
 from discrim.core.passes import triangle
 from discrim.core.principal import ThinCovariance
 from discrim.core.rules import Rule
-from discrim.core.units import in_units, of_units, standardized, within_sd
+from discrim.core.standardized import in_units, of_units, standardized, within_sd
 from discrim.errors import NotSupportedError
 
 __all__ = ["RDAFit", "fit_rda", "needs_roots", "too_few"]

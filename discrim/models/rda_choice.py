@@ -21,7 +21,7 @@ from discrim.core.rda import RDAFit, fit_rda, needs_roots, too_few
 from discrim.core.rda_path import PathRule, path_rules
 from discrim.core.rules import best_class
 from discrim.core.span import Span
-from discrim.core.units import in_units, within_sd
+from discrim.core.standardized import in_units, within_sd
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.error_rates import counted

@@ -17,7 +17,7 @@ from discrim.core.moments import ClassMoments
 from discrim.core.principal import principal
 from discrim.core.shrinkage import Chosen, Structure, is_none, ledoit_wolf, obstacles, strimmer
 from discrim.core.shrinkage_choice import most_shrunk
-from discrim.core.units import in_units, within_sd
+from discrim.core.standardized import in_units, within_sd
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.models.estimators import estimated

@@ -15,7 +15,7 @@ from discrim.core.moments import ClassMoments, Spread
 from discrim.core.qda import QDAFit, fit_qda
 from discrim.core.robust import Robust
 from discrim.core.rules import Rule
-from discrim.core.units import in_units, within_sd
+from discrim.core.standardized import in_units, within_sd
 from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks
 from discrim.models.estimators import text_of
