@@ -23,7 +23,7 @@ from discrim.core import neighbour_filter, neighbours
 from discrim.core.knn import fit_knn
 from discrim.core.moments import gather
 from discrim.datasets import load, load_iris, load_penguins
-from discrim.errors import CollinearError, DataError, NotSupportedError, PriorError
+from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, PriorError
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "knn.json").read_text())["cases"]
 
@@ -412,11 +412,11 @@ def test_there_are_no_weights_and_no_other_posteriors():
 
 def test_columns_with_nothing_to_divide_by_are_named():
     data = load_iris().assign(still=4.2, twice=lambda d: 2 * d["petal_width"])
-    with pytest.raises(CollinearError, match=r"'still' is constant.*scale=False"):
-        knn("species ~ . - twice", data, k=3)
-    plain = knn("species ~ . - twice - still", data, k=3, scale=False)
-    with_still = knn("species ~ . - twice", data, k=3, scale=False)
-    pd.testing.assert_frame_equal(plain.predict_proba(), with_still.predict_proba())
+    for scale in (True, False):
+        plain = knn("species ~ . - twice - still", data, k=3, scale=scale)
+        with pytest.warns(DiscrimWarning, match="Left out 'still': constant"):
+            with_still = knn("species ~ . - twice", data, k=3, scale=scale)
+        pd.testing.assert_frame_equal(plain.predict_proba(), with_still.predict_proba())
     with pytest.raises(CollinearError, match=r"'twice'.*euclidean"):
         knn("species ~ . - still", data, k=3, metric="mahalanobis")
 

@@ -25,7 +25,16 @@ from scipy.linalg import blas, cholesky, lapack
 
 from discrim.core.moments import ClassMoments
 
-__all__ = ["Covariance", "Dependency", "dependencies", "is_singular", "pooled", "separate"]
+__all__ = [
+    "Covariance",
+    "Dependency",
+    "constant_columns",
+    "dependencies",
+    "is_singular",
+    "pooled",
+    "separate",
+    "total_squares",
+]
 
 Floats = NDArray[np.float64]
 
@@ -201,6 +210,19 @@ def is_singular(root: Floats, moments: ClassMoments, least: float) -> bool:
 def _turning(moments: ClassMoments) -> float:
     """What the QR of the rows may do to a column of length one."""
     return (4 * moments.n_columns + float(np.sqrt(moments.rows.sum()))) * EPS
+
+
+def total_squares(moments: ClassMoments) -> Floats:
+    """Sums of squares (p,) about the means of all rows, in the units of z."""
+    means = moments.means
+    gaps = means - (moments.counts / moments.total) @ means
+    return np.asarray(moments.squares.sum(axis=0) + moments.counts @ gaps**2)
+
+
+def constant_columns(moments: ClassMoments) -> list[int]:
+    """Columns that have one value in all rows, up to rounding."""
+    rounding = EPS * np.sqrt(moments.total) * moments.magnitude
+    return np.flatnonzero(np.sqrt(total_squares(moments)) <= rounding).tolist()
 
 
 def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool = False) -> list[Dependency]:

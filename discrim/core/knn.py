@@ -25,13 +25,13 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance import EPS, Covariance, dependencies, pooled
+from discrim.core.covariance import EPS, Covariance, constant_columns, dependencies, pooled, total_squares
 from discrim.core.moments import ClassMoments, gather
 from discrim.core.neighbour_downdate import others_downdated, pulls
 from discrim.core.neighbours import METRICS, ZERO_ONE, Neighbours, Search, Space, is_free_of_origin
 from discrim.errors import CollinearError, DataError, NotSupportedError
 
-__all__ = ["KNNFit", "NeighbourRule", "Tally", "constant_columns", "fit_knn", "knn_from_file"]
+__all__ = ["KNNFit", "NeighbourRule", "Tally", "fit_knn", "knn_from_file"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -341,19 +341,6 @@ class KNNFit:
         return kept if space.within is None else kept | {"within_root": space.within.root}
 
 
-def constant_columns(moments: ClassMoments) -> list[int]:
-    """Columns that have one value in all rows, up to rounding."""
-    rounding = EPS * np.sqrt(moments.total) * moments.magnitude
-    return np.flatnonzero(np.sqrt(_total_squares(moments)) <= rounding).tolist()
-
-
-def _total_squares(moments: ClassMoments) -> Floats:
-    """Sums of squares (p,) about the means of all rows, in the units of z."""
-    means = moments.means
-    gaps = means - (moments.counts / moments.total) @ means
-    return np.asarray(moments.squares.sum(axis=0) + moments.counts @ gaps**2)
-
-
 def fit_knn(
     x: Floats,
     codes: Codes,
@@ -399,7 +386,7 @@ def fit_knn(
     elif scale:
         if constant_columns(moments):
             raise CollinearError("A column is constant.")
-        unit = moments.scale / np.sqrt(_total_squares(moments) / (moments.total - 1))
+        unit = moments.scale / np.sqrt(total_squares(moments) / (moments.total - 1))
     else:
         # One power of two for all columns leaves distances as they are, and squares in range.
         size = float(np.abs(x - origin).max())

@@ -14,6 +14,7 @@ from discrim.core.leave_one_out import LeftOut
 from discrim.core.moments import Spread
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks, read
+from discrim.frame.unseen import Unseen
 from discrim.inference.error_rates import counted
 from discrim.models.judging.validation import gathered_rows, refuse_large, used_rows
 from discrim.models.knn_options import (
@@ -272,7 +273,7 @@ class KNNResults(ClassifierResults):
 
     # ---- neighbours
 
-    def votes(self, data: Any = None) -> pd.DataFrame:
+    def votes(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Votes by class, rows by classes.
 
         Parameters
@@ -292,7 +293,7 @@ class KNNResults(ClassifierResults):
         >>> knn("species ~ .", load_iris(), k=5).votes().iloc[70].tolist()
         [0, 2, 3]
         """
-        blocks = self._new_rows(data)
+        blocks = self._new_rows(data, unseen)
         rule = self._rule(self._prior_values(None))
         frame = pd.DataFrame(0, index=blocks.table.index, columns=self.classes, dtype="Int64")
         for place, found in self._searched(blocks, rule):
@@ -307,9 +308,11 @@ class KNNResults(ClassifierResults):
                 found[known] = rule.votes(x[known])
             yield place, found
 
-    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
         """Log posteriors, rows by classes; for two classes the log odds of the second, a Series."""
-        scores = self.predict_log_proba(data)
+        scores = self.predict_log_proba(data, unseen=unseen)
         if len(self.classes) == 2:
             odds = scores.to_numpy()[:, 1] - scores.to_numpy()[:, 0]
             return pd.Series(odds, index=scores.index, name=str(self.classes[1]))

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance import dependencies
-from discrim.core.knn import constant_columns
+from discrim.core.covariance import constant_columns, dependencies
 from discrim.core.moments import ClassMoments
 from discrim.core.neighbours import METRICS, ZERO_ONE, undefined
 from discrim.errors import CollinearError, DataError, PriorError

@@ -22,6 +22,7 @@ from discrim.core.rules import log_posteriors
 from discrim.core.shrinkage import is_regular
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.frame.unseen import Unseen
 from discrim.inference.log_odds import log_odds, wald_table
 from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
@@ -181,7 +182,9 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         moments = self._fit.moments
         return wilks(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
 
-    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
         """Log posteriors, rows by classes.
 
         Returns
@@ -193,11 +196,11 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             against the first: positive is the second class.
         """
         rule = self._rule(self._prior_values(None))
-        return score_frame(self._new_rows(data), rule, self.classes, log_posteriors)
+        return score_frame(self._new_rows(data, unseen), rule, self.classes, log_posteriors)
 
-    def transform(self, data: Any = None) -> pd.DataFrame:
+    def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean."""
-        blocks = self._new_rows(data)
+        blocks = self._new_rows(data, unseen)
         axes = self._axes()
         origin, _ = gaussian.centred(self._fit.moments, axes.centre)
         scaling = self.scaling.to_numpy()

@@ -26,6 +26,7 @@ from discrim.models.sample import (
     named,
     present_classes,
     refuse_extreme,
+    varying,
     warn_of_weights,
 )
 
@@ -349,4 +350,4 @@ def given_sample(
     refuse_extreme(given._held, given._design.terms)
     warn_of_weights(given._held, whole=given._held.total >= given._held.rows.sum())
     blocks = without_rows(given._design, given._functions, weighted=given._weighted, dropped=given.dropped)
-    return present_classes(blocks, reduced(given._held, spread))
+    return varying(*present_classes(blocks, reduced(given._held, spread)))

@@ -21,6 +21,7 @@ from discrim.core.rda import RDAFit, fit_rda, needs_roots, too_few
 from discrim.core.rda_path import PathRule, path_rules
 from discrim.core.rules import best_class
 from discrim.core.span import Span
+from discrim.core.standardized import in_units, within_sd
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.error_rates import counted
@@ -56,6 +57,9 @@ class Choice:
         Columns of the data where the rows are coordinates of fewer.
     splits : tuple of Split
         Those given in the place of folds, of the rows of the table.
+    standardize : bool
+        Whether the ridge is one of columns over their standard deviations within classes, of all rows that
+        the choice is made from.
     """
 
     pairs: list[Pair]
@@ -68,6 +72,7 @@ class Choice:
     estimated_prior: bool
     columns: int | None = None
     splits: tuple[Split, ...] = ()
+    standardize: bool = False
 
     @property
     def log_prior(self) -> Floats:
@@ -96,6 +101,7 @@ class Choice:
             estimated_prior=self.estimated_prior,
             cv=self.cv,
             select=self.select,
+            standardize=self.standardize,
         )
 
     def refit(self, blocks: Blocks, spread: Spread) -> RDAFit | None:
@@ -126,6 +132,10 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, p
     DataError
         Folds that are too many or too few, or no pair that has a rule without every fold or row.
     """
+    if plan.standardize:
+        unit = within_sd(moments)
+        blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
+        plan = replace(plan, standardize=False)
     if moments.spread == "thin class":
         span, splits = Span.of(moments), used_splits(plan.splits, blocks)
         plan = replace(plan, columns=span.columns, splits=splits)

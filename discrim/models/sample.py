@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.covariance import Dependency
+from discrim.core.covariance import Dependency, constant_columns
 from discrim.core.moments import ClassMoments, Spread, gather
 from discrim.core.passes import Rows
 from discrim.core.weights import LIGHT
@@ -25,7 +25,9 @@ __all__ = [
     "cost_matrix",
     "drop_columns",
     "is_wide",
+    "lean",
     "named",
+    "narrowed",
     "present_classes",
     "prior_vector",
     "refuse_extreme",
@@ -34,6 +36,7 @@ __all__ = [
     "refuse_little_weight",
     "refuse_no_freedom",
     "sample",
+    "varying",
     "warn_of_weights",
 ]
 
@@ -83,9 +86,17 @@ def is_whole(value: Any) -> bool:
 
 
 def sample(
-    blocks: Blocks, spread: Spread, na_action: NaAction, watch: Watch | None = None, *, rooted: bool = True
+    blocks: Blocks,
+    spread: Spread,
+    na_action: NaAction,
+    watch: Watch | None = None,
+    *,
+    rooted: bool = True,
+    held: Sequence[int] = (),
 ) -> tuple[Blocks, ClassMoments]:
     """Moments of the rows that can be used, and the blocks with the classes that are there.
+
+    A column that has one value in all rows tells no classes apart: every verb leaves it out, with a warning.
 
     Parameters
     ----------
@@ -96,11 +107,15 @@ def sample(
         Gives what the rows are read from in the place of the blocks, to see them go by.
     rooted : bool
         As for `gather`.
+    held : sequence of int
+        Columns that stay though they are constant.
 
     Raises
     ------
     DataError
         A missing value under `na_action="raise"`, no row left, or one class only.
+    CollinearError
+        Every column is constant.
     """
     choice("na_action", na_action, ("drop", "raise"))
     if not blocks.terms:
@@ -120,7 +135,53 @@ def sample(
     if blocks.weights is not None:
         used = blocks.weights[(blocks.codes >= 0) & (blocks.weights > 0)]
         warn_of_weights(moments, whole=bool((used % 1 == 0).all()))
-    return present_classes(blocks, moments)
+    return varying(*present_classes(blocks, moments), rooted=rooted, held=held)
+
+
+def varying(
+    blocks: Blocks, moments: ClassMoments, *, rooted: bool = True, held: Sequence[int] = ()
+) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments without the columns that have one value in all rows, which a warning names.
+
+    Some, by position, may be held all the same.
+
+    Raises
+    ------
+    CollinearError
+        Every column is constant.
+    """
+    still = [j for j in constant_columns(moments) if j not in held]
+    if not still:
+        return blocks, moments
+    terms = blocks.terms
+    if len(still) == len(terms):
+        _refuse_all(terms, "over all rows")
+    one = len(still) == 1
+    warn_user(
+        f"Left out {named((terms[j] for j in still), most=20)}: constant over all rows, so that "
+        f"{'it tells' if one else 'they tell'} no classes apart."
+    )
+    less = replace(blocks, constant=(*blocks.constant, *(terms[j] for j in still)))
+    return narrowed(less, moments, still, rooted=rooted)
+
+
+def narrowed(
+    blocks: Blocks, moments: ClassMoments, gone: Iterable[int], *, rooted: bool = True
+) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments without some columns, by position, and with the rows that missed only these."""
+    without = set(gone)
+    keep = np.array([j for j in range(len(blocks.terms)) if j not in without], dtype=np.intp)
+    less = blocks.columns(keep.tolist())
+    if blocks.dropped and blocks.table.nrows:
+        return less, class_moments(less, moments.spread, rooted=rooted)
+    return less, moments.columns(keep)
+
+
+def _refuse_all(terms: tuple[str, ...], where: str) -> None:
+    verb = "is" if len(terms) == 1 else "are"
+    raise CollinearError(
+        f"No column is left to fit: {named(terms)} {verb} constant {where}. Name others in the formula."
+    )
 
 
 def refuse_extreme(moments: ClassMoments, terms: tuple[str, ...]) -> None:
@@ -311,7 +372,7 @@ def collinear_error(
     found : list of Dependency
     terms : tuple of str
     where : str
-        The rows it is so in: "within classes", "over all rows", or in one class, where `lda` is a way out.
+        The rows it is so in: "within classes", "over all rows", or in one class, with a shrinkage of nothing.
     """
     said = []
     for dependency in found[:4]:
@@ -321,7 +382,7 @@ def collinear_error(
             f"{name} is {f'a linear combination of {others}' if dependency.on else 'constant'} {where}"
         )
     more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
-    way_out = ", or use lda()" if where.startswith("in class") else ', or pass collinear="drop"'
+    way_out = ', or pass shrinkage="oas"' if where.startswith("in class") else ', or pass collinear="drop"'
     what = "columns are collinear" if where == "over all rows" else "covariance is singular"
     return CollinearError(
         f"The {what}: {'; '.join(said)}{more}. Drop {'it' if len(found) == 1 else 'them'} "
@@ -335,18 +396,26 @@ def drop_columns(
     """Blocks and moments without the dependent columns, which a warning names."""
     gone = {dependency.column for dependency in found}
     terms = blocks.terms
-    keep = np.array([j for j in range(len(terms)) if j not in gone], dtype=np.intp)
-    if not keep.size:
-        verb = "is" if len(terms) == 1 else "are"
-        raise CollinearError(
-            f"No column is left to fit: {named(terms)} {verb} constant {where}. Name others in the formula."
-        )
+    if len(gone) == len(terms):
+        _refuse_all(terms, where)
     warn_user(
         f"Dropped {named((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "
         f"other columns {where}."
     )
-    held = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
-    return replace(blocks, keep=tuple(held[j] for j in keep)), moments.columns(keep)
+    left_out = (*blocks.collinear, *(terms[j] for j in sorted(gone)))
+    return narrowed(replace(blocks, collinear=left_out), moments, gone)
+
+
+def lean(blocks: Blocks) -> Blocks:
+    """Blocks that have too few rows for their columns, without the columns of one value in all rows.
+
+    For what looks at the number of columns before it reads the rows.
+    """
+    known, p = int((blocks.codes >= 0).sum()), len(blocks.terms)
+    if not known or known - len(blocks.design.levels) >= p:
+        return blocks
+    moments = class_moments(blocks, "diagonal")
+    return varying(blocks, moments)[0] if moments.total else blocks
 
 
 def is_wide(blocks: Blocks) -> bool:

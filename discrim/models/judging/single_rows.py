@@ -35,7 +35,7 @@ __all__ = ["posterior_intervals", "typicality"]
 Floats = NDArray[np.float64]
 
 
-def typicality(fit: ClassifierResults, data: Any) -> pd.DataFrame:
+def typicality(fit: ClassifierResults, data: Any, unseen: Any = None) -> pd.DataFrame:
     """P(D2 > d2 | class) of new rows, or of the fit's own by the others; see `ClassifierResults`."""
     if not fit._fit.has_distances:
         raise NotSupportedError(
@@ -43,7 +43,7 @@ def typicality(fit: ClassifierResults, data: Any) -> pd.DataFrame:
             "as it was fitted has not: fit lda() or qda() with full ones."
         )
     _refuse_light(fit, len(fit.terms), "typicality")
-    blocks = fit._rows("typicality()", "pass data=") if data is None else fit._new_rows(data)
+    blocks = fit._rows("typicality()", "pass data=") if data is None else fit._new_rows(data, unseen)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     p, numbers = len(fit.terms), fit._fit
     if data is None:
@@ -71,10 +71,11 @@ def posterior_intervals(
     level: float,
     replicates: int,
     seed: int | None,
+    unseen: Any = None,
 ) -> pd.DataFrame:
     """Posteriors with intervals; see `ClassifierResults`."""
     check_level(level)
-    blocks = fit._new_rows(data)
+    blocks = fit._new_rows(data, unseen)
     if method == "delta":
         if not (fit._fit.has_distances or isinstance(fit._fit, LogisticFit)):
             raise NotSupportedError(
