@@ -111,7 +111,7 @@ def exceedance(observed: float, replicates: Floats) -> float:
     return float((1 + (replicates >= observed * (1 - 1e-12)).sum()) / (1 + len(replicates)))
 
 
-def progress_bar(total: int, what: str) -> Any:
+def progress_bar(total: int | None, what: str) -> Any:
     """A bar on standard error, where a task takes more than a second; TQDM_DISABLE=1 hides it."""
     from tqdm import tqdm
 

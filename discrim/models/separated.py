@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.logistic import TOLERANCE, LogisticFit
+from discrim.core.logistic import LogisticFit
 from discrim.core.rules import posteriors
 from discrim.core.separation import Separation, separation
 from discrim.errors import DataError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.cells import class_cells
+from discrim.inference.resampling import progress_bar
 from discrim.models.certificate import Certificate, Pair, labelled, separated_pairs
 from discrim.models.judging.validation import gathered_rows
 from discrim.models.sample import named
@@ -20,9 +19,6 @@ from discrim.models.sample import named
 __all__ = ["certify", "overlap_by_score", "refuse_empty_cells", "refuse_unfinished", "settle_separated"]
 
 Floats = NDArray[np.float64]
-
-MOST_STEPS = 30
-"""Steps of a search that runs away after which a linear program is to say where to."""
 
 NO_ROWS = np.zeros(0, dtype=np.intp)
 
@@ -69,7 +65,8 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
     rows = gathered_rows(blocks)
     columns = fit.frame.columns(rows.x)
     guess = np.insert(fit.newton.coef, fit.reference, 0.0, axis=1)
-    found = separation(columns, rows.codes, fit.moments.n_classes, guess, _steps(fit, blocks))
+    with progress_bar(None, "separation of the classes") as bar:
+        found = separation(columns, rows.codes, fit.moments.n_classes, guess, bar.update)
     certificate = labelled(found, fit.frame.to_data(), blocks, rows)
     if found.kind == "overlap":
         return certificate._replace(message=OVERLAP)
@@ -78,18 +75,6 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
     index = blocks.table.index[rows.positions]
     message = _said(found, pairs, fit, blocks, rows.positions)
     return certificate._replace(on_plane=index[on_plane], message=message)
-
-
-def _steps(fit: LogisticFit, blocks: Blocks) -> Iterator[Floats]:
-    """The steps of a search that runs away, which come to point where it runs to."""
-    fit = fit.afresh()
-    for _ in range(0 if fit.bias_reduction else MOST_STEPS):
-        ahead = fit.resume(blocks, TOLERANCE, fit.newton.steps + 1, overlap=False)
-        step = ahead.newton.coef - fit.newton.coef
-        if not step.any():
-            return
-        yield np.insert(step, fit.reference, 0.0, axis=1)
-        fit = ahead
 
 
 def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
