@@ -82,10 +82,9 @@ def recede(
     columns: Floats,
     codes: Codes,
     n_classes: int,
-    start: Floats,
     tick: Callable[[], object] = lambda: None,
 ) -> Recession:
-    """Where the likelihood runs to from a point of the search for its maximum.
+    """Where the likelihood runs to from coefficients of zero.
 
     Parameters
     ----------
@@ -93,13 +92,12 @@ def recede(
         A row of ones over columns of mean zero and unit variance.
     codes : (n,) int
     n_classes : int
-    start : (p + 1, K) float
     tick : callable, optional
         Called after each step.
     """
     rows = _Differences(columns, codes, n_classes)
     level = rows.others.copy()
-    coef, found = start - start[:, [0]], np.zeros_like(start)
+    coef, found = np.zeros(rows.shape), np.zeros(rows.shape)
     llf, score, information = rows.sweep(coef, level)
     for _ in range(MOST_STEPS):
         tick()

@@ -126,8 +126,7 @@ def separation(
             return _by_programs(_Program(columns, codes, n_classes, guess, FEW_SECONDS))
         except _OutOfTime:
             pass
-    start = np.zeros((len(columns), n_classes)) if guess is None else guess
-    found = recede(columns, codes, n_classes, start, tick)
+    found = recede(columns, codes, n_classes, tick)
     whole = _Program(columns, codes, n_classes, guess, SECONDS)
     if found.shares is not None and not found.coef.any():
         least = found.shares[found.level].min()
