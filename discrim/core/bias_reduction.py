@@ -71,10 +71,11 @@ def maximize_penalized(
             step = cho_solve(cho_factor(at.information + beyond), at.adjusted)
         except LinAlgError:
             beyond[:], step = 0.0, scoring
-        moved = _ahead(blocks, frame, at, step, reference, decrement)
+        near, slope = decrement <= 1e-4, float(at.adjusted @ step)
+        moved = _ahead(blocks, frame, at, step, reference, slope, near=near)
         if moved is None and beyond.any():
             beyond[:], step = 0.0, scoring
-            moved = _ahead(blocks, frame, at, step, reference, decrement)
+            moved = _ahead(blocks, frame, at, step, reference, decrement**2, near=near)
         if moved is None:
             # No step leads up: what is left of the adjusted score is rounding.
             return Newton(at.coef, at.information, at.llf, decrement, steps, decrement <= ROUNDED)
@@ -87,7 +88,7 @@ def maximize_penalized(
 
 
 class _Point(NamedTuple):
-    """The penalized likelihood at coefficients (p + 1, q); minus infinity, without a score, where it has none."""
+    """The penalized likelihood at coefficients (p + 1, q); minus infinity and no score where it is lost."""
 
     coef: Floats
     llf: float
@@ -106,15 +107,20 @@ class _Point(NamedTuple):
 
 
 def _ahead(
-    blocks: Iterable[Rows], frame: Frame, at: _Point, step: Floats, reference: int, decrement: float
+    blocks: Iterable[Rows],
+    frame: Frame,
+    at: _Point,
+    step: Floats,
+    reference: int,
+    slope: float,
+    *,
+    near: bool,
 ) -> tuple[float, _Point] | None:
     """The first point along halved steps that is no lower, and the share of the step; None without one.
 
     No row's log odds move far at once, where its information would be all but lost, and the step after
     would lead anywhere; nor is a point taken where the goal falls more steeply than it rose before.
     """
-    assert at.adjusted is not None
-    slope = float(at.adjusted @ step)
     size = min(1.0, LONGEST / (_reach(blocks, frame, step.reshape(at.coef.T.shape).T) or 1.0))
     rounding = 64 * np.finfo(np.float64).eps * max(1.0, abs(at.llf), abs(at.goal))
     for _ in range(HALVINGS):
@@ -122,10 +128,8 @@ def _ahead(
         there = _Point.of(blocks, frame, moved, reference)
         # Beside the maximum the goal is flat to rounding: there the step is right as it is.
         if there.adjusted is not None and (
-            decrement <= 1e-4
-            or (
-                there.goal >= at.goal + 1e-4 * size * slope - rounding and there.adjusted @ step >= -slope
-            )
+            near
+            or (there.goal >= at.goal + 1e-4 * size * slope - rounding and there.adjusted @ step >= -slope)
         ):
             return size, there
         size /= 2

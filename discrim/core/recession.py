@@ -1,4 +1,4 @@
-"""The way a multinomial likelihood runs away, as a certificate: what a linear program of many coefficients is slow at.
+"""The way in which a multinomial likelihood runs away, as a certificate of separation or overlap.
 
 Theory. Where classes are separated, wholly or in part, the likelihood rises for ever along directions of
 recession, in which no difference eta_y - eta_k of a row falls; the *level* differences, those that are zero
@@ -179,9 +179,10 @@ class _Differences:
         for start in range(0, len(self.codes), piece):
             z, held = self.columns[:, start : start + piece], shares[:, start : start + piece]
             # p(1 - p) without what cancels where p is all but one.
-            rest = np.where(held > 0.5, held.sum(axis=0) - held, 1 - held)
-            for k in np.flatnonzero(held.max(axis=1) > 0.5):
-                rest[k] = np.where(held[k] > 0.5, np.delete(held, k, axis=0).sum(axis=0), rest[k])
+            rest = 1 - held
+            for sure in np.flatnonzero(held.max(axis=1) > 0.5):
+                others = np.delete(held, sure, axis=0).sum(axis=0)
+                rest[sure] = np.where(held[sure] > 0.5, others, rest[sure])
             times = (held * rest)[1:, None] * z
             own += times.reshape(q * p1, -1) @ z.T
             if q > 1:
@@ -241,9 +242,9 @@ class _Differences:
     def direction(self, coef: Floats, step: Floats, level: Bools) -> Floats | None:
         """Coefficients up to one that raise some level difference and let none fall; None if none is seen."""
         for seen in (coef, step):
-            unit = seen / (np.abs(seen).max() or 1.0)
-            if self.raises(unit, level, strictly=True):
-                return unit
+            whole = seen / (np.abs(seen).max() or 1.0)
+            if self.raises(whole, level, strictly=True):
+                return np.asarray(whole)
         ahead, wins = self.gaps(coef), self.gaps(step)
         gone = level & ((ahead > CERTAIN) | ((ahead > FAR) & (wins > GROWS)))
         if not gone.any():
@@ -288,7 +289,7 @@ class _Differences:
         return self._wide(values / largest)
 
     def combined(self, found: Floats, direction: Floats, level: Bools) -> Floats | None:
-        """What was found with as much of a further direction as takes nothing back; None if that is little."""
+        """What was found and as much of a further direction as takes nothing back; None if that is little."""
         if not found.any():
             return direction
         held, more = self.gaps(found), self.gaps(direction)

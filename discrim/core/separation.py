@@ -140,8 +140,8 @@ def separation(
     except _OutOfTime:
         raise NotSupportedError(
             f"Whether a hyperplane separates the {n_classes} classes was not decided: the linear program of "
-            f"{whole.size:,} coefficients found no answer in {SECONDS:.0f} seconds. Pass bias_reduction=True, "
-            "whose estimates exist in any case, name fewer columns, or merge classes."
+            f"{whole.size:,} coefficients found no answer in {SECONDS:.0f} seconds. Pass "
+            "bias_reduction=True, whose estimates exist in any case, name fewer columns, or merge classes."
         ) from None
 
 
