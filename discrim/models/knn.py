@@ -163,7 +163,7 @@ def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
     rates = [counted(table, fit.prior, None, 0.95, sampled=fit.estimated_prior) for table in counts]
     path = pd.DataFrame({"k": grid})
     path["error"] = [rate.estimate for rate in rates]
-    path["se"] = [rate.std_err for rate in rates]
+    path["se"] = [rate.se for rate in rates]
     return path
 
 

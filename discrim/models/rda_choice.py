@@ -273,4 +273,4 @@ def _rate(wrong: Floats, rows: Floats, plan: Choice) -> tuple[float, float]:
     counts = np.diag(rows - wrong)
     counts[np.arange(len(rows)), np.arange(len(rows)) - 1] += wrong
     rates = counted(counts, plan.prior, None, 0.95, sampled=plan.estimated_prior)
-    return rates.estimate, rates.std_err
+    return rates.estimate, rates.se

@@ -141,7 +141,7 @@ def error_path(task: Task, *, sampled: bool) -> pd.DataFrame:
     ]
     path = pd.DataFrame({"shrinkage": task.grid})
     path["error"] = np.where(missing, np.nan, [rate.estimate for rate in rates])
-    path["se"] = np.where(missing, np.nan, [rate.std_err for rate in rates])
+    path["se"] = np.where(missing, np.nan, [rate.se for rate in rates])
     return path
 
 

@@ -145,7 +145,7 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[
     rates = [counted(table, fit.prior, None, 0.95, sampled=fit.estimated_prior) for table in counts]
     path = pd.DataFrame({"threshold": thresholds})
     path["error"] = [rate.estimate for rate in rates]
-    path["se"] = [rate.std_err for rate in rates]
+    path["se"] = [rate.se for rate in rates]
     reach = np.sort(fit.reach())
     path["genes"] = len(reach) - np.searchsorted(reach, thresholds, side="right")
     errors = path["error"].to_numpy()
