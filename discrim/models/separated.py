@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.logistic import LogisticFit
+from discrim.core.logistic import Even, LogisticFit, fit_logistic
+from discrim.core.moments import ClassMoments
 from discrim.core.rules import posteriors
 from discrim.core.separation import Separation, separation
 from discrim.errors import DataError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.cells import class_cells
-from discrim.inference.resampling import progress_bar
+from discrim.inference.resampling import progress_bar, watched
 from discrim.models.certificate import Certificate, Pair, labelled, separated_pairs
 from discrim.models.judging.validation import gathered_rows
 from discrim.models.sample import named
 
-__all__ = ["certify", "overlap_by_score", "refuse_empty_cells", "refuse_unfinished", "settle_separated"]
+__all__ = ["certify", "overlap_by_score", "refuse_empty_cells", "searched"]
 
 Floats = NDArray[np.float64]
+
+PASSES = "logistic regression, passes over the rows"
 
 NO_ROWS = np.zeros(0, dtype=np.intp)
 
@@ -127,6 +132,56 @@ def refuse_unfinished(fit: LogisticFit, maxiter: int) -> None:
         f"Newton's method has not converged in {steps} step{'s' * (steps != 1)}, though the classes overlap "
         f"and a maximum exists: {why}."
     )
+
+
+def searched(
+    blocks: Blocks,
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    reference: int,
+    estimated_prior: bool,
+    tol: float,
+    maxiter: int,
+    bias_reduction: bool,
+    warn: bool,
+) -> tuple[LogisticFit, Certificate | None]:
+    """The fit, as of `discrim.core.logistic.fit_logistic`, and the certificate where classes are separated.
+
+    Raises
+    ------
+    SeparationError
+        There is no maximum, and there is not just to be a warning.
+    DataError
+        There is one, and the search has not found it.
+    """
+    with watched(blocks, PASSES) as rows:
+        fit = fit_logistic(
+            rows,
+            moments,
+            prior,
+            reference=reference,
+            estimated_prior=estimated_prior,
+            tol=tol,
+            maxiter=maxiter,
+            bias_reduction=bias_reduction,
+        )
+    certificate = None
+    if not fit.newton.converged and bias_reduction:
+        raise DataError(
+            f"The penalized likelihood has not converged in {fit.newton.steps} steps: raise maxiter=."
+        )
+    if not fit.newton.converged:
+        certificate = settle_separated(fit, blocks, warn=warn)
+        even = None
+        if blocks.weights is not None:
+            ones = np.where(blocks.weights > 0, 1.0, blocks.weights)
+            even = Even(replace(blocks, weights=ones), moments.rows.astype(np.float64))
+        with watched(blocks, PASSES) as rows:
+            fit = fit.resume(rows, tol, maxiter, overlap=certificate is None, even=even)
+    if certificate is None:
+        refuse_unfinished(fit, maxiter)
+    return fit, certificate
 
 
 def _said(
