@@ -656,9 +656,7 @@ def test_separated_classes_are_fitted_with_bias_reduction():
     wine = load_wine()
     x, y = wine.drop(columns="cultivar").to_numpy(dtype=float), wine["cultivar"].to_numpy()
     fitted, held = np.arange(len(y)) % 3 > 0, np.arange(len(y)) % 3 == 0
-    with pytest.warns(
-        DiscrimWarning, match="Fitted with bias_reduction=True instead. A hyperplane"
-    ):
+    with pytest.warns(DiscrimWarning, match="Fitted with bias_reduction=True instead. A hyperplane"):
         reduced = estimators.LogisticClassifier().fit(x[fitted], y[fitted])
     with pytest.warns(DiscrimWarning, match="where the search stopped"):
         stopped = estimators.LogisticClassifier(separation="warn").fit(x[fitted], y[fitted])
