@@ -11,8 +11,9 @@ the larger prior, by the order of the levels.
 
 Rows are left out of one search. Columns keep the standard deviations of all rows, which know nothing of
 classes. The covariance within classes does: the row that is left out leaves it too
-(`discrim.core.neighbour_downdate`). Held are also n_g / pi_g: with the counts of the rows that are left, a
-row's own class would have heavier votes, and win its ties.
+(`discrim.core.neighbour_downdate`). The class proportions, where they are the prior, are those of the other
+rows, by which votes count one as before, and ties are broken. Where the prior is given, n_g / pi_g is held:
+with the counts of the rows that are left, a row's own class would have heavier votes, and win its ties.
 """
 
 from __future__ import annotations
@@ -77,6 +78,28 @@ class NeighbourRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Gone:
+    """Rows that leave the class proportions which break ties: a class is as large as it is without them.
+
+    Attributes
+    ----------
+    codes : (m,) int
+        Their classes.
+    total : float
+        Rows that there are.
+    """
+
+    codes: Codes
+    total: float
+
+    def prior(self, prior: Floats, rows: Codes) -> Floats:
+        """Class proportions (t, K) without each of some rows (t,), up to a factor."""
+        left = np.repeat(prior[None], len(rows), axis=0)
+        left[np.arange(len(rows)), self.codes[rows]] -= 1 / self.total
+        return left
+
+
+@dataclass(frozen=True, slots=True)
 class Tally:
     """The neighbours of some rows, counted by class for any k up to as many as were found.
 
@@ -127,8 +150,17 @@ class Tally:
             last = end == n - 1
             yield np.where(last[:, None], votes + self.beyond, votes) if last.any() else votes
 
-    def winners(self, mass: Floats, prior: Floats) -> tuple[Codes, Codes, NDArray[np.bool_]]:
+    def winners(
+        self, mass: Floats, prior: Floats, gone: Gone | None = None
+    ) -> tuple[Codes, Codes, NDArray[np.bool_]]:
         """Class (m,) that wins by its posterior, up to a factor, in mass (m, K), and what was tied.
+
+        Parameters
+        ----------
+        mass : (m, K) float
+        prior : (K,) float
+        gone : Gone, optional
+            Rows that are left out of the prior.
 
         Returns
         -------
@@ -145,15 +177,16 @@ class Tally:
         if len(rows):
             rank = np.where(equal, self.nearest[rows], np.iinfo(np.intp).max)
             nearest = rank == rank.min(axis=1, keepdims=True)
-            larger = np.where(nearest, prior, -1.0)
+            held = prior if gone is None else gone.prior(prior, rows)
+            larger = np.where(nearest, held, -1.0)
             first = larger >= larger.max(axis=1, keepdims=True) * (1 - EQUAL)
             winner[rows] = first.argmax(axis=1)
         return winner, rows, equal
 
-    def scores(self, votes: Codes, weights: Floats, prior: Floats) -> Floats:
+    def scores(self, votes: Codes, weights: Floats, prior: Floats, gone: Gone | None = None) -> Floats:
         """Logs (m, K) of weighted votes less their maximum; a winner leads its ties by two roundings."""
         mass = votes * weights
-        winner, rows, equal = self.winners(mass, prior)
+        winner, rows, equal = self.winners(mass, prior, gone)
         with np.errstate(divide="ignore"):
             scores = np.asarray(np.log(mass / mass.max(axis=1, keepdims=True)))
         scores[rows] = np.where(equal, np.minimum(scores[rows], -2 * EPS), scores[rows])
@@ -220,7 +253,7 @@ class KNNFit:
         return NeighbourRule(self.search, self.k, self.weights(prior), prior)
 
     def refit(self, x: Floats, codes: Codes) -> KNNFit | None:
-        """The same model of other rows, the k held; None where they are too few or have no distances."""
+        """The same k and prior with other rows; None where they are too few or have no distances."""
         k = len(self.prior)
         if len(x) < self.k or len(np.unique(codes)) < k:
             return None
@@ -234,8 +267,7 @@ class KNNFit:
             fit = fit_knn(x, codes, moments, self.prior, within=within, **options)
         except CollinearError:
             return None
-        prior = fit.moments.counts / fit.moments.total if self.estimated_prior else self.prior
-        return replace(fit, prior=prior, estimated_prior=self.estimated_prior)
+        return replace(fit, estimated_prior=self.estimated_prior)
 
     def left_out(self, most: int) -> Iterator[tuple[slice, Tally]]:
         """The neighbours of the rows among the others, up to a number: some rows, and their tally."""
@@ -251,6 +283,10 @@ class KNNFit:
             else:
                 found = others_downdated(self.search, rows.start, rows.stop, most, a[rows])
             yield rows, Tally.of(found, self.search)
+
+    def _gone(self, rows: slice) -> Gone | None:
+        """Rows that are left out of a prior of class proportions; of one that was given, none."""
+        return Gone(self.search.codes[rows], self.moments.total) if self.estimated_prior else None
 
     def left_out_scores(self, prior: Floats) -> Floats:
         """Scores (n, K) of the rows, each by the others.
@@ -269,7 +305,7 @@ class KNNFit:
         weights = self.weights(prior)
         for rows, tally in self.left_out(self.k):
             (votes,) = tally.votes([self.k])
-            out[rows] = tally.scores(votes, weights, prior)
+            out[rows] = tally.scores(votes, weights, prior, self._gone(rows))
         return out
 
     def confusions(self, grid: Sequence[int], prior: Floats) -> Floats:
@@ -278,9 +314,9 @@ class KNNFit:
         counts = np.zeros((len(grid), k * k))
         weights = self.weights(prior)
         for rows, tally in self.left_out(max(grid)):
-            own = k * self.search.codes[rows]
+            own, gone = k * self.search.codes[rows], self._gone(rows)
             for i, votes in enumerate(tally.votes(grid)):
-                winner, _, _ = tally.winners(votes * weights, prior)
+                winner, _, _ = tally.winners(votes * weights, prior, gone)
                 counts[i] += np.bincount(own + winner, minlength=k * k)
         return counts.reshape(-1, k, k)
 

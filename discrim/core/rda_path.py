@@ -29,6 +29,7 @@ from discrim.core.mixtures import Pair, Parametrization, Scatters, mixture
 from discrim.core.moments import ClassMoments
 from discrim.core.rda import fit_rda
 from discrim.core.rules import standard_columns
+from discrim.core.units import comparable
 
 __all__ = ["PathRule", "path_rules"]
 
@@ -120,13 +121,13 @@ def path_rules(
     columns : int, optional
         Columns of the data where the moments are those of coordinates of fewer.
     """
-    held = Scatters.of(moments, method, columns)
+    held = Scatters.of(comparable(moments), method, columns)
     groups = _esl(held, pairs) if parametrization == "esl" else _mixed(held, pairs, parametrization)
     for positions, made in groups:
         if made is not None:
             axes, values, logdets = made
             yield PathRule(
-                positions, moments, axes, 1.0 / values, log_prior[:, None] - 0.5 * np.asarray(logdets)
+                positions, held.moments, axes, 1.0 / values, log_prior[:, None] - 0.5 * np.asarray(logdets)
             )
             continue
         for i in [] if held.beyond else positions.tolist():
@@ -142,7 +143,7 @@ def path_rules(
                 axes = np.stack([covariance.inverse.T for covariance in fit.covariances])
                 logdet = np.array([covariance.logdet for covariance in fit.covariances])
                 ones = np.ones((len(axes), 1, axes.shape[1]))
-                yield PathRule(np.array([i]), moments, axes, ones, (log_prior - 0.5 * logdet)[:, None])
+                yield PathRule(np.array([i]), fit.moments, axes, ones, (log_prior - 0.5 * logdet)[:, None])
 
 
 _Group = tuple[Codes, tuple[Floats, Floats, Floats] | None]
