@@ -319,7 +319,8 @@ def _solve(
         raise _OutOfTime
     if answer.x is None:
         raise NotSupportedError(
-            f"The linear program of the separation has no answer: {answer.message} Pass bias_reduction=True."
+            f"The linear program of the separation has no answer ({answer.message}): bring the columns "
+            "to like units, or use lda()."
         )
     return np.asarray(answer.x), np.asarray(-answer.ineqlin.marginals)
 
