@@ -277,3 +277,42 @@ def test_more_columns_than_rows_keep_as_many_as_separate():
     assert fit.terms.tolist() == [f"x{j}" for j in range(11)]
     assert fit.llf == pytest.approx(0, abs=1e-5)
     assert (fit.predict() == data["y"]).all()
+
+
+def rare_marks(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two columns that all but separate four classes, two of them rare, and marks that few rows have."""
+    rng = np.random.default_rng(seed)
+    codes = rng.choice(4, 400, p=[0.5, 0.42, 0.06, 0.02])
+    codes[:4] = np.arange(4)
+    near = rng.normal(size=(400, 2)) * [1.0, 0.3] + 3 * rng.normal(size=(4, 2))[codes]
+    marks = [rng.random(400) < share for share in (0.003, 0.01, 0.01, 0.02, 0.3)]
+    return np.column_stack([near, *marks]).astype(float), codes
+
+
+def penalized_by_definition(coef: np.ndarray, x: np.ndarray, codes: np.ndarray) -> float:
+    """The log-likelihood and half the log-determinant of the information, of (p + 1, K - 1) coefficients."""
+    z = np.column_stack([np.ones(len(x)), x])
+    odds = np.column_stack([np.zeros(len(x)), z @ coef])
+    logs = odds - np.logaddexp.reduce(odds, axis=1, keepdims=True)
+    p = np.exp(logs)[:, 1:]
+    spread = np.einsum("ia,ab->iab", p, np.eye(p.shape[1])) - np.einsum("ia,ib->iab", p, p)
+    information = np.einsum("iab,ij,ik->ajbk", spread, z, z).reshape(coef.size, coef.size)
+    return float(logs[np.arange(len(x)), codes].sum() + 0.5 * np.linalg.slogdet(information)[1])
+
+
+@pytest.mark.parametrize("seed", [1, 3, 4, 9])
+def test_the_penalized_search_ends_where_marks_are_rare(seed):
+    """Its steps lost the information: LinAlgError, or not converged in 2 or 3 steps of 1,000."""
+    x, codes = rare_marks(seed)
+    frame = pd.DataFrame(x, columns=list("abcdefg")).assign(y=codes)
+    fit = logistic("y ~ .", frame, bias_reduction=True, collinear="drop")
+    used, coef = frame[list(fit.terms)].to_numpy(), fit.params.to_numpy()
+    top, error = penalized_by_definition(coef, used, codes), fit.bse.to_numpy()
+    for j, k in np.ndindex(coef.shape):
+        step = np.zeros_like(coef)
+        step[j, k] = 1e-4 * error[j, k]
+        up = penalized_by_definition(coef + step, used, codes) - top
+        down = penalized_by_definition(coef - step, used, codes) - top
+        # A slope of less than 1e-5 in standard errors, and a curvature that goes down.
+        assert abs(up - down) < 2e-8
+        assert up + down < 0

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, nnls
 
 from discrim import logistic
+from discrim.core import separation as program
 from discrim.core.hyperplane import largest_margin, optimal_plane
 from discrim.core.nearest_point import nearest_point
+from discrim.core.recession import recede
 from discrim.core.separation import separation, standard
-from discrim.errors import SeparationError
+from discrim.errors import NotSupportedError, SeparationError
 
 SEEDS = st.integers(0, 2**32 - 1)
 EPS = np.finfo(float).eps
@@ -332,3 +334,92 @@ def test_many_coefficients_are_certified_by_the_way_a_search_runs():
     leads = own[:, None] - eta.to_numpy()
     assert leads.min() > -1e-6
     assert leads[codes == 0][:, 1:].min() > 1e-3
+
+
+# ------------------------------------------------------------------ many coefficients
+
+
+def degenerate_rows(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
+    """Integers, rare indicators, categories, columns in unlike units: what makes vertices degenerate."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return rng.integers(-3, 4, size=(n, p)).astype(float)
+    if kind == 1:
+        return (rng.random((n, p)) < 0.2).astype(float)
+    if kind == 2:
+        levels = rng.integers(0, 3, n)
+        return np.column_stack([levels[:, None] == np.arange(3), rng.normal(size=n)]).astype(float)
+    return rng.integers(0, 2, size=(n, p)) * rng.choice([1.0, 1e2, 1e4], p)
+
+
+@given(SEEDS)
+@settings(max_examples=120, deadline=None)
+def test_where_the_likelihood_runs_to_is_what_the_programs_say(seed):
+    rng = np.random.default_rng(seed)
+    n_classes, p = int(rng.integers(2, 6)), int(rng.integers(1, 6))
+    n = int(rng.integers(n_classes + p + 1, 50))
+    x = degenerate_rows(rng, n, p)
+    sure = np.argsort(np.argsort(x @ rng.integers(-2, 3, x.shape[1]) + 1e-3 * x[:, 0])) * n_classes // n
+    chance = rng.choice([0.0, 0.05, 0.1, 0.3, 1.0])
+    codes = np.where(rng.random(n) < chance, rng.integers(0, n_classes, n), sure).astype(np.intp)
+    codes[:n_classes] = np.arange(n_classes)
+    columns = standard(x).columns
+    if len(columns) < 2:
+        return
+    kind, _ = full_program(columns, codes, n_classes)
+    found = recede(columns, codes, n_classes)
+    gaps = gaps_of(found.coef, columns, codes)
+    assert found.shares is not None
+    if kind == "overlap":
+        assert not found.coef.any()
+        proves_overlap(found.shares.T / found.shares[found.level].min(), columns, codes)
+        return
+    assert gaps.min() >= -1e-7
+    np.testing.assert_array_equal(found.level, gaps.T <= 1e-7)
+    assert found.level.any() == (kind == "quasi")
+    if kind == "quasi":
+        # What is left level overlaps, so that nothing could be raised besides: its own weights cancel.
+        weights = found.shares.T
+        assert (weights[gaps <= 1e-7] > 0).all()
+        assert (weights[gaps > 1e-7] == 0).all()
+        for k in range(n_classes):
+            left = columns[:, codes == k] @ weights[codes == k].sum(axis=1) - columns @ weights[:, k]
+            np.testing.assert_array_less(np.abs(left), 1e-8 * np.abs(columns).sum(axis=1))
+
+
+def coded_answers(n: int, p: int, n_classes: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of small integers, typical of their class but for noise; every third pair of classes is mixed."""
+    rng = np.random.default_rng(2)
+    codes = rng.permutation(np.arange(n) % n_classes)
+    levels = rng.integers(2, 6, p)
+    typical = rng.integers(0, levels, size=(n_classes, p))
+    x = np.where(rng.random((n, p)) < noise, rng.integers(0, levels, size=(n, p)), typical[codes])
+    for first in range(0, n_classes - 1, 3):
+        mixed = np.flatnonzero((codes == first) | (codes == first + 1))
+        codes[mixed] = rng.integers(first, first + 2, len(mixed))
+    return x.astype(float), codes
+
+
+@pytest.mark.parametrize("noise", [0.15, 0.4])
+def test_many_classes_of_coded_answers_are_decided(noise):
+    """Of 18 classes by 35 columns the programs did not end in minutes; these are two thirds of them."""
+    x, codes = coded_answers(360, 24, 12, noise)
+    columns = standard(x).columns
+    found = separation(columns, codes, 12)
+    assert found.kind == "quasi"
+    gaps = gaps_of(found.coef, columns, codes)
+    assert gaps.min() >= -1e-7
+    # Of a mixed pair no row can be told from its twin, all other pairs can.
+    twin = (codes[:, None] // 3 == np.arange(12) // 3) & (codes[:, None] % 3 < 2) & (np.arange(12) % 3 < 2)
+    assert (gaps[~twin] > 1e-7).all()
+
+
+def test_a_program_without_an_answer_in_its_time_says_what_to_do(monkeypatch):
+    rng = np.random.default_rng(0)
+    x, codes = rng.normal(size=(300, 3)), rng.integers(0, 3, 300)
+    monkeypatch.setattr(program, "FEW_SECONDS", 0.0)
+    assert separation(standard(x).columns, codes, 3).kind == "overlap"
+    monkeypatch.setattr(program, "SECONDS", 0.0)
+    monkeypatch.setattr("discrim.core.recession.MOST_STEPS", 0)
+    with pytest.raises(NotSupportedError, match=r"8 coefficients found no answer in 0 seconds.*bias_red"):
+        separation(standard(x).columns, codes, 3)

@@ -31,7 +31,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 import discrim
 from discrim import sklearn as estimators
-from discrim.datasets import load_iris, load_penguins
+from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import (
     CollinearError,
     DataError,
@@ -665,3 +665,24 @@ def test_warnings_are_given_where_fit_was_called(name, table):
     with pytest.warns(DiscrimWarning) as said:
         getattr(estimators, f"{name}Classifier")().fit(table[rows], labels[rows])
     assert {one.filename for one in said} == {__file__}
+
+
+def test_separated_classes_are_fitted_with_bias_reduction():
+    """Where the search stops rows to come are all but certain of a class; a certificate proves separation."""
+    wine = load_wine()
+    x, y = wine.drop(columns="cultivar").to_numpy(dtype=float), wine["cultivar"].to_numpy()
+    fitted, held = np.arange(len(y)) % 3 > 0, np.arange(len(y)) % 3 == 0
+    with pytest.warns(DiscrimWarning, match="Fitted with bias_reduction=True instead. A hyperplane"):
+        reduced = estimators.LogisticClassifier().fit(x[fitted], y[fitted])
+    with pytest.warns(DiscrimWarning, match="where the search stopped"):
+        stopped = estimators.LogisticClassifier(separation="warn").fit(x[fitted], y[fitted])
+    with pytest.raises(SeparationError, match="bias_reduction=True"):
+        estimators.LogisticClassifier(separation="raise").fit(x[fitted], y[fitted])
+    verb = discrim.logistic("cultivar ~ .", wine[fitted], bias_reduction=True)
+    np.testing.assert_allclose(reduced.results_.params, verb.params, rtol=1e-6)
+
+    def loss(estimator):
+        logs = estimator.predict_log_proba(x[held])
+        return -logs[np.arange(held.sum()), np.searchsorted(estimator.classes_, y[held])].mean()
+
+    assert loss(reduced) < 0.5 * loss(stopped)

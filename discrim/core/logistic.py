@@ -200,11 +200,6 @@ class LogisticFit:
         likelier = sweep(blocks, self.frame, newton.coef, self.reference).llf > other.newton.llf
         return replace(self, newton=newton) if likelier else other
 
-    def afresh(self) -> LogisticFit:
-        """The fit before its first step, at the class proportions."""
-        start = class_odds(self.counts, self.reference, len(self.newton.coef))
-        return replace(self, newton=replace(self.newton, coef=start, steps=0, converged=False))
-
     def _from_here(
         self, blocks: Iterable[Rows], counts: Floats, maxiter: int, tol: float, singular: float
     ) -> Newton:

@@ -14,11 +14,15 @@ length of the shortest vector in the hull of the differences (`nearest_point`).
 Few differences decide. The program starts with the smallest under a guess, as the coefficients at which a
 search ran away, or without one with some rows of each class; and those that its answer violates most are
 added until there is none: then the answer is that of all rows.
+
+A program of hundreds of coefficients can take minutes, where most vertices are degenerate hours. There the
+way in which the likelihood runs away is followed first (`discrim.core.recession`), which ends with the same
+certificates; a program is solved where that leaves the question open, and is given a limited time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -28,6 +32,7 @@ from scipy.linalg import qr, solve_triangular
 from scipy.optimize import linprog
 
 from discrim.core.nearest_point import nearest_point
+from discrim.core.recession import recede
 from discrim.errors import NotSupportedError
 
 __all__ = ["SLACK", "Separation", "Standard", "separation", "standard"]
@@ -49,6 +54,9 @@ ROWS_A_COEFFICIENT = 10
 
 MANY = 200
 """Coefficients beyond which a program takes long enough to try something else before."""
+
+FEW_SECONDS, SECONDS = 4.0, 30.0
+"""Limits of one program, before and after something else was tried; an interrupt waits as long."""
 
 GUESSED_A_COEFFICIENT = 4
 """Differences that it starts with for each coefficient where a guess says which."""
@@ -84,7 +92,7 @@ def separation(
     codes: Codes,
     n_classes: int,
     guess: Floats | None = None,
-    directions: Iterable[Floats] = (),
+    tick: Callable[[], object] = lambda: None,
 ) -> Separation:
     """Decide between complete separation, quasi-separation and overlap.
 
@@ -96,14 +104,13 @@ def separation(
     n_classes : int
     guess : (p + 1, K) float, optional
         Linear functions close to some that separate: what the program begins with, and nothing else.
-    directions : iterable of (p + 1, K) float
-        Linear functions that may separate in part, tried before a program of many coefficients is solved:
-        that no row contradicts one is quickly seen.
+    tick : callable, optional
+        Called after each step of a search that may be long.
 
     Raises
     ------
     NotSupportedError
-        The linear program ended without an answer.
+        The linear program ended without an answer, or found none in its time.
 
     Examples
     --------
@@ -114,21 +121,39 @@ def separation(
     >>> separation(columns, np.array([0, 1, 0, 1]), 2).kind
     'overlap'
     """
-    whole = _Program(columns, codes, n_classes, guess)
-    for step in directions if whole.size > MANY else ():
-        coef = whole.unit(step)
-        least = whole.least(coef)
-        if least > SLACK:
-            return Separation("complete", coef, least, np.zeros(0, dtype=np.intp))
-        if least >= -SLACK and whole.gaps(coef).max() > SLACK:
-            return Separation("quasi", coef, 0.0, whole.on_plane(coef))
+    if (n_classes - 1) * len(columns) <= MANY:
+        try:
+            return _by_programs(_Program(columns, codes, n_classes, guess, FEW_SECONDS))
+        except _OutOfTime:
+            pass
+    found = recede(columns, codes, n_classes, tick)
+    whole = _Program(columns, codes, n_classes, guess, SECONDS)
+    if found.shares is not None and not found.coef.any():
+        least = found.shares[found.level].min()
+        return Separation("overlap", found.coef, 0.0, np.arange(len(codes)), (found.shares / least).T)
+    if not found.level.any():
+        return Separation("complete", found.coef, whole.least(found.coef), np.zeros(0, dtype=np.intp))
+    if found.coef.any():
+        return Separation("quasi", found.coef, 0.0, whole.on_plane(found.coef))
+    try:
+        return _by_programs(whole)
+    except _OutOfTime:
+        raise NotSupportedError(
+            f"Whether a hyperplane separates the {n_classes} classes was not decided: the linear program of "
+            f"{whole.size:,} coefficients found no answer in {SECONDS:.0f} seconds. Pass "
+            "bias_reduction=True, whose estimates exist in any case, name fewer columns, or merge classes."
+        ) from None
+
+
+def _by_programs(whole: _Program) -> Separation:
+    """The certificate by linear programming alone."""
     found = whole.margin()
     if found is not None:
         coef, margin = found
         return Separation("complete", coef, margin, np.zeros(0, dtype=np.intp))
     coef, weights = whole.total()
     if weights is not None:
-        return Separation("overlap", coef, 0.0, np.arange(len(codes)), weights)
+        return Separation("overlap", coef, 0.0, np.arange(len(whole.codes)), weights)
     found = whole.narrow_margin()
     if found is not None:
         coef, margin = found
@@ -136,11 +161,17 @@ def separation(
     return Separation("quasi", coef, 0.0, whole.on_plane(coef))
 
 
+class _OutOfTime(Exception):
+    """A program was not solved in its time."""
+
+
 class _Program:
     """The linear programs over the differences of some (row, other class), which grow as they are solved."""
 
-    def __init__(self, columns: Floats, codes: Codes, n_classes: int, guess: Floats | None) -> None:
-        self.columns, self.codes, self.n_classes = columns, codes, n_classes
+    def __init__(
+        self, columns: Floats, codes: Codes, n_classes: int, guess: Floats | None, seconds: float
+    ) -> None:
+        self.columns, self.codes, self.n_classes, self.seconds = columns, codes, n_classes, seconds
         self.size = len(columns) * (n_classes - 1)
         self.held = np.zeros((n_classes, len(codes)), dtype=bool)
         if guess is None:
@@ -155,10 +186,16 @@ class _Program:
             most = min(GUESSED_A_COEFFICIENT * self.size, len(codes) * (n_classes - 1)) - 1
             self.held.ravel()[np.argpartition(gaps.ravel(), most)[: most + 1]] = True
         self.held[codes, np.arange(len(codes))] = False
-        self.differences = self._differences()
+        self._made: Floats | None = None
+
+    @property
+    def differences(self) -> Floats:
+        """Held differences eta_y - eta_k by the coefficients, (m, (K - 1)(p + 1)); class 0 has none."""
+        if self._made is None:
+            self._made = self._differences()
+        return self._made
 
     def _differences(self) -> Floats:
-        """Held differences eta_y - eta_k by the coefficients, (m, (K - 1)(p + 1)); class 0 has none."""
         others, rows = np.nonzero(self.held)
         line = np.zeros((len(rows), self.n_classes, len(self.columns)))
         at = np.arange(len(rows))
@@ -187,13 +224,8 @@ class _Program:
         if len(worst) > most:
             worst = worst[np.argpartition(low.ravel()[worst], most)[:most]]
         self.held.ravel()[worst] = True
-        self.differences = self._differences()
+        self._made = None
         return True
-
-    def unit(self, coef: Floats) -> Floats:
-        """Coefficients as large as one, as the programs bound them; that of the first class is zero."""
-        coef = coef - coef[:, [0]]
-        return np.asarray(coef / (np.abs(coef).max() or 1.0))
 
     def on_plane(self, coef: Floats) -> Codes:
         """Positions of the rows for which no difference is positive."""
@@ -211,7 +243,7 @@ class _Program:
             wide = np.hstack([self.differences, np.full((len(self.differences), 1), -1.0)])
             cost = np.zeros(self.size + 1)
             cost[-1] = -1.0
-            chosen, _ = _solve(cost, wide, [(-1.0, 1.0)] * self.size + [(0.0, None)])
+            chosen, _ = _solve(cost, wide, [(-1.0, 1.0)] * self.size + [(0.0, None)], self.seconds)
             if chosen[-1] <= SLACK:
                 return None
             coef = self._coef(chosen)
@@ -271,15 +303,20 @@ class _Program:
         share[self.codes, np.arange(len(self.codes))] += level.sum(axis=0)
         cost = -(share @ self.columns.T)[1:].ravel()
         while True:
-            chosen, multipliers = _solve(cost, self.differences, [(-1.0, 1.0)] * self.size)
+            chosen, multipliers = _solve(cost, self.differences, [(-1.0, 1.0)] * self.size, self.seconds)
             coef = self._coef(chosen)
             if not self._take_in(self.gaps(coef), -SLACK):
                 return coef, multipliers
 
 
-def _solve(cost: Floats, rows: Floats, bounds: list[tuple[float, float | None]]) -> tuple[Floats, Floats]:
+def _solve(
+    cost: Floats, rows: Floats, bounds: list[tuple[float, float | None]], seconds: float
+) -> tuple[Floats, Floats]:
     """Minimize cost'b within bounds with rows b >= 0: b, and the multipliers of the rows."""
-    answer = linprog(cost, A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=bounds, method="highs")
+    zeros, options = np.zeros(len(rows)), {"time_limit": seconds}
+    answer = linprog(cost, A_ub=-rows, b_ub=zeros, bounds=bounds, method="highs", options=options)
+    if answer.status == 1:
+        raise _OutOfTime
     if answer.x is None:
         raise NotSupportedError(
             f"The linear program of the separation has no answer ({answer.message}): bring the columns "

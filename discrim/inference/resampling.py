@@ -12,13 +12,24 @@ Application, ch. 4).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["bootstrap_ratios", "exceedance", "permutation_ratios", "progress_bar", "ratio", "wishart_roots"]
+__all__ = [
+    "bootstrap_ratios",
+    "exceedance",
+    "permutation_ratios",
+    "progress_bar",
+    "ratio",
+    "watched",
+    "wishart_roots",
+]
+
+T = TypeVar("T")
 
 Floats = NDArray[np.float64]
 
@@ -111,8 +122,24 @@ def exceedance(observed: float, replicates: Floats) -> float:
     return float((1 + (replicates >= observed * (1 - 1e-12)).sum()) / (1 + len(replicates)))
 
 
-def progress_bar(total: int, what: str) -> Any:
+def progress_bar(total: int | None, what: str) -> Any:
     """A bar on standard error, where a task takes more than a second; TQDM_DISABLE=1 hides it."""
     from tqdm import tqdm
 
     return tqdm(total=total, desc=what, delay=1, leave=False)
+
+
+@contextmanager
+def watched(rows: Iterable[T], what: str) -> Iterator[Iterable[T]]:
+    """Rows that are passed over again and again, with a bar that counts the passes."""
+    with progress_bar(None, what) as bar:
+        yield _Watched(rows, bar)
+
+
+class _Watched(Iterable[T]):
+    def __init__(self, rows: Iterable[T], bar: Any) -> None:
+        self._rows, self._bar = rows, bar
+
+    def __iter__(self) -> Iterator[T]:
+        yield from self._rows
+        self._bar.update()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -11,11 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.leave_one_out import LeftOut
-from discrim.core.logistic import MOST_STEPS, TOLERANCE, Even, LogisticFit, fit_logistic
+from discrim.core.logistic import MOST_STEPS, TOLERANCE, LogisticFit
 from discrim.core.moments import Spread
 from discrim.core.rules import Rule, log_odds_against
 from discrim.core.tails import chi2_sf, normal_sf
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.error_rates import check_level
@@ -29,13 +28,7 @@ from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, class_moments, lean, prior_vector, sample
-from discrim.models.separated import (
-    certify,
-    overlap_by_score,
-    refuse_empty_cells,
-    refuse_unfinished,
-    settle_separated,
-)
+from discrim.models.separated import certify, overlap_by_score, refuse_empty_cells, searched
 from discrim.models.summaries.logistic import logistic_brief, logistic_sections
 
 if TYPE_CHECKING:
@@ -134,7 +127,7 @@ def logistic(
     classes = pd.Index(list(blocks.design.levels))
     shares = prior_vector(prior, classes, moments.counts)
     base = 0 if reference is None else class_code(reference, classes)
-    fit = fit_logistic(
+    fit, certificate = searched(
         blocks,
         moments,
         shares,
@@ -143,21 +136,8 @@ def logistic(
         tol=tol,
         maxiter=maxiter,
         bias_reduction=bias_reduction,
+        warn=separation == "warn",
     )
-    if not fit.newton.converged and bias_reduction:
-        raise DataError(
-            f"The penalized likelihood has not converged in {fit.newton.steps} steps: raise maxiter=."
-        )
-    certificate = None
-    if not fit.newton.converged:
-        certificate = settle_separated(fit, blocks, warn=separation == "warn")
-        even = None
-        if blocks.weights is not None:
-            ones = np.where(blocks.weights > 0, 1.0, blocks.weights)
-            even = Even(replace(blocks, weights=ones), moments.rows.astype(np.float64))
-        fit = fit.resume(blocks, tol, maxiter, overlap=certificate is None, even=even)
-    if certificate is None:
-        refuse_unfinished(fit, maxiter)
     results = LogisticResults(fit, blocks)
     results._drops = collinear == "drop"
     if certificate is not None:

@@ -15,6 +15,7 @@ from discrim.core.tails import chi2_isf, chi2_sf
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import check_level
+from discrim.inference.resampling import watched
 from discrim.models.judging.validation import gathered_rows
 from discrim.models.sample import named
 
@@ -46,9 +47,10 @@ def ratios_by_term(fit: LogisticResults) -> pd.DataFrame:
     if "ratios by term" in fit._cache:
         kept: pd.DataFrame = fit._cache["ratios by term"]
         return kept.copy()
-    rows, found = _held(blocks), {}
-    for label, columns in parts_of(blocks).items():
-        statistic = deviance_without(fit._fit, rows, columns)
+    rows, found, parts = _held(blocks), {}, parts_of(blocks)
+    for label, columns in parts.items():
+        with watched(rows, f"likelihood ratio without {label}, passes over the rows") as passed:
+            statistic = deviance_without(fit._fit, passed, columns)
         if np.isnan(statistic):
             raise DataError(
                 f"The fit without {label!r} has not converged, so that the term cannot be tested: test it "

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.logistic import TOLERANCE, LogisticFit
+from discrim.core.logistic import Even, LogisticFit, fit_logistic
+from discrim.core.moments import ClassMoments
 from discrim.core.rules import posteriors
 from discrim.core.separation import Separation, separation
 from discrim.errors import DataError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.cells import class_cells
+from discrim.inference.resampling import progress_bar, watched
 from discrim.models.certificate import Certificate, Pair, labelled, separated_pairs
 from discrim.models.judging.validation import gathered_rows
 from discrim.models.sample import named
 
-__all__ = ["certify", "overlap_by_score", "refuse_empty_cells", "refuse_unfinished", "settle_separated"]
+__all__ = ["certify", "overlap_by_score", "refuse_empty_cells", "searched"]
 
 Floats = NDArray[np.float64]
 
-MOST_STEPS = 30
-"""Steps of a search that runs away after which a linear program is to say where to."""
+PASSES = "logistic regression, passes over the rows"
 
 NO_ROWS = np.zeros(0, dtype=np.intp)
 
@@ -69,7 +70,8 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
     rows = gathered_rows(blocks)
     columns = fit.frame.columns(rows.x)
     guess = np.insert(fit.newton.coef, fit.reference, 0.0, axis=1)
-    found = separation(columns, rows.codes, fit.moments.n_classes, guess, _steps(fit, blocks))
+    with progress_bar(None, "separation of the classes") as bar:
+        found = separation(columns, rows.codes, fit.moments.n_classes, guess, bar.update)
     certificate = labelled(found, fit.frame.to_data(), blocks, rows)
     if found.kind == "overlap":
         return certificate._replace(message=OVERLAP)
@@ -78,18 +80,6 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
     index = blocks.table.index[rows.positions]
     message = _said(found, pairs, fit, blocks, rows.positions)
     return certificate._replace(on_plane=index[on_plane], message=message)
-
-
-def _steps(fit: LogisticFit, blocks: Blocks) -> Iterator[Floats]:
-    """The steps of a search that runs away, which come to point where it runs to."""
-    fit = fit.afresh()
-    for _ in range(0 if fit.bias_reduction else MOST_STEPS):
-        ahead = fit.resume(blocks, TOLERANCE, fit.newton.steps + 1, overlap=False)
-        step = ahead.newton.coef - fit.newton.coef
-        if not step.any():
-            return
-        yield np.insert(step, fit.reference, 0.0, axis=1)
-        fit = ahead
 
 
 def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
@@ -142,6 +132,56 @@ def refuse_unfinished(fit: LogisticFit, maxiter: int) -> None:
         f"Newton's method has not converged in {steps} step{'s' * (steps != 1)}, though the classes overlap "
         f"and a maximum exists: {why}."
     )
+
+
+def searched(
+    blocks: Blocks,
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    reference: int,
+    estimated_prior: bool,
+    tol: float,
+    maxiter: int,
+    bias_reduction: bool,
+    warn: bool,
+) -> tuple[LogisticFit, Certificate | None]:
+    """The fit, as of `discrim.core.logistic.fit_logistic`, and the certificate where classes are separated.
+
+    Raises
+    ------
+    SeparationError
+        There is no maximum, and there is not just to be a warning.
+    DataError
+        There is one, and the search has not found it.
+    """
+    with watched(blocks, PASSES) as rows:
+        fit = fit_logistic(
+            rows,
+            moments,
+            prior,
+            reference=reference,
+            estimated_prior=estimated_prior,
+            tol=tol,
+            maxiter=maxiter,
+            bias_reduction=bias_reduction,
+        )
+    certificate = None
+    if not fit.newton.converged and bias_reduction:
+        raise DataError(
+            f"The penalized likelihood has not converged in {fit.newton.steps} steps: raise maxiter=."
+        )
+    if not fit.newton.converged:
+        certificate = settle_separated(fit, blocks, warn=warn)
+        even = None
+        if blocks.weights is not None:
+            ones = np.where(blocks.weights > 0, 1.0, blocks.weights)
+            even = Even(replace(blocks, weights=ones), moments.rows.astype(np.float64))
+        with watched(blocks, PASSES) as rows:
+            fit = fit.resume(rows, tol, maxiter, overlap=certificate is None, even=even)
+    if certificate is None:
+        refuse_unfinished(fit, maxiter)
+    return fit, certificate
 
 
 def _said(

@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from discrim.core.logistic import MOST_STEPS, TOLERANCE
+from discrim.errors import SeparationError
 from discrim.models.fda import fda
 from discrim.models.indicator import indicator
 from discrim.models.logistic import logistic
 from discrim.models.results import ClassifierResults
-from discrim.sklearn.base import FrequencyClassifier, WeightedClassifier
+from discrim.models.sample import choice
+from discrim.sklearn.base import FrequencyClassifier, WeightedClassifier, warn_instead
 
 __all__ = ["FDAClassifier", "IndicatorClassifier", "LogisticClassifier"]
+
+
+MOST_REDUCED = 400
+"""Coefficients up to which separated classes are fitted with bias reduction: its steps take their square."""
 
 
 class LogisticClassifier(WeightedClassifier):
@@ -21,10 +27,13 @@ class LogisticClassifier(WeightedClassifier):
     ----------
     reference, prior, bias_reduction, tol, maxiter
         As for `discrim.logistic`.
-    separation, collinear
-        As for `discrim.logistic`, but that by default separated classes are warned of, whose labels are right
-        though their coefficients have no maximum, and collinear columns dropped, with a warning, so that a
-        search over models goes on.
+    separation : {"reduce", "warn", "raise"}
+        Where a hyperplane separates classes, fit with `bias_reduction=True`, whose estimates are finite, so
+        that a search over models goes on; or stop where the search does, whose labels are right for the rows
+        of the fit, but whose posteriors are all but certain of those to come; each with a warning; or refuse.
+        More coefficients than bias reduction is quick for stop where the search does.
+    collinear : {"drop", "raise"}
+        Drop columns that others determine, with a warning; or refuse.
     """
 
     verb = staticmethod(logistic)
@@ -35,7 +44,7 @@ class LogisticClassifier(WeightedClassifier):
         reference: Any = None,
         prior: Any = None,
         bias_reduction: bool = False,
-        separation: str = "warn",
+        separation: str = "reduce",
         collinear: str = "drop",
         tol: float = TOLERANCE,
         maxiter: int = MOST_STEPS,
@@ -47,6 +56,20 @@ class LogisticClassifier(WeightedClassifier):
         self.collinear = collinear
         self.tol = tol
         self.maxiter = maxiter
+
+    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        choice("separation", self.separation, ("reduce", "warn", "raise"))
+        if self.separation != "reduce":
+            return logistic(formula, data, **options)
+        try:
+            return logistic(formula, data, **options | {"separation": "raise"})
+        except SeparationError as error:
+            # An empty cell is found before any program, and has no certificate.
+            direction = getattr(error.certificate, "direction", None)
+            if direction is not None and len(direction) * (direction.shape[1] - 1) > MOST_REDUCED:
+                return logistic(formula, data, **options | {"separation": "warn"})
+            warn_instead(error, "with bias_reduction=True")
+            return logistic(formula, data, **options | {"separation": "raise", "bias_reduction": True})
 
 
 class IndicatorClassifier(FrequencyClassifier):

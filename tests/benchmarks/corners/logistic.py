@@ -1,0 +1,78 @@
+"""Logistic regression where classes are many, nearly separated, or columns rare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from tests.benchmarks.corners import corner
+
+
+def coded_answers(n: int, p: int, n_classes: int, noise: float) -> pd.DataFrame:
+    """Rows of small integers, typical of their class but for noise; every third pair of classes is mixed."""
+    rng = np.random.default_rng(2)
+    codes = rng.permutation(np.arange(n) % n_classes)
+    levels = rng.integers(2, 6, p)
+    typical = rng.integers(0, levels, size=(n_classes, p))
+    x = np.where(rng.random((n, p)) < noise, rng.integers(0, levels, size=(n, p)), typical[codes])
+    for first in range(0, n_classes - 1, 3):
+        mixed = np.flatnonzero((codes == first) | (codes == first + 1))
+        codes[mixed] = rng.integers(first, first + 2, len(mixed))
+    return pd.DataFrame(x.astype(float)).add_prefix("x").assign(y=codes)
+
+
+def normal_classes(n: int, p: int, n_classes: int, apart: float) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    codes = rng.permutation(np.arange(n) % n_classes)
+    x = rng.normal(size=(n, p)) + apart * rng.normal(size=(n_classes, p))[codes]
+    return pd.DataFrame(x).add_prefix("x").assign(y=codes)
+
+
+def rare_marks(n: int, p: int) -> pd.DataFrame:
+    """Two classes by indicators, half of which few rows have."""
+    rng = np.random.default_rng(1)
+    x = (rng.random((n, p)) < np.where(np.arange(p) % 2, 0.002, 0.2)).astype(float)
+    odds = x @ rng.normal(size=p)
+    return pd.DataFrame(x).add_prefix("x").assign(y=(odds + rng.logistic(size=n) > 0).astype(int))
+
+
+@corner("logistic: separation of 540 x 35 x 18")
+def separation_of_many_classes() -> Callable[[], object]:
+    from discrim import logistic
+
+    frame = coded_answers(540, 35, 18, 0.4)
+    return lambda: logistic("y ~ .", frame, separation="warn", collinear="drop")
+
+
+@corner("logistic: bias reduction of 800 x 16 x 26")
+def bias_reduction_of_many_classes() -> Callable[[], object]:
+    from discrim import logistic
+
+    frame = normal_classes(800, 16, 26, 1.0)
+    return lambda: logistic("y ~ .", frame, bias_reduction=True)
+
+
+@corner("logistic: bias reduction of 20,000 x 100")
+def bias_reduction_of_rare_marks() -> Callable[[], object]:
+    from discrim import logistic
+
+    frame = rare_marks(20_000, 100)
+    return lambda: logistic("y ~ .", frame, bias_reduction=True, collinear="drop")
+
+
+@corner("logistic: summary of 20 classes x 100 columns")
+def summary_of_many_coefficients() -> Callable[[], object]:
+    from discrim import logistic
+
+    fit = logistic("y ~ .", normal_classes(4000, 100, 20, 0.3))
+    return lambda: fit.summary().as_text()
+
+
+@corner("logistic: summary of 26 classes x 12 columns")
+def summary_of_many_classes() -> Callable[[], object]:
+    from discrim import logistic
+
+    fit = logistic("y ~ .", normal_classes(10_000, 12, 26, 0.5))
+    return lambda: fit.summary().as_text()
