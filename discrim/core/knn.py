@@ -17,7 +17,7 @@ row's own class would have heavier votes, and win its ties.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -40,6 +40,9 @@ EQUAL = 1e-13
 
 VOTES = 2**21
 """Votes by k and class that are held at once."""
+
+MOST_ROWS = 4096
+"""Rows whose neighbours are held at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +94,26 @@ class Tally:
     nearest : (m, K) int
         Rank of the distance of the nearest row of each class; of one that is not among the neighbours, the
         last.
+    labels : (m, K) int or None
+        The classes, in the order of the levels, where each row has its own few, filled up by the first; all
+        of them else.
     """
 
     classes: Codes
     beyond: Codes
     ends: Codes
     nearest: Codes
+    labels: Codes | None = None
 
     @staticmethod
-    def of(found: Neighbours, search: Search) -> Tally:
-        """Of what a search has found."""
+    def of(found: Neighbours, search: Search, *, few: bool = False) -> Tally:
+        """Of what a search has found; with few classes a row, only those that it found."""
         with np.errstate(invalid="ignore"):
             steps = found.distances[:, 1:] > search.space.tied(found.distances[:, :-1])
-        classes = search.codes[found.rows]
+        classes, labels = search.codes[found.rows], None
+        if few:
+            classes, beyond, labels = _few(classes, found.beyond)
+            found = found._replace(beyond=beyond)
         m, n = classes.shape
         levels = np.zeros((m, n), dtype=np.intp)
         np.cumsum(steps, axis=1, out=levels[:, 1:])
@@ -113,7 +123,15 @@ class Tally:
         nearest = np.repeat(levels[:, -1:], found.beyond.shape[1], axis=1)
         for j in range(n - 1, -1, -1):
             nearest[np.arange(m), classes[:, j]] = levels[:, j]
-        return Tally(classes, found.beyond, ends, nearest)
+        return Tally(classes, found.beyond, ends, nearest, labels)
+
+    def of_classes(self, values: Floats) -> Floats:
+        """Numbers (K,) of the classes as those of each row, (m, K) where it has its own."""
+        return values if self.labels is None else values[self.labels]
+
+    def named(self, winner: Codes) -> Codes:
+        """The classes (m,) that winners are."""
+        return winner if self.labels is None else self.labels[np.arange(len(winner)), winner]
 
     def votes(self, grid: Sequence[int]) -> Iterator[Codes]:
         """Votes (m, K) for each k of a grid."""
@@ -130,6 +148,8 @@ class Tally:
     def winners(self, mass: Floats, prior: Floats) -> tuple[Codes, Codes, NDArray[np.bool_]]:
         """Class (m,) that wins by its posterior, up to a factor, in mass (m, K), and what was tied.
 
+        The prior is that of `of_classes`.
+
         Returns
         -------
         winner : (m,) int
@@ -145,7 +165,7 @@ class Tally:
         if len(rows):
             rank = np.where(equal, self.nearest[rows], np.iinfo(np.intp).max)
             nearest = rank == rank.min(axis=1, keepdims=True)
-            larger = np.where(nearest, prior, -1.0)
+            larger = np.where(nearest, prior if prior.ndim == 1 else prior[rows], -1.0)
             first = larger >= larger.max(axis=1, keepdims=True) * (1 - EQUAL)
             winner[rows] = first.argmax(axis=1)
         return winner, rows, equal
@@ -159,6 +179,26 @@ class Tally:
         scores[rows] = np.where(equal, np.minimum(scores[rows], -2 * EPS), scores[rows])
         scores[rows, winner[rows]] = 0.0
         return scores
+
+
+def _few(classes: Codes, beyond: Codes) -> tuple[Codes, Codes, Codes]:
+    """Classes (m, n), and rows beyond (m, K) by class, by the number of each class among those of its row.
+
+    The third is the class of each number.
+    """
+    (m, n), n_classes = classes.shape, beyond.shape[1]
+    own = classes + n_classes * np.arange(m)[:, None]
+    more = np.flatnonzero(beyond)
+    cells = np.unique(np.concatenate([own.ravel(), more]))
+    counts = np.bincount(cells // n_classes, minlength=m)
+    starts = np.cumsum(counts) - counts
+    rank = np.arange(len(cells)) - np.repeat(starts, counts)
+    labels = np.zeros((m, int(counts.max())), dtype=np.intp)
+    labels[cells // n_classes, rank] = cells % n_classes
+    held = np.zeros(labels.shape, dtype=np.intp)
+    row = more // n_classes
+    held[row, np.searchsorted(cells, more) - starts[row]] = beyond.ravel()[more]
+    return np.searchsorted(cells, own) - starts[:, None], held, labels
 
 
 def _votes(found: Neighbours, codes: Codes) -> Codes:
@@ -237,10 +277,14 @@ class KNNFit:
         prior = fit.moments.counts / fit.moments.total if self.estimated_prior else self.prior
         return replace(fit, prior=prior, estimated_prior=self.estimated_prior)
 
-    def left_out(self, most: int) -> Iterator[tuple[slice, Tally]]:
-        """The neighbours of the rows among the others, up to a number: some rows, and their tally."""
+    def left_out(self, most: int, *, few: bool = False) -> Iterator[tuple[slice, Tally]]:
+        """The neighbours of the rows among the others, up to a number: some rows, and their tally.
+
+        With few classes a row, only those that it found.
+        """
         n = len(self.search.points)
-        step = max(VOTES // (most * len(self.prior)), 64)
+        held = min(len(self.prior), most) if few else len(self.prior)
+        step = int(np.clip(VOTES // (most * held), 64, MOST_ROWS))
         a = None
         if self.metric == "mahalanobis":
             a = pulls(self.search.points, self.search.codes, self.search.n_classes)
@@ -250,7 +294,7 @@ class KNNFit:
                 found = self.search.others(rows.start, rows.stop, most)
             else:
                 found = others_downdated(self.search, rows.start, rows.stop, most, a[rows])
-            yield rows, Tally.of(found, self.search)
+            yield rows, Tally.of(found, self.search, few=few)
 
     def left_out_scores(self, prior: Floats) -> Floats:
         """Scores (n, K) of the rows, each by the others.
@@ -272,17 +316,30 @@ class KNNFit:
             out[rows] = tally.scores(votes, weights, prior)
         return out
 
-    def confusions(self, grid: Sequence[int], prior: Floats) -> Floats:
-        """Counts (len(grid), K, K) of actual by leave-one-out class for each k, from one search."""
-        k = len(prior)
-        counts = np.zeros((len(grid), k * k))
+    def wrong_by_class(
+        self, grid: Sequence[int], prior: Floats, done: Callable[[int], object] | None = None
+    ) -> Floats:
+        """Rows (len(grid), K) of each class that are wrong by leave-one-out for each k, from one search.
+
+        Parameters
+        ----------
+        grid : sequence of int
+        prior : (K,) float
+        done : callable, optional
+            Is told of so many more rows that have been looked at.
+        """
+        k, most = len(prior), max(grid)
+        wrong = np.zeros((len(grid), k))
         weights = self.weights(prior)
-        for rows, tally in self.left_out(max(grid)):
-            own = k * self.search.codes[rows]
+        for rows, tally in self.left_out(most, few=k > most):
+            own = self.search.codes[rows]
+            factors, chances = tally.of_classes(weights), tally.of_classes(prior)
             for i, votes in enumerate(tally.votes(grid)):
-                winner, _, _ = tally.winners(votes * weights, prior)
-                counts[i] += np.bincount(own + winner, minlength=k * k)
-        return counts.reshape(-1, k, k)
+                winner, _, _ = tally.winners(votes * factors, chances)
+                wrong[i] += np.bincount(own[tally.named(winner) != own], minlength=k)
+            if done is not None:
+                done(len(own))
+        return wrong
 
     def llf(self) -> NoReturn:
         """Not there: raises NotSupportedError."""

@@ -23,7 +23,7 @@ from discrim.core.rules import best_class
 from discrim.core.span import Span
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks, read
-from discrim.inference.error_rates import counted
+from discrim.inference.rates_along import rates_along
 from discrim.models.judging.splits import Split, split_moments, used_splits
 from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
 from discrim.models.sample import class_moments, named
@@ -244,8 +244,7 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Floa
                 for row in positions[labels < 0].tolist():
                     again.setdefault(row, []).append(i)
     _refit(blocks, plan, again, wrong)
-    found = [_rate(row, moments.counts, plan) for row in wrong]
-    return np.array([rate for rate, _ in found]), np.array([se for _, se in found])
+    return rates_along(wrong, moments.counts, plan.prior, sampled=plan.estimated_prior)
 
 
 def _refit(blocks: Blocks, plan: Choice, again: dict[int, list[int]], wrong: Floats) -> None:
@@ -264,13 +263,3 @@ def _refit(blocks: Blocks, plan: Choice, again: dict[int, list[int]], wrong: Flo
         for rule in plan.rules(moments, [plan.pairs[i] for i in left]):
             missed[rule.pairs] = rule.wrong(x, np.array([code]), np.array([own]))
         wrong[left] += missed
-
-
-def _rate(wrong: Floats, rows: Floats, plan: Choice) -> tuple[float, float]:
-    """Error and standard error of wrong rows (K,) of all (K,)."""
-    if np.isnan(wrong).any():
-        return np.nan, np.nan
-    counts = np.diag(rows - wrong)
-    counts[np.arange(len(rows)), np.arange(len(rows)) - 1] += wrong
-    rates = counted(counts, plan.prior, None, 0.95, sampled=plan.estimated_prior)
-    return rates.estimate, rates.std_err
