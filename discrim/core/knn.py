@@ -186,7 +186,7 @@ def _few(classes: Codes, beyond: Codes) -> tuple[Codes, Codes, Codes]:
 
     The third is the class of each number.
     """
-    (m, n), n_classes = classes.shape, beyond.shape[1]
+    m, n_classes = beyond.shape
     own = classes + n_classes * np.arange(m)[:, None]
     more = np.flatnonzero(beyond)
     cells = np.unique(np.concatenate([own.ravel(), more]))

@@ -12,8 +12,8 @@ only groups whose least bound is below the k-th distance are looked into. What i
 x - y in double precision, so that no digit of a distance, and no tie, comes from the product. Rows for which
 too many groups are left, and all other metrics, are measured one by one.
 
-Rows that coincide are searched for as one point (`discrim.core.neighbour_cells`), and a tree is asked for more
-points where the last of those that it gave is tied with the k-th.
+Rows that coincide are searched for as one point (`discrim.core.neighbour_cells`), and a tree is asked for
+more points where the last of those that it gave is tied with the k-th.
 
 Two distances are tied where they differ by no more than the rounding of the numbers that they are made of:
 columns with one decimal have ties, though 5.1 - 4.9 is not 4.9 - 4.7 in binary.
@@ -364,7 +364,7 @@ class Search:
 
     def settle(self, distances: Floats, members: Codes, k: int, place: Codes, found: Neighbours) -> None:
         """Fill in, at places (m,), the k nearest of members (m, w), and what is tied with the last."""
-        m, width = distances.shape
+        m = len(distances)
         row, at = np.nonzero(distances <= self.space.tied(_at_least_k(distances, k))[:, None])
         near = distances[row, at]
         order = np.lexsort((near, row))

@@ -1,7 +1,7 @@
 """Error rates of many rules at once, from the rows that each gets wrong.
 
-The rates and standard errors are those of `discrim.inference.error_rates.counted`, whose interval takes longer
-than all of a small search.
+The rates and standard errors are those of `discrim.inference.error_rates.counted`, whose interval takes
+longer than all of a small search.
 """
 
 from __future__ import annotations

@@ -112,7 +112,10 @@ def exceedance(observed: float, replicates: Floats) -> float:
 
 
 def progress_bar(total: int, what: str) -> Any:
-    """A bar on standard error, where a task takes more than a second and a person looks on; TQDM_DISABLE=1 hides it."""
+    """A bar on standard error, where a task takes more than a second and that is a terminal.
+
+    TQDM_DISABLE=1 hides it.
+    """
     from tqdm import tqdm
 
     return tqdm(total=total, desc=what, delay=1, leave=False, disable=None)
