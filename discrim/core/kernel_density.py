@@ -5,11 +5,11 @@ Theory. The density of a column in class k, whose n_k rows have the values x_i, 
     f_k(x) = 1 / (n_k h) sum_i phi((x - x_i) / h),
 
 phi the standard normal density (Silverman, 1986, Density Estimation, ch. 2; John & Langley, 1995, UAI,
-338-345). The sum is exact to rounding, in logarithms, so that tails do not underflow (`discrim.core.kernel_sums`); R's
-density() puts the rows on a grid. The bandwidth is Silverman's rule of thumb, h = 0.9 min(s, IQR / 1.34) n_k^(-1/5)
-("nrd0"; s alone where the quartiles coincide), Scott's with 1.06 for 0.9 ("nrd"), or given. Quantiles
-interpolate linearly between order statistics (type 7 of Hyndman & Fan, 1996); a row of weight w counts as
-w rows.
+338-345). The sum is exact to rounding, in logarithms, so that tails do not underflow
+(`discrim.core.kernel_sums`); R's density() puts the rows on a grid. The bandwidth is Silverman's rule of
+thumb, h = 0.9 min(s, IQR / 1.34) n_k^(-1/5) ("nrd0"; s alone where the quartiles coincide), Scott's with
+1.06 for 0.9 ("nrd"), or given. Quantiles interpolate linearly between order statistics (type 7 of Hyndman &
+Fan, 1996); a row of weight w counts as w rows.
 
 Without one of its rows a class has another bandwidth: it is computed anew for each row left out, from the
 sum of squares less the row's own and from the order statistics of the others.

@@ -18,7 +18,8 @@ from discrim.core.leave_one_out_rda import left_out_groups
 from discrim.core.mixtures import Pair, Parametrization
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.rda import RDAFit, fit_rda, needs_roots, too_few
-from discrim.core.rda_path import PathRule, path_rules
+from discrim.core.rda_path import PathRule, path_rules, wrong_by_class
+from discrim.core.rda_thin_path import ThinPathRule
 from discrim.core.rules import best_class
 from discrim.core.span import Span
 from discrim.errors import DataError
@@ -32,6 +33,9 @@ __all__ = ["Choice", "choose"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+
+AT_ONCE = 2**22
+"""Numbers of a table up to which its rows are read once for all folds."""
 
 TIE = 1e-12
 """Difference of errors up to which pairs are tied."""
@@ -80,7 +84,7 @@ class Choice:
         """Whether the moments are to have roots where their digits ask for it."""
         return needs_roots(self.pairs, self.parametrization)
 
-    def rules(self, moments: ClassMoments, pairs: list[Pair]) -> Iterator[PathRule]:
+    def rules(self, moments: ClassMoments, pairs: list[Pair]) -> Iterator[PathRule | ThinPathRule]:
         """The rules of pairs by moments, as of `path_rules`."""
         return path_rules(moments, pairs, self.parametrization, self.method, self.log_prior, self.columns)
 
@@ -173,7 +177,7 @@ def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
             )
         total[fold] = np.bincount(codes, weights, minlength=k)
         for rule in plan.rules(held, plan.pairs):
-            wrong[rule.pairs, fold] = rule.wrong(x, codes, weights)
+            wrong[rule.pairs, fold] = wrong_by_class(rule, x, codes, weights)
     # A class that is not in a fold has no part in its rate.
     there = total > 0
     share = np.where(there, plan.prior, 0.0) / np.where(there, total, 1.0)
@@ -197,8 +201,17 @@ def _parts(blocks: Blocks, plan: Choice) -> Iterator[tuple[ClassMoments, Floats,
             yield moments, *_judged_rows(blocks, split.test)
         return
     dealt = dealt_codes(used_codes(blocks), plan.cv, plan.seed)
-    for fold, moments in enumerate(moment_folds(blocks, dealt, plan.cv, "class", rooted=plan.rooted)):
-        yield moments, *_judged_rows(blocks, (dealt == fold).astype(np.float64))
+    held = moment_folds(blocks, dealt, plan.cv, "class", rooted=plan.rooted)
+    if blocks.table.nrows * len(blocks.terms) > AT_ONCE:
+        for fold, moments in enumerate(held):
+            yield moments, *_judged_rows(blocks, (dealt == fold).astype(np.float64))
+        return
+    x, codes, weights = _judged_rows(blocks, np.ones(len(dealt)))
+    fold_of = dealt[dealt >= 0]
+    for fold, moments in enumerate(held):
+        at = np.flatnonzero(fold_of == fold)
+        judged = np.take(x.T, at, axis=1).T
+        yield moments, judged, codes[at], None if weights is None else weights[at]
 
 
 def _judged_rows(blocks: Blocks, judged: Floats) -> tuple[Floats, Codes, Floats | None]:
@@ -261,5 +274,5 @@ def _refit(blocks: Blocks, plan: Choice, again: dict[int, list[int]], wrong: Flo
         missed = np.full((len(left), len(plan.prior)), np.nan)
         x = blocks.row(row)
         for rule in plan.rules(moments, [plan.pairs[i] for i in left]):
-            missed[rule.pairs] = rule.wrong(x, np.array([code]), np.array([own]))
+            missed[rule.pairs] = wrong_by_class(rule, x, np.array([code]), np.array([own]))
         wrong[left] += missed
