@@ -13,7 +13,6 @@ True
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -108,6 +107,9 @@ __all__ = [*_HOME, *_SUBMODULES]
 
 def _installed_version() -> str:
     """Version of the installed distribution; ``0+unknown`` in a checkout that is not installed."""
+    # Imported here because it costs more than the rest of this module together.
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("discrim")
     except PackageNotFoundError:

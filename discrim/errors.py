@@ -56,8 +56,12 @@ class SeparationError(DiscrimError):
         self.certificate = certificate
 
 
-class NotSupportedError(DiscrimError):
-    """What was asked for does not exist for this model."""
+class NotSupportedError(DiscrimError, AttributeError):
+    """What was asked for does not exist for this model.
+
+    An AttributeError as well: `hasattr` is false of a property that the model has not, and `getattr` gives
+    its default.
+    """
 
 
 class DiscrimWarning(UserWarning):

@@ -287,6 +287,54 @@ def test_few_numbers_with_fractions_are_classes():
     assert lda("dose ~ .", data).classes.tolist() == [0.5, 1.5, 2.25]
 
 
+MPG = "21 21 22.8 21.4 18.7 18.1 14.3 24.4 22.8 19.2 17.8 16.4 17.3 15.2 10.4 10.4 14.7 32.4 30.4 33.9 15.2"
+"""Miles a gallon of 21 of Henderson and Velleman's cars (1981, Biometrics 37, 391-411)."""
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array(MPG.split(), dtype=float),
+        np.array(
+            [110, 93, 175, 105, 245, 62, 95, 123, 180, 205, 215, 230, 66, 52, 65, 97, 150, 91, 113, 110, 110]
+        ),
+        np.random.default_rng(0).integers(18, 90, 200),
+        np.round(np.random.default_rng(0).normal(5, 1, 2000), 1),
+        pd.array([*range(0, 300, 3), 3, 6, None], dtype="Int64"),
+    ],
+    ids=["mpg", "horsepower", "ages", "one decimal", "nullable"],
+)
+def test_numbers_that_look_like_a_measurement_are_told(values):
+    data = pd.DataFrame({"y": values, "x": np.random.default_rng(1).normal(size=len(values))})
+    with pytest.warns(DiscrimWarning, match=r"'y' has \d+ different numbers in .* pd.cut.*levels="):
+        fit = lda("y ~ x", data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lda("y ~ x", data, levels=fit.classes.tolist())
+        lda("y ~ x", data.assign(y=data["y"].astype("category")))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.repeat(np.arange(26), 10),
+        np.repeat(np.arange(100), 5),
+        np.repeat(np.arange(1, 41), 3),
+        np.repeat(np.arange(15) * 7, 6),
+        np.repeat([0.5, 1.5, 2.25], 50),
+        np.repeat(np.arange(10) / 10, 3),
+        np.repeat([str(k / 7) for k in range(20)], 3),
+        np.repeat(np.arange(26.0), 10),
+    ],
+    ids=["letters", "hundred", "faces", "codes with gaps", "doses", "ten doses", "text", "letters as floats"],
+)
+def test_codes_of_classes_are_not_told(values):
+    data = pd.DataFrame({"y": values, "x": np.random.default_rng(1).normal(size=len(values))})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lda("y ~ x", data)
+
+
 @pytest.mark.parametrize("total", [1.0, 2.9, 3.0])
 @pytest.mark.parametrize("covariance", [{}, {"covariance": "shrunk"}, {"covariance": "diagonal"}])
 @both

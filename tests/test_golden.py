@@ -316,8 +316,8 @@ def test_equal_covariances(name: str) -> None:
     chi2, f = box.loc["Box's M, chi-square"], box.loc["Box's M, F"]
     close_relative([chi2["statistic"], chi2["df"]], [wanted["chi2"], wanted["df"]])
     close_relative([f["statistic"], f["df"], f["df2"]], [wanted["f"], wanted["df"], wanted["df2"]])
-    assert chi2["pvalue"] == pytest.approx(wanted["chi2_pvalue"], rel=1e-8)
-    assert f["pvalue"] == pytest.approx(wanted["f_pvalue"], rel=1e-8)
+    assert chi2["p"] == pytest.approx(wanted["chi2_pvalue"], rel=1e-8)
+    assert f["p"] == pytest.approx(wanted["f_pvalue"], rel=1e-8)
 
 
 def test_aic_and_bic_of_iris_count_means_covariance_and_priors() -> None:

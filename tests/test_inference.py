@@ -253,7 +253,7 @@ def test_lr_test_has_every_reference_distribution():
         "Likelihood ratio, parametric bootstrap",
         "Likelihood ratio, permutation",
     ]
-    assert result.table["pvalue"].iloc[3:].tolist() == [1 / 200, 1 / 200]
+    assert result.table["p"].iloc[3:].tolist() == [1 / 200, 1 / 200]
     again = lr_test(*fits, **drawn, seed=3)
     pd.testing.assert_frame_equal(result.table, again.table)
 
@@ -274,7 +274,7 @@ def test_resampled_p_values_are_uniform_where_chi_square_s_are_not(way):
     for seed in range(200):
         data = normal_groups(seed, (10, 12, 14), 3)
         result = lr_test(lda("y ~ .", data), qda("y ~ .", data), seed=seed, **{way: 99})
-        p_values.append(result.table["pvalue"].iloc[-1])
+        p_values.append(result.table["p"].iloc[-1])
         raw.append(result.pvalue)
     assert np.mean(np.array(raw) < 0.05) > 0.15
     assert stats.kstest(np.array(p_values) - 0.005, "uniform").pvalue > 0.005

@@ -324,7 +324,7 @@ def test_the_path_is_the_leave_one_out_error_of_every_k():
         rates = knn("species ~ bill_length_mm + body_mass_g", data, k=k).error_rates(["loo"]).loc["loo"]
         row = fit.path.set_index("k").loc[k]
         assert row["error"] == pytest.approx(rates["estimate"], rel=1e-12)
-        assert row["se"] == pytest.approx(rates["std_err"], rel=1e-12)
+        assert row["se"] == pytest.approx(rates["se"], rel=1e-12)
     least = fit.path["error"].min()
     assert fit.k == fit.path.loc[fit.path["error"] < least + 1e-9, "k"].max()
     assert fit.error_rates(["loo"])["estimate"].iloc[0] == pytest.approx(least)

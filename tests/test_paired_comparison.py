@@ -1,4 +1,4 @@
-"""`compare(cv=)`: McNemar's test of groups by brute force, priors, and arguments that are none."""
+"""`compare(folds=)`: McNemar's test of groups by brute force, priors, and arguments that are none."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_common_prior_is_common_in_any_order_of_levels():
         qda("species ~ .", IRIS, prior=prior, levels=levels)
         for levels in (None, ["virginica", "setosa", "versicolor"])
     ]
-    same, turned = (compare(one, fit, cv=5, seed=1).iloc[0] for fit in other)
+    same, turned = (compare(one, fit, folds=5, seed=1).iloc[0] for fit in other)
     assert same["error_a"] == pytest.approx(cross_validate(one, 5, seed=1).table().loc["error", "estimate"])
     pd.testing.assert_series_equal(same, turned, check_names=False)
 
@@ -78,7 +78,7 @@ def test_weights_that_are_no_whole_numbers_are_refused_whatever_they_add_up_to()
     fits = [lda(f"species ~ {x}", IRIS, weights=weights) for x in ("sepal_length", "sepal_width")]
     for seed in range(4):
         with pytest.raises(NotSupportedError, match="whole numbers"):
-            compare(*fits, cv=5, seed=seed)
+            compare(*fits, folds=5, seed=seed)
 
 
 # ------------------------------------------------------------------ arguments
@@ -87,16 +87,16 @@ def test_weights_that_are_no_whole_numbers_are_refused_whatever_they_add_up_to()
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"cv": 1000}, "^cv=1000: give a number from 2 to the 150"),
-        ({"cv": True}, "^cv=True"),
-        ({"cv": [1, 2]}, "^cv= has 2 values"),
-        ({"cv": np.ones(150)}, "^cv= has one fold only"),
-        ({"cv": [None, *[1, 2] * 74, 1]}, "^cv= is missing at row 0"),
-        ({"cv": np.arange(150) % 3, "repeats": 2}, "^cv= names the fold of each row"),
-        ({"cv": 10, "groups": np.arange(150) % 4}, "4 groups, too few for cv=10"),
-        ({"cv": iter([1, 2] * 75)}, "^cv=<list_.*: give a column"),
-        ({"cv": 5, "groups": np.zeros((150, 2))}, "^groups=array.{,40}: give a column"),
-        ({"cv": 5, "seed": np.random.default_rng(1)}, "^seed=Generator"),
+        ({"folds": 1000}, "^folds=1000: give a number from 2 to the 150"),
+        ({"folds": True}, "^folds=True"),
+        ({"folds": [1, 2]}, "^folds= has 2 values"),
+        ({"folds": np.ones(150)}, "^folds= has one fold only"),
+        ({"folds": [None, *[1, 2] * 74, 1]}, "^folds= is missing at row 0"),
+        ({"folds": np.arange(150) % 3, "repeats": 2}, "^folds= names the fold of each row"),
+        ({"folds": 10, "groups": np.arange(150) % 4}, "4 groups, too few for folds=10"),
+        ({"folds": iter([1, 2] * 75)}, "^folds=<list_.*: give a column"),
+        ({"folds": 5, "groups": np.zeros((150, 2))}, "^groups=array.{,40}: give a column"),
+        ({"folds": 5, "seed": np.random.default_rng(1)}, "^seed=Generator"),
     ],
 )
 def test_messages_name_what_was_typed(options, says):
@@ -109,7 +109,7 @@ def test_what_is_no_fit_is_told_so(tmp_path):
     law = discrim.bayes([0.5, 0.5], pd.DataFrame([[0.2, 0.8], [0.6, 0.4]], index=["a", "b"]))
     fit.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
-    for options in ({}, {"cv": 5}):
+    for options in ({}, {"folds": 5}):
         with pytest.raises(DataError, match=r"Argument 2 of compare\(\) is no fit \(type int\)"):
             compare(fit, 3, **options)
         with pytest.raises(DataError, match="each as an argument of its own"):
@@ -127,9 +127,9 @@ def test_what_is_no_fit_is_told_so(tmp_path):
     with pytest.raises(
         NotSupportedError, match="argument 2, loaded or made of moments, has none: fit a table"
     ):
-        compare(fit, loaded, cv=5)
+        compare(fit, loaded, folds=5)
     with pytest.raises(NotSupportedError, match=r"^Fit 2: Without fold 1 of 2 the model has no fit"):
-        compare(fit, discrim.knn("species ~ .", IRIS, k=130), cv=2, seed=0)
+        compare(fit, discrim.knn("species ~ .", IRIS, k=130), folds=2, seed=0)
 
 
 # ------------------------------------------------------------------ groups in the classes
@@ -148,4 +148,4 @@ def test_errors_by_class_know_of_groups():
         g = len(sums)
         error = np.sqrt(g / (g - 1) * (sums**2).sum()) / len(wrong)
         assert table.loc[name, "error"] == pytest.approx(wrong.mean())
-        assert table.loc[name, "std_err"] == pytest.approx(error)
+        assert table.loc[name, "se"] == pytest.approx(error)

@@ -117,7 +117,7 @@ def test_the_choice_by_leave_one_out_is_that_of_each_fit(parametrization, prior)
             continue
         rates = part.error_rates(["loo"]).loc["loo"]
         assert row["error"] == pytest.approx(rates["estimate"], abs=1e-12)
-        assert row["se"] == pytest.approx(rates["std_err"], abs=1e-12)
+        assert row["se"] == pytest.approx(rates["se"], abs=1e-12)
     assert fit.path["error"].isna().any()
     assert fit.path["error"].notna().any()
     assert "leave-one-out" in fit.summary().as_text()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -21,7 +22,8 @@ import pytest
 from scipy import optimize, stats
 
 import discrim
-from discrim.core.mcd import Mcd, _concentrated, _kept, _spread, mcd, subset_size
+from discrim.core.mcd import Mcd, _concentrated, _kept, mcd, subset_size
+from discrim.core.mcd_starts import spread
 from discrim.core.moments import gather
 from discrim.core.student import fit_student
 from discrim.datasets import load_iris, load_penguins
@@ -237,8 +239,8 @@ def test_mcd_from_rrcov_s_subset_is_rrcov_s_estimate(name):
         assert h == wanted["quan"]
         best = np.zeros(len(rows), dtype=bool)
         best[np.array(wanted["best"]) - 1] = True
-        z = (rows - np.median(rows, axis=0)) / _spread(rows, h)
-        core = _concentrated(z, best, h)
+        z = (rows - np.median(rows, axis=0)) / spread(rows, h)
+        core = _concentrated(z, best, h, set())
         assert (core.subset == best).all()
         kept = _kept(z, core, h)
         sd = np.sqrt(np.diag(wanted["cov"]))
@@ -280,7 +282,7 @@ def test_small_mcd_has_the_least_determinant_of_all_subsets(n, p, seed):
     np.testing.assert_allclose(np.linalg.det(np.atleast_2d(np.cov(x[found.subset].T))), least, rtol=1e-10)
 
 
-def test_mcd_does_not_depend_on_units_though_statsmodels_tolerance_does():
+def test_mcd_does_not_depend_on_units():
     data = load_penguins().dropna()
     formula = "species ~ bill_length_mm + bill_depth_mm + body_mass_g"
     small = data.assign(bill_length_mm=data["bill_length_mm"] * 2.0**-60)
@@ -516,6 +518,36 @@ def test_mcd_of_rounded_rows_bears_outliers_of_any_size(far):
     assert isinstance(found, Mcd)
     assert not found.kept[:3].any()
     assert not found.subset[:3].any()
+
+
+@pytest.mark.parametrize("far", [-1e3, -1e8, -1e13, 1e15, -1e200])
+@pytest.mark.parametrize("seed", range(3))
+def test_mcd_of_one_column_is_the_window_of_least_variance_whatever_lies_far_off(far, seed):
+    rng = np.random.default_rng(seed)
+    x = np.concatenate([far * (1 + rng.random(4)), rng.standard_exponential(17), rng.standard_normal(8) + 3])
+    h = subset_size(len(x), 1, 0.5)
+    line = np.sort(x)
+    # Fractions add up without rounding.
+    windows = [[Fraction(value) for value in line[i : i + h]] for i in range(len(line) - h + 1)]
+    variances = [sum(v * v for v in own) - sum(own) ** 2 / h for own in windows]
+    shuffled = rng.permutation(x)
+    found = mcd(shuffled[:, None])
+    assert isinstance(found, Mcd)
+    own = [Fraction(value) for value in shuffled[found.subset]]
+    assert float(sum(v * v for v in own) - sum(own) ** 2 / h) == pytest.approx(
+        float(min(variances)), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(("n", "p", "share"), [(360, 26, 0.4), (300, 12, 0.3), (200, 4, 0.45)])
+def test_mcd_starts_find_the_clean_rows_beside_many_shifted_ones(n, p, share):
+    rng = np.random.default_rng(9)
+    x = rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
+    spoilt = int(n * share)
+    x[:spoilt] += 10 * rng.standard_normal(p)
+    found = mcd(x)
+    assert isinstance(found, Mcd)
+    assert not found.subset[:spoilt].any()
 
 
 @pytest.mark.parametrize(("n", "p"), [(4, 2), (6, 2), (7, 2), (6, 3), (9, 3)])

@@ -234,7 +234,7 @@ def test_the_path_is_the_leave_one_out_error_of_each_shrinkage(verb, covariance,
             held = verb("y ~ .", data, covariance=covariance, shrinkage=g, prior=prior)
             rates = held.error_rates(["loo"]).iloc[0]
             assert error == pytest.approx(rates["estimate"], abs=1e-12)
-            assert se == pytest.approx(rates["std_err"], abs=1e-12)
+            assert se == pytest.approx(rates["se"], abs=1e-12)
         least = fit.path["error"].min()
         best = fit.path["shrinkage"][fit.path["error"] <= least + 1e-12].max()
         assert np.unique(fit.shrinkage).tolist() == [best]

@@ -226,7 +226,7 @@ def test_the_path_is_the_cross_validated_error_of_each_threshold():
                 one = shrunken_centroids("cultivar ~ .", data, **options)
             rates = one.error_rates(["cv"], folds=5, seed=3).iloc[0]
             assert row.error == pytest.approx(rates["estimate"], abs=1e-14)
-            assert row.se == pytest.approx(rates["std_err"], abs=1e-14)
+            assert row.se == pytest.approx(rates["se"], abs=1e-14)
             assert row.genes == len(one.surviving)
         least = fit.path["error"].min()
         assert fit.threshold == fit.path["threshold"][fit.path["error"] <= least + 1e-12].max()

@@ -3,12 +3,8 @@
 Theory. Of the subsets of h rows, n/2 < h <= n, the one whose covariance has the least determinant is found
 (Rousseeuw, 1984, JASA 79, 871-880). From any start a *concentration step* takes the h rows nearest by the
 covariance of the last h, and the determinant falls until nothing changes (Rousseeuw & Van Driessen, 1999,
-Technometrics 41, 212-223). The starts are those of the deterministic algorithm (Hubert, Rousseeuw &
-Verdonck, 2012, JCGS 21, 618-637), by statsmodels' `CovDetMCD`, which is given the rows in robust units,
-since the tolerance of its steps is absolute; the h rows nearest the median; and sets of p + 1 rows from a
-fixed stream of random numbers that knows the rows by their order in size only, so that the same rows give
-the same estimate. The last steps are taken here, until the subset stays, and the subset of least
-determinant is taken. One column has an exact answer.
+Technometrics 41, 212-223). Of the ends of several starts (`core.mcd_starts`) the one of least determinant is
+taken. One column has an exact answer.
 
 The raw covariance is made consistent at the normal model by a / P(chi2_{p+2} <= q_a), a = h/n and q_a the
 a-quantile of chi2_p. Rows within the .975 quantile of it are kept, and the mean and covariance of these,
@@ -21,21 +17,19 @@ these gives the covariance and a last shift of the centres.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.stats import chi2
 
+from discrim.core.mcd_starts import first_subsets, nearest, spread
 from discrim.core.moments import ClassMoments, gather
 from discrim.core.passes import triangle
 from discrim.core.rules import column_squares
-from discrim.errors import NotSupportedError
+from discrim.core.tails import chi2_cdf, chi2_isf
 
 __all__ = ["ExactFit", "common_mcd", "mcd", "separate_mcd", "subset_size"]
 
@@ -51,28 +45,6 @@ SINGULAR = 1e-12
 
 SAME = 1e-9
 """Difference of log-determinants below which the earlier start is as good."""
-
-OFF_MEDIAN = 1e-7
-"""How far from the median, in robust units, the directions of rows are taken from."""
-
-MOST_SEARCHED = 1000
-"""Rows, and not quite twice as many, that the search for a start sees."""
-
-RIDGE = 1e-8
-"""What is added to the covariance of p + 1 rows, in robust units or in its own where it is larger, in case it
-is singular."""
-
-FAR = 1e100
-"""Robust units from the median beyond which a row is no farther to a search for a start."""
-
-ELEMENTAL_WORK = 1e6
-"""Multiplications (sets x rows x columns^2) that go into sets of p + 1 rows."""
-
-ELEMENTAL_NUMBERS = 2**20
-"""Numbers (sets x rows x columns) that are held at once for it."""
-
-BEST_ELEMENTAL = 10
-"""Of these sets, those that are followed to their end."""
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -153,7 +125,7 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> Mcd | ExactFit:
     h = subset_size(n, p, support_fraction)
     middle = np.median(x, axis=0)
     z = x - middle
-    unit = _spread(x, h)
+    unit = spread(x, h)
     still = np.flatnonzero(unit <= 4 * EPS * np.abs(middle))
     if len(still):
         j = int(still[0])
@@ -164,121 +136,63 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> Mcd | ExactFit:
     elif p == 1:
         starts = [_closest(z[:, 0], h)]
     else:
-        starts = _first_subsets(z, h)
-    cores = []
+        starts = first_subsets(z, h)
+    cores: list[_Core] = []
+    passed: set[bytes] = set()
     for subset in starts:
-        found = _concentrated(z, subset, h)
+        found = _concentrated(z, subset, h, passed)
         if isinstance(found, ExactFit):
             return found
-        cores.append(found)
+        if found is not None:
+            cores.append(found)
     least = min(core.logdet for core in cores)
     return _kept(z, next(core for core in cores if core.logdet <= least + SAME), h)
 
 
 def _closest(z: Floats, h: int) -> Mask:
-    """The h neighbours on a line with the least variance."""
+    """The h neighbours on a line with the least variance.
+
+    With h above n/2 they always contain the middle row. Squares are added up from there to both
+    sides, so that a row far off spoils none but its own; about the median first, and again about the mean of
+    the neighbours found, where the sum of squares itself is the variance.
+    """
+    n = len(z)
     order = np.argsort(z, kind="stable")
-    first, second = (np.concatenate([[0.0], np.cumsum(z[order] ** power)]) for power in (1, 2))
-    sums, squares = first[h:] - first[:-h], second[h:] - second[:-h]
-    start = int(np.argmin(squares - sums**2 / h))
-    subset = np.zeros(len(z), dtype=bool)
+    about = float(z[order[n // 2]])
+    for _ in range(2):
+        start = int(np.argmin(_window_squares(z[order] - about, h)))
+        about = float(z[order[start : start + h]].mean())
+    subset = np.zeros(n, dtype=bool)
     subset[order[start : start + h]] = True
     return subset
 
 
-def _first_subsets(z: Floats, h: int) -> Iterator[Mask]:
-    """The h rows nearest the median; the best of elemental sets; that of statsmodels' search.
-
-    Of many rows the search sees a part, evenly chosen in the order of size.
-    """
-    z = np.clip(z, -FAR, FAR)
-    squares = (z**2).sum(axis=1)
-    yield _nearest(squares, h)
-    order = np.argsort(squares, kind="stable")
-    part = z[order[:: max(len(z) // MOST_SEARCHED, 1)]]
-    own = min(max(-(-h * len(part) // len(z)), part.shape[1] + 1), len(part) - 1)
-    for mean, half in (*_elemental(part, own), *_deterministic(part, own)):
-        yield _nearest(_squares(z, mean, half), h)
-
-
-def _deterministic(z: Floats, h: int) -> Iterator[tuple[Floats, Floats]]:
-    """Mean (p,) and lower root (p, p) that statsmodels ends with, where ties or few rows do not stop it."""
-    try:
-        from statsmodels.robust.covariance import CovDetMCD
-    except ImportError:
-        raise NotSupportedError(
-            'method="mcd" needs statsmodels 0.15 or later: upgrade it, or fit with method="t".'
-        ) from None
-
-    # One of its starts is of the 2 (p + 2) rows nearest the median; sets of p + 1 do for fewer rows.
-    if len(z) < 2 * (z.shape[1] + 2):
-        return
-    options = {"loc_func": _off_median, "scale_func": partial(_spread, h=h)}
-    try:
-        # Many ties make a scale or a direction zero; the other starts then have to do.
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            found = CovDetMCD(z).fit(h, h_start=h, reweight=False, options_start=options)
-        yield found.mean, np.linalg.cholesky(found.cov)
-    except (np.linalg.LinAlgError, ZeroDivisionError):
-        return
-
-
-def _elemental(z: Floats, h: int) -> list[tuple[Floats, Floats]]:
-    """Means and lower roots two steps from sets of p + 1 rows, those of least determinant.
-
-    The rows are in the order of their size, which is all that the draw knows of them.
-    """
-    n, p = z.shape
-    rng = np.random.default_rng(0)
-    sets = int(np.clip(ELEMENTAL_WORK / (n * p * p), 10, 300))
-    drawn = np.array([rng.choice(n, p + 1, replace=False) for _ in range(sets)])
-    parts = np.array_split(drawn, -(-sets * n * p // ELEMENTAL_NUMBERS))
-    found = [_two_steps(z, subsets, h) for subsets in parts]
-    means, halves = (np.concatenate(part) for part in zip(*found, strict=True))
-    logdets = np.log(np.diagonal(halves, axis1=1, axis2=2)).sum(axis=1)
-    return [(means[s], halves[s]) for s in np.argsort(logdets, kind="stable")[:BEST_ELEMENTAL]]
-
-
-def _two_steps(z: Floats, subsets: Codes, h: int) -> tuple[Floats, Floats]:
-    """Means (s, p) and lower roots (s, p, p) two steps on from each of some sets (s, p + 1) of rows."""
-    for step in range(3):
-        own = z[subsets]
-        means = own.mean(axis=1)
-        own -= means[:, None]
-        ridges = RIDGE * np.maximum((own**2).mean(axis=1).max(axis=1), 1.0)
-        ridges = ridges[:, None, None] * np.eye(z.shape[1])
-        halves = np.linalg.cholesky(np.swapaxes(own, 1, 2) @ own / own.shape[1] + ridges)
-        if step < 2:
-            white = np.linalg.solve(halves, np.swapaxes(z - means[:, None], 1, 2))
-            subsets = np.argpartition((white**2).sum(axis=1), h - 1, axis=1)[:, :h]
-    return means, halves
+def _window_squares(line: Floats, h: int) -> Floats:
+    """Sum of squares (n - h + 1,) about its mean of each run of h neighbours in ascending numbers (n,)."""
+    middle = len(line) // 2
+    # What overflows lies too far for the least variance.
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums, squares = (
+            np.concatenate([np.cumsum(powers[middle - 1 :: -1])[::-1], [0.0]])[: len(line) - h + 1]
+            + np.cumsum(powers[middle:])[h - middle - 1 :]
+            for powers in (line, line**2)
+        )
+        found = squares - sums**2 / h
+    return np.where(np.isnan(found), np.inf, found)
 
 
 def _squares(z: Floats, mean: Floats, half: Floats) -> Floats:
     return column_squares(solve_triangular(half, (z - mean).T, lower=True))
 
 
-def _spread(x: Floats, h: int) -> Floats:
-    """The h-th smallest absolute deviation (p,) from the median: zero where h rows have one value."""
-    return np.asarray(np.partition(np.abs(x - np.median(x, axis=0)), h - 1, axis=0)[h - 1])
-
-
-def _off_median(x: Floats) -> Floats:
-    # A row at the median itself has no direction, of which `CovDetMCD` would make 0/0.
-    return np.asarray(np.median(x, axis=0) + OFF_MEDIAN)
-
-
-def _nearest(d2: Floats, h: int) -> Mask:
-    subset = np.zeros(len(d2), dtype=bool)
-    subset[np.argsort(d2, kind="stable")[:h]] = True
-    return subset
-
-
-def _concentrated(z: Floats, subset: Mask, h: int) -> _Core | ExactFit:
-    """Concentration steps until the subset stays."""
+def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core | ExactFit | None:
+    """Concentration steps until the subset stays; none where they come to one that was passed before."""
     least = np.inf
     while True:
+        known = np.packbits(subset).tobytes()
+        if known in passed:
+            return None
+        passed.add(known)
         own = z[subset]
         mean = own.mean(axis=0)
         root = triangle(own - mean) / np.sqrt(h - 1)
@@ -289,7 +203,7 @@ def _concentrated(z: Floats, subset: Mask, h: int) -> _Core | ExactFit:
             return ExactFit(tuple(columns.tolist()), _on_plane(z, mean, root, int(columns[0])))
         d2 = _squares(z, mean, root.T)
         logdet = 2 * float(np.log(np.abs(np.diagonal(root))).sum())
-        ahead = _nearest(d2, h)
+        ahead = nearest(d2, h)
         if (ahead == subset).all() or logdet >= least:
             return _Core(subset, d2, logdet)
         subset, least = ahead, logdet
@@ -297,7 +211,7 @@ def _concentrated(z: Floats, subset: Mask, h: int) -> _Core | ExactFit:
 
 def _kept(z: Floats, core: _Core, h: int) -> Mcd:
     n, p = z.shape
-    kept = core.d2 <= _consistency(h / n, p) * chi2.ppf(KEPT, p)
+    kept = core.d2 <= _consistency(h / n, p) * chi2_isf(1 - KEPT, p)
     return Mcd(core.subset, kept, _consistency(float(kept.mean()), p))
 
 
@@ -310,7 +224,7 @@ def _on_plane(z: Floats, mean: Floats, root: Floats, j: int) -> Mask:
 
 def _consistency(share: float, p: int) -> float:
     """Of the covariance of that share of normal rows that lies closest, to that of all of them."""
-    return 1.0 if share >= 1 else float(share / chi2.cdf(chi2.ppf(share, p), p + 2))
+    return 1.0 if share >= 1 else float(share / chi2_cdf(chi2_isf(1 - share, p), p + 2))
 
 
 def separate_mcd(

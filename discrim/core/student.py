@@ -25,8 +25,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import digamma, gammaln
 
 from discrim.core.covariance import Covariance, pooled, separate
@@ -325,7 +325,7 @@ def best_nu(blocks: Iterable[Rows], start: ClassMoments) -> Student:
     for left, right, rises, falls in zip(grid[:-1], grid[1:], slopes[:-1], slopes[1:], strict=True):
         if rises > 0 > falls:
             ends = np.log([left, right])
-            root = brentq(lambda at: slope(float(np.exp(at))), *ends, xtol=1e-13, rtol=1e-13)
+            root = scipy.optimize.brentq(lambda at: slope(float(np.exp(at))), *ends, xtol=1e-13, rtol=1e-13)
             peaks.append(float(np.exp(root)))
             slope(peaks[-1])
     if not peaks:

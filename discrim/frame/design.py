@@ -15,6 +15,7 @@ from typing import Any
 from discrim.errors import FormulaError
 from discrim.frame.categories import Scalar
 from discrim.frame.grammar import MAX_COLUMNS, expression
+from discrim.frame.label_type import KNOWN, LabelType
 from discrim.frame.scan import MAX_TEXT, quote, scan
 from discrim.frame.table import Kind
 from discrim.frame.transforms import State, check_state
@@ -139,6 +140,8 @@ class Design:
         How the columns are built; None where `plain`.
     functions : tuple of str
         The user's own functions that the formula calls; they are given again when it is used.
+    labels : LabelType or None
+        The dtype in which the response came; None where it is not known.
     """
 
     formula: str
@@ -150,6 +153,7 @@ class Design:
     plain: bool
     spec: Spec | None
     functions: tuple[str, ...]
+    labels: LabelType | None = None
 
     @property
     def response_code(self) -> str:
@@ -225,7 +229,11 @@ def _whole(value: Any, least: int, below: int) -> int:
 
 
 def _read_design(values: Mapping[str, Any]) -> Design:
-    formula, response, sources, columns, terms, levels, plain, spec, functions = _fields(values, Design)
+    # Files of the time before dtypes were kept have no labels.
+    whole = {"labels": None, **values} if isinstance(values, Mapping) else values
+    formula, response, sources, columns, terms, levels, plain, spec, functions, labels = _fields(
+        whole, Design
+    )
     _check(isinstance(formula, str) and len(formula) <= MAX_TEXT, "the formula is not text")
     _check(isinstance(response, str), "the response is not text")
     _check(isinstance(plain, bool) and plain == (spec is None), "plain and spec disagree")
@@ -233,6 +241,7 @@ def _read_design(values: Mapping[str, Any]) -> Design:
     design = Design(
         formula, response, _texts(sources, "response_columns"), _texts(columns, "columns"),
         _texts(terms, "terms"), _levels(levels), plain, None if plain else _read_spec(spec, names), names,
+        labels=None if labels is None else _read_labels(labels, _levels(levels)),
     )  # fmt: skip
     scan(formula)
     left = expression(design.response_code, frozenset(names))
@@ -247,6 +256,17 @@ def _read_design(values: Mapping[str, Any]) -> Design:
     total = sum(math.prod(design.spec.widths(product)) for product in design.spec.products)
     _check(total == len(design.terms), "the terms do not match the products of factors")
     return design
+
+
+def _read_labels(values: Any, levels: tuple[Scalar, ...]) -> LabelType:
+    dtype, categories, ordered = _fields(values, LabelType)
+    _check(isinstance(dtype, str) and KNOWN.fullmatch(dtype) is not None, "labels have no known dtype")
+    _check(isinstance(ordered, bool), "labels are neither ordered nor not")
+    if categories is None:
+        return LabelType(dtype)
+    known = _levels(categories)
+    _check(set(levels) <= set(known), "the levels are not among the categories")
+    return LabelType(dtype, known, ordered)
 
 
 def _read_spec(values: Any, functions: tuple[str, ...]) -> Spec:

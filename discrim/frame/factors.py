@@ -154,8 +154,14 @@ class Rows:
             if kind == "boolean":
                 return values.astype(bool)
             if values.dtype.kind == "f" and _holds_integers(self.table, name):
-                return values.astype(np.int64)
+                return self._whole_numbers(name, values.index)
         return values
+
+    def _whole_numbers(self, name: str, index: pd.Index) -> pd.Series:
+        """A column of whole numbers as it came, each of them exactly, also beyond 2^53."""
+        own = self.table.native(name)[self.start : self.stop]
+        own = np.array(own.tolist() if isinstance(own, pd.Series) else own.to_list(), dtype=object)
+        return pd.Series((own if self.keep is None else own[self.keep]).tolist(), index=index, name=name)
 
     def _column(self, name: str) -> pd.Series:
         if name not in self._columns:

@@ -104,15 +104,16 @@ def resolve(
     left, right = _parse(source)
     response = _response(source, left, table, functions)
     expressions, terms = _right_side(source, right, table, functions, response, exclude)
-    classes, codes = classes_and_codes(response, table, functions, levels)
+    classes, codes, kind = classes_and_codes(response, table, functions, levels)
     columns = tuple(dict.fromkeys(name for each in expressions.values() for name in each.columns))
     names, spec = columns, None
     if not _is_plain(expressions, terms, table):
         names, spec = _specify(expressions, terms, columns, (*response.columns, *exclude), table, functions)
     called = dict.fromkeys(name for each in (response, *expressions.values()) for name in each.functions)
     design = Design(
-        formula, response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called)
-    )
+        formula, response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called),
+        labels=kind,
+    )  # fmt: skip
     return design, codes
 
 

@@ -15,16 +15,23 @@ from discrim.frame.categories import Codes, Scalar, encode, find_levels
 from discrim.frame.design import Design
 from discrim.frame.factors import Categories, Functions, Memory, Rows, evaluate
 from discrim.frame.grammar import Column, Expression, expression
+from discrim.frame.label_type import LabelType, label_type
 from discrim.frame.table import Table
 
 MOST_FRACTIONS = 50
 """Different numbers with fractions up to which they count as classes, however few the rows."""
 
+FEW_NUMBERS = 10
+"""Different numbers that are taken for classes without a word."""
+
+ROWS_EACH = 5
+"""Rows that each of more classes has on average where they are whole numbers with gaps between them."""
+
 
 def classes_and_codes(
     response: Expression, table: Table, functions: Functions, levels: Sequence[Any] | None
-) -> tuple[tuple[Scalar, ...], Codes]:
-    """The classes of a table and the class of each row.
+) -> tuple[tuple[Scalar, ...], Codes, LabelType | None]:
+    """The classes of a table, the class of each row, and the dtype in which they came.
 
     Parameters
     ----------
@@ -40,11 +47,13 @@ def classes_and_codes(
     levels : tuple of str, int, float or bool
     codes : (n,) int array
         -1 where the response is missing.
+    kind : LabelType or None
 
     Warns
     -----
     DiscrimWarning
-        Two classes that nobody listed are the same text up to case and blanks.
+        Two classes that nobody listed are the same text up to case and blanks; or they are numbers that
+        look like a measurement.
     """
     values, keep = _labels(response, table, functions)
     wanted = values.levels if levels is None else levels
@@ -52,7 +61,13 @@ def classes_and_codes(
     if wanted is None:
         _warn_of_twins(classes, response)
         _refuse_measurement(classes, len(codes), response)
-    return classes, _spread(codes, keep)
+        if not (table.part or isinstance(values.values.dtype, pd.CategoricalDtype)):
+            _warn_of_measurement(classes, len(codes), response)
+    column = response.root.name if isinstance(response.root, Column) else None
+    dtype = values.values.dtype if column is None else table.dtype(column)
+    # Objects that are numbers or truth values go back as these.
+    plain = dtype is None or (str(dtype) == "object" and not isinstance(classes[0], str))
+    return classes, _spread(codes, keep), None if plain else label_type(dtype)
 
 
 def codes_of(response: Expression, table: Table, functions: Functions, levels: Sequence[Scalar]) -> Codes:
@@ -64,8 +79,10 @@ def codes_of(response: Expression, table: Table, functions: Functions, levels: S
 def with_new_classes(design: Design, table: Table, functions: Functions) -> Design:
     """The design with the classes of a table in the place of its own, where some of them are new."""
     response = expression(design.response_code, frozenset(functions))
-    classes, _ = classes_and_codes(response, table, functions, None)
-    return design if set(classes) <= set(design.levels) else replace(design, levels=classes)
+    classes, _, kind = classes_and_codes(response, table, functions, None)
+    if set(classes) <= set(design.levels):
+        return design
+    return replace(design, levels=classes, labels=kind)
 
 
 def classes_as_seen(code: str, table: Table, functions: Functions) -> Codes:
@@ -105,6 +122,24 @@ def _refuse_measurement(classes: Sequence[Scalar], rows: int, response: Expressi
             f"and {classes[1]!r}: a measurement rather than a class. Cut it into classes, with pd.cut, or "
             "list them in levels=."
         )
+
+
+def _warn_of_measurement(classes: Sequence[Scalar], rows: int, response: Expression) -> None:
+    """Warn of more than a few numbers with fractions, or of whole numbers with few rows each and gaps.
+
+    Codes of classes are whole, and either have rows enough or leave out no number between them.
+    """
+    numbers = [label for label in classes if not isinstance(label, str | bool)]
+    if len(numbers) < len(classes) or len(classes) <= FEW_NUMBERS:
+        return
+    gaps = max(numbers) - min(numbers) + 1 > len(numbers)
+    if all(float(label).is_integer() for label in numbers) and (rows >= ROWS_EACH * len(numbers) or not gaps):
+        return
+    warn_user(
+        f"{_called(response)} has {len(classes):,} different numbers in {rows:,} rows, as {classes[0]!r} and "
+        f"{classes[1]!r}, and each is a class of its own here. If it is a measurement, cut it into classes "
+        "with pd.cut, or fit a regression; if these are classes, list them in levels=."
+    )
 
 
 def _called(response: Expression) -> str:

@@ -105,7 +105,7 @@ class Table:
             dtype = self._dtypes[self.position(name)] if self._dtypes else None
             if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
                 return "boolean" if dtype.kind == "b" else "numeric"
-            series = self._native(name)
+            series = self.native(name)
             pandas = isinstance(series, pd.Series)
             self._kinds[name] = _pandas_kind(series) if pandas else _narwhals_kind(series.dtype)
         return self._kinds[name]
@@ -116,7 +116,7 @@ class Table:
         Numbers and booleans without missing values keep their NumPy dtype; nullable and Arrow
         numbers become float64 with NaN, categories stay categorical, text is object.
         """
-        series = self._native(name)
+        series = self.native(name)
         stop = self.nrows if stop is None else min(stop, self.nrows)
         if not isinstance(series, pd.Series):
             return pd.Series(_narwhals_values(series[start:stop]), index=self.index[start:stop], name=name)
@@ -138,6 +138,15 @@ class Table:
             values = series.to_numpy(dtype=object)
         return pd.Series(values, index=series.index, name=name)
 
+    def dtype(self, name: str) -> Any:
+        """The pandas dtype of a column as it came; of other libraries that of a categorical, else None."""
+        series = self.native(name)
+        if isinstance(series, pd.Series) and not isinstance(series.dtype, pd.ArrowDtype):
+            return series.dtype
+        if self.kind(name) == "categorical":
+            return self.column(name).dtype
+        return series.dtype if isinstance(series, pd.Series) else None
+
     def label(self, row: int) -> Any:
         """The index's label of a row, as Python shows it."""
         label = self.index[row]
@@ -157,7 +166,7 @@ class Table:
                 continue
             if self.kind(name) not in ("numeric", "boolean"):
                 self._refuse_text(name)
-            series = self._native(name)
+            series = self.native(name)
             part = series.iloc[start:stop] if isinstance(series, pd.Series) else series[start:stop]
             out[:, j] = _floats(part, name) if isinstance(part, pd.Series) else _narwhals_values(part)
 
@@ -215,13 +224,14 @@ class Table:
     def _array(self, name: str) -> NDArray[Any] | None:
         """A column's own memory where it is plain NumPy numbers: looked up once, read block by block."""
         if name not in self._arrays:
-            series = self._native(name)
+            series = self.native(name)
             plain = isinstance(series, pd.Series) and isinstance(series.dtype, np.dtype)
             numbers = plain and series.dtype.kind in "biuf"
             self._arrays[name] = series.to_numpy() if numbers else None
         return self._arrays[name]
 
-    def _native(self, name: str) -> Any:
+    def native(self, name: str) -> Any:
+        """A column as it came, a Series of pandas or narwhals."""
         return self.data[self._labels[self.position(name)]]
 
 

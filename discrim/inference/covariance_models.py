@@ -21,12 +21,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 from scipy.special import logsumexp
 
 from discrim.core.covariance import Covariance, pooled, separate
 from discrim.core.gaussian import log_likelihood
 from discrim.core.moments import ClassMoments
+from discrim.core.tails import chi2_sf
 from discrim.inference.common_components import components_of_roots, proportional
 
 __all__ = ["covariance_models"]
@@ -102,7 +102,7 @@ def covariance_models(moments: ClassMoments, prior: Floats, *, estimated_prior: 
     ):
         table[f"LR{prefix}"], table[f"LR{prefix}_df"] = ratio, free
         # Of one column or one class in all but name, two models are the same and there is nothing to test.
-        table[f"p{prefix}"] = np.where(free > 0, stats.chi2.sf(ratio, np.where(free > 0, free, 1)), np.nan)
+        table[f"p{prefix}"] = np.where(free > 0, chi2_sf(ratio, np.where(free > 0, free, 1)), np.nan)
     return table
 
 

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
+from discrim.core.tails import beta_ppf, normal_isf
 from discrim.errors import DataError
 
 __all__ = [
@@ -58,14 +58,14 @@ class Rates:
     ----------
     by_class : (K,) float
         Missing where the method has none.
-    estimate, std_err, low, high : float
+    estimate, se, low, high : float
     wrong, total : float
         Rows that are wrong, and rows, where the method counts.
     """
 
     by_class: Floats
     estimate: float
-    std_err: float
+    se: float
     low: float
     high: float
     wrong: float = np.nan
@@ -73,8 +73,8 @@ class Rates:
 
 
 def counts_of(actual: Codes, predicted: Codes, k: int, weights: Floats | None = None) -> NDArray[np.generic]:
-    """Counts (K, K), or sums of weights, of actual by predicted; rows with a negative code are left out."""
-    known = (actual >= 0) & (predicted >= 0)
+    """Counts (K, K), or sums of weights, of actual by predicted; rows without a class are left out."""
+    known = (actual >= 0) & (predicted >= 0) & (predicted < k)
     cells = actual[known] * k + predicted[known]
     return np.bincount(cells, None if weights is None else weights[known], k * k).reshape(k, k)
 
@@ -205,6 +205,8 @@ def point_six_three_two(
     by_class: tuple[Codes, int],
     gamma: float,
     level: float,
+    *,
+    costs: bool = False,
 ) -> Rates:
     """The .632+ estimate (Efron & Tibshirani, 1997, JASA 92, 548-560).
 
@@ -221,6 +223,8 @@ def point_six_three_two(
     gamma : float
         The no-information rate.
     level : float
+    costs : bool
+        The losses are costs, which may be more than one: the interval is log-normal.
 
     Returns
     -------
@@ -230,6 +234,8 @@ def point_six_three_two(
     """
     codes, k = by_class
     seen = times > 0
+    if not seen.any():
+        return Rates(np.full(k, np.nan), np.nan, np.nan, np.nan, np.nan)
     mean = losses[seen] / times[seen]
     weight = shares[seen] / shares[seen].sum()
     outside = float(weight @ mean)
@@ -243,7 +249,8 @@ def point_six_three_two(
     error = w * float(
         np.sqrt((weight**2 * (mean - outside) ** 2).sum() * seen.sum() / max(seen.sum() - 1, 1))
     )
-    return Rates(rates, rate, error, *logit_interval(rate, error, level))
+    interval = log_interval(rate, error**2, level) if costs else logit_interval(rate, error, level)
+    return Rates(rates, rate, error, *interval)
 
 
 def logit_interval(rate: float, error: float, level: float) -> tuple[float, float]:
@@ -256,8 +263,8 @@ def logit_interval(rate: float, error: float, level: float) -> tuple[float, floa
 
 
 def rates_table(rates: Sequence[tuple[str, Rates]]) -> pd.DataFrame:
-    """Method -> estimate, std_err, low, high, wrong, total."""
-    columns = ["estimate", "std_err", "low", "high", "wrong", "total"]
+    """Method -> estimate, se, low, high, wrong, total."""
+    columns = ["estimate", "se", "low", "high", "wrong", "total"]
     rows = {name: [getattr(rate, column) for column in columns] for name, rate in rates}
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("method")
 
@@ -273,8 +280,8 @@ def log_interval(rate: float, variance: float, level: float) -> tuple[float, flo
 def exact_interval(wrong: float, total: float, level: float) -> tuple[float, float]:
     """Clopper and Pearson's interval of a share."""
     tail = (1 - level) / 2
-    low = float(stats.beta.ppf(tail, wrong, total - wrong + 1)) if wrong > 0 else 0.0
-    high = float(stats.beta.ppf(1 - tail, wrong + 1, total - wrong)) if wrong < total else 1.0
+    low = float(beta_ppf(tail, wrong, total - wrong + 1)) if wrong > 0 else 0.0
+    high = float(beta_ppf(1 - tail, wrong + 1, total - wrong)) if wrong < total else 1.0
     return low, high
 
 
@@ -286,6 +293,7 @@ def check_level(level: float) -> float:
     DataError
         The level is not between 0 and 1.
     """
-    if not 0 < level < 1:
+    number = isinstance(level, (int, float, np.integer, np.floating))
+    if not number or not 0 < level < 1:
         raise DataError(f"level={level!r}: give a share between 0 and 1, such as 0.95.")
-    return float(stats.norm.isf((1 - level) / 2))
+    return float(normal_isf((1 - level) / 2))

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from discrim.core.covariance import Covariance
 from discrim.core.moments import ClassMoments
+from discrim.core.tails import chi2_sf
 from discrim.errors import NotSupportedError
 from discrim.inference.result import TestResult, approximations
 
@@ -77,7 +77,7 @@ def hausman(efficient: Floats, efficient_cov: Floats, robust: Floats, robust_cov
         )
     statistic = float(((vectors[:, kept].T @ gap) ** 2 / values[kept]).sum())
     df = float(kept.sum())
-    pvalue = float(stats.chi2.sf(statistic, df))
+    pvalue = float(chi2_sf(statistic, df))
     left = len(gap) - int(df)
     return TestResult(
         "Hausman",

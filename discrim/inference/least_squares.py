@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
+from discrim.core.tails import f_sf, t_isf, t_sf
 from discrim.errors import DataError
 
 __all__ = ["regression_table", "t_table"]
@@ -41,8 +41,8 @@ def t_table(coef: Floats, se: Floats, df: float, index: pd.Index, level: float) 
     with np.errstate(divide="ignore", invalid="ignore"):
         t = coef / se
     degrees = df if df > 0 else np.nan
-    half = stats.t.isf((1 - level) / 2, degrees) * se
-    columns = {"coef": coef, "se": se, "t": t, "p": 2 * stats.t.sf(np.abs(t), degrees)}
+    half = t_isf((1 - level) / 2, degrees) * se
+    columns = {"coef": coef, "se": se, "t": t, "p": 2 * t_sf(np.abs(t), degrees)}
     return pd.DataFrame(columns | {"low": coef - half, "high": coef + half}, index=index)
 
 
@@ -71,4 +71,4 @@ def regression_table(
         f = explained / n_columns / mean_square
         columns = {"R2": explained / (explained + residual), "sigma": np.sqrt(mean_square), "F": f}
     columns |= {"df1": np.full(len(f), float(n_columns)), "df2": np.full(len(f), degrees)}
-    return pd.DataFrame(columns | {"p": stats.f.sf(f, n_columns, degrees)}, index=index)
+    return pd.DataFrame(columns | {"p": f_sf(f, n_columns, degrees)}, index=index)

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
+from discrim.core.tails import chi2_sf, f_sf
 from discrim.errors import NotSupportedError
 from discrim.inference.result import TestResult, approximations
 
@@ -38,7 +38,7 @@ def likelihood_ratio(llf_common: float, llf_separate: float, df: float) -> TestR
         Difference in free parameters.
     """
     statistic = 2 * (llf_separate - llf_common)
-    pvalue = float(stats.chi2.sf(statistic, df))
+    pvalue = float(chi2_sf(statistic, df))
     return TestResult(
         "Likelihood ratio",
         statistic,
@@ -84,7 +84,7 @@ def box_m(covariances: Floats, counts: Floats) -> TestResult:
         # Box's denominator here is 1 - b2 M, and simulation sides with it; statsmodels (0.15) has 1 + b2 M.
         b2 = (1 - c1 + 2 / df2) / df2
         f = f * (1 + b2 * m) / (1 - b2 * m) if b2 * m < 1 else np.inf
-    p_chi2, p_f = float(raw.pvalue_chi2), float(stats.f.sf(f, df1, df2))
+    p_chi2, p_f = float(raw.pvalue_chi2), float(f_sf(f, df1, df2))
     return TestResult(
         "Box's M",
         float(raw.statistic_chi2),

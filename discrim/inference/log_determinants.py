@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize, stats
 from scipy.special import gammaln, polygamma, psi
 
 from discrim.inference.error_rates import check_level
@@ -68,7 +68,7 @@ def quantile(share: float, nu: float, p: int) -> float:
     True
     """
     if p == 1:
-        return float(np.log(stats.chi2.ppf(share, nu) / nu))
+        return float(np.log(scipy.stats.chi2.ppf(share, nu) / nu))
     half = (nu - np.arange(p)) / 2
     shift = p * np.log(2 / nu)
 
@@ -79,7 +79,7 @@ def quantile(share: float, nu: float, p: int) -> float:
         cumulant = float((gammaln(half + t) - gammaln(half)).sum() + t * shift)
         w = np.sign(t) * np.sqrt(max(2 * (t * at(t) - cumulant), 0.0))
         u = t * np.sqrt(polygamma(1, half + t).sum())
-        return float(stats.norm.cdf(w) + stats.norm.pdf(w) * (1 / w - 1 / u)) - share
+        return float(scipy.stats.norm.cdf(w) + scipy.stats.norm.pdf(w) * (1 / w - 1 / u)) - share
 
     # The saddlepoint lies on the side of the tail; beside zero the formula is a limit.
     step = 1e-3 * float(half[-1])
@@ -87,10 +87,10 @@ def quantile(share: float, nu: float, p: int) -> float:
         high = step
         while excess(high) < 0:
             high *= 2
-        root = optimize.brentq(excess, step, high) if excess(step) < 0 else step
+        root = scipy.optimize.brentq(excess, step, high) if excess(step) < 0 else step
     else:
         low = -step
         while excess(low) > 0:
             low = (low - half[-1]) / 2
-        root = optimize.brentq(excess, low, -step) if excess(-step) > 0 else -step
+        root = scipy.optimize.brentq(excess, low, -step) if excess(-step) > 0 else -step
     return at(float(root))

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from discrim.core.covariance import Covariance
 from discrim.core.moments import ClassMoments
+from discrim.core.tails import normal_isf, normal_sf
 from discrim.errors import DataError
 
 __all__ = ["LogOdds", "log_odds", "wald_table"]
@@ -128,6 +128,6 @@ def wald_table(rows: Sequence[LogOdds], shrink: float, index: pd.MultiIndex, lev
     se = shrink * np.concatenate([np.r_[odds.constant_se, odds.slopes_se] for odds in rows])
     with np.errstate(divide="ignore", invalid="ignore"):
         z = coef / se
-    half = stats.norm.isf((1 - level) / 2) * se
-    columns = {"coef": coef, "se": se, "z": z, "p": 2 * stats.norm.sf(np.abs(z))}
+    half = normal_isf((1 - level) / 2) * se
+    columns = {"coef": coef, "se": se, "z": z, "p": 2 * normal_sf(np.abs(z))}
     return pd.DataFrame(columns | {"low": coef - half, "high": coef + half}, index=index)

@@ -20,8 +20,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
+from discrim.core.tails import chi2_sf, f_sf
 from discrim.inference.result import TestResult, approximations
 
 __all__ = ["dimension_table", "manova_table", "wilks"]
@@ -61,7 +61,7 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
     log_lambda = -float(np.log1p(roots).sum())
     # From the roots, not from lambda, which has lost its digits where it is near one.
     f = float(np.expm1(-log_lambda / t)) * df2 / df1
-    pvalue = float(stats.f.sf(f, df1, df2))
+    pvalue = float(f_sf(f, df1, df2))
     return TestResult(
         "Wilks' lambda",
         float(np.exp(log_lambda)),
@@ -110,7 +110,7 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
     table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     few = ~(table["df2"] > 0)
     table.loc[few, ["F", "df2"]] = np.nan
-    table.insert(4, "p", stats.f.sf(table["F"], table["df1"], table["df2"]))
+    table.insert(4, "p", f_sf(table["F"], table["df1"], table["df2"]))
     return table
 
 
@@ -143,6 +143,6 @@ def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float)
         chi2 = multiplier * float(np.log1p(roots[k:]).sum())
         df = float((p - k) * (n_classes - 1 - k))
         f = float(rao.table["statistic"].iloc[0])
-        rows[k] = (rao.statistic, f, *rao.df, rao.pvalue, chi2, df, float(stats.chi2.sf(chi2, df)))
+        rows[k] = (rao.statistic, f, *rao.df, rao.pvalue, chi2, df, float(chi2_sf(chi2, df)))
     columns = ["wilks", "F", "df1", "df2", "p", "chi2", "df", "p_chi2"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns)

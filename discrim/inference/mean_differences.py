@@ -7,12 +7,12 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from discrim.core.canonical import Canonical, weighted_centre
 from discrim.core.covariance import Covariance
 from discrim.core.leave_one_out import squared_gaps
 from discrim.core.moments import ClassMoments
+from discrim.core.tails import f_sf
 
 __all__ = ["anova_table", "between_squares", "distance_table", "generalized_distances", "partial_table"]
 
@@ -50,7 +50,7 @@ def anova_table(moments: ClassMoments, terms: pd.Index) -> pd.DataFrame:
     table["sd_within"] = np.sqrt(within / df2) / moments.scale
     table["sd_between"] = np.sqrt(between * k / (total * (k - 1))) / moments.scale
     table["R2"], table["F"], table["df1"], table["df2"] = r2, f, df1, df2
-    table["p"] = stats.f.sf(f, df1, df2)
+    table["p"] = f_sf(f, df1, df2)
     return table
 
 
@@ -81,7 +81,7 @@ def distance_table(
     d2 = gaps[i, j]
     f = df2 * n[i] * n[j] / (nu * p * (n[i] + n[j])) * d2
     index = pd.MultiIndex.from_arrays([classes[i], classes[j]], names=["class", "other"])
-    columns = {"D2": d2, "F": f, "df1": float(p), "df2": df2, "p": stats.f.sf(f, p, df2)}
+    columns = {"D2": d2, "F": f, "df1": float(p), "df2": df2, "p": f_sf(f, p, df2)}
     return pd.DataFrame(columns, index=index)
 
 
@@ -157,7 +157,7 @@ def partial_table(
     table = pd.DataFrame(index=terms)
     table["partial_wilks"], table["partial_R2"] = left / precision, between / precision
     table["F"], table["df1"], table["df2"] = f, df1, df2
-    table["p"] = stats.f.sf(f, df1, df2)
+    table["p"] = f_sf(f, df1, df2)
     table["tolerance"] = 1 / (precision * covariance.sd**2)
     if n_classes == 2:
         # The sign of the second class's log odds against the first.

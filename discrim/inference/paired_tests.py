@@ -30,8 +30,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
+
+from discrim.core.tails import chi2_sf, t_isf, t_sf
 
 __all__ = ["CorrectedT", "McNemar", "corrected_t", "fold_errors", "grouped_mcnemar", "mcnemar"]
 
@@ -59,7 +61,7 @@ class CorrectedT(NamedTuple):
 
     Attributes
     ----------
-    mean, std_err : float
+    mean, se : float
         Of the differences.
     statistic, df, pvalue : float
     low, high : float
@@ -67,7 +69,7 @@ class CorrectedT(NamedTuple):
     """
 
     mean: float
-    std_err: float
+    se: float
     statistic: float
     df: float
     pvalue: float
@@ -88,9 +90,9 @@ def mcnemar(b: float, c: float) -> McNemar:
     total = b + c
     if not total:
         return McNemar(1.0, 0.0, 1.0)
-    exact = min(1.0, 2.0 * float(stats.binom.cdf(min(b, c), total, 0.5)))
+    exact = min(1.0, 2.0 * float(scipy.stats.binom.cdf(min(b, c), total, 0.5)))
     statistic = max(abs(b - c) - 1.0, 0.0) ** 2 / total
-    return McNemar(exact, statistic, float(stats.chi2.sf(statistic, 1)))
+    return McNemar(exact, statistic, float(chi2_sf(statistic, 1)))
 
 
 MOST_STEPS = 10**9
@@ -127,7 +129,7 @@ def grouped_mcnemar(differences: Floats) -> McNemar:
             chances *= 0.5
             chances[len(chances) - len(turned) :] += 0.5 * turned
         exact = min(1.0, 2.0 * float(chances.sum()))
-    return McNemar(exact, statistic, float(stats.chi2.sf(statistic, 1)))
+    return McNemar(exact, statistic, float(chi2_sf(statistic, 1)))
 
 
 def fold_errors(values: Floats, folds: int) -> tuple[float, float]:
@@ -164,7 +166,7 @@ def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> Correct
     Examples
     --------
     >>> found = corrected_t(np.array([0.02, 0.0, 0.04, -0.01, 0.05]), folds=5)
-    >>> round(found.std_err, 4), round(found.statistic, 3), round(found.pvalue, 3)
+    >>> round(found.se, 4), round(found.statistic, 3), round(found.pvalue, 3)
     (0.0171, 1.169, 0.307)
     """
     mean, df = float(differences.mean()), len(differences) - 1.0
@@ -173,6 +175,6 @@ def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> Correct
         return CorrectedT(mean, error, 0.0, df, 1.0, mean, mean)
     with np.errstate(divide="ignore"):
         statistic = float(np.divide(mean, error))
-    half = float(stats.t.isf((1 - level) / 2, df)) * error
-    pvalue = 2 * float(stats.t.sf(abs(statistic), df))
+    half = float(t_isf((1 - level) / 2, df)) * error
+    pvalue = 2 * float(t_sf(abs(statistic), df))
     return CorrectedT(mean, error, statistic, df, pvalue, mean - half, mean + half)

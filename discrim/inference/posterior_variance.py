@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 from scipy.special import expit
+
+from discrim.core.tails import f_sf, normal_isf
 
 __all__ = ["common_covariance", "delta_intervals", "separate_covariance", "typical"]
 
@@ -47,7 +48,7 @@ def typical(d2: Floats, counts: Floats, free: Floats, p: int) -> Floats:
     """
     denominator = np.where(free >= p, free - p + 1, np.nan)
     f = counts / (counts + 1) * d2 * denominator / (free * p)
-    return np.asarray(stats.f.sf(f, p, denominator))
+    return np.asarray(f_sf(f, p, denominator))
 
 
 def common_covariance(
@@ -107,5 +108,5 @@ def delta_intervals(posteriors: Floats, covariance: Floats, level: float) -> tup
         variance[rows, top] = np.einsum("mj,mj->m", slopes, (covariance @ slopes[:, :, None])[:, :, 0])
         logit = np.log(posteriors) - np.log(others)
         # A variance that is nothing can come out below it by rounding.
-        half = stats.norm.isf((1 - level) / 2) * np.sqrt(np.maximum(variance, 0.0))
+        half = normal_isf((1 - level) / 2) * np.sqrt(np.maximum(variance, 0.0))
     return expit(logit - half), expit(logit + half)

@@ -23,7 +23,7 @@ class TestResult:
     assumes : str
         What the p-value rests on.
     table : DataFrame
-        One row for each approximation: statistic, df, df2, pvalue.
+        One row for each approximation: statistic, df, df2, p.
     """
 
     name: str
@@ -40,4 +40,4 @@ class TestResult:
 
 def approximations(rows: dict[str, tuple[float, float, float, float]]) -> pd.DataFrame:
     """Table of statistic, df, df2 and p-value, one row for each approximation."""
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["statistic", "df", "df2", "pvalue"])
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["statistic", "df", "df2", "p"])

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from discrim.core.canonical import weighted_centre
 from discrim.core.covariance import EPS
 from discrim.core.moments import ClassMoments
+from discrim.core.tails import f_sf
 
 __all__ = ["CRITERIA", "Partial", "Sweep"]
 
@@ -113,7 +113,7 @@ class Sweep:
         t = np.where((free > 0) & (g * q > 2), rao, 1.0)
         df1, df2 = g * q, t * (v - (g - q + 1) / 2) - (g * q - 2) / 2
         f = np.expm1(-logs / t) * df2 / df1
-        columns_of = (np.exp(logs), f, df1, df2, stats.f.sf(f, df1, df2))
+        columns_of = (np.exp(logs), f, df1, df2, f_sf(f, df1, df2))
         return [Partial(*row) for row in np.stack(columns_of, axis=1).tolist()]
 
     def gain(self, columns: Positions, criterion: str) -> float:

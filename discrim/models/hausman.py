@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
+from discrim.core.tails import chi2_sf
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.hausman import hausman as hausman_test
 from discrim.inference.hausman import slope_covariance
@@ -153,7 +153,7 @@ def log_odds_of_both(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame
     slope = table.index.get_level_values("term") != "constant"
     table["statistic"] = (table["difference"] ** 2 / variance).where((variance > 0) & slope)
     table["df"] = table["statistic"].notna().astype(np.float64).where(table["statistic"].notna())
-    table["p"] = stats.chi2.sf(table["statistic"], 1)
+    table["p"] = chi2_sf(table["statistic"], 1)
     last = pd.MultiIndex.from_tuples([("all", "slopes")], names=["class", "term"])
     joint = pd.DataFrame(np.nan, index=last, columns=table.columns)
     try:

@@ -10,36 +10,57 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import Covariance
 from discrim.errors import DataError, NotSupportedError
+from discrim.frame.label_type import LabelType
 
 __all__ = ["REJECTED", "UNKNOWN", "class_code", "covariance_frame", "known", "labelled"]
 
 REJECTED, UNKNOWN = "rejected", "unknown"
 """Labels of rows that a reject option, or a bound on typicality, leaves without a class."""
 
+TEXTS = ("str", "string", "object")
+"""Dtypes that have room for these."""
 
-def labelled(codes: NDArray[np.intp], classes: pd.Index, index: pd.Index) -> pd.Series:
-    """Labels of codes; -1 is missing, K is rejected, K + 1 unknown.
+
+def labelled(
+    codes: NDArray[np.intp], classes: pd.Index, index: pd.Index, kind: LabelType | None = None
+) -> pd.Series:
+    """Labels of codes, in the dtype of the response; -1 is missing, K is rejected, K + 1 unknown.
+
+    Whole numbers and truth values are nullable where one is missing. Rows without a class make two more
+    categories of a categorical, which then has no order, and objects of other labels.
 
     Raises
     ------
     DataError
         A class bears the label of rows without a class.
     """
-    values: NDArray[Any] = classes.to_numpy()
-    if (codes >= len(classes)).any():
-        taken = [name for name in (REJECTED, UNKNOWN) if name in set(classes)]
+    names, dtype = classes.tolist(), None if kind is None else kind.dtype
+    beyond = [name for k, name in enumerate((REJECTED, UNKNOWN), len(names)) if (codes == k).any()]
+    if beyond:
+        taken = [name for name in (REJECTED, UNKNOWN) if name in set(names)]
         if taken:
             raise DataError(
                 f"A class is named {taken[0]!r}, the label of rows that get no class: rename the class."
             )
-        values = np.array([*classes.tolist(), REJECTED, UNKNOWN], dtype=object)
-    series = pd.Series(values[codes], index=index, name=classes.name)
+        names += [REJECTED, UNKNOWN]
+        dtype = dtype if dtype in TEXTS else "object"
+    if kind is not None and kind.categories is not None:
+        known = [*kind.categories, *beyond]
+        at = {label: place for place, label in enumerate(known)}
+        # The last place is that of the code -1.
+        places = np.array([*(at.get(name, -1) for name in names), -1])
+        whole = pd.Index(known, dtype=dtype)
+        own = pd.Categorical.from_codes(places[codes], whole, ordered=kind.ordered and not beyond)
+        return pd.Series(own, index=index, name=classes.name)
+    values: NDArray[Any] = np.array(names, dtype=object) if beyond else classes.to_numpy()
+    series = pd.Series(values[codes], index=index, name=classes.name, dtype=dtype)
     missing = codes < 0
     if not missing.any():
         return series
-    if series.dtype.kind in "iu":
-        series = series.astype("Int64")
-    elif series.dtype.kind == "b":
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu":
+        nullable: Any = series.dtype.name.replace("i", "I").replace("u", "U")
+        series = series.astype(nullable)
+    elif isinstance(series.dtype, np.dtype) and series.dtype.kind == "b":
         series = series.astype("boolean")
     return series.mask(missing)
 

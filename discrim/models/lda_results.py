@@ -35,6 +35,7 @@ from discrim.models.results import ClassifierResults
 from discrim.models.robust import RobustRows
 from discrim.models.sample import (
     choice,
+    is_share,
 )
 from discrim.models.shrinking import Shrinking
 from discrim.models.shrunk import ShrunkCovariances
@@ -216,7 +217,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         Parameters
         ----------
         reference : label, optional
-            The first class by default.
+            The first class by default. A share that is no class, as in `log_odds(0.9)`, is the level.
         level : float
             Of the intervals.
         debiased : bool
@@ -234,6 +235,8 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         if is_regular(fit.structure) or fit.shrinkage is not None:
             kind = {"diagonal": "shrunken diagonal", "estimator": "user's"}.get(fit.structure, fit.structure)
             raise NotSupportedError(f"Log odds of a {kind} covariance have no standard errors: see coef.")
+        if is_share(reference) and reference not in self.classes:
+            reference, level = None, reference
         base = 0 if reference is None else class_code(reference, self.classes)
         p = fit.moments.n_columns
         shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0

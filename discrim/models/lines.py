@@ -15,7 +15,6 @@ from discrim.core.rules import Rule, best_class
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.models.judging.validation import Rows, gathered_rows, left_out_scores
-from discrim.models.labels import labelled
 from discrim.models.prediction import augmented, scored
 from discrim.models.sample import NaAction, named, sample
 
@@ -98,7 +97,7 @@ class ValuesOnly:
         index = self._rows("leave_one_out()").table.index
         scores = left_out_scores(self)
         frame = pd.DataFrame(scores, index=index, columns=self.classes, copy=False)
-        frame.insert(0, "label", labelled(best_class(scores), self.classes, index), allow_duplicates=True)
+        frame.insert(0, "label", self._labelled(best_class(scores), index), allow_duplicates=True)
         return frame.rename_axis(columns=None)
 
 

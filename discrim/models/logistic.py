@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from discrim.core.leave_one_out import LeftOut
 from discrim.core.logistic import MOST_STEPS, TOLERANCE, Even, LogisticFit, fit_logistic
 from discrim.core.moments import Spread
 from discrim.core.rules import Rule
+from discrim.core.tails import chi2_sf, normal_sf
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.error_rates import check_level
@@ -258,7 +258,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
     @property
     def pvalues(self) -> pd.DataFrame:
         """Two-sided p-values of Wald's test."""
-        return self._frame(2 * stats.norm.sf(np.abs(self.zvalues.to_numpy())))
+        return self._frame(2 * normal_sf(np.abs(self.zvalues.to_numpy())))
 
     def cov_params(self) -> pd.DataFrame:
         """Covariance of the estimates, by (class, term)."""
@@ -383,7 +383,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
             return ratios_by_term(self)
         statistic = 2 * (self.llf - self.llnull)
         df = float(len(self.terms) * (len(self.classes) - 1))
-        pvalue = float(stats.chi2.sf(statistic, df))
+        pvalue = float(chi2_sf(statistic, df))
         return TestResult(
             "Likelihood ratio",
             statistic,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from discrim.core.passes import Rows
 from discrim.core.profile import deviance_without, profile_bounds
+from discrim.core.tails import chi2_isf, chi2_sf
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import check_level
@@ -55,7 +55,7 @@ def ratios_by_term(fit: LogisticResults) -> pd.DataFrame:
                 "by its coefficients (pvalues), or fit without it."
             )
         df = float(len(columns) * (len(fit.classes) - 1))
-        found[label] = (statistic, df, float(stats.chi2.sf(statistic, df)))
+        found[label] = (statistic, df, float(chi2_sf(statistic, df)))
     table = pd.DataFrame.from_dict(found, orient="index", columns=["statistic", "df", "p"])
     fit._cache["ratios by term"] = table.rename_axis(index="term")
     return table.rename_axis(index="term")
@@ -65,7 +65,7 @@ def profile_intervals(fit: LogisticResults, level: float) -> pd.DataFrame:
     """Intervals by the profile of each coefficient; see `LogisticResults.conf_int`."""
     check_level(level)
     blocks = _rows_with_maximum(fit, 'method="profile"')
-    bounds = profile_bounds(fit._fit, _held(blocks), float(stats.chi2.isf(1 - level, 1)))
+    bounds = profile_bounds(fit._fit, _held(blocks), float(chi2_isf(1 - level, 1)))
     index = fit.log_odds(level).index
     table = pd.DataFrame({side: bounds[i].T.ravel() for i, side in enumerate(("low", "high"))}, index=index)
     if table.isna().any(axis=None):

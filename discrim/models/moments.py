@@ -159,12 +159,13 @@ class Moments:
         if not isinstance(other, Moments):
             return NotImplemented
         levels = _common_levels(self._design, other._design)
+        labels = self._design.labels if self._design.labels == other._design.labels else None
         if self._by_class != other._by_class:
             raise DataError('One of the moments has scatters="class" and one "pooled": make both alike.')
         held = merged(self._among(levels), other._among(levels))
         return replace(
             self,
-            _design=replace(self._design, levels=levels),
+            _design=replace(self._design, levels=levels, labels=labels),
             _held=held,
             dropped=self.dropped + other.dropped,
             _levels_given=self._levels_given or other._levels_given,
@@ -260,7 +261,7 @@ def _gathered(
 
 def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
     """The levels of both, where the designs are the same but for these."""
-    if replace(a, levels=(), formula="") != replace(b, levels=(), formula=""):
+    if replace(a, levels=(), formula="", labels=None) != replace(b, levels=(), formula="", labels=None):
         if a.response != b.response or (a.formula != b.formula and {*a.terms} != {*b.terms}):
             why = f"one is of {a.formula!r}, one of {b.formula!r}"
         elif a.terms != b.terms:

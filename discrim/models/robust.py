@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from discrim.core.mcd import ExactFit
 from discrim.core.moments import ClassMoments, Spread
@@ -17,12 +16,12 @@ from discrim.core.passes import Rows
 from discrim.core.robust import ROBUST, Robust, fit_mcd, fit_t
 from discrim.core.rules import Rule
 from discrim.core.student import NU_RANGE, Student, own_distances
+from discrim.core.tails import chi2_isf
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import response_codes
 from discrim.inference.error_rates import check_level
 from discrim.models.judging.validation import used_rows
-from discrim.models.labels import labelled
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import choice, class_moments, is_number, named
 
@@ -272,10 +271,10 @@ class RobustRows:
             codes = response_codes(blocks.design, blocks.table, blocks.functions)
         distance = row_distances(blocks, codes, fit.moments, _covariances(fit))
         index = blocks.table.index
-        cutoff = float(np.sqrt(chi2.ppf(level, len(self.terms))))
+        cutoff = float(np.sqrt(chi2_isf(1 - level, len(self.terms))))
         return pd.DataFrame(
             {
-                "class": labelled(np.where(np.isnan(distance), -1, codes), self.classes, index).to_numpy(),
+                "class": self._labelled(np.where(np.isnan(distance), -1, codes), index),
                 "distance": distance,
                 "cutoff": cutoff,
                 "flagged": distance > cutoff,

@@ -63,6 +63,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, number) and not isinstance(value, bool)
 
 
+def is_share(value: Any) -> bool:
+    """Whether an option is a number between 0 and 1, as a level is."""
+    return is_number(value) and 0 < value < 1
+
+
 def is_whole(value: Any) -> bool:
     """Whether an option is a whole number, which a truth value is not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

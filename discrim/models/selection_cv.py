@@ -42,7 +42,7 @@ def by_error(
     Returns
     -------
     list of str, DataFrame
-        The chosen terms, and a row a step: action, term, terms_in, error, std_err.
+        The chosen terms, and a row a step: action, term, terms_in, error, se.
     """
     seed = int(np.random.default_rng(seed).integers(2**32)) if seed is None else seed
     known: dict[frozenset[str], tuple[float, float]] = {frozenset(): (chance, np.nan)}
@@ -52,7 +52,7 @@ def by_error(
         if key not in known:
             # In the formula's order, so that the same terms are the same fit.
             row = fit([t for t in terms if t in key]).error_rates(["cv"], folds=folds, seed=seed).iloc[0]
-            known[key] = float(row["estimate"]), float(row["std_err"])
+            known[key] = float(row["estimate"]), float(row["se"])
         return known[key]
 
     chosen = list(terms) if direction == "backward" else list(include)
@@ -75,11 +75,11 @@ def by_error(
             break
         chosen = best[2]
         rows.append(_row(best[0], best[1], chosen, error(chosen)))
-    columns = ["step", "action", "term", "terms_in", "error", "std_err"]
+    columns = ["step", "action", "term", "terms_in", "error", "se"]
     numbered = [{"step": i + 1} | row for i, row in enumerate(rows)]
     return chosen, pd.DataFrame(numbered, columns=columns).set_index("step")
 
 
 def _row(action: str, term: str, chosen: list[str], error: tuple[float, float]) -> dict[str, Any]:
     row = {"action": action, "term": term, "terms_in": len(chosen)}
-    return row | {"error": error[0], "std_err": error[1]}
+    return row | {"error": error[0], "se": error[1]}

@@ -52,7 +52,7 @@ def axis_stability(
     own = np.diagonal(cosines, axis1=1, axis2=2)
     table = pd.DataFrame(index=names)
     table["eigenvalue"] = axes.singular**2
-    table["std_err"] = roots.std(axis=0, ddof=1)
+    table["se"] = roots.std(axis=0, ddof=1)
     table["low"], table["high"] = np.quantile(roots, [tail, 1 - tail], axis=0)
     table["cosine"], table["cosine_low"] = np.median(own, axis=0), np.quantile(own, 1 - level, axis=0)
     table["same_rank"] = (own >= cosines.max(axis=2)).mean(axis=0)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import pooled, separate
 from discrim.core.moments import ClassMoments
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, read
 from discrim.inference import likelihood_ratio
 from discrim.inference.covariance_models import covariance_models as ladder
@@ -316,10 +316,11 @@ def covariance_models_of(fit: LDAResults | QDAResults) -> pd.DataFrame:
 def compare(
     *fits: Any,
     by: Literal["fit", "term", "pair"] | None = None,
-    cv: Any = None,
+    folds: Any = None,
     repeats: int = 1,
     groups: Any = None,
     seed: int | None = None,
+    cv: Any = None,
 ) -> pd.DataFrame:
     """Fits side by side.
 
@@ -329,17 +330,19 @@ def compare(
         Fitted objects.
     by : {"fit", "term", "pair"}, optional
         A row for each fit; or, of a linear discriminant analysis and a logistic regression, their log odds
-        term by term; or, with `cv`, a row for each pair of fits. Without it, by pair with `cv`; else by term
-        where there are just those two, whose likelihoods are not to be compared; else by fit.
-    cv, repeats, groups, seed : optional
-        Folds, and so on, of `discrim.cross_validate`, by which all fits are judged on the same folds. The
-        fits are of one table and response; formulas and verbs may differ.
+        term by term; or, with `folds`, a row for each pair of fits. Without it, by pair with `folds`; else by
+        term where there are just those two, whose likelihoods are not to be compared; else by fit.
+    folds, repeats, groups, seed : optional
+        As for `discrim.cross_validate`, by which all fits are judged on the same folds. The fits are of one
+        table and response; formulas and verbs may differ.
+    cv : optional
+        The former name of `folds`, for one release.
 
     Returns
     -------
     DataFrame
         By pair (a, b), over the rows that both fits use and label (`rows`; `rows_one_only` are the others
-        that either uses): error_a, error_b, their difference; std_err, low, high, t, df, p_t of the
+        that either uses): error_a, error_b, their difference; se, low, high, t, df, p_t of the
         corrected resampled t test that its mean over folds is zero (where folds are unequal, that is not
         quite the difference over rows); only_a_wrong and only_b_wrong, rows of the first repeat on which one
         fit alone is wrong, with McNemar's p_exact by the binomial distribution, and with its
@@ -348,7 +351,7 @@ def compare(
         weighted by a prior that both were given; else rows count as they are. For what these tests rest on,
         see `discrim.inference.paired_tests`. By term, see `discrim.models.hausman.log_odds_of_both`. Else a
         row for each fit: formula, what the likelihood is of, df, llf, AIC, BIC, and apparent and
-        leave-one-out error (missing where the model has none), and with `cv` cross-validated error and its
+        leave-one-out error (missing where the model has none), and with `folds` cross-validated error and its
         standard error. Likelihoods of class and row, as LDA's, and of the class given the row, as the
         logistic model's, are not to be compared.
 
@@ -356,9 +359,9 @@ def compare(
     ------
     DataError
         An argument is no fit; options that do not go together, or are none for `discrim.cross_validate`;
-        with `cv`, fits of other rows, classes or weights.
+        with `folds`, fits of other rows, classes or weights.
     NotSupportedError
-        With `cv`, a fit was loaded, has no rule without some fold, or has weights that are not whole.
+        With `folds`, a fit was loaded, has no rule without some fold, or has weights that are not whole.
 
     Examples
     --------
@@ -370,21 +373,24 @@ def compare(
     LDA  24  574.41
     QDA  44  464.75
     >>> two = lda("species ~ .", iris), lda("species ~ sepal_length + sepal_width", iris)
-    >>> found = compare(*two, cv=10, seed=1)
+    >>> found = compare(*two, folds=10, seed=1)
     >>> found[["error_a", "error_b", "p_t"]].round(4).iloc[0].tolist()
     [0.02, 0.2067, 0.0056]
     """
     choice("by", by or "fit", ("fit", "term", "pair"))
     need_fits(fits, "compare()")
     names = _names(fits)
-    _refuse_options(fits, by, cv, repeats, groups, seed)
     if cv is not None:
-        found = cross_validated(fits, cv, repeats, groups, seed)
+        warn_user("compare(cv=) is now compare(folds=); the next release knows the new name only.")
+        folds = cv if folds is None else folds
+    _refuse_options(fits, by, folds, repeats, groups, seed)
+    if folds is not None:
+        found = cross_validated(fits, folds, repeats, groups, seed)
         if by != "fit":
             return paired(found, names)
-        errors = pd.DataFrame([each.table().loc["error", ["estimate", "std_err"]] for each in found])
+        errors = pd.DataFrame([each.table().loc["error", ["estimate", "se"]] for each in found])
         return _by_fit(fits, names).assign(
-            error_cv=errors["estimate"].to_numpy(), se_cv=errors["std_err"].to_numpy()
+            error_cv=errors["estimate"].to_numpy(), se_cv=errors["se"].to_numpy()
         )
     pair = lda_beside_logistic(fits)
     if by == "term" and pair is None:
@@ -395,16 +401,16 @@ def compare(
 
 
 def _refuse_options(
-    fits: Sequence[Any], by: str | None, cv: Any, repeats: int, groups: Any, seed: int | None
+    fits: Sequence[Any], by: str | None, folds: Any, repeats: int, groups: Any, seed: int | None
 ) -> None:
     """Raise where options of `compare` do not go together."""
-    if cv is None:
+    if folds is None:
         if by == "pair" or repeats != 1 or groups is not None or seed is not None:
-            raise DataError('by="pair", repeats=, groups= and seed= go with cv=, a number of folds.')
+            raise DataError('by="pair", repeats=, groups= and seed= go with folds=, a number of folds.')
     elif by == "term":
-        raise DataError('by="term" compares log odds: leave out cv=.')
+        raise DataError('by="term" compares log odds: leave out folds=.')
     elif len(fits) < 2 and by != "fit":
-        raise DataError("compare(cv=) takes two fits or more; see cross_validate() for one.")
+        raise DataError("compare(folds=) takes two fits or more; see cross_validate() for one.")
 
 
 def _names(fits: Sequence[Any]) -> list[str]:

@@ -19,7 +19,7 @@ from discrim.report.numbers import (
     table_texts,
 )
 
-__all__ = ["Grid", "Pairs", "Part", "Section", "grid_of", "heading", "pair_texts"]
+__all__ = ["INTERVAL", "Grid", "Pairs", "Part", "Section", "grid_of", "heading", "pair_texts"]
 
 FORMULA = 500
 """Columns of a formula that are shown: one of two thousand terms would hide what follows it."""
@@ -27,6 +27,9 @@ FORMULA = 500
 ROWS = (40, 24, 8)
 COLUMNS = (24, 16, 4)
 """Rows, columns of a table that are shown; of a longer one, so many first and last, and a note."""
+
+INTERVAL = {"se": "std err", "low": "[0.025", "high": "0.975]"}
+"""How a rendering heads the columns that every table names alike, as statsmodels does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class Section:
         Columns that a mapping leaves out are "general".
     row_formats : mapping of row label to format
         For rows that hold another kind of number than the rest.
+    headings : mapping of column to text
+        What a rendering writes above a column in the place of its name.
     shared : bool
         One number of decimals for all "general" columns, not one for each.
     triangle : bool
@@ -55,6 +60,7 @@ class Section:
     table: pd.DataFrame
     formats: Format | Mapping[Any, Format] = "general"
     row_formats: Mapping[Any, Format] = field(default_factory=dict)
+    headings: Mapping[Any, str] = field(default_factory=dict)
     shared: bool = False
     triangle: bool = False
     note: str = ""
@@ -135,7 +141,8 @@ def _grid(section: Section) -> Grid:
     columns = _positions(table.shape[1], COLUMNS)
     rows = columns if section.triangle else _positions(len(table), ROWS)
     part = table.iloc[[i for i in rows if i >= 0], [j for j in columns if j >= 0]]
-    lines, headers = _lines(section, part), short_labels(part.columns.tolist())
+    lines = _lines(section, part)
+    headers = short_labels([section.headings.get(column, column) for column in part.columns])
     if section.triangle:
         lines = [[text if j >= i else "" for j, text in enumerate(line)] for i, line in enumerate(lines)]
     if -1 in columns:

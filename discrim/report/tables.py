@@ -15,10 +15,10 @@ from typing import Any
 import pandas as pd
 
 from discrim.errors import DataError
-from discrim.report.grid import Grid, Pairs, Part, Section, grid_of, heading, pair_texts
+from discrim.report.grid import INTERVAL, Grid, Pairs, Part, Section, grid_of, heading, pair_texts
 from discrim.report.numbers import clean, display_width, fold
 
-__all__ = ["Pairs", "Section", "Summary", "summarize"]
+__all__ = ["INTERVAL", "Pairs", "Section", "Summary", "summarize"]
 
 WIDTH = 100
 """Columns of a text rendering."""

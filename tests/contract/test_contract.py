@@ -360,7 +360,7 @@ def test_folds_are_those_of_the_table_and_cross_validation_says_what_error_rates
     assert (found.folds[1][used] == other.folds[1][used]).all()
     pd.testing.assert_frame_equal(found.confusion, fit.confusion(method="cv", folds=4, seed=1))
     rates = fit.error_rates(["cv"], folds=4, seed=1).loc["cv"]
-    names = ["estimate", "std_err", "low", "high"]
+    names = ["estimate", "se", "low", "high"]
     np.testing.assert_allclose(found.table().loc["error", names].astype(float), rates[names].astype(float))
     assert found.posteriors().notna().all(axis=1).sum() == used.sum()
     assert "Errors by fold" in repr(found)

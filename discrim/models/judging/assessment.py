@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.rules import posteriors
-from discrim.errors import NotSupportedError
+from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import response_codes
 from discrim.inference import error_rates as rates_of
@@ -27,7 +27,7 @@ from discrim.models.judging.validation import (
     used_rows,
 )
 from discrim.models.prediction import Decision, scored
-from discrim.models.sample import choice
+from discrim.models.sample import choice, named
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -63,6 +63,22 @@ class Plan:
     folds: int = 10
     replicates: int = 200
     seed: int | None = None
+
+
+def asked(data: Any, method: Counting) -> tuple[Any, Counting]:
+    """Table and method of `confusion` and its like, whose first argument may be the name of a method.
+
+    Raises
+    ------
+    DataError
+        Some other text.
+    """
+    if not isinstance(data, str):
+        return data, method
+    for known in COUNTING:
+        if data == known and method in ("apparent", known):
+            return None, known
+    raise DataError(f"{data!r} is no table, and no method among {named(COUNTING)}: pass data= or method=.")
 
 
 def confusion(
@@ -136,19 +152,20 @@ def error_rates(
     fit: ClassifierResults, methods: Sequence[ErrorMethod], plan: Plan, *, by_class: bool
 ) -> pd.DataFrame:
     """One row a method; see `ClassifierResults.error_rates`."""
-    named: dict[str, Callable[[], Rates]] = {
+    known: dict[str, Callable[[], Rates]] = {
         "632+": lambda: _bootstrapped(fit, plan),
         "posterior": lambda: _posterior_based(fit, plan, stratified=False),
         "posterior-stratified": lambda: _posterior_based(fit, plan, stratified=True),
     }
     for way in COUNTING:
-        named[way] = partial(_counted, fit, way, plan)
+        known[way] = partial(_counted, fit, way, plan)
     for name in ("D", "DS", "O", "OS"):
-        named[name] = partial(parametric_rates, fit, name, plan)
+        known[name] = partial(parametric_rates, fit, name, plan)
+    rates_of.check_level(plan.level)
     wanted = [methods] if isinstance(methods, str) else list(methods)
     for method in wanted:
-        choice("methods", method, tuple(named))
-    found = [(method, named[method]()) for method in wanted]
+        choice("methods", method, tuple(known))
+    found = [(method, known[method]()) for method in wanted]
     table = rates_table(found)
     if by_class:
         own = np.array([rates.by_class for _, rates in found]).reshape(len(found), len(fit.classes))
@@ -187,15 +204,19 @@ def _bootstrapped(fit: ClassifierResults, plan: Plan) -> Rates:
     unit = 1.0 - np.eye(k) if plan.costs is None else plan.costs
     samples = BootstrapSamples(blocks, plan.replicates, plan.seed)
     codes = samples.codes
-    losses, times = np.zeros(len(codes)), np.zeros(len(codes))
+    losses, times, unlabelled = np.zeros((3, len(codes)))
     with progress_bar(plan.replicates, ".632+ bootstrap") as bar:
         for _ in range(plan.replicates):
             rule, drawn = samples.rule(fit)
             for rows, x, own, _ in used_rows(replace(blocks, codes=np.where(drawn == 0, codes, -1))):
                 predicted = decision.codes(rule.scores(x))
-                losses[rows] += unit[own, predicted]
-                times[rows] += 1
+                known = predicted >= 0
+                positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+                losses[positions[known]] += unit[own[known], predicted[known]]
+                times[positions] += known
+                unlabelled[positions] += ~known
             bar.update(1)
+    _warn_unlabelled(unlabelled, blocks)
     used = codes >= 0
     counts = np.bincount(codes[used], minlength=k)
     prior = fit._prior_values(None)
@@ -211,4 +232,16 @@ def _bootstrapped(fit: ClassifierResults, plan: Plan) -> Rates:
         (codes[used], k),
         rates_of.no_information(table, prior, plan.costs),
         plan.level,
+        costs=plan.costs is not None,
     )
+
+
+def _warn_unlabelled(times: Floats, blocks: Blocks) -> None:
+    """Warn of rows that some bootstrap rules, so many times (n,), gave no label."""
+    rows = np.flatnonzero(times)
+    if len(rows):
+        warn_user(
+            f"{len(rows)} rows have no label under some bootstrap rule (first of them "
+            f"{blocks.table.label(int(rows[0]))!r}): each class is impossible there, and 632+ does not count "
+            "them then. Fit with laplace=1, for example."
+        )

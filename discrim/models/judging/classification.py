@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.rules import best_class, posteriors
+from discrim.frame.label_type import LabelType
 from discrim.inference.error_rates import confusion_table
 from discrim.models.judging.assessment import Counting, judged_scores
 from discrim.models.labels import labelled
@@ -34,7 +35,8 @@ def classification(
     actual, scores, weights, blocks = judged_scores(fit, data, method, folds, seed)
     prior = pd.Series(fit._prior_values(None), index=fit.classes)
     way = WAYS[method] if data is None else "new rows"
-    return Classification(actual, posteriors(scores), weights, prior, blocks.table.index, way)
+    labels = blocks.design.labels
+    return Classification(actual, posteriors(scores), weights, prior, blocks.table.index, way, labels)
 
 
 class Classification:
@@ -59,10 +61,11 @@ class Classification:
         prior: pd.Series,
         index: pd.Index,
         way: str,
+        labels: LabelType | None,
     ) -> None:
         self._actual, self._proba, self._weights = actual, proba, weights
         self._predicted = best_class(proba)
-        self._prior, self._index, self._way = prior, index, way
+        self._prior, self._index, self._way, self._labels = prior, index, way, labels
 
     @property
     def confusion(self) -> pd.DataFrame:
@@ -105,8 +108,8 @@ class Classification:
         classes, index = self._prior.index, self._index[wrong]
         frame = pd.DataFrame(
             {
-                "actual": labelled(self._actual[wrong], classes, index),
-                "predicted": labelled(self._predicted[wrong], classes, index),
+                "actual": labelled(self._actual[wrong], classes, index, self._labels),
+                "predicted": labelled(self._predicted[wrong], classes, index, self._labels),
             },
             index=index,
         )

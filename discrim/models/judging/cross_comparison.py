@@ -35,7 +35,7 @@ def cross_validated(
     DataError
         The fits are of other rows, classes or weights.
     """
-    need_rows(fits, "compare(cv=)")
+    need_rows(fits, "compare(folds=)")
     seed = drawn_seed(seed)
     for place, fit in enumerate(fits[1:], start=2):
         if not fit._blocks.table.index.equals(fits[0]._blocks.table.index):
@@ -46,7 +46,7 @@ def cross_validated(
     found = []
     for place, fit in enumerate(fits, start=1):
         try:
-            found.append(validated(fit, folds, repeats, groups, seed, name="cv"))
+            found.append(validated(fit, folds, repeats, groups, seed))
         except NotSupportedError as error:
             raise NotSupportedError(f"Fit {place}: {error}") from None
         warn_unlabelled(found[-1], f"Fit {place}: ")
@@ -104,7 +104,7 @@ def _pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
         "error_a": errors[0],
         "error_b": errors[1],
         "difference": errors[0] - errors[1],
-        "std_err": test.std_err,
+        "se": test.se,
         "low": test.low,
         "high": test.high,
         "t": test.statistic,

@@ -92,8 +92,8 @@ def cross_validate(
     >>> from discrim import cross_validate, lda
     >>> from discrim.datasets import load_iris
     >>> found = cross_validate(lda("species ~ .", load_iris()), folds=5, repeats=2, seed=1)
-    >>> found.table()[["estimate", "std_err"]].round(4)
-              estimate  std_err
+    >>> found.table()[["estimate", "se"]].round(4)
+              estimate      se
     measure
     error       0.0200   0.0114
     log loss    0.0519   0.0215
@@ -115,11 +115,10 @@ def validated(
     seed: int,
     *,
     nested: bool = True,
-    name: str = "folds",
 ) -> CrossValidation:
-    """As `cross_validate`; messages say `name` for folds."""
+    """As `cross_validate`, of a seed that was drawn."""
     blocks = fit._rows("cross_validate()")
-    dealt, labels = shared_folds(blocks, folds, repeats, groups, seed, name)
+    dealt, labels = shared_folds(blocks, folds, repeats, groups, seed)
     used = used_codes(blocks)
     dealt = np.where(used >= 0, dealt, -1)
     refuse_gone(fit, dealt, used, labels, grouped=groups is not None)
@@ -157,7 +156,7 @@ class CrossValidation:
     by_fold : DataFrame by (repeat, fold)
         rows, wrong, error; log_loss and brier of models with posteriors.
     by_class : DataFrame by class
-        rows, wrong (the mean over repeats), error; std_err, low, high as in `table`, at 95 percent.
+        rows, wrong (the mean over repeats), error; se, low, high as in `table`, at 95 percent.
     confusion : DataFrame, actual by predicted
         Counts or sums of weights, the mean over repeats.
     unlabelled : int
@@ -208,7 +207,7 @@ class CrossValidation:
     @property
     def labels(self) -> pd.DataFrame:
         """Predicted class of each row, by repeat."""
-        columns = [labelled(own, self._fit.classes, self._index) for own in self._predicted]
+        columns = [self._fit._labelled(own, self._index) for own in self._predicted]
         return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
 
     def posteriors(self, repeat: int = 1) -> pd.DataFrame:
@@ -304,7 +303,7 @@ class CrossValidation:
             own = Judged(judged.codes[at], judged.weights[at], len(self._fit.classes), None, clusters)
             lost = float(own.weights @ wrong[at])
             found.append((own.weights.sum(), lost, *loss_rate(wrong[at], own, 0.95, counts=True)))
-        columns = ["rows", "wrong", "error", "std_err", "low", "high"]
+        columns = ["rows", "wrong", "error", "se", "low", "high"]
         return pd.DataFrame(found, index=self._fit.classes, columns=columns)
 
     def table(self, level: float = 0.95) -> pd.DataFrame:
@@ -318,7 +317,7 @@ class CrossValidation:
         Returns
         -------
         DataFrame by measure
-            estimate; std_err, low, high: of the rows, as if one rule had judged independent ones (an exact
+            estimate; se, low, high: of the rows, as if one rule had judged independent ones (an exact
             interval of the error, log-normal ones of the others; rows of a group are taken together);
             se_folds: s/sqrt(J) of J = repeats x folds folds, too small as they share rows; se_corrected:
             sqrt(1/J + n2/n1) s, see `discrim.inference.paired_tests`. The log loss is the mean of -ln
@@ -332,7 +331,7 @@ class CrossValidation:
             folds = by_fold[COLUMNS[name]].dropna().to_numpy()
             rate = loss_rate(losses.mean(axis=0), judged, level, counts=name == "error")
             found[name] = (*rate, *fold_errors(folds, n_folds))
-        names = ["estimate", "std_err", "low", "high", "se_folds", "se_corrected"]
+        names = ["estimate", "se", "low", "high", "se_folds", "se_corrected"]
         table = pd.DataFrame.from_dict(found, orient="index", columns=names)
         return table.rename_axis("measure")
 

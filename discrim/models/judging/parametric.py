@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from discrim.core.lda import LDAFit
 from discrim.errors import NotSupportedError
 from discrim.inference.error_rates import Rates
@@ -52,25 +50,17 @@ def parametric_rates(results: ClassifierResults, method: str, plan: Plan) -> Rat
             plan.level,
             shrunk=shrunk,
             stretch=stretch,
-            seed=plan.seed,
         )
-    costs = 1.0 - np.eye(2) if plan.costs is None else plan.costs
-    regret = np.array([costs[0, 1] - costs[0, 0], costs[1, 0] - costs[1, 1]])
-    if not (regret > 0).all():
-        raise NotSupportedError("These costs make one of the classes the better answer everywhere.")
     gap = whitened[0] - whitened[1]
-    prior = np.exp(log_prior)
-    with np.errstate(divide="ignore"):
-        cut = float(log_prior[1] - log_prior[0] + np.log(regret[1] / regret[0])) / stretch
-    rates = two_classes(
+    return two_classes(
         float(gap @ gap),
         moments.counts,
         nu,
         moments.n_columns,
-        cut,
-        prior * regret,
+        log_prior,
+        plan.costs,
         plan.level,
         shrunk=shrunk,
         expected=expected,
+        stretch=stretch,
     )
-    return rates

@@ -24,12 +24,8 @@ __all__ = ["numbered", "refuse_gone", "shared_folds"]
 Codes = NDArray[np.intp]
 
 
-def shared_folds(
-    blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: int, name: str = "folds"
-) -> tuple[Codes, list[Any]]:
+def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: int) -> tuple[Codes, list[Any]]:
     """Fold (R, n) of each row of a table that has a class, -1 of the others, and the labels of the folds.
-
-    Messages say `name` for the argument that folds were given as.
 
     Raises
     ------
@@ -46,13 +42,13 @@ def shared_folds(
     known = classes >= 0
     if not isinstance(folds, (int, float, np.number)):
         if repeats > 1 or groups is not None:
-            raise DataError(f"{name}= names the fold of each row: leave out repeats= and groups=.")
-        own = numbered(folds, blocks.table, name, known)
+            raise DataError("folds= names the fold of each row: leave out repeats= and groups=.")
+        own = numbered(folds, blocks.table, "folds", known)
         labels = _fold_labels(folds, blocks.table, own)
         if len(labels) < 2:
-            raise DataError(f"{name}= has one fold only: give two or more.")
+            raise DataError("folds= has one fold only: give two or more.")
         return np.where(known, own, -1)[None], labels
-    check_folds(folds, int((used_codes(blocks) >= 0).sum()), name)
+    check_folds(folds, int((used_codes(blocks) >= 0).sum()))
     n_folds = int(folds)
     if groups is None:
         dealt = deal(classes, n_folds, repeats, rng)
@@ -60,7 +56,7 @@ def shared_folds(
         members = numbered(groups, blocks.table, "groups", known)
         there = len(np.unique(members[known]))
         if there < folds:
-            raise DataError(f"groups= has {there} groups, too few for {name}={folds}: ask for fewer folds.")
+            raise DataError(f"groups= has {there} groups, too few for folds={folds}: ask for fewer folds.")
         dealt = deal_groups(classes, members, n_folds, repeats, rng)
     return dealt, list(range(1, n_folds + 1))
 

@@ -202,11 +202,11 @@ def strata(blocks: Blocks) -> Codes:
     return classes_as_seen(blocks.design.response_code, blocks.table, functions)
 
 
-def check_folds(folds: Any, rows: int, name: str = "folds") -> None:
-    """Raise a DataError for a number of folds that is none; it was given as `name`."""
+def check_folds(folds: Any, rows: int) -> None:
+    """Raise a DataError for a number of folds that is none."""
     whole = isinstance(folds, (int, np.integer)) and not isinstance(folds, bool)
     if not (whole and 2 <= folds <= rows):
-        raise DataError(f"{name}={folds!r}: give a number from 2 to the {rows} rows of the fit.")
+        raise DataError(f"folds={folds!r}: give a number from 2 to the {rows} rows of the fit.")
 
 
 def drawn_seed(seed: int | None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from discrim.report.tables import Pairs, Section, Summary
+from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
     from discrim.models.judging.cross_validation import CrossValidation
@@ -58,13 +58,13 @@ def _choice_note(found: CrossValidation) -> str:
 
 
 def _measures(found: CrossValidation) -> Section:
-    names = {"std_err": "std err", "se_folds": "of folds", "se_corrected": "corrected"}
-    table = found.table().rename(columns={"low": "[0.025", "high": "0.975]"} | names)
+    table = found.table()
     rows = "groups" if found._clusters is not None else "rows"
     return Section(
         "Losses of rows under rules that did not see them",
         table.rename_axis(None),
         dict.fromkeys(table.columns, "share"),
+        headings=INTERVAL | {"se_folds": "of folds", "se_corrected": "corrected"},
         note=f"Standard error and interval are of the {rows}, for the rules as they are. That of folds is "
         "too small, as training rows are shared; the corrected one has 1/J + n2/n1 in the place of 1/J "
         "(Nadeau & Bengio, 2003), and no estimate of it is unbiased.",
@@ -73,9 +73,9 @@ def _measures(found: CrossValidation) -> Section:
 
 
 def _classes(found: CrossValidation) -> Section:
-    table = found.by_class.rename(columns={"std_err": "std err", "low": "[0.025", "high": "0.975]"})
+    table = found.by_class
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"rows": "count", "wrong": "count"}
-    return Section("Errors by class", table, formats, source=".by_class")
+    return Section("Errors by class", table, formats, headings=INTERVAL, source=".by_class")
 
 
 def _confusion(found: CrossValidation) -> Section:

@@ -25,7 +25,7 @@ from discrim.models.summaries.headers import (
 )
 from discrim.models.summaries.robust import estimate_text, flagged_section, robust_pairs
 from discrim.report.numbers import p_text
-from discrim.report.tables import Pairs, Section, Summary
+from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
     from discrim.core.covariance import Covariance
@@ -245,7 +245,8 @@ def _shrinkage_path(fit: LDAResults | QDAResults) -> Section:
     table.index = [f"{value:g}" for value in table.index]
     note = "Missing where a covariance is singular without some row." if table["error"].isna().any() else ""
     formats: dict[Any, Any] = {"error": "share", "se": "share"}
-    return Section("Leave-one-out error by shrinkage", table, formats, note=note, source="fit.path")
+    title = "Leave-one-out error by shrinkage"
+    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 
 
 def _classes(fit: LDAResults | QDAResults) -> Section:
@@ -256,8 +257,8 @@ def _classes(fit: LDAResults | QDAResults) -> Section:
 def _quadratic_classes(fit: QDAResults | RDAResults) -> Section:
     from discrim.models.qda import QDAResults
 
-    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "ln|S|": fit.logdet})
-    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "ln|S|": "general"}
+    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "logdet": fit.logdet})
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
     if isinstance(fit, QDAResults) and fit._fit.shrinkage is not None:
         table["shrinkage"], formats["shrinkage"] = fit.shrinkage, "general"
     return Section(
@@ -347,10 +348,11 @@ def _functions(fit: LDAResults) -> Section:
 
 
 def _log_odds(fit: LDAResults) -> Section:
-    table = fit.log_odds().rename(columns={"se": "std err", "p": "P>|z|", "low": "[0.025", "high": "0.975]"})
-    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "P>|z|": "p"}
+    table = fit.log_odds()
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
     title = f"Log odds against {fit.classes[0]} (asymptotic standard errors under the model)"
-    return Section(title, table, formats, source="fit.log_odds()")
+    headings = INTERVAL | {"p": "P>|z|"}
+    return Section(title, table, formats, headings=headings, source="fit.log_odds()")
 
 
 def _equal_covariances(fit: LDAResults | QDAResults) -> Section:
@@ -369,7 +371,7 @@ def _equal_covariances(fit: LDAResults | QDAResults) -> Section:
             "statistic": tests["statistic"],
             "df": [f"{d:.6g}" for d in tests["df"]],
             "df2": ["" if np.isnan(d) else f"{d:.0f}" for d in tests["df2"]],
-            "p": tests["pvalue"],
+            "p": tests["p"],
         }
     )
     formats: dict[Any, Any] = {"statistic": "z", "df": "text", "df2": "text", "p": "tail"}

@@ -11,7 +11,7 @@ import pandas as pd
 from discrim.errors import NotSupportedError
 from discrim.models.sample import named
 from discrim.models.summaries.headers import dropped_note, error_item, row_items, size_items, title
-from discrim.report.tables import Pairs, Section, Summary
+from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
     from discrim.models.indicator import IndicatorResults
@@ -97,14 +97,14 @@ def _classes(fit: IndicatorResults) -> Section:
 
 def _regressions(fit: IndicatorResults) -> Section:
     table = fit.regressions().rename_axis(index=None).drop(columns=["df1", "df2"])
-    table = table.rename(columns={"p": "P > F"})
     title = f"Regressions, F on {len(fit.terms)} and {fit.df_resid:.10g} degrees of freedom"
-    formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "P > F": "tail"}
+    formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "p": "tail"}
     exact = fit.classes[fit._fit.fitted_exactly()]
     note = (
         f"Fitted without error: {named(exact)}. Errors and tests there are of rounding." if len(exact) else ""
     )
-    return Section(title, table, formats, note=note, source="fit.regressions()")
+    headings = {"p": "P > F"}
+    return Section(title, table, formats, headings=headings, note=note, source="fit.regressions()")
 
 
 def _coefficients(fit: IndicatorResults) -> Section:
@@ -113,9 +113,9 @@ def _coefficients(fit: IndicatorResults) -> Section:
 
 
 def _tests(fit: IndicatorResults) -> Section:
-    table = fit.coefficients().rename(
-        columns={"se": "std err", "p": "P>|t|", "low": "[0.025", "high": "0.975]"}
-    )
-    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"t": "z", "P>|t|": "p"}
+    table = fit.coefficients()
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"t": "z", "p": "p"}
+    headings = INTERVAL | {"p": "P>|t|"}
     note = "Standard errors of least squares, for normal errors of one variance, which indicators have not."
-    return Section("Coefficients", table, formats, note=note, source="fit.coefficients()")
+    source = "fit.coefficients()"
+    return Section("Coefficients", table, formats, headings=headings, note=note, source=source)

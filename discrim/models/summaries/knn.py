@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.summaries.headers import error_item, prior_item, row_items, size_items, title
-from discrim.report.tables import Pairs, Section, Summary
+from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
     from discrim.models.knn import KNNResults
@@ -77,10 +77,11 @@ def _header(fit: KNNResults) -> Pairs:
 
 
 def _classes(fit: KNNResults) -> Section:
-    columns = {"prior": fit.prior, "rows": fit.counts, "weight of a vote": fit._fit.weights(fit._fit.prior)}
-    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "weight of a vote": "general"}
+    columns = {"prior": fit.prior, "rows": fit.counts, "vote": fit._fit.weights(fit._fit.prior)}
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "vote": "general"}
     table = pd.DataFrame(columns, index=fit.classes)
-    return Section("Classes", table, formats, source="fit.prior, fit.counts, fit.tidy()")
+    headings = {"vote": "weight of a vote"}
+    return Section("Classes", table, formats, headings=headings, source="fit.prior, fit.counts, fit.tidy()")
 
 
 def _path(fit: KNNResults) -> Section:
@@ -88,11 +89,12 @@ def _path(fit: KNNResults) -> Section:
     chosen = path["k"] == fit.k
     steps = np.unique(np.linspace(0, len(path) - 1, min(MOST_STEPS, len(path))).round().astype(int))
     shown = path.loc[np.union1d(steps, np.flatnonzero(chosen))]
-    table = shown.set_index("k").rename(columns={"se": "std err"}).rename_axis(index=None)
+    table = shown.set_index("k").rename_axis(index=None)
     table["chosen"] = np.where(table.index == fit.k, "*", "")
-    formats: dict[Any, Any] = {"error": "share", "std err": "share", "chosen": "text"}
+    formats: dict[Any, Any] = {"error": "share", "se": "share", "chosen": "text"}
     note = f"{len(shown)} of {len(path)}; of equal errors the largest k is chosen.{_at_an_end(fit)}"
-    return Section("Leave-one-out error by k", table, formats, note=note, source="fit.path")
+    title = "Leave-one-out error by k"
+    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 
 
 def _at_an_end(fit: KNNResults) -> str:

@@ -17,7 +17,7 @@ from discrim.models.summaries.headers import (
     title,
 )
 from discrim.report.numbers import p_text
-from discrim.report.tables import Pairs, Section, Summary
+from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
     from discrim.models.logistic import LogisticResults
@@ -81,9 +81,10 @@ def _classes(fit: LogisticResults) -> Section:
 
 
 def _log_odds(fit: LogisticResults) -> Section:
-    table = fit.log_odds().rename(columns={"se": "std err", "p": "P>|z|", "low": "[0.025", "high": "0.975]"})
-    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "P>|z|": "p"}
-    return Section(_against(fit), table, formats, source="fit.log_odds()")
+    table = fit.log_odds()
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
+    headings = INTERVAL | {"p": "P>|z|"}
+    return Section(_against(fit), table, formats, headings=headings, source="fit.log_odds()")
 
 
 def _lr_terms(fit: LogisticResults) -> Section:
@@ -100,6 +101,7 @@ def _lr_terms(fit: LogisticResults) -> Section:
 
 
 def _odds_ratios(fit: LogisticResults) -> Section:
-    table = fit.odds_ratios().rename(columns={"low": "[0.025", "high": "0.975]"})
+    table = fit.odds_ratios()
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "ratio")
-    return Section("Odds ratios for one unit of a column", table, formats, source="fit.odds_ratios()")
+    title = "Odds ratios for one unit of a column"
+    return Section(title, table, formats, headings=INTERVAL, source="fit.odds_ratios()")

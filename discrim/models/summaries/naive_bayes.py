@@ -86,7 +86,7 @@ def _classes(fit: NaiveBayesResults) -> Section:
     formats: dict[Any, Any] = {"prior": "share", "rows": "count"}
     if not fit._fit.is_normal:
         return Section("Classes", table, formats, source="fit.prior, fit.counts")
-    table["ln|S|"], formats["ln|S|"] = fit.logdet, "general"
+    table["logdet"], formats["logdet"] = fit.logdet, "general"
     title = "Classes, with the log-determinants of their covariances"
     return Section(title, table, formats, source="fit.prior, fit.counts, fit.logdet")
 

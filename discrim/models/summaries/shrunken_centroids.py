@@ -11,7 +11,7 @@ import pandas as pd
 
 from discrim.models.summaries.headers import error_item, prior_item, row_items, size_items, title
 from discrim.report.numbers import column_texts
-from discrim.report.tables import Pairs, Section, Summary
+from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
     from discrim.models.shrunken_centroids import ShrunkenCentroidsResults
@@ -80,11 +80,12 @@ def _classes(fit: ShrunkenCentroidsResults) -> Section:
 
 def _path(fit: ShrunkenCentroidsResults) -> Section:
     path = fit.path
-    table = path.set_index("threshold").rename(columns={"se": "std err", "genes": "columns"})
+    table = path.set_index("threshold")
     table.index = pd.Index(column_texts(path["threshold"].tolist(), "general"))
     table["chosen"] = np.where(path["threshold"] == fit.threshold, "*", "")
-    formats: dict[Any, Any] = {"error": "share", "std err": "share", "columns": "count", "chosen": "text"}
-    return Section("Cross-validated error by threshold", table, formats, source="fit.path")
+    formats: dict[Any, Any] = {"error": "share", "se": "share", "genes": "count", "chosen": "text"}
+    title = "Cross-validated error by threshold"
+    return Section(title, table, formats, headings=INTERVAL | {"genes": "columns"}, source="fit.path")
 
 
 def _survivors(fit: ShrunkenCentroidsResults, most: int = MOST_SURVIVORS) -> Section:

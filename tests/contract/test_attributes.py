@@ -1,0 +1,101 @@
+"""Attributes that a model has not are missing as Python knows it, and the methods say why."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import rlcompleter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.datasets import load_iris
+from discrim.errors import NotSupportedError
+from tests.contract.test_names import FITS, fitted
+
+IRIS = load_iris()
+RESULTS = [name for name in FITS if hasattr(fitted(name), "classes") and name != "cross_validate"]
+SAVED = [name for name in RESULTS if name not in ("bayes", "fda")]
+TABLES = "classes", "nobs", "prior", "llf", "aic", "bic", "df_model"
+
+
+def others():
+    """Fits without rows: loaded ones, and those of moments."""
+    held = discrim.moments("species ~ .", IRIS)
+    yield "lda of moments", discrim.lda(moments=held)
+    yield "qda of moments", discrim.qda(moments=held)
+    means = pd.DataFrame({"x": [0.0, 1.0]}, index=["a", "b"])
+    yield "from_stats", discrim.lda(moments=discrim.from_stats(means, np.eye(1), [20, 30]))
+    yield "moments", held
+
+
+def loaded(name, tmp_path):
+    fitted(name).save(tmp_path / "fit")
+    return discrim.load(tmp_path / "fit")
+
+
+def check(fit) -> None:
+    """Every name that dir() lists is there or is missing; nothing else is raised."""
+    for name in dir(fit):
+        there = hasattr(fit, name)
+        assert there or getattr(fit, name, "missing") == "missing"
+    assert {name for name, _ in inspect.getmembers(fit)} >= {name for name in dir(fit) if hasattr(fit, name)}
+    space = {"fit": fit}
+    found = rlcompleter.Completer(space).attr_matches("fit.")
+    assert any(word.startswith("fit.") for word in found)
+    copy.copy(fit)
+    assert repr(copy.deepcopy(fit)) == repr(fit)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_every_object_can_be_looked_through(name):
+    check(fitted(name))
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_so_can_loaded_ones(name, tmp_path):
+    check(loaded(name, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "fit"), list(others()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_so_can_those_without_rows(name, fit):
+    check(fit)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_pickles_are_the_same(name):
+    if name == "bayes":
+        return
+    again = pickle.loads(pickle.dumps(fitted(name)))
+    assert [n for n in TABLES if hasattr(again, n)] == [n for n in TABLES if hasattr(fitted(name), n)]
+
+
+@pytest.mark.parametrize(
+    ("name", "attribute"),
+    [("knn", "aic"), ("hyperplane", "llf"), ("perceptron", "bic"), ("indicator", "aic"), ("rda", "aic")],
+)
+def test_a_criterion_that_a_model_has_not(name, attribute):
+    fit = fitted(name)
+    assert not hasattr(fit, attribute)
+    assert getattr(fit, attribute, None) is None
+    with pytest.raises(NotSupportedError) as caught:
+        getattr(fit, attribute)
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, AttributeError)
+    assert len(str(caught.value)) > 30
+
+
+@pytest.mark.parametrize("name", ["perceptron", "hyperplane", "indicator"])
+def test_methods_that_a_model_has_not_raise_a_value_error_with_its_message(name):
+    with pytest.raises(ValueError, match="needs probabilities"):
+        fitted(name).predict_proba()
+
+
+def test_a_fit_of_another_name_has_python_s_own_message():
+    with pytest.raises(AttributeError, match="no attribute 'aci'"):
+        _ = fitted("lda").aci

@@ -1,0 +1,185 @@
+"""One thing has one name: every table, attribute and argument of every verb is walked."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.linear_model import LinearRegression
+
+import discrim
+from discrim.datasets import load_iris
+
+IRIS = load_iris()
+ALIKE = IRIS[IRIS["species"] != "setosa"].astype({"species": str})
+FITS = {
+    "lda": lambda: discrim.lda("species ~ .", IRIS),
+    "lda, robust": lambda: discrim.lda("species ~ .", IRIS, method="t"),
+    "lda, shrunk": lambda: discrim.lda(
+        "species ~ .", IRIS, covariance="shrunk", shrinkage="loo", grid=[0, 0.5]
+    ),
+    "qda": lambda: discrim.qda("species ~ .", IRIS),
+    "rda": lambda: discrim.rda("species ~ .", IRIS, grid=[0.0, 1.0], seed=1),
+    "naive_bayes": lambda: discrim.naive_bayes("species ~ .", IRIS),
+    "shrunken_centroids": lambda: discrim.shrunken_centroids("species ~ .", IRIS, seed=1),
+    "knn": lambda: discrim.knn("species ~ .", IRIS, grid=[2, 5]),
+    "logistic": lambda: discrim.logistic("species ~ sepal_length + sepal_width", ALIKE),
+    "indicator": lambda: discrim.indicator("species ~ .", IRIS),
+    "fda": lambda: discrim.fda("species ~ .", IRIS, engine=LinearRegression()),
+    "perceptron": lambda: discrim.perceptron("species ~ .", IRIS[:100]),
+    "hyperplane": lambda: discrim.hyperplane("species ~ .", IRIS[:100].astype({"species": str})),
+    "bayes": lambda: discrim.bayes([0.5, 0.5], {"a": stats.norm(0, 1), "b": stats.norm(2, 1)}),
+    "cross_validate": lambda: discrim.cross_validate(discrim.lda("species ~ .", IRIS), 3, repeats=2, seed=1),
+    "stepwise": lambda: discrim.stepwise("species ~ .", IRIS),
+    "stepwise, cv": lambda: discrim.stepwise("species ~ .", IRIS, criterion="cv", folds=3, seed=1),
+    "lr_test": lambda: discrim.lr_test(discrim.lda("species ~ .", IRIS), discrim.qda("species ~ .", IRIS)),
+    "box_m": lambda: discrim.box_m("species ~ .", IRIS),
+    "manova": lambda: discrim.manova("species ~ .", IRIS),
+    "covariance_models": lambda: discrim.covariance_models("species ~ .", IRIS),
+    "hausman": lambda: discrim.hausman(*_pair()),
+    "compare": lambda: discrim.compare(*_pair(), by="fit"),
+    "compare, by term": lambda: discrim.compare(*_pair()),
+    "compare, folds": lambda: discrim.compare(*_pair(), folds=3, seed=1),
+    "compare, folds by fit": lambda: discrim.compare(*_pair(), folds=3, seed=1, by="fit"),
+}
+
+BROOM = {"estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"}
+"""What `tidy()` says, and no other table."""
+
+SYNONYMS = re.compile(
+    r"std[_ .]?err|std_?error|stderr|^bse|standard|p[_-]?val|^prob$|^pr$|^P ?>|[<>|]|^\[?0\.\d+\]?$|"
+    r"conf_|^ci|_ci$|^lower|^upper|^lcl|^ucl|^[tzf]_?(value|stat)|^coefs?icient|^estimates$|^dof|d\.f|^n_?obs_",
+    re.IGNORECASE,
+)
+"""Other names of: estimate or coef, se, z, t, F, df, p, low, high."""
+
+KEPT = {
+    "bounds": {"lower"},  # A theorem's bound beside Chernoff's and Bhattacharyya's, no end of an interval.
+}
+
+FOLDS = {"cv", "n_folds", "nfolds", "kfold", "k_folds", "random_state", "confidence", "conf_level"}
+"""Other names of folds=, seed= and level=."""
+
+
+def _pair() -> tuple[Any, Any]:
+    formula = "species ~ sepal_length + sepal_width"
+    return discrim.lda(formula, ALIKE), discrim.logistic(formula, ALIKE)
+
+
+@cache
+def fitted(name: str) -> Any:
+    return FITS[name]()
+
+
+def tables_of(made: Any, depth: int = 2) -> Iterator[tuple[str, pd.DataFrame]]:
+    """All tables that an object gives when it is asked without arguments, and those of what it gives."""
+    if isinstance(made, (pd.DataFrame, pd.Series)):
+        yield "", made.to_frame() if isinstance(made, pd.Series) else made
+        return
+    for name in dir(made):
+        if name.startswith("_") or name in ("plot", "save", "predict_set"):
+            continue
+        try:
+            part = getattr(made, name)
+            part = part() if callable(part) else part
+        except (ValueError, TypeError):
+            continue
+        if name == "summary":
+            yield from ((f"{name}.{key}", table) for key, table in part.tables.items())
+        elif isinstance(part, (pd.DataFrame, pd.Series)) or (
+            depth > 1 and type(part).__module__.startswith("discrim")
+        ):
+            for path, table in tables_of(part, depth - 1):
+                yield f"{name}.{path}".strip("."), table
+
+
+def names_in(table: pd.DataFrame) -> set[str]:
+    """The names of columns, of whatever level."""
+    levels = [table.columns.get_level_values(i) for i in range(table.columns.nlevels)]
+    return {str(name) for level in levels for name in level}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_no_table_has_a_synonym(name):
+    found = list(tables_of(fitted(name)))
+    assert found
+    for path, table in found:
+        last = path.rpartition(".")[2]
+        names = names_in(table) - KEPT.get(last, set())
+        if last == "tidy":
+            names -= BROOM
+            assert not names & {"se", "p", "low", "high", "z", "t", "coef"}, f"{name}.{path}"
+        wrong = sorted(
+            column
+            for column in names
+            if SYNONYMS.search(column) or column in BROOM - {"estimate", "statistic"}
+        )
+        if last in ("bse", "pvalues"):
+            continue
+        assert not wrong, f"{name}.{path} says {wrong}"
+        assert ("low" in names) == ("high" in names) or last == "stability", f"{name}.{path}"
+
+
+def test_the_walk_sees_tables_that_were_wrong():
+    seen = {f"{name}.{path}".strip(".") for name in FITS for path, _ in tables_of(fitted(name))}
+    assert len(seen) > 250
+    assert {
+        "lda.error_rates",
+        "lda.canonical.stability",
+        "lda.summary.log_odds",
+        "lr_test.table",
+        "indicator.summary.coefficients",
+        "indicator.summary.regressions",
+        "logistic.summary.odds_ratios",
+        "logistic.tidy",
+        "knn.summary.path",
+        "cross_validate.table",
+        "cross_validate.summary.measures",
+        "stepwise, cv.steps",
+        "compare, folds",
+    } <= seen
+
+
+@pytest.mark.parametrize(
+    "name", ["std_err", "P>|z|", "[0.025", "pvalue", "p_value", "conf_low", "lower", "0.975]"]
+)
+def test_a_synonym_is_known_for_one(name):
+    assert SYNONYMS.search(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["se", "p", "p_exact", "se_folds", "wilks_p", "share", "proportion", "low", "df1"]
+)
+def test_a_name_of_ours_is_none(name):
+    assert not SYNONYMS.search(name)
+
+
+def test_arguments_have_one_name():
+    wrong = []
+    verbs = {name: getattr(discrim, name) for name in discrim.__all__ if name not in ("datasets", "errors")}
+    for name, verb in verbs.items():
+        parts = inspect.getmembers(verb, inspect.isfunction) if inspect.isclass(verb) else [("", verb)]
+        for part, function in parts:
+            if not part.startswith("_"):
+                asked = FOLDS & set(inspect.signature(function).parameters)
+                wrong += [(name, part, argument) for argument in asked]
+    # Of rda() and shrunken_centroids() it is scikit-learn's: folds, "loo", splits; of compare() an old name.
+    assert sorted(wrong) == [("compare", "", "cv"), ("rda", "", "cv"), ("shrunken_centroids", "", "cv")]
+
+
+def test_the_old_name_of_an_argument_is_told_and_works():
+    with pytest.warns(discrim.errors.DiscrimWarning, match="compare.folds="):
+        old = discrim.compare(*_pair(), cv=3, seed=1)
+    pd.testing.assert_frame_equal(old, fitted("compare, folds"))
+
+
+def test_renderings_keep_the_headings_of_statsmodels():
+    text = fitted("lda").summary(["log_odds"]).as_text()
+    assert all(heading in text for heading in ("std err", "P>|z|", "[0.025", "0.975]"))
+    assert "std err" in fitted("lda").summary(["log_odds"]).as_markdown()
