@@ -397,7 +397,7 @@ def _suits_a_tree(points: Floats, norm: float) -> bool:
     Their number is (sum of l)^2 / (sum of l^2), with l the eigenvalues of the covariance. Only Euclidean
     distances have products.
     """
-    p = points.shape[1]
+    p = int(points.shape[1])
     if p <= TREE_COLUMNS or p > TREE_MOST:
         return p <= TREE_COLUMNS
     if norm != 2:
@@ -405,7 +405,7 @@ def _suits_a_tree(points: Floats, norm: float) -> bool:
     some = points[:: max(len(points) // 4096, 1)]
     squares = (some - some.mean(axis=0)).T @ (some - some.mean(axis=0))
     size = float((squares**2).sum())
-    return not size > 0 or float(np.trace(squares)) ** 2 <= TREE_COLUMNS * size
+    return bool(not size > 0 or float(np.trace(squares)) ** 2 <= TREE_COLUMNS * size)
 
 
 def _at_least_k(distances: Floats, k: int) -> Floats:

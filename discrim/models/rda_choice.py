@@ -201,14 +201,14 @@ def _parts(blocks: Blocks, plan: Choice) -> Iterator[tuple[ClassMoments, Floats,
             yield moments, *_judged_rows(blocks, split.test)
         return
     dealt = dealt_codes(used_codes(blocks), plan.cv, plan.seed)
-    held = moment_folds(blocks, dealt, plan.cv, "class", rooted=plan.rooted)
+    outside = moment_folds(blocks, dealt, plan.cv, "class", rooted=plan.rooted)
     if blocks.table.nrows * len(blocks.terms) > AT_ONCE:
-        for fold, moments in enumerate(held):
+        for fold, moments in enumerate(outside):
             yield moments, *_judged_rows(blocks, (dealt == fold).astype(np.float64))
         return
     x, codes, weights = _judged_rows(blocks, np.ones(len(dealt)))
     fold_of = dealt[dealt >= 0]
-    for fold, moments in enumerate(held):
+    for fold, moments in enumerate(outside):
         at = np.flatnonzero(fold_of == fold)
         judged = np.take(x.T, at, axis=1).T
         yield moments, judged, codes[at], None if weights is None else weights[at]
