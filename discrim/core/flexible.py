@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 from discrim.core.canonical import positive_signs
 from discrim.core.covariance import EPS
 from discrim.core.moments import ClassMoments
-from discrim.core.rules import LinearRule, VariateRule
+from discrim.core.nearest_means import Means, nearest_mean_rule
+from discrim.core.rules import VariateRule
 
 __all__ = ["FlexibleFit", "fit_flexible", "starting_scores"]
 
@@ -85,9 +86,8 @@ class FlexibleFit:
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> VariateRule:
         """The nearest centroid under a prior (K,)."""
         r = len(self.values)
-        constant = log_prior - 0.5 * (self.centroids**2).sum(axis=1)
-        nearest = LinearRule(np.zeros(r), np.ones(r), self.centroids.T.copy(), constant)
-        return VariateRule(self.variates, nearest)
+        means = Means(self.centroids, np.zeros_like(self.centroids), np.ones(r), np.array, np.array)
+        return VariateRule(self.variates, nearest_mean_rule(means, np.zeros(r), log_prior))
 
 
 def starting_scores(counts: Floats) -> Floats:

@@ -18,6 +18,7 @@ from scipy.special import digamma, gammaln
 from discrim.core.canonical import Canonical, weighted_centre
 from discrim.core.covariance import Covariance
 from discrim.core.moments import ClassMoments
+from discrim.core.nearest_means import Means, nearest_mean_rule
 from discrim.core.rules import Distances, GaussianRule, LinearRule, StudentRule
 
 __all__ = [
@@ -45,21 +46,20 @@ def centred(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
 def linear_rule(
     moments: ClassMoments, covariance: Covariance, log_prior: Floats, reduced: Canonical | None = None
 ) -> LinearRule:
-    """Rule of one common covariance; with reduced axes, in their space alone.
-
-    The rule is centred between the classes, so that scores keep the digits that matter: those
-    of their differences.
-    """
+    """Rule of one common covariance; with reduced axes, in their space alone."""
     if reduced is not None:
-        origin, means = centred(moments, reduced.centre)
-        scores = means @ reduced.axes
-        return LinearRule(
-            origin, moments.scale, reduced.axes @ scores.T, log_prior - 0.5 * (scores**2).sum(axis=1)
-        )
-    origin, means = centred(moments, weighted_centre(moments.means, moments.counts))
-    whitened = covariance.whiten(means.T)
-    intercept = log_prior - 0.5 * (whitened**2).sum(axis=0)
-    return LinearRule(origin, moments.scale, covariance.unwhiten(whitened), intercept)
+        origin, _ = centred(moments, reduced.centre)
+        return nearest_mean_rule(class_means(moments, reduced), origin, log_prior)
+    origin, _ = centred(moments, weighted_centre(moments.means, moments.counts))
+    return nearest_mean_rule(class_means(moments, covariance), origin, log_prior)
+
+
+def class_means(moments: ClassMoments, metric: Covariance | Canonical) -> Means:
+    """The means of the classes, in the metric of a covariance or within canonical axes."""
+    if isinstance(metric, Covariance):
+        return Means(moments.centres, moments.rests, moments.scale, metric.whiten, metric.unwhiten)
+    axes = metric.axes
+    return Means(moments.centres, moments.rests, moments.scale, lambda z: axes.T @ z, lambda y: axes @ y)
 
 
 def classification_functions(
@@ -80,8 +80,10 @@ def distances(moments: ClassMoments, covariances: tuple[Covariance, ...]) -> Dis
     """Distances to the class means under one covariance, or one for each class."""
     if len(covariances) > 1:
         return Distances(moments.centres, moments.scale, moments.rests, covariances)
+    (covariance,) = covariances
     origin, means = centred(moments, weighted_centre(moments.means, moments.counts))
-    return Distances(origin, moments.scale, means, covariances)
+    nearest = class_means(moments, covariance).distances(origin)
+    return Distances(origin, moments.scale, means, covariances, nearest)
 
 
 def separate_plugin(
@@ -110,8 +112,8 @@ def common_predictive(
     power = np.full(len(n), (nu + 1) / 2)
     if mass is None:
         return StudentRule(distances(moments, (covariance,)), constant, power, (n + 1) * nu / n)
-    within = _distances_within(moments, mass, np.sqrt(moments.total / nu))
-    return StudentRule(within, constant, power, moments.total * (n + 1) / n)
+    within, origin = _means_within(moments, mass, np.sqrt(moments.total / nu))
+    return StudentRule(within.distances(origin), constant, power, moments.total * (n + 1) / n)
 
 
 def separate_predictive(
@@ -139,18 +141,19 @@ def common_debiased(
     nu: float,
     *,
     mass: Canonical | None = None,
-) -> GaussianRule:
+) -> LinearRule:
     """Debiased rule of a common covariance: ln prior_k - [(nu-p-1)/nu D2_k - p/n_k]/2.
 
     MASS's has the dimension of its axes in the place of p, and -p/n_k in the place of p/(2 n_k).
     """
     p, n = moments.n_columns, moments.counts
     if mass is None:
-        factor = np.full(len(n), (nu - p - 1) / nu)
-        return GaussianRule(distances(moments, (covariance,)), log_prior + 0.5 * p / n, factor)
+        origin, _ = centred(moments, weighted_centre(moments.means, n))
+        means, factor = class_means(moments, covariance), (nu - p - 1) / nu
+        return nearest_mean_rule(means, origin, log_prior + 0.5 * p / n, factor)
     r = mass.axes.shape[1]
-    within = _distances_within(moments, mass, 1.0)
-    return GaussianRule(within, log_prior - r / n, np.full(len(n), (nu - r - 1) / nu))
+    within, origin = _means_within(moments, mass, 1.0)
+    return nearest_mean_rule(within, origin, log_prior - r / n, (nu - r - 1) / nu)
 
 
 def separate_debiased(
@@ -205,13 +208,14 @@ def quadratic_form(
     return 0.5 * (matrices[1] - matrices[0]), slopes[0] - slopes[1], float(constants[0] - constants[1])
 
 
-def _distances_within(moments: ClassMoments, reduced: Canonical, inflate: float) -> Distances:
-    """Distances within the canonical axes, of rows (not means) inflated by a factor."""
+def _means_within(moments: ClassMoments, reduced: Canonical, inflate: float) -> tuple[Means, Floats]:
+    """Means within the canonical axes, and their centre (p,), about which rows (not means) are inflated."""
     origin, means = centred(moments, reduced.centre)
-    unit = np.ones(reduced.axes.shape[1])
-    return Distances(
-        origin, moments.scale, means @ reduced.axes, (Covariance(unit, unit),), reduced.axes * inflate
-    )
+    # Rows that are inflated are as far from means as rows that are not from means that shrink.
+    centres = origin + means / inflate / moments.scale
+    rests = means / inflate - (centres - origin) * moments.scale
+    axes = reduced.axes * inflate
+    return Means(centres, rests, moments.scale, lambda z: axes.T @ z, lambda y: axes @ y), origin
 
 
 def _logdets(covariances: tuple[Covariance, ...]) -> Floats:

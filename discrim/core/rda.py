@@ -95,6 +95,9 @@ class RDAFit:
         """
         if method != "plugin":
             raise NotSupportedError(f'method="{method}" is not defined for regularized covariances.')
+        if self.alpha == 0:
+            # One covariance, whose quadratic form would cancel in differences of scores.
+            return gaussian.linear_rule(self.moments, self.covariances[0], log_prior)
         return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
 
     def refit(self, moments: ClassMoments) -> RDAFit | None:

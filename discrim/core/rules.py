@@ -16,17 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance import Covariance
+from discrim.core.far_rows import beyond_range, exponents, scaled_columns, stretched
 
 __all__ = [
     "Columns",
+    "Crowd",
     "Distances",
     "GaussianRule",
     "IndependentRule",
     "LinearRule",
+    "Nearest",
     "Rule",
     "StudentRule",
     "VariateRule",
     "best_class",
+    "log_odds_against",
     "log_posteriors",
     "posteriors",
 ]
@@ -35,6 +39,9 @@ Floats = NDArray[np.float64]
 
 MANY_CLASSES = 64
 """Classes beyond which scores lie row by row in memory, not class by class."""
+
+MOST_MOVES = 4
+"""Times that a row may turn out to be nearest to another crowd than it seemed from farther away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +53,107 @@ class LinearRule:
     origin, scale : (p,) float
     coef : (p, K) float
     intercept : (K,) float
+    crowds : tuple of Crowd
+        Classes whose scores about this origin differ by too little for their size.
     """
 
     origin: Floats
     scale: Floats
     coef: Floats
     intercept: Floats
+    crowds: tuple[Crowd, ...] = ()
 
     def scores(self, x: Floats) -> Floats:
         """Scores (m, K) of rows x (m, p)."""
-        z = standard_columns(x, self.origin, self.scale)
-        if len(self.intercept) > MANY_CLASSES:
-            scores = z.T @ self.coef
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = standard_columns(x, self.origin, self.scale)
+            scores = z.T @ self.coef if len(self.intercept) > MANY_CLASSES else (self.coef.T @ z).T
             scores += self.intercept
-            return np.asarray(scores)
-        columns = self.coef.T @ z
-        columns += self.intercept[:, None]
-        return np.asarray(columns.T)
+            far = beyond_range(x, scores)
+            if self.crowds:
+                scores = self._crowds_scored(x, scores)
+        if len(far):
+            exponent = exponents(x[far], self.scale)
+            z = scaled_columns(x[far], self.origin, self.scale, exponent)
+            scores[far] = stretched(z.T @ self.coef, self.intercept, exponent)
+        return np.asarray(scores)
+
+    def _crowds_scored(self, x: Floats, scores: Floats) -> Floats:
+        """Scores (m, K) in which the classes around the best one of each row are about their own origin."""
+        home = np.full(scores.shape[1], -1)
+        for i, crowd in enumerate(self.crowds):
+            home[crowd.covered] = i
+        before = np.full(len(x), -1)
+        for _ in range(MOST_MOVES):
+            at = home[np.argmax(scores, axis=1)]
+            moved = np.flatnonzero((at != before) & (at >= 0))
+            for i in np.unique(at[moved]).tolist():
+                crowd, rows = self.crowds[i], moved[at[moved] == i]
+                own, others = crowd.rule.scores(x[rows]), scores[rows]
+                others += (own[:, 0] - others[:, crowd.members[0]])[:, None]
+                others[:, crowd.members] = own
+                scores[rows] = others
+            if not len(moved):
+                break
+            before = at
+        return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Classes that lie close together, beside others that lie far.
+
+    Attributes
+    ----------
+    covered : (c,) int
+        A row whose best class is one of these is scored again.
+    members : (k,) int
+        The classes of the rule, which are all that lie close to those covered.
+    rule : LinearRule
+        About the first of the members.
+    """
+
+    covered: NDArray[np.intp]
+    members: NDArray[np.intp]
+    rule: LinearRule
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Squared distances to points in one metric: that to the nearest, and by how much the others exceed it.
+
+    Attributes
+    ----------
+    rule : LinearRule
+        Scores -D2_k / 2, up to what the points have in common.
+    centres : (K, p) float
+    rests : (K, p) float
+        Point k is centres[k] + rests[k] / scale.
+    whiten : callable
+        From columns (p, m) in z to columns whose squared lengths are squared distances.
+    """
+
+    rule: LinearRule
+    centres: Floats
+    rests: Floats
+    whiten: Callable[[Floats], Floats]
+
+    def squared(self, x: Floats) -> Floats:
+        """Distances (K, m) of rows x (m, p)."""
+        scores = self.rule.scores(x)
+        best, rows = np.argmax(scores, axis=1), np.arange(len(x))
+        z = standard_columns(x, self.centres[best].T, self.rule.scale)
+        z -= self.rests[best].T
+        excess = scores[rows, best][:, None] - scores
+        excess *= 2
+        excess += column_squares(self.whiten(z))[:, None]
+        return np.asarray(excess.T)
+
+    def scaled(self, x: Floats) -> tuple[Floats, NDArray[np.int64]]:
+        """Distances (K, m) of rows far from all points, over 4 to the power of exponents (m,)."""
+        exponent = exponents(x, self.rule.scale)
+        z = scaled_columns(x, self.rule.origin, self.rule.scale, exponent)
+        return np.repeat(column_squares(self.whiten(z))[None], len(self.centres), axis=0), exponent
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,35 +169,37 @@ class Distances:
         In the coordinates z = (x - origin) * scale.
     covariances : tuple of Covariance
         One for all classes, or one for each.
-    axes : (p, r) float, optional
-        Coefficients that rows are projected on first; means and covariances are then those of the r
-        projections.
+    nearest : Nearest, optional
+        Of one covariance.
     """
 
     origin: Floats
     scale: Floats
     means: Floats
     covariances: tuple[Covariance, ...]
-    axes: Floats | None = None
+    nearest: Nearest | None = None
 
     def squared(self, x: Floats) -> Floats:
         """Distances (K, m) of rows x (m, p)."""
+        if self.nearest is not None:
+            return self.nearest.squared(x)
         distances = np.empty((len(self.means), len(x)))
-        if len(self.covariances) == 1:
-            z = standard_columns(x, self.origin, self.scale)
-            if self.axes is not None:
-                z = self.axes.T @ z
-            (covariance,) = self.covariances
-            means = covariance.whiten(self.means.T).T
-            whitened = covariance.whiten(z)
-            for k, mean in enumerate(means):
-                distances[k] = column_squares(whitened - mean[:, None])
-            return distances
         for k, covariance in enumerate(self.covariances):
             z = standard_columns(x, self.origin[k], self.scale)
             z -= self.means[k][:, None]
             distances[k] = column_squares(covariance.whiten(z))
         return distances
+
+    def scaled(self, x: Floats) -> tuple[Floats, NDArray[np.int64]]:
+        """Distances (K, m) of rows far from all means, over 4 to the power of exponents (m,)."""
+        if self.nearest is not None:
+            return self.nearest.scaled(x)
+        exponent = exponents(x, self.scale)
+        distances = np.empty((len(self.means), len(x)))
+        for k, covariance in enumerate(self.covariances):
+            z = scaled_columns(x, self.origin[k], self.scale, exponent)
+            distances[k] = column_squares(covariance.whiten(z))
+        return distances, exponent
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +218,15 @@ class GaussianRule:
 
     def scores(self, x: Floats) -> Floats:
         """Scores (m, K) of rows x (m, p)."""
-        scores = self.distances.squared(x)
-        scores *= -0.5 * self.factor[:, None]
-        scores += self.constant[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self.distances.squared(x)
+            scores *= -0.5 * self.factor[:, None]
+            scores += self.constant[:, None]
+        far = beyond_range(x, scores.T)
+        if len(far):
+            squares, exponent = self.distances.scaled(x[far])
+            leading = -0.5 * self.factor * squares.T
+            scores[:, far] = stretched(leading, self.constant, 2 * exponent).T
         return scores.T
 
 
@@ -137,22 +236,28 @@ class StudentRule:
 
     Attributes
     ----------
-    distances : Distances
+    distances : Distances or Nearest
     constant, power, spread : (K,) float
     """
 
-    distances: Distances
+    distances: Distances | Nearest
     constant: Floats
     power: Floats
     spread: Floats
 
     def scores(self, x: Floats) -> Floats:
         """Scores (m, K) of rows x (m, p)."""
-        scores = self.distances.squared(x)
-        scores /= self.spread[:, None]
-        np.log1p(scores, out=scores)
-        scores *= -self.power[:, None]
-        scores += self.constant[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self.distances.squared(x)
+            scores /= self.spread[:, None]
+            np.log1p(scores, out=scores)
+            scores *= -self.power[:, None]
+            scores += self.constant[:, None]
+        far = beyond_range(x, scores.T)
+        if len(far):
+            squares, exponent = self.distances.scaled(x[far])
+            logs = np.log(squares / self.spread[:, None]) + 2 * np.log(2.0) * exponent
+            scores[:, far] = self.constant[:, None] - self.power[:, None] * logs
         return scores.T
 
 
@@ -264,6 +369,12 @@ def posteriors(scores: Floats) -> Floats:
     np.exp(weights, out=weights)
     weights *= 1 / weights.sum(axis=1, keepdims=True)
     return np.asarray(weights)
+
+
+def log_odds_against(scores: Floats, at: int) -> Floats:
+    """Log odds (m, K) of the classes against one of them; a row impossible in that one keeps its scores."""
+    own = scores[:, at : at + 1]
+    return np.asarray(scores - np.where(np.isneginf(own), 0.0, own))
 
 
 def best_class(scores: Floats) -> NDArray[np.intp]:

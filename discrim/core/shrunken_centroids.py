@@ -22,7 +22,7 @@ linear in the row. A row's leave-one-out scores come from moments less that row,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance import EPS, Dependency, dependencies
 from discrim.core.leave_one_out import LeftOut
 from discrim.core.moments import ClassMoments
+from discrim.core.nearest_means import Means, nearest_mean_rule
 from discrim.core.rules import LinearRule, best_class, standard_columns
 from discrim.errors import NotSupportedError
 
@@ -108,9 +109,19 @@ class ShrunkenFit:
         """
         if method != "plugin":
             raise NotSupportedError(f'method="{method}" is not defined for shrunken centroids.')
-        gaps, held = self.shrunken() * self.errors[:, None], self.moments
-        origin = held.origin + self.centre / held.scale
-        return LinearRule(origin, held.scale, (gaps / self.unit).T, log_prior - 0.5 * (gaps**2).sum(axis=1))
+        origin = self.moments.origin + self.centre / self.moments.scale
+        return nearest_mean_rule(self._centroids(origin), origin, log_prior)
+
+    def _centroids(self, origin: Floats) -> Means:
+        """The centroids in units of the scales; a column whose differences are all gone has no part."""
+        held, unit = self.moments, self.unit
+        # The class mean less the threshold has digits that a sum of the differences has not.
+        gone = np.abs(self.differences) <= self.threshold
+        moved = held.rests - np.sign(self.differences) * self.threshold * self.errors[:, None] * unit
+        rests = np.where(gone, self.centre - (origin - held.origin) * held.scale, moved)
+        weights = np.divide(1.0, unit, out=np.zeros_like(unit), where=~gone.all(axis=0))[:, None]
+        centres = np.where(gone, origin, held.centres)
+        return Means(centres, rests, held.scale, lambda z: z * weights, lambda y: y * weights)
 
     def without_scale(self) -> list[Dependency]:
         """Columns that do not vary within classes, where no offset makes up for it."""
@@ -209,6 +220,10 @@ def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Flo
     thresholds : (T,) float
     log_prior : (K,) float
     """
+    if replace(fit, threshold=0.0).rule(log_prior).crowds:
+        for threshold in thresholds.tolist():
+            yield best_class(replace(fit, threshold=threshold).rule(log_prior).scores(x))
+        return
     reach = fit.reach()
     order = np.argsort(-reach, kind="stable")
     left = len(order) - np.searchsorted(reach[order[::-1]], thresholds, side="right")

@@ -203,23 +203,24 @@ class CanonicalResults:
             out[:, place] = raw.T @ (x.T - origin[:, None])
         return pd.DataFrame(out.T, index=blocks.table.index, columns=self._names)
 
-    def coef(self, convention: Convention = "mass") -> pd.DataFrame:
-        """Raw coefficients, with the constant, as another system has them.
+    def coef(self, convention: Convention | None = None) -> pd.DataFrame:
+        """Raw coefficients, with the constant, as a system has them.
 
         Parameters
         ----------
-        convention : {"mass", "stata", "sas", "spss", "sklearn"}
-            R's MASS and scikit-learn (solver "svd") have the signs that the singular value decomposition
-            leaves, and scikit-learn the divisor N; Stata, SAS and SPSS document no rule of signs, and here
-            the largest standardized coefficient of an axis is positive. MASS and scikit-learn print no
-            constant: it is the one that centres the scores.
+        convention : {"mass", "stata", "sas", "spss", "sklearn"}, optional
+            That of the other tables by default, and R's MASS where these have the package's own. R's MASS
+            and scikit-learn (solver "svd") have the signs that the singular value decomposition leaves, and
+            scikit-learn the divisor N; Stata, SAS and SPSS document no rule of signs, and here the largest
+            standardized coefficient of an axis is positive. MASS and scikit-learn print no constant: it is
+            the one that centres the scores.
 
         Returns
         -------
         DataFrame
             "constant" and the terms, by axis under the system's names.
         """
-        theirs = CanonicalResults(self._fit, convention)
+        theirs = CanonicalResults(self._fit, convention or self.convention or "mass")
         return pd.concat([theirs.constant.to_frame("constant").T, theirs.raw])
 
     def stability(

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from discrim.core.flexible import FlexibleFit
 from discrim.core.leave_one_out import LeftOut
 from discrim.core.moments import Spread
-from discrim.core.rules import Rule
+from discrim.core.rules import Rule, log_posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.models.engine import Engine, regressed
 from discrim.models.estimators import text_of
 from discrim.models.lines import MOST_REFITS
 from discrim.models.pictures import plot_posteriors, plot_regions
+from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, class_moments, is_whole, prior_vector, sample
 from discrim.models.summaries.fda import fda_brief, fda_sections
@@ -214,11 +215,9 @@ class FDAResults(ClassifierResults):
     # ---- tables
 
     def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
-        """Log posteriors, rows by classes; for two classes the log odds of the second."""
-        logs = self.predict_log_proba(data)
-        if len(self.classes) > 2:
-            return logs
-        return (logs.iloc[:, 1] - logs.iloc[:, 0]).rename(str(self.classes[1]))
+        """Log posteriors, rows by classes; for two classes the log odds of the second, a Series."""
+        rule = self._rule(self._prior_values(None))
+        return score_frame(self._new_rows(data), rule, self.classes, log_posteriors)
 
     def tidy(self) -> pd.DataFrame:
         """One row a class and axis: score and centroid."""

@@ -75,10 +75,10 @@ class LinearGeometry:
         Raises
         ------
         DataError
-            No such class; or more than two classes, and none named.
+            No such class; more than two classes, and none named; or one that has a prior of zero.
         """
         i, j = _pair(self, a, b)
-        plane = self._plane(i, j)
+        plane = _tie(self, i, j)
         means = self._fit.moments.class_means
         return Boundary(
             pd.Series(plane.normal, index=self.terms, name="normal"),
@@ -143,9 +143,20 @@ def _pair(fit: ClassifierResults, a: Any, b: Any) -> tuple[int, int]:
     return i, j
 
 
+def _tie(fit: Any, i: int, j: int) -> Plane:
+    for k in (i, j):
+        if not fit.prior.iloc[k] > 0:
+            raise DataError(
+                f"{fit.classes[k]!r} has a prior of zero, so that it ties with no class at any row: name "
+                "two classes with positive priors, or fit with another prior=."
+            )
+    plane: Plane = fit._plane(i, j)
+    return plane
+
+
 def _proper_plane(fit: Any, a: Any, b: Any) -> Plane:
     i, j = _pair(fit, a, b)
-    plane: Plane = fit._plane(i, j)
+    plane = _tie(fit, i, j)
     if not plane.length > 0:
         raise DataError(
             f"The scores of {fit.classes[i]!r} and {fit.classes[j]!r} do not differ in any column: there is "

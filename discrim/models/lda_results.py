@@ -18,6 +18,7 @@ from discrim.core import gaussian
 from discrim.core.canonical import Canonical
 from discrim.core.lda import LDAFit
 from discrim.core.plane import Plane
+from discrim.core.rules import log_posteriors
 from discrim.core.shrinkage import is_regular
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
@@ -31,6 +32,7 @@ from discrim.models.geometry import LinearGeometry
 from discrim.models.group_summary import group_summary
 from discrim.models.labels import class_code, covariance_frame
 from discrim.models.pictures import plot_regions
+from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
 from discrim.models.robust import RobustRows
 from discrim.models.sample import (
@@ -180,25 +182,18 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         return wilks(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
 
     def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
-        """Scores of the classification functions, rows by classes.
+        """Log posteriors, rows by classes.
 
         Returns
         -------
         DataFrame, or Series for two classes
-            x'coef + intercept by class. For two classes the log odds of the second against the first:
-            positive is the second class.
+            They differ from the classification functions, x'coef + intercept, by a number that all classes
+            of a row share; beside it, where the columns lie far from zero, differences would lose their
+            digits. For two classes the log odds of the second
+            against the first: positive is the second class.
         """
-        blocks = self._new_rows(data)
-        index = blocks.table.index
-        out = np.empty((len(self.classes), blocks.table.nrows))
         rule = self._rule(self._prior_values(None))
-        two = len(self.classes) == 2
-        coef, intercept = (np.zeros(0), np.zeros(0)) if two else self._functions()
-        for place, x, _ in blocks.every_row():
-            out[:, place] = rule.scores(x).T if two else coef.T @ x.T + intercept[:, None]
-        if two:
-            return pd.Series(out[1] - out[0], index=index, name=str(self.classes[1]))
-        return pd.DataFrame(out.T, index=index, columns=self.classes)
+        return score_frame(self._new_rows(data), rule, self.classes, log_posteriors)
 
     def transform(self, data: Any = None) -> pd.DataFrame:
         """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discrim.core.leave_one_out import LeftOut
 from discrim.core.logistic import MOST_STEPS, TOLERANCE, Even, LogisticFit, fit_logistic
 from discrim.core.moments import Spread
-from discrim.core.rules import Rule
+from discrim.core.rules import Rule, log_odds_against
 from discrim.core.tails import chi2_sf, normal_sf
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
@@ -26,6 +26,7 @@ from discrim.models.judging.validation import used_codes
 from discrim.models.labels import class_code
 from discrim.models.logistic_design import refuse_many_levels, refuse_wide, without_collinear
 from discrim.models.pictures import plot_posteriors, plot_regions
+from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, choice, prior_vector, sample
 from discrim.models.separated import (
@@ -420,12 +421,11 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         return to_statsmodels(self)
 
     def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
-        """Log odds against the reference, rows by classes; for two classes those of the second, a Series."""
-        scores = self.predict_log_proba(data)
-        if len(self.classes) == 2:
-            odds = scores.to_numpy()[:, 1] - scores.to_numpy()[:, 0]
-            return pd.Series(odds, index=scores.index, name=str(self.classes[1]))
-        return scores.sub(scores[self.reference], axis=0)
+        """Log odds against the reference (or the first class that has a prior); of two, the second's."""
+        prior, at = self._prior_values(None), class_code(self.reference, self.classes)
+        at = at if prior[at] > 0 else int(np.argmax(prior > 0))
+        rule, rows = self._rule(prior), self._new_rows(data)
+        return score_frame(rows, rule, self.classes, lambda scores: log_odds_against(scores, at))
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term, in broom's names."""

@@ -17,7 +17,15 @@ from discrim.frame.blocks import Blocks
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
 
-__all__ = ["Decision", "augmented", "posterior_frame", "predicted_codes", "scored", "warn_impossible"]
+__all__ = [
+    "Decision",
+    "augmented",
+    "posterior_frame",
+    "predicted_codes",
+    "score_frame",
+    "scored",
+    "warn_impossible",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -101,6 +109,20 @@ def posterior_frame(
     for place, scores in scored(blocks, rule, shape[1]):
         out[place] = finish(scores)
     return pd.DataFrame(out, index=blocks.table.index, columns=classes, copy=False)
+
+
+def score_frame(
+    blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
+) -> pd.DataFrame | pd.Series:
+    """What `finish` makes of the scores; of two classes the score of the second above the first's."""
+    if len(classes) > 2:
+        return posterior_frame(blocks, rule, classes, finish)
+    out = np.empty(blocks.table.nrows)
+    for place, scores in scored(blocks, rule, 2):
+        # Minus infinity in both: the row is impossible, and its log odds are missing.
+        with np.errstate(invalid="ignore"):
+            out[place] = scores[:, 1] - scores[:, 0]
+    return pd.Series(out, index=blocks.table.index, name=str(classes[1]))
 
 
 def augmented(fit: ClassifierResults, data: Any, values: pd.DataFrame, name: str) -> pd.DataFrame:

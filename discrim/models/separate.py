@@ -11,7 +11,7 @@ from discrim.core import gaussian
 from discrim.inference.mean_differences import generalized_distances
 from discrim.models.group_summary import group_summary
 from discrim.models.labels import class_code, covariance_frame
-from discrim.models.prediction import scored
+from discrim.models.prediction import score_frame
 
 __all__ = ["Quadratic", "SeparateCovariances"]
 
@@ -59,17 +59,12 @@ class SeparateCovariances:
         Returns
         -------
         DataFrame, or Series for two classes
-            For two classes the log odds of the second against the first: positive is the second class.
+            Where the classes share one covariance, or a row's distances exceed the largest number, the
+            scores of a row are known up to a number that all its classes have in common. For two classes
+            the log odds of the second against the first: positive is the second class.
         """
-        blocks = self._new_rows(data)
-        out = np.empty((len(self.classes), blocks.table.nrows))
         rule = self._rule(self._prior_values(None))
-        for place, scores in scored(blocks, rule, len(self.classes)):
-            out[:, place] = scores.T
-        if len(self.classes) == 2:
-            with np.errstate(invalid="ignore"):
-                return pd.Series(out[1] - out[0], index=blocks.table.index, name=str(self.classes[1]))
-        return pd.DataFrame(out.T, index=blocks.table.index, columns=self.classes)
+        return score_frame(self._new_rows(data), rule, self.classes, np.asarray)
 
     def quadratic(self: Any, a: Any, b: Any) -> Quadratic:
         """Log odds of class a against class b as x'Ax + x'b + c."""

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.moments import ClassMoments, Spread
-from discrim.core.rules import Rule
+from discrim.core.rules import Rule, log_posteriors
 from discrim.core.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, read
@@ -20,7 +20,7 @@ from discrim.models.group_summary import group_summary
 from discrim.models.judging.splits import Splits, read_splits
 from discrim.models.judging.validation import drawn_seed
 from discrim.models.pictures import plot_posteriors, plot_regions
-from discrim.models.prediction import scored
+from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import (
     NaAction,
@@ -323,23 +323,17 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         return pd.Series(constant, index=self.classes, name="constant")
 
     def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
-        """Scores x'coef + intercept, rows by classes.
+        """Log posteriors, rows by classes.
 
         Returns
         -------
         DataFrame, or Series for two classes
-            ln prior_k less half the standardized squared distance to the centroid, up to what the classes
-            of a row have in common. For two classes the log odds of the second: positive is the second
-            class.
+            They differ from x'coef + intercept, as from ln prior_k less half the standardized squared
+            distance to the centroid, by a number that all classes of a row share. For two classes the log
+            odds of the second: positive is the second class.
         """
-        blocks = self._new_rows(data)
-        out = np.empty((len(self.classes), blocks.table.nrows))
         rule = self._rule(self._prior_values(None))
-        for place, scores in scored(blocks, rule, len(self.classes)):
-            out[:, place] = scores.T
-        if len(self.classes) == 2:
-            return pd.Series(out[1] - out[0], index=blocks.table.index, name=str(self.classes[1]))
-        return pd.DataFrame(out.T, index=blocks.table.index, columns=self.classes)
+        return score_frame(self._new_rows(data), rule, self.classes, log_posteriors)
 
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""

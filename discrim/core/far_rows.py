@@ -1,0 +1,46 @@
+"""Rows so far away that a score is larger than any double.
+
+Theory. What a posterior needs of a row are differences of its scores. With z = 2^e u and |u| below one, a
+square is 4^e |u|^2: differences are taken of the |u|^2 and multiplied afterwards. They may become minus
+infinity, which is what the log posterior then is in doubles, but never infinity less infinity.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["beyond_range", "exponents", "scaled_columns", "stretched"]
+
+Floats = NDArray[np.float64]
+Exponents = NDArray[np.int64]
+
+
+def beyond_range(x: Floats, scores: Floats) -> NDArray[np.intp]:
+    """Rows of x (m, p) without a missing value whose scores (m, K) have no finite largest one."""
+    if np.isfinite(scores.sum()):
+        return np.zeros(0, dtype=np.intp)
+    rows = np.flatnonzero(~np.isfinite(scores.max(axis=1)))
+    return rows[np.isfinite(x[rows]).all(axis=1)]
+
+
+def exponents(x: Floats, scale: Floats) -> Exponents:
+    """Exponents (m,) of two, above every x * scale of the rows x (m, p)."""
+    powers = np.frexp(x)[1].astype(np.int64) + np.frexp(scale)[1]
+    return np.asarray(powers.max(axis=1, initial=0))
+
+
+def scaled_columns(x: Floats, origin: Floats, scale: Floats, exponent: Exponents) -> Floats:
+    """The coordinates z (p, m) = (x - origin) * scale of rows x (m, p), over 2^exponent."""
+    mantissa, power = np.frexp(scale[:, None])
+    shift = power - exponent
+    return np.asarray((np.ldexp(x.T, shift) - np.ldexp(origin[:, None], shift)) * mantissa)
+
+
+def stretched(scores: Floats, constant: Floats, exponent: Exponents) -> Floats:
+    """Scores (m, K) times 2^exponent (m,) plus constants (K,), up to a number of the row."""
+    possible = np.where(np.isneginf(constant), -np.inf, scores)
+    with np.errstate(over="ignore"):
+        return np.asarray(
+            np.ldexp(possible - possible.max(axis=1, keepdims=True), exponent[:, None]) + constant
+        )

@@ -1,0 +1,133 @@
+"""Linear rules of nearest means, whose differences keep their digits however far apart the classes lie.
+
+Theory. About an origin o the score ln prior_k - D2_k/2 is, up to the row's own D2_o/2,
+
+    (m_k - o)'S^-1 (x - o) - |m_k - o|^2 / 2 + ln prior_k,    |d|^2 = d'S^-1 d,
+
+and its rounding is of the size of eps |m_k - o| |x - o|. What a perturbation of the row in its last bit does
+to the difference of two scores is eps |m_k - m_l| |x| only. So an origin amid all classes, at R from the
+farthest, is good for classes that differ by a fair share of R and bad for those that lie close together: the
+scores of two classes at a distance of one are off by eps R^2. Classes that are *crowded*, closer than R/4 to
+another, are scored again about one of them. A row takes part in that if its best class does, and its other
+scores, of classes at least R/6 away from that one, keep their differences from about the common origin. The
+radius falls to a quarter from one scoring to the next, so that a few of them are enough for any distances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.rules import Crowd, LinearRule, Nearest
+
+__all__ = ["Means", "nearest_mean_rule"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+ROOMY = 8.0
+"""Distance of the farthest mean from the origin up to which no class is crowded: eps 8^2/2 is rounding."""
+
+CLOSE, COVERED = 0.25, 0.0625
+"""Shares of the farthest mean's distance: what is close to a class, and how far it speaks for others."""
+
+MOST_NUMBERS = 2**24
+"""Numbers of the coefficients of all crowds together; crowds beyond them are not scored again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Points that classes are judged by their distances to, in any metric.
+
+    Attributes
+    ----------
+    centres : (K, p) float
+        The points rounded, in the units of the data.
+    rests : (K, p) float
+        What that leaves of them: point k is centres[k] + rests[k] / scale.
+    scale : (p,) float
+    whiten : callable
+        From columns (p, k) in z to columns (r, k) whose squared lengths are the squared distances.
+    unwhiten : callable
+        From columns (r, k) to coefficients (p, k) of z.
+    """
+
+    centres: Floats
+    rests: Floats
+    scale: Floats
+    whiten: Callable[[Floats], Floats]
+    unwhiten: Callable[[Floats], Floats]
+
+    def about(self, origin: Floats, classes: Codes) -> Floats:
+        """Points (k, p) of some classes in z = (x - origin) * scale."""
+        return np.asarray((self.centres[classes] - origin) * self.scale + self.rests[classes])
+
+    def distances(self, origin: Floats) -> Nearest:
+        """Squared distances of rows to the points, about an origin (p,) amid them."""
+        rule = nearest_mean_rule(self, origin, np.zeros(len(self.centres)))
+        return Nearest(rule, self.centres, self.rests, self.whiten)
+
+
+def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: float = 1.0) -> LinearRule:
+    """Scores constant_k - factor D2_k / 2, up to what the classes of a row have in common.
+
+    Parameters
+    ----------
+    means : Means
+    origin : (p,) float
+        Amid the means.
+    constant : (K,) float
+        Minus infinity for a class that no row is given to.
+    factor : float
+    """
+    every = np.arange(len(constant))
+    return _about(means, origin, every, every, constant, factor, [MOST_NUMBERS])
+
+
+def _about(
+    means: Means,
+    origin: Floats,
+    classes: Codes,
+    best: Codes,
+    constant: Floats,
+    factor: float,
+    room: list[int],
+) -> LinearRule:
+    """The rule of some classes, for rows whose best one is at one of the positions `best` among them."""
+    whitened = means.whiten(means.about(origin, classes).T)
+    coef = means.unwhiten(whitened)
+    intercept = constant[classes] - 0.5 * factor * (whitened**2).sum(axis=0)
+    crowds = []
+    for covered, members in _crowded(whitened, constant[classes], best):
+        room[0] -= members.size * len(origin)
+        if room[0] < 0:
+            break
+        own = classes[members]
+        within = np.flatnonzero(np.isin(members, covered))
+        rule = _about(means, means.centres[own[0]], own, within, constant, factor, room)
+        crowds.append(Crowd(covered, members, rule))
+    return LinearRule(origin, means.scale, factor * coef, intercept, tuple(crowds))
+
+
+def _crowded(whitened: Floats, constant: Floats, best: Codes) -> Iterator[tuple[Codes, Codes]]:
+    """The classes among the best that each crowd speaks for, and its members, its origin the first."""
+    lengths = np.sqrt((whitened**2).sum(axis=0))
+    possible = np.flatnonzero(np.isfinite(constant) & np.isfinite(lengths))
+    if len(possible) < 3 or not lengths[possible].max() > ROOMY:
+        return
+    radius = float(lengths[possible].max())
+    points = whitened[:, possible] / radius
+    squares = (points**2).sum(axis=0)
+    gaps = np.sqrt(np.maximum(squares[:, None] + squares - 2 * (points.T @ points), 0.0))
+    close = gaps <= CLOSE
+    waiting = (close.sum(axis=1) > 1) & np.isin(possible, best)
+    for first in np.argsort(-constant[possible], kind="stable").tolist():
+        if waiting[first]:
+            covered = np.flatnonzero(waiting & (gaps[first] <= COVERED))
+            waiting[covered] = False
+            others = np.flatnonzero(close[first])
+            members = np.append(first, others[others != first])
+            yield possible[covered], possible[members]
