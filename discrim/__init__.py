@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discrim import errors as errors
     from discrim.models.bayes import BayesResults as BayesResults
     from discrim.models.bayes import bayes as bayes
+    from discrim.models.comparison import compare as compare
     from discrim.models.fda import FDAResults as FDAResults
     from discrim.models.fda import fda as fda
     from discrim.models.from_stats import from_stats as from_stats
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from discrim.models.shrunken_centroids import shrunken_centroids as shrunken_centroids
     from discrim.models.store import load as load
     from discrim.models.tests import box_m as box_m
-    from discrim.models.tests import compare as compare
     from discrim.models.tests import covariance_models as covariance_models
     from discrim.models.tests import lr_test as lr_test
     from discrim.models.tests import manova as manova
@@ -79,7 +79,7 @@ _HOME = {
     "StepwiseResults": "discrim.models.selection",
     "bayes": "discrim.models.bayes",
     "box_m": "discrim.models.tests",
-    "compare": "discrim.models.tests",
+    "compare": "discrim.models.comparison",
     "covariance_models": "discrim.models.tests",
     "fda": "discrim.models.fda",
     "from_stats": "discrim.models.from_stats",

@@ -255,14 +255,14 @@ def test_folds_and_rows_left_out_are_refits():
     fit = logistic("diagnosis ~ .", data)
     left = fit.leave_one_out()
     for row in data.index[[0, 11, 40]]:
-        refit = logistic("diagnosis ~ .", data.drop(index=row), prior=fit.prior)
+        refit = logistic("diagnosis ~ .", data.drop(index=row))
         wanted = refit.predict_proba(data.loc[[row]]).iloc[0]
         np.testing.assert_allclose(left.loc[row, fit.classes].astype(float), wanted, rtol=1e-8)
     from discrim.models.judging.validation import deal_folds
 
     dealt, wrong = deal_folds(fit, 5, 0), 0
     for fold in range(5):
-        refit = logistic("diagnosis ~ .", data[dealt != fold], prior=fit.prior)
+        refit = logistic("diagnosis ~ .", data[dealt != fold])
         wrong += int((refit.predict(data[dealt == fold]) != data["diagnosis"][dealt == fold]).sum())
     assert fit.error_rates(["cv"], folds=5, seed=0)["wrong"].iloc[0] == wrong
     many = pd.concat([TUMOURS] * 4)

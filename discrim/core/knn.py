@@ -11,8 +11,9 @@ the larger prior, by the order of the levels.
 
 Rows are left out of one search. Columns keep the standard deviations of all rows, which know nothing of
 classes. The covariance within classes does: the row that is left out leaves it too
-(`discrim.core.neighbour_downdate`). Held are also n_g / pi_g: with the counts of the rows that are left, a
-row's own class would have heavier votes, and win its ties.
+(`discrim.core.neighbour_downdate`). The class proportions, where they are the prior, are those of the other
+rows, by which votes count one as before, and ties are broken. Where the prior is given, n_g / pi_g is held:
+with the counts of the rows that are left, a row's own class would have heavier votes, and win its ties.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ class KNNFit:
         return NeighbourRule(self.search, self.k, self.weights(prior), prior)
 
     def refit(self, x: Floats, codes: Codes) -> KNNFit | None:
-        """The same model of other rows, the k held; None where they are too few or have no distances."""
+        """The same k and prior with other rows; None where they are too few or have no distances."""
         k = len(self.prior)
         if len(x) < self.k or len(np.unique(codes)) < k:
             return None
@@ -150,8 +151,7 @@ class KNNFit:
             fit = fit_knn(x, codes, moments, self.prior, within=within, **options)
         except CollinearError:
             return None
-        prior = fit.moments.counts / fit.moments.total if self.estimated_prior else self.prior
-        return replace(fit, prior=prior, estimated_prior=self.estimated_prior)
+        return replace(fit, estimated_prior=self.estimated_prior)
 
     def left_out(self, most: int, *, few: bool = False) -> Iterator[tuple[slice, Tally]]:
         """The neighbours of the rows among the others, up to a number: some rows, and their tally.
@@ -172,6 +172,12 @@ class KNNFit:
                 found = others_downdated(self.search, rows.start, rows.stop, most, a[rows])
             yield rows, Tally.of(found, self.search, few=few)
 
+    def _chances(self, tally: Tally, prior: Floats, rows: slice) -> Floats:
+        """The prior that breaks ties; class proportions are those of the other rows, (m, K)."""
+        if not self.estimated_prior:
+            return tally.of_classes(prior)
+        return tally.of_classes_without(prior, self.search.codes[rows], 1 / self.moments.total)
+
     def left_out_scores(self, prior: Floats) -> Floats:
         """Scores (n, K) of the rows, each by the others.
 
@@ -189,7 +195,7 @@ class KNNFit:
         weights = self.weights(prior)
         for rows, tally in self.left_out(self.k):
             (votes,) = tally.votes([self.k])
-            out[rows] = tally.scores(votes, weights, prior)
+            out[rows] = tally.scores(votes, weights, self._chances(tally, prior, rows))
         return out
 
     def wrong_by_class(
@@ -209,7 +215,7 @@ class KNNFit:
         weights = self.weights(prior)
         for rows, tally in self.left_out(most, few=k > most):
             own = self.search.codes[rows]
-            factors, chances = tally.of_classes(weights), tally.of_classes(prior)
+            factors, chances = tally.of_classes(weights), self._chances(tally, prior, rows)
             for i, votes in enumerate(tally.votes(grid)):
                 winner, _, _ = tally.winners(votes * factors, chances)
                 wrong[i] += np.bincount(own[tally.named(winner) != own], minlength=k)

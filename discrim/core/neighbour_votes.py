@@ -74,6 +74,11 @@ class Tally:
         """Numbers (K,) of the classes as those of each row, (m, K) where it has its own."""
         return values if self.labels is None else values[self.labels]
 
+    def of_classes_without(self, values: Floats, own: Codes, share: float) -> Floats:
+        """The same, (m, K), with a share less for the class of each row, own (m,)."""
+        labels = np.arange(len(values))[None] if self.labels is None else self.labels
+        return np.asarray(values[labels] - share * (labels == own[:, None]))
+
     def named(self, winner: Codes) -> Codes:
         """The classes (m,) that winners are."""
         return winner if self.labels is None else self.labels[np.arange(len(winner)), winner]

@@ -14,6 +14,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.inference.hausman import hausman as hausman_test
 from discrim.inference.hausman import slope_covariance
 from discrim.inference.result import TestResult
+from discrim.models.judging.comparable import refuse_other_rows, same_columns
 from discrim.models.sample import named
 
 if TYPE_CHECKING:
@@ -68,6 +69,12 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     slopes, cov = slope_covariance(fit.moments, fit.covariance, fit.residual_df, 0)
     params, theirs = _estimates(lda_fit, logit)
     q, p = slopes.shape
+    rows = getattr(logit, "nobs", lda_fit.nobs)
+    if not np.isclose(rows, lda_fit.nobs, rtol=1e-9):
+        raise DataError(
+            f"The two fits differ in rows: LDA has {lda_fit.nobs:g}, the logistic regression {rows:g}. Fit "
+            "both to the same rows, with the same weights."
+        )
     if params.shape != (p + 1, q):
         raise DataError(
             f"The logistic fit has coefficients of shape {params.shape}; {p} columns and {q + 1} classes "
@@ -93,6 +100,12 @@ def _estimates(lda_fit: LDAResults, logit: Any) -> tuple[Floats, Floats]:
             raise DataError(
                 f"The two fits differ in rows: LDA has {named(lda_fit.counts)} by class, the logistic "
                 f"regression {named(logit.counts)}. Fit both to the same rows, with the same weights."
+            )
+        refuse_other_rows((lda_fit, logit), "hausman()")
+        if not all(same_columns((lda_fit, logit))):
+            raise DataError(
+                "The two fits differ in the values of their columns, as in other units: fit both to one "
+                "table."
             )
         if not logit._fit.newton.converged:
             raise NotSupportedError(

@@ -107,8 +107,9 @@ def knn(
     A saved fit holds its rows, in the coordinates that distances are taken in, with their classes.
 
     Leave-one-out takes one search for all k. A row that is left out leaves the covariance of "mahalanobis"
-    too, by a rank-one update. Held are the standard deviations, which do not depend on classes, the prior,
-    and the weights of votes pi_g / s_g. Folds are fitted anew, and choose k anew.
+    too, by a rank-one update, and the class proportions that break ties. Held are the standard deviations,
+    which do not depend on classes, and a prior that was given with its weights of votes pi_g / s_g. Folds are
+    fitted anew, and choose k anew.
 
     Examples
     --------
@@ -180,6 +181,7 @@ class KNNResults(ClassifierResults):
 
     title: ClassVar[str] = "k nearest neighbours"
     likelihood_of: ClassVar[str] = "none"
+    _prior_without = "refitted"
     _no_fit = ("k is more than the rows, or a column is constant", "a smaller k")
     _fit: KNNFit
 

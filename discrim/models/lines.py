@@ -14,6 +14,7 @@ from discrim.core.moments import ClassMoments, Spread
 from discrim.core.rules import Rule, best_class
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
+from discrim.models.judging.refitted_prior import PriorWithout
 from discrim.models.judging.validation import Rows, gathered_rows, left_out_scores
 from discrim.models.prediction import augmented, scored
 from discrim.models.sample import NaAction, named, sample
@@ -56,6 +57,7 @@ class ValuesOnly:
 
     title: ClassVar[str]
     likelihood_of: ClassVar[str] = "none"
+    _prior_without: ClassVar[PriorWithout] = "none"
     instead: ClassVar[str] = "see decision_function() and distance()"
     """What to turn to where posteriors were asked for."""
 
@@ -86,8 +88,13 @@ class ValuesOnly:
             out[:, place] = found.T
         return pd.DataFrame(out.T, index=blocks.table.index, columns=self.classes, copy=False)
 
-    def leave_one_out(self: Any) -> pd.DataFrame:
+    def leave_one_out(self: Any, *, refit_prior: bool | None = None) -> pd.DataFrame:
         """Label and values of each row of the fit under the rule fitted without it.
+
+        Parameters
+        ----------
+        refit_prior : bool, optional
+            Of no matter: there is no prior that could be held.
 
         Returns
         -------
@@ -95,7 +102,7 @@ class ValuesOnly:
             Column `label`, then a column for each class, on the index of the fit's table.
         """
         index = self._rows("leave_one_out()").table.index
-        scores = left_out_scores(self)
+        scores = left_out_scores(self, refit_prior)
         frame = pd.DataFrame(scores, index=index, columns=self.classes, copy=False)
         frame.insert(0, "label", self._labelled(best_class(scores), index), allow_duplicates=True)
         return frame.rename_axis(columns=None)

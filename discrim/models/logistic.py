@@ -186,6 +186,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
 
     title: ClassVar[str] = "Logistic regression"
     likelihood_of: ClassVar[str] = "class given row"
+    _prior_without = "refitted"
     _fit: LogisticFit
 
     def __init__(self, fit: LogisticFit, blocks: Blocks, *, has_rows: bool = True) -> None:
@@ -248,8 +249,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
     @property
     def bse(self) -> pd.DataFrame:
         """Standard errors."""
-        errors = np.sqrt(np.diagonal(self._covariance()))
-        return self._frame(errors.reshape(len(self._fit.others), -1).T)
+        return self._frame(np.sqrt(np.diagonal(self._covariance())).reshape(len(self._fit.others), -1).T)
 
     @property
     def zvalues(self) -> pd.DataFrame:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -70,7 +71,8 @@ def rda(
         Folds for the choice; or leave-one-out, exact and without refits but of the few rows that leave
         next to nothing of a covariance behind. Folds cost less where rows are many. Or splits, as in
         scikit-learn: an iterable of (train, test), positions of rows of the table; what judges the fit by
-        folds chooses anew on the same splits, without the rows of the fold.
+        folds chooses anew on the same splits, without the rows of the fold. A choice holds the prior, which
+        is that of all rows: uneven splits by class are judged by it too.
     grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
         Values that are tried for what is not given: 0, 0.1, ..., 1.
     select : {"min", "1se"}
@@ -291,6 +293,12 @@ class RDAResults(SeparateCovariances, ClassifierResults):
     @property
     def _spread(self) -> Spread | None:
         return None if self._chosen else self._fit.moments.spread
+
+    def _under(self, prior: Floats) -> Self:
+        other = super()._under(prior)
+        if self._plan is not None:
+            other._plan = replace(self._plan, prior=prior)
+        return other
 
     def _refitted_rule(self, blocks: Blocks) -> Rule | None:
         if self._plan is None:

@@ -6,8 +6,9 @@ A child supplies its numbers, their rule (`_rule`) and its summary's sections; r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from discrim.core.rules import Rule, log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.table import Table
+from discrim.models.judging.refitted_prior import PriorWithout
 from discrim.models.judging.verbs import Judging
 from discrim.models.labels import known, labelled
 from discrim.models.prediction import Decision, augmented, posterior_frame, predicted_codes
@@ -54,6 +56,7 @@ class ClassifierResults(Judging):
     title: ClassVar[str] = "Classifier"
     likelihood_of: ClassVar[str] = "class and row"
     _chosen = ""  # What the rows were asked to choose: leave-one-out holds it, folds choose anew.
+    _prior_without: ClassVar[PriorWithout] = "held"
     _no_fit = ("a covariance is singular, or classes are separated", "fewer columns")  # Why, and the way out.
 
     def __init__(self, blocks: Blocks, counts: Floats, prior: Floats, *, has_rows: bool = True) -> None:
@@ -112,6 +115,14 @@ class ClassifierResults(Judging):
         """What the model needs of the moments; None where it is no function of moments."""
         spread: Spread = self._fit.moments.spread
         return spread
+
+    def _under(self, prior: Floats) -> Self:
+        """The same fit with another prior (K,), which its refits then hold."""
+        other = copy(self)
+        other.prior = pd.Series(prior, index=self.classes, name="prior")
+        other._fit = replace(self._fit, prior=prior)
+        other._cache = dict(self._cache)
+        return other
 
     def _rule_of(self, moments: ClassMoments) -> Rule | None:
         """The rule of other moments, the prior held; None where a covariance is singular."""

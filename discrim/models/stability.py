@@ -13,7 +13,7 @@ from discrim.core.lda import LDAFit
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import check_level
 from discrim.inference.resampling import progress_bar
-from discrim.models.judging.validation import BootstrapSamples
+from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.sample import class_moments
 
 if TYPE_CHECKING:

@@ -1,10 +1,10 @@
-"""Verbs that test or compare fits: `manova`, `box_m`, `lr_test`, `covariance_models`, `compare`."""
+"""Verbs that test fits: `manova`, `box_m`, `lr_test`, `covariance_models`."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,18 +12,15 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import pooled, separate
 from discrim.core.moments import ClassMoments
-from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference import likelihood_ratio
 from discrim.inference.covariance_models import covariance_models as ladder
 from discrim.inference.resampling import bootstrap_ratios, exceedance, permutation_ratios
 from discrim.inference.result import TestResult, approximations
-from discrim.models.hausman import lda_beside_logistic, log_odds_of_both
-from discrim.models.judging.cross_comparison import cross_validated, paired
-from discrim.models.judging.fitted import need_fits
+from discrim.models.judging.comparable import refuse_other_rows, same_columns
 from discrim.models.judging.validation import used_rows
-from discrim.models.labels import known
-from discrim.models.sample import NaAction, choice, class_moments, sample
+from discrim.models.sample import NaAction, class_moments, sample
 
 if TYPE_CHECKING:
     from discrim.models.lda_results import LDAResults
@@ -32,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = [
     "box_m",
     "box_m_of",
-    "compare",
     "covariance_models",
     "covariance_models_of",
     "equal_covariance_tests",
@@ -184,6 +180,11 @@ def lr_test(
             )
     if not np.allclose(lda_fit.prior, qda_fit.prior, rtol=1e-12, atol=0):
         raise DataError("The two fits differ in prior: fit both with the same one.")
+    refuse_other_rows((lda_fit, qda_fit), "lr_test()")
+    if not all(same_columns((lda_fit, qda_fit))):
+        raise DataError(
+            "The two fits differ in the values of their columns, as in other units: fit both to one table."
+        )
     df = qda_fit.df_model - lda_fit.df_model
     result = likelihood_ratio.likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
     linear, quadratic = lda_fit._fit, qda_fit._fit
@@ -311,124 +312,3 @@ def covariance_models_of(fit: LDAResults | QDAResults) -> pd.DataFrame:
     """The ladder of covariance models for the classes of a fit."""
     moments = _moments_by_class(fit, "covariance_models()")
     return ladder(moments, fit._prior_values(None), estimated_prior=fit._fit.estimated_prior)
-
-
-def compare(
-    *fits: Any,
-    by: Literal["fit", "term", "pair"] | None = None,
-    folds: Any = None,
-    repeats: int = 1,
-    groups: Any = None,
-    seed: int | None = None,
-    cv: Any = None,
-) -> pd.DataFrame:
-    """Fits side by side.
-
-    Parameters
-    ----------
-    *fits
-        Fitted objects.
-    by : {"fit", "term", "pair"}, optional
-        A row for each fit; or, of a linear discriminant analysis and a logistic regression, their log odds
-        term by term; or, with `folds`, a row for each pair of fits. Without it, by pair with `folds`; else by
-        term where there are just those two, whose likelihoods are not to be compared; else by fit.
-    folds, repeats, groups, seed : optional
-        As for `discrim.cross_validate`, by which all fits are judged on the same folds. The fits are of one
-        table and response; formulas and verbs may differ.
-    cv : optional
-        The former name of `folds`, for one release.
-
-    Returns
-    -------
-    DataFrame
-        By pair (a, b), over the rows that both fits use and label (`rows`; `rows_one_only` are the others
-        that either uses): error_a, error_b, their difference; se, low, high, t, df, p_t of the
-        corrected resampled t test that its mean over folds is zero (where folds are unequal, that is not
-        quite the difference over rows); only_a_wrong and only_b_wrong, rows of the first repeat on which one
-        fit alone is wrong, with McNemar's p_exact by the binomial distribution, and with its
-        continuity-corrected chi-square `mcnemar` and p_mcnemar; with `groups`, these three are of groups, as
-        the rows of one are not independent. A row with a frequency weight is so many rows. Errors are
-        weighted by a prior that both were given; else rows count as they are. For what these tests rest on,
-        see `discrim.inference.paired_tests`. By term, see `discrim.models.hausman.log_odds_of_both`. Else a
-        row for each fit: formula, what the likelihood is of, df, llf, AIC, BIC, and apparent and
-        leave-one-out error (missing where the model has none), and with `folds` cross-validated error and its
-        standard error. Likelihoods of class and row, as LDA's, and of the class given the row, as the
-        logistic model's, are not to be compared.
-
-    Raises
-    ------
-    DataError
-        An argument is no fit; options that do not go together, or are none for `discrim.cross_validate`;
-        with `folds`, fits of other rows, classes or weights.
-    NotSupportedError
-        With `folds`, a fit was loaded, has no rule without some fold, or has weights that are not whole.
-
-    Examples
-    --------
-    >>> from discrim import compare, lda, qda
-    >>> from discrim.datasets import load_iris
-    >>> iris = load_iris()
-    >>> compare(lda("species ~ .", iris), qda("species ~ .", iris)).loc[:, ["df", "AIC"]].round(2)
-         df     AIC
-    LDA  24  574.41
-    QDA  44  464.75
-    >>> two = lda("species ~ .", iris), lda("species ~ sepal_length + sepal_width", iris)
-    >>> found = compare(*two, folds=10, seed=1)
-    >>> found[["error_a", "error_b", "p_t"]].round(4).iloc[0].tolist()
-    [0.02, 0.2067, 0.0056]
-    """
-    choice("by", by or "fit", ("fit", "term", "pair"))
-    need_fits(fits, "compare()")
-    names = _names(fits)
-    if cv is not None:
-        warn_user("compare(cv=) is now compare(folds=); the next release knows the new name only.")
-        folds = cv if folds is None else folds
-    _refuse_options(fits, by, folds, repeats, groups, seed)
-    if folds is not None:
-        found = cross_validated(fits, folds, repeats, groups, seed)
-        if by != "fit":
-            return paired(found, names)
-        errors = pd.DataFrame([each.table().loc["error", ["estimate", "se"]] for each in found])
-        return _by_fit(fits, names).assign(
-            error_cv=errors["estimate"].to_numpy(), se_cv=errors["se"].to_numpy()
-        )
-    pair = lda_beside_logistic(fits)
-    if by == "term" and pair is None:
-        raise NotSupportedError('by="term" compares one fit of lda() with one of logistic().')
-    if by != "fit" and pair is not None:
-        return log_odds_of_both(*pair)
-    return _by_fit(fits, names)
-
-
-def _refuse_options(
-    fits: Sequence[Any], by: str | None, folds: Any, repeats: int, groups: Any, seed: int | None
-) -> None:
-    """Raise where options of `compare` do not go together."""
-    if folds is None:
-        if by == "pair" or repeats != 1 or groups is not None or seed is not None:
-            raise DataError('by="pair", repeats=, groups= and seed= go with folds=, a number of folds.')
-    elif by == "term":
-        raise DataError('by="term" compares log odds: leave out folds=.')
-    elif len(fits) < 2 and by != "fit":
-        raise DataError("compare(folds=) takes two fits or more; see cross_validate() for one.")
-
-
-def _names(fits: Sequence[Any]) -> list[str]:
-    """Models' names; fits of one model are told apart by their place."""
-    names = [type(fit).__name__.removesuffix("Results") for fit in fits]
-    return [f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
-
-
-def _by_fit(fits: Sequence[Any], names: list[str]) -> pd.DataFrame:
-    rows = []
-    for fit in fits:
-        row = {"formula": fit.formula, "likelihood": fit.likelihood_of, "df": known(fit, "df_model")}
-        for name, of in (("llf", "llf"), ("AIC", "aic"), ("BIC", "bic")):
-            row[name] = known(fit, of)
-        for method in ("apparent", "loo"):
-            try:
-                row[f"error_{method}"] = fit.error_rates([method])["estimate"].iloc[0]
-            except NotSupportedError:
-                row[f"error_{method}"] = np.nan
-        rows.append(row)
-    return pd.DataFrame(rows, index=pd.Index(names))

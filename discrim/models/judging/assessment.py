@@ -18,9 +18,10 @@ from discrim.frame.formula import response_codes
 from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
 from discrim.inference.resampling import progress_bar
+from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.parametric import parametric_rates
+from discrim.models.judging.refitted_prior import prior_of_rest, refits_prior
 from discrim.models.judging.validation import (
-    BootstrapSamples,
     deal_folds,
     fold_scores,
     left_out_scores,
@@ -56,6 +57,8 @@ class Plan:
     folds, replicates : int
         Of cross-validation, and of the bootstrap.
     seed : int or None
+    refit_prior : bool or None
+        As of `discrim.models.judging.refitted_prior.refits_prior`.
     """
 
     costs: Floats | None = None
@@ -63,6 +66,7 @@ class Plan:
     folds: int = 10
     replicates: int = 200
     seed: int | None = None
+    refit_prior: bool | None = None
 
 
 def asked(data: Any, method: Counting) -> tuple[Any, Counting]:
@@ -81,18 +85,17 @@ def asked(data: Any, method: Counting) -> tuple[Any, Counting]:
     raise DataError(f"{data!r} is no table, and no method among {named(COUNTING)}: pass data= or method=.")
 
 
-def confusion(
-    fit: ClassifierResults, data: Any, method: Counting, costs: Floats | None, folds: int, seed: int | None
-) -> pd.DataFrame:
+def confusion(fit: ClassifierResults, data: Any, method: Counting, plan: Plan) -> pd.DataFrame:
     """Actual by predicted classes of new rows, or of the fit's; see `ClassifierResults.confusion`."""
-    actual, predicted, weights = judged_codes(fit, data, method, Decision(costs), folds, seed)
+    actual, predicted, weights = judged_codes(fit, data, method, plan)
     return confusion_table(actual, predicted, fit.classes, weights)
 
 
 def judged_codes(
-    fit: ClassifierResults, data: Any, method: Counting, decision: Decision, folds: int, seed: int | None
+    fit: ClassifierResults, data: Any, method: Counting, plan: Plan
 ) -> tuple[Codes, Codes, Floats | None]:
     """Actual class, predicted class and weight of each row of a table."""
+    decision = Decision(plan.costs)
     if decision.costs is not None:
         fit._need_posteriors("costs=")
     if data is None and method == "apparent":
@@ -103,12 +106,12 @@ def judged_codes(
         if "apparent" not in fit._cache:
             fit._cache["apparent"] = fit._predicted_codes(blocks)
         return blocks.codes, fit._cache["apparent"], row_weights(blocks)
-    actual, scores, weights, _ = judged_scores(fit, data, method, folds, seed)
+    actual, scores, weights, _ = judged_scores(fit, data, method, plan)
     return actual, decision.codes(scores), weights
 
 
 def judged_scores(
-    fit: ClassifierResults, data: Any, method: Counting, folds: int, seed: int | None
+    fit: ClassifierResults, data: Any, method: Counting, plan: Plan
 ) -> tuple[Codes, Floats, Floats | None, Blocks]:
     """Actual class, scores (n, K) and weight of each row of a table, and its blocks.
 
@@ -128,9 +131,10 @@ def judged_scores(
         return actual, _scores(fit, blocks), None, blocks
     blocks = fit._rows(f'method="{method}"')
     if method == "loo":
-        scores = left_out_scores(fit)
+        scores = left_out_scores(fit, plan.refit_prior)
     elif method == "cv":
-        scores = fold_scores(fit, deal_folds(fit, folds, seed), folds)
+        dealt = deal_folds(fit, plan.folds, plan.seed)
+        scores = fold_scores(fit, dealt, plan.folds, refit_prior=plan.refit_prior)
     else:
         scores = _scores(fit, blocks)
     return blocks.codes, scores, row_weights(blocks), blocks
@@ -166,7 +170,9 @@ def error_rates(
     for method in wanted:
         choice("methods", method, tuple(known))
     found = [(method, known[method]()) for method in wanted]
+    refits_prior(fit, plan.refit_prior)
     table = rates_table(found)
+    table["prior"] = [prior_of_rest(fit, plan.refit_prior) if way in ("loo", "cv") else "" for way in wanted]
     if by_class:
         own = np.array([rates.by_class for _, rates in found]).reshape(len(found), len(fit.classes))
         within = pd.DataFrame(own, index=table.index, columns=fit.classes)
@@ -175,7 +181,7 @@ def error_rates(
 
 
 def _counted(fit: ClassifierResults, method: Counting, plan: Plan) -> Rates:
-    codes = judged_codes(fit, None, method, Decision(plan.costs), plan.folds, plan.seed)
+    codes = judged_codes(fit, None, method, plan)
     counts = counts_of(codes[0], codes[1], len(fit.classes), codes[2]).astype(np.float64)
     return rates_of.counted(
         counts, fit._prior_values(None), plan.costs, plan.level, sampled=fit._fit.estimated_prior
@@ -186,7 +192,7 @@ def _posterior_based(fit: ClassifierResults, plan: Plan, *, stratified: bool) ->
     if plan.costs is not None:
         raise NotSupportedError("The posterior-based error rates count errors: leave out costs=.")
     fit._need_posteriors('method="posterior"')
-    actual, scores, weights, _ = judged_scores(fit, None, "apparent", 0, None)
+    actual, scores, weights, _ = judged_scores(fit, None, "apparent", plan)
     return rates_of.posterior_based(
         posteriors(scores), actual, fit._prior_values(None), weights, plan.level, stratified=stratified
     )
@@ -221,7 +227,7 @@ def _bootstrapped(fit: ClassifierResults, plan: Plan) -> Rates:
     counts = np.bincount(codes[used], minlength=k)
     prior = fit._prior_values(None)
     shares = (prior / counts)[codes[used]]
-    seen = judged_codes(fit, None, "apparent", decision, 0, None)
+    seen = judged_codes(fit, None, "apparent", plan)
     table = counts_of(seen[0], seen[1], k).astype(np.float64)
     apparent = rates_of.counted(table, prior, plan.costs, plan.level, sampled=False).estimate
     return rates_of.point_six_three_two(

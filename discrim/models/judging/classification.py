@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from discrim.core.rules import best_class, posteriors
 from discrim.frame.label_type import LabelType
 from discrim.inference.error_rates import confusion_table
-from discrim.models.judging.assessment import Counting, judged_scores
+from discrim.models.judging.assessment import Counting, Plan, judged_scores
+from discrim.models.judging.refitted_prior import prior_of_rest
 from discrim.models.labels import labelled
 
 if TYPE_CHECKING:
@@ -27,14 +28,14 @@ Codes = NDArray[np.intp]
 WAYS = {"apparent": "by the rule itself", "loo": "leaving each row out", "cv": "leaving out folds"}
 
 
-def classification(
-    fit: ClassifierResults, data: Any, method: Counting, folds: int, seed: int | None
-) -> Classification:
+def classification(fit: ClassifierResults, data: Any, method: Counting, plan: Plan) -> Classification:
     """Judge rows of known class; see `ClassifierResults.classification`."""
     fit._need_posteriors("classification()")
-    actual, scores, weights, blocks = judged_scores(fit, data, method, folds, seed)
+    actual, scores, weights, blocks = judged_scores(fit, data, method, plan)
     prior = pd.Series(fit._prior_values(None), index=fit.classes)
     way = WAYS[method] if data is None else "new rows"
+    if method != "apparent":
+        way += f", prior {prior_of_rest(fit, plan.refit_prior)}"
     labels = blocks.design.labels
     return Classification(actual, posteriors(scores), weights, prior, blocks.table.index, way, labels)
 

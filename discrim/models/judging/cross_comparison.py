@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.losses import Judged, fold_means
 from discrim.inference.paired_tests import corrected_t, grouped_mcnemar, mcnemar
+from discrim.models.judging.comparable import refuse_other_values
 from discrim.models.judging.cross_validation import CrossValidation, validated, warn_unlabelled
 from discrim.models.judging.fitted import need_rows
 from discrim.models.judging.validation import drawn_seed
@@ -26,14 +27,19 @@ Floats = NDArray[np.float64]
 
 
 def cross_validated(
-    fits: Sequence[ClassifierResults], folds: Any, repeats: int, groups: Any, seed: int | None
+    fits: Sequence[ClassifierResults],
+    folds: Any,
+    repeats: int,
+    groups: Any,
+    seed: int | None,
+    refit_prior: bool | None = None,
 ) -> list[CrossValidation]:
     """Each fit cross-validated, on the same folds.
 
     Raises
     ------
     DataError
-        The fits are of other rows, classes or weights.
+        The fits are of other rows, tables, classes or weights.
     """
     need_rows(fits, "compare(folds=)")
     seed = drawn_seed(seed)
@@ -46,12 +52,13 @@ def cross_validated(
     found = []
     for place, fit in enumerate(fits, start=1):
         try:
-            found.append(validated(fit, folds, repeats, groups, seed))
+            found.append(validated(fit, folds, repeats, groups, seed, refit_prior=refit_prior))
         except NotSupportedError as error:
             raise NotSupportedError(f"Fit {place}: {error}") from None
         warn_unlabelled(found[-1], f"Fit {place}: ")
     for place, one in enumerate(found[1:], start=2):
         _refuse_other(found[0], one, place)
+        refuse_other_values(fits[0], fits[place - 1], place, "compare(folds=)")
     return found
 
 

@@ -16,8 +16,9 @@ from discrim.inference.paired_tests import fold_errors
 from discrim.inference.resampling import progress_bar
 from discrim.models.judging.assessment import row_weights
 from discrim.models.judging.fitted import need_rows
+from discrim.models.judging.refitted_prior import prior_of_rest, uneven
 from discrim.models.judging.shared_folds import numbered, refuse_gone, shared_folds
-from discrim.models.judging.validation import drawn_seed, fold_scores, used_codes
+from discrim.models.judging.validation import counts_without, drawn_seed, fold_scores, used_codes
 from discrim.models.labels import labelled
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def cross_validate(
     seed: int | None = None,
     *,
     nested: bool = True,
+    refit_prior: bool | None = None,
 ) -> CrossValidation:
     """Cross-validate a fit: labels, posteriors and errors of rows under rules that did not see them.
 
@@ -59,6 +61,11 @@ def cross_validate(
     nested : bool
         Whether what the fit has chosen (alpha and gamma of `rda`, a threshold, a shrinkage by leave-one-out)
         is chosen anew without each fold. Held, it has seen the rows that it is judged on.
+    refit_prior : bool, optional
+        Whether a prior of class proportions is estimated without each fold, too. By default models of the
+        rows within classes hold it, as R's MASS does; `logistic`, whose constants it is in, and `knn` do not.
+        A prior that was given is held. Held class proportions know of the rows that are left out, which
+        shows where folds are uneven by class: the summary says so.
 
     Returns
     -------
@@ -84,8 +91,8 @@ def cross_validate(
     rows, all in one fold.
 
     What transforms of the formula learn from the columns (the means of `standardize`, the knots of `bs`) is
-    learnt without each fold, too. Held over all folds are a prior, also that of class proportions (but in
-    `knn`, whose rows vote as they are in each fold), the levels of categories and the ends of splines.
+    learnt without each fold, too. Held over all folds are the levels of categories, the ends of splines, and
+    the prior as `refit_prior` says.
 
     Examples
     --------
@@ -102,7 +109,7 @@ def cross_validate(
     need_rows([fit], "cross_validate()")
     if not isinstance(nested, bool):
         raise DataError(f"nested={nested!r}: give True or False.")
-    found = validated(fit, folds, repeats, groups, drawn_seed(seed), nested=nested)
+    found = validated(fit, folds, repeats, groups, drawn_seed(seed), nested=nested, refit_prior=refit_prior)
     warn_unlabelled(found)
     return found
 
@@ -115,6 +122,7 @@ def validated(
     seed: int,
     *,
     nested: bool = True,
+    refit_prior: bool | None = None,
 ) -> CrossValidation:
     """As `cross_validate`, of a seed that was drawn."""
     blocks = fit._rows("cross_validate()")
@@ -125,12 +133,14 @@ def validated(
     scores = np.empty((len(dealt), len(used), len(fit.classes)))
     with progress_bar(len(dealt), "cross-validation") as bar:
         for own, out in zip(dealt, scores, strict=True):
-            out[:] = fold_scores(fit, own, len(labels), nested=nested, labels=labels)
+            out[:] = fold_scores(fit, own, len(labels), nested=nested, labels=labels, refit_prior=refit_prior)
             bar.update(1)
     clusters = None if groups is None else numbered(groups, blocks.table, "groups")
     # Folds that were given are dealt by no seed.
     kept = seed if isinstance(folds, (int, np.integer)) else None
-    return CrossValidation(fit, scores, dealt, labels, clusters, seed=kept, nested=nested)
+    return CrossValidation(
+        fit, scores, dealt, labels, clusters, seed=kept, nested=nested, refit_prior=refit_prior
+    )
 
 
 def warn_unlabelled(found: CrossValidation, who: str = "") -> None:
@@ -165,6 +175,9 @@ class CrossValidation:
         That deals the same folds again; None where they were given.
     nested : bool
         Whether choices were made anew without each fold.
+    prior : str
+        What the rules without a fold have: the prior "given"; class proportions "held" or "refitted"; or
+        nothing, where the model has no prior.
     """
 
     def __init__(
@@ -177,9 +190,11 @@ class CrossValidation:
         *,
         seed: int | None,
         nested: bool,
+        refit_prior: bool | None = None,
     ) -> None:
         blocks = fit._rows("cross_validate()")
         self.seed, self.nested = seed, nested
+        self.prior = prior_of_rest(fit, refit_prior)
         self._fit, self._scores, self._dealt, self._clusters = fit, scores, dealt, clusters
         self._fold_labels = fold_labels
         self._index = blocks.table.index
@@ -245,6 +260,24 @@ class CrossValidation:
         found["log loss"] = np.stack([-log_posteriors(own)[rows, actual] for own in scores])
         found["Brier"] = np.stack([((posteriors(own) - unit) ** 2).sum(axis=1) for own in scores])
         return found
+
+    def class_shares(self) -> pd.DataFrame:
+        """Share of each class among the rows outside each fold, by (repeat, fold); the prior, if refitted."""
+        rest = np.concatenate(self._rest())
+        labels: list[Any] = [self._repeats(), self._fold_labels]
+        index = pd.MultiIndex.from_product(labels, names=["repeat", "fold"])
+        return pd.DataFrame(rest / rest.sum(axis=1, keepdims=True), index=index, columns=self._fit.classes)
+
+    def _rest(self) -> list[Floats]:
+        """Rows, or sums of weights, (F, K) of each class outside each fold, by repeat."""
+        blocks = self._fit._rows("class_shares()")
+        return [counts_without(blocks, own, len(self._fold_labels)) for own in self._dealt]
+
+    def _uneven(self) -> tuple[Any, int] | None:
+        """Label of the fold, and class, that show most how uneven folds are; None where they are not."""
+        counts = self._fit.counts.to_numpy(dtype=np.float64)
+        found = uneven(np.concatenate(self._rest()), counts)
+        return None if found is None else (self.class_shares().index[found[0]], found[1])
 
     # ---- figures
 

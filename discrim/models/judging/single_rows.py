@@ -22,7 +22,8 @@ from discrim.inference.posterior_variance import (
     typical,
 )
 from discrim.inference.resampling import progress_bar
-from discrim.models.judging.validation import BootstrapSamples, used_rows
+from discrim.models.judging.bootstrap import BootstrapSamples
+from discrim.models.judging.validation import used_rows
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults

@@ -1,4 +1,4 @@
-"""Scores of the rows of a fit under rules that did not see them: leave-one-out, folds, bootstrap.
+"""Scores of the rows of a fit under rules that did not see them: leave-one-out and folds.
 
 A model that is a function of moments is refitted from merged moments of folds, without a second pass over
 the rows; any other is fitted again with the rows of a fold weighted zero. So is each whose formula learns
@@ -8,9 +8,9 @@ from columns, as `standardize` does, and that is learnt without the fold as well
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,16 @@ from discrim.frame.factors import recall_functions
 from discrim.frame.relearning import learns, relearn
 from discrim.frame.response import classes_as_seen
 from discrim.inference.folds import deal
+from discrim.models.judging.refitted_prior import left_out_shift, refits_prior
 from discrim.models.prediction import warn_impossible
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
 
 __all__ = [
-    "BootstrapSamples",
     "Rows",
     "check_folds",
+    "counts_without",
     "deal_folds",
     "dealt_codes",
     "drawn_seed",
@@ -139,21 +140,30 @@ def used_codes(blocks: Blocks) -> Codes:
     return codes
 
 
-def left_out_scores(fit: ClassifierResults) -> Floats:
-    """Leave-one-out scores (n, K) of the fit's table; unused rows, and rows without a rule, are missing."""
+def left_out_scores(fit: ClassifierResults, refit_prior: bool | None = None) -> Floats:
+    """Leave-one-out scores (n, K) of the fit's table; unused rows, and rows without a rule, are missing.
+
+    The prior is held or estimated anew as of `refits_prior`.
+    """
     blocks = fit._rows("leave_one_out()")
-    if "left out" in fit._cache:
-        kept: Floats = fit._cache["left out"]
+    anew = refits_prior(fit, refit_prior)
+    key = "left out, prior too" if anew else "left out"
+    if key in fit._cache:
+        kept: Floats = fit._cache[key]
         return kept
     scores = fit._left_out()
+    counts = fit.counts.to_numpy(dtype=np.float64)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     used = np.zeros(blocks.table.nrows, dtype=bool)
     for rows, x, codes, weights in used_rows(blocks):
         out[:, rows] = scores(x, codes, weights).T
+        if anew and fit._prior_without == "held":
+            positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            out[codes, positions] += left_out_shift(codes, weights, counts)
         used[rows] = True
     without = np.flatnonzero(used & np.isnan(out[0])).tolist()
     for row in without:
-        out[:, row] = _scores_without(fit, blocks, row)
+        out[:, row] = _scores_without(fit, blocks, row, anew=anew)
     none = [row for row in without if np.isnan(out[:, row]).all()]
     if none:
         warn_user(
@@ -164,14 +174,19 @@ def left_out_scores(fit: ClassifierResults) -> Floats:
     impossible = np.flatnonzero(used & np.isneginf(out).all(axis=0))
     if len(impossible):
         warn_impossible(len(impossible), blocks.table.label(int(impossible[0])))
-    fit._cache["left out"] = out.T
+    fit._cache[key] = out.T
     return out.T
 
 
-def _scores_without(fit: ClassifierResults, blocks: Blocks, row: int) -> Floats:
+def _scores_without(fit: ClassifierResults, blocks: Blocks, row: int, *, anew: bool) -> Floats:
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
-    weights[row] -= min(1.0, weights[row])
+    left = min(1.0, weights[row])
+    weights[row] -= left
     less = replace(blocks, weights=weights)
+    if anew:
+        counts = fit.counts.to_numpy(dtype=np.float64, copy=True)
+        counts[blocks.codes[row]] -= left
+        fit = fit._under(counts / counts.sum())
     rule = fit._held_rule(less) if fit._chosen else fit._refitted_rule(less)
     return np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.row(row))[0]
 
@@ -288,6 +303,7 @@ def fold_scores(
     *,
     nested: bool = True,
     labels: Sequence[Any] | None = None,
+    refit_prior: bool | None = None,
 ) -> Floats:
     """Scores (n, K) of each row under the rule fitted without its fold; unused rows are missing.
 
@@ -296,9 +312,11 @@ def fold_scores(
     dealt : (n,) int
         Fold of each row, -1 for one that is not used.
     nested : bool
-        Whether what the fit has chosen is chosen anew without each fold; else it is held. The prior is held.
+        Whether what the fit has chosen is chosen anew without each fold; else it is held.
     labels : sequence of length folds, optional
         What messages call the folds; their numbers, from 1, without it.
+    refit_prior : bool, optional
+        As of `refits_prior`.
 
     Raises
     ------
@@ -309,10 +327,13 @@ def fold_scores(
     labels = range(1, folds + 1) if labels is None else labels
     _refuse_empty(fit, blocks, dealt, labels)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
+    fits = [fit] * folds
+    if refits_prior(fit, refit_prior):
+        fits = [fit._under(rest / rest.sum()) for rest in counts_without(blocks, dealt, folds)]
     if learns(blocks.design):
-        _score_transformed(fit, dealt, labels, out, nested=nested)
+        _score_transformed(fits, dealt, labels, out, nested=nested)
         return out.T
-    rules = _rules_without(fit, dealt, folds, nested=nested)
+    rules = _rules_without(fits, dealt, nested=nested)
     if any(rule is None for rule in rules):
         raise _no_rule(fit, blocks, dealt, [rule is None for rule in rules].index(True), labels)
     for rows, x, _, _ in used_rows(blocks):
@@ -327,12 +348,21 @@ def fold_scores(
     return out.T
 
 
-def _rules_without(fit: ClassifierResults, dealt: Codes, folds: int, *, nested: bool) -> list[Rule | None]:
-    """The rule without each fold; None where there is none."""
-    blocks = fit._rows("cross-validation")
-    if fit._spread is not None:
-        return [fit._rule_of(moments) for moments in moment_folds(blocks, dealt, folds, fit._spread)]
-    return [_rule_without(fit, blocks, dealt, f, nested=nested) for f in range(folds)]
+def counts_without(blocks: Blocks, dealt: Codes, folds: int) -> Floats:
+    """Rows, or sums of weights, (F, K) of each class outside each fold."""
+    used, k = dealt >= 0, len(blocks.design.levels)
+    weights = None if blocks.weights is None else blocks.weights[used]
+    held = np.bincount(dealt[used] * k + blocks.codes[used], weights, folds * k).reshape(folds, k)
+    return np.asarray(held.sum(axis=0) - held, dtype=np.float64)
+
+
+def _rules_without(fits: Sequence[ClassifierResults], dealt: Codes, *, nested: bool) -> list[Rule | None]:
+    """The rule without each fold, of the fit with the prior it is to have there; None where there is none."""
+    blocks, spread = fits[0]._rows("cross-validation"), fits[0]._spread
+    if spread is not None:
+        parts = moment_folds(blocks, dealt, len(fits), spread)
+        return [fit._rule_of(moments) for fit, moments in zip(fits, parts, strict=True)]
+    return [_rule_without(fit, blocks, dealt, f, nested=nested) for f, fit in enumerate(fits)]
 
 
 def _rule_without(
@@ -344,11 +374,11 @@ def _rule_without(
 
 
 def _score_transformed(
-    fit: ClassifierResults, dealt: Codes, labels: Sequence[Any], out: Floats, *, nested: bool
+    fits: Sequence[ClassifierResults], dealt: Codes, labels: Sequence[Any], out: Floats, *, nested: bool
 ) -> None:
     """Write scores (K, n) as `fold_scores` does, transforms of the formula learnt without each fold too."""
-    blocks = fit._rows("cross-validation")
-    for fold, label in enumerate(labels):
+    blocks = fits[0]._rows("cross-validation")
+    for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
         try:
             design = relearn(blocks.design, blocks.table, (dealt >= 0) & (dealt != fold), blocks.functions)
         except FormulaError as error:
@@ -359,68 +389,3 @@ def _score_transformed(
             raise _no_rule(fit, blocks, dealt, fold, labels)
         for rows, x, _, _ in used_rows(replace(own, codes=np.where(dealt == fold, blocks.codes, -1))):
             out[:, rows] = rule.scores(x).T
-
-
-T = TypeVar("T")
-
-
-class BootstrapSamples:
-    """Samples of the rows of a fit, drawn with replacement within classes, as weights of the rows.
-
-    Attributes
-    ----------
-    codes : (n,) int
-        Class of each row of the table, -1 for rows that are not used.
-    rng : Generator
-
-    Raises
-    ------
-    DataError
-        Fewer than two replicates.
-    NotSupportedError
-        Weights that are not whole numbers of rows.
-    """
-
-    def __init__(self, blocks: Blocks, replicates: int, seed: int | None) -> None:
-        if not (isinstance(replicates, int) and replicates >= 2):
-            raise DataError(f"replicates={replicates!r}: give a number of bootstrap samples, 2 or more.")
-        weights = blocks.weights
-        if weights is not None and (np.nan_to_num(weights) != np.round(np.nan_to_num(weights))).any():
-            raise NotSupportedError("A bootstrap draws rows: it takes weights that are whole numbers.")
-        self.codes = used_codes(blocks)
-        self.rng = generator(seed)
-        self._blocks = blocks
-        self._members = [np.flatnonzero(self.codes == k) for k in range(len(blocks.design.levels))]
-
-    def draw(self) -> Floats:
-        """Times (n,) that each row is in the next sample."""
-        drawn = np.zeros(len(self.codes))
-        for rows in self._members:
-            if self._blocks.weights is None:
-                drawn[rows] = np.bincount(self.rng.integers(len(rows), size=len(rows)), minlength=len(rows))
-            else:
-                weights = self._blocks.weights[rows]
-                drawn[rows] = self.rng.multinomial(round(weights.sum()), weights / weights.sum())
-        return drawn
-
-    def rule(self, fit: ClassifierResults) -> tuple[Rule, Floats]:
-        """The rule of the next sample that has one, and the sample."""
-        return self.fitted(fit._refitted_rule)
-
-    def fitted(self, fit: Callable[[Blocks], T | None]) -> tuple[T, Floats]:
-        """What a function fits to the next sample for which it is not None, and the sample.
-
-        Raises
-        ------
-        NotSupportedError
-            It is None for twenty samples in a row.
-        """
-        for _ in range(20):
-            weights = self.draw()
-            found = fit(replace(self._blocks, weights=weights))
-            if found is not None:
-                return found, weights
-        raise NotSupportedError(
-            "The model has no fit to bootstrap samples of these rows (a covariance is singular, or classes "
-            f"are separated): there are too few rows for {len(self._blocks.terms)} columns."
-        )

@@ -21,8 +21,15 @@ __all__ = ["Judging"]
 class Judging:
     """Leave-one-out, confusions, error rates, and what the sample says of single rows."""
 
-    def leave_one_out(self: Any) -> pd.DataFrame:
-        """Label and posteriors of each row of the fit under the rule fitted without it, priors held.
+    def leave_one_out(self: Any, *, refit_prior: bool | None = None) -> pd.DataFrame:
+        """Label and posteriors of each row of the fit under the rule fitted without it.
+
+        Parameters
+        ----------
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated without the row, too. Held, it counts the row
+            among its class. By default models of the rows within classes hold it, as R's MASS does;
+            `logistic`, whose constants it is in, and `knn` do not. A prior that was given is held.
 
         Returns
         -------
@@ -31,7 +38,7 @@ class Judging:
             did not use are missing; so are rows without which the rule does not exist.
         """
         index = self._rows("leave_one_out()").table.index
-        scores = left_out_scores(self)
+        scores = left_out_scores(self, refit_prior)
         frame = pd.DataFrame(posteriors(scores), index=index, columns=self.classes, copy=False)
         frame.insert(0, "label", self._labelled(best_class(scores), index), allow_duplicates=True)
         return frame.rename_axis(columns=None)
@@ -44,6 +51,7 @@ class Judging:
         costs: Any = None,
         folds: int = 10,
         seed: int | None = None,
+        refit_prior: bool | None = None,
     ) -> pd.DataFrame:
         """Actual classes (rows) by predicted classes (columns).
 
@@ -58,6 +66,9 @@ class Judging:
             As for `predict`.
         folds, seed : int
             Number of folds, and the seed that deals the rows to them.
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated without the rows left out, too; see
+            `leave_one_out`.
 
         Returns
         -------
@@ -65,7 +76,9 @@ class Judging:
             Counts, or sums of weights. Rows without a class or a prediction are left out.
         """
         data, method = assessment.asked(data, method)
-        return assessment.confusion(self, data, method, cost_matrix(costs, self.classes), folds, seed)
+        paid = cost_matrix(costs, self.classes)
+        plan = assessment.Plan(paid, folds=folds, seed=seed, refit_prior=refit_prior)
+        return assessment.confusion(self, data, method, plan)
 
     def error_rates(
         self: Any,
@@ -77,6 +90,7 @@ class Judging:
         replicates: int = 200,
         seed: int | None = None,
         by_class: bool = False,
+        refit_prior: bool | None = None,
     ) -> pd.DataFrame:
         """Estimates of the error rate, weighted by the prior.
 
@@ -95,13 +109,18 @@ class Judging:
             Folds of "cv"; bootstrap samples of "632+"; the seed of both. No other method is random.
         by_class : bool
             Add a column for each class, the rate within it.
+        refit_prior : bool, optional
+            Whether "loo" and "cv" estimate a prior of class proportions without the rows left out, too; see
+            `leave_one_out`. The samples of "632+" have the classes in proportion.
 
         Returns
         -------
         DataFrame
-            method -> estimate, se, low, high (see `discrim.inference.error_rates`), wrong, total.
+            method -> estimate, se, low, high (see `discrim.inference.error_rates`), wrong, total; prior:
+            what "loo" and "cv" did with it, "held", "refitted" or "given".
         """
-        plan = assessment.Plan(cost_matrix(costs, self.classes), level, folds, replicates, seed)
+        paid = cost_matrix(costs, self.classes)
+        plan = assessment.Plan(paid, level, folds, replicates, seed, refit_prior)
         return assessment.error_rates(self, methods, plan, by_class=by_class)
 
     def classification(
@@ -111,18 +130,20 @@ class Judging:
         *,
         folds: int = 10,
         seed: int | None = None,
+        refit_prior: bool | None = None,
     ) -> Classification:
         """The rows beside their predictions: classification table, average posteriors, misclassified rows.
 
         Parameters
         ----------
-        data, method, folds, seed
+        data, method, folds, seed, refit_prior
             As for `confusion`.
         """
         from discrim.models.judging.classification import classification
 
         data, method = assessment.asked(data, method)
-        return classification(self, data, method, folds, seed)
+        plan = assessment.Plan(folds=folds, seed=seed, refit_prior=refit_prior)
+        return classification(self, data, method, plan)
 
     def typicality(self: Any, data: Any = None) -> pd.DataFrame:
         """Probability that a row of the class lies as far from its mean or farther, rows by classes.

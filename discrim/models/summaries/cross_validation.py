@@ -31,13 +31,15 @@ def _header(found: CrossValidation) -> Pairs:
     fit, judged = found._fit, found._rows()
     total = float(judged.weights.sum())
     folds, repeats = len(found._fold_labels), len(found._dealt)
-    prior = "class proportions" if judged.prior is None else "given"
+    prior = {"held": "class proportions, held", "refitted": "class proportions, refitted", "": "none"}.get(
+        found.prior, "given, held"
+    )
     rows = "Sum of weights" if found._weighted else "Rows judged"
     items: list[tuple[str, Any, str]] = [
         (rows, total, f"{total:.6g}"),
         ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
         ("Rows without a label", found.unlabelled, str(found.unlabelled)),
-        ("Prior, held", prior, prior),
+        ("Prior", prior, prior),
         ("Folds", folds, str(folds)),
         ("Repeats", repeats, str(repeats)),
         ("Seed", found.seed, "none, folds given" if found.seed is None else str(found.seed)),
@@ -45,7 +47,27 @@ def _header(found: CrossValidation) -> Pairs:
     if judged.clusters is not None:
         groups = len(set(judged.clusters.tolist()))
         items.insert(6, ("Groups, each in one fold", groups, str(groups)))
-    return Pairs(fit.formula, items, _choice_note(found))
+    return Pairs(
+        fit.formula, items, " ".join(note for note in (_choice_note(found), uneven_note(found)) if note)
+    )
+
+
+def uneven_note(found: CrossValidation) -> str:
+    """What is said of folds that are uneven by class while the prior of all rows is held."""
+    place = found._uneven() if found.prior == "held" else None
+    if place is None:
+        return ""
+    (repeat, fold), code = place
+    share, prior = (
+        float(found.class_shares().loc[(repeat, fold)].iloc[code]),
+        float(found._fit.prior.iloc[code]),
+    )
+    where = f"fold {fold!r}" + (f" of repeat {repeat}" if len(found._dealt) > 1 else "")
+    return (
+        f"The folds are uneven by class: of the rows outside {where}, {share:.3g} are of class "
+        f"{found._fit.classes[code]!r}, and of all rows {prior:.3g}. The prior that is held is "
+        "that of all rows, and knows of those left out: refit_prior=True estimates it without each fold."
+    )
 
 
 def _choice_note(found: CrossValidation) -> str:

@@ -196,7 +196,8 @@ def chosen_by(fit: RDAResults) -> str:
     if cv is None:
         return "given"
     if fit._plan is not None and fit._plan.splits:
-        return f"{cv} splits that were given"
+        held = ", prior held" if fit._fit.estimated_prior else ""
+        return f"{cv} splits that were given{held}"
     return "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
 
 

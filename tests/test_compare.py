@@ -1,0 +1,215 @@
+"""`compare` and the tests that take two fits: what may be set side by side, and what may not."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim import compare, hausman, indicator, knn, lda, load, logistic, lr_test, naive_bayes, qda
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import DataError, DiscrimWarning
+
+IRIS = load_iris()
+FORMULA = "species ~ ."
+TWO = IRIS[IRIS["species"] != "setosa"].astype({"species": str})
+SHORT = "species ~ sepal_length + sepal_width"
+MM = IRIS.assign(**{c: 10 * IRIS[c] for c in IRIS.columns[:4]})
+PENGUINS = load_penguins()
+
+
+def quiet(*fits, **options) -> pd.DataFrame:
+    """A comparison that warns of nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return compare(*fits, **options)
+
+
+def own_posteriors(fit, data: pd.DataFrame, response: str) -> float:
+    """Sum of the logs of the posteriors of the rows' own classes, by the public verbs."""
+    logs = fit.predict_log_proba(data)
+    return float(sum(logs.loc[row, label] for row, label in data[response].items()))
+
+
+def test_models_of_the_same_columns_keep_their_criteria():
+    fits = (
+        lda(FORMULA, IRIS),
+        qda(FORMULA, IRIS),
+        naive_bayes(FORMULA, IRIS),
+        lda(FORMULA, IRIS, prior="equal"),
+    )
+    turned = lda("species ~ petal_width + sepal_length + petal_length + sepal_width", IRIS.copy())
+    table = quiet(*fits, turned)
+    for name, attribute in {"AIC": "aic", "BIC": "bic", "llf": "llf", "nobs": "nobs"}.items():
+        assert table[name].tolist() == [getattr(fit, attribute) for fit in (*fits, turned)]
+    for fit, found in zip((*fits, turned), table["llf_given_row"], strict=True):
+        assert found == pytest.approx(own_posteriors(fit, IRIS, "species"), rel=1e-10)
+    assert table.loc["LDA (1)", "llf_given_row"] == pytest.approx(table.loc["LDA (5)", "llf_given_row"])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: lda(FORMULA, IRIS.assign(noise=np.random.default_rng(0).normal(0, 0.001, 150))),
+        lambda: lda(FORMULA, MM),
+        lambda: lda("species ~ log(sepal_length) + sepal_width + petal_length + petal_width", IRIS),
+        lambda: qda("species ~ . - petal_width", IRIS),
+        lambda: lda("species ~ standardize(sepal_length) + sepal_width + petal_length + petal_width", IRIS),
+    ],
+)
+def test_likelihoods_of_other_columns_or_units_have_no_criteria(other):
+    fits = lda(FORMULA, IRIS), other()
+    with pytest.warns(
+        DiscrimWarning, match="in the units of the columns.*AIC and BIC.*are missing"
+    ) as caught:
+        table = compare(*fits)
+    assert len(caught) == 1
+    assert table[["AIC", "BIC"]].isna().all(axis=None)
+    assert table.attrs["note"] == str(caught[0].message)
+    assert table["llf_given_row"].notna().all()
+
+
+def compare_quietly(*fits, **options) -> pd.DataFrame:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compare(*fits, **options)
+
+
+def test_the_conditional_likelihood_has_no_units_and_is_that_of_the_logistic_model():
+    in_mm = compare_quietly(lda(FORMULA, IRIS), lda(FORMULA, MM))["llf_given_row"]
+    assert in_mm.iloc[0] == pytest.approx(in_mm.iloc[1], rel=1e-9)
+    fits = (
+        logistic("species ~ sepal_length", TWO),
+        logistic(SHORT, TWO),
+        logistic(SHORT, TWO, bias_reduction=True),
+    )
+    table = quiet(*fits)
+    np.testing.assert_allclose(table["llf_given_row"], [fit.llf for fit in fits], rtol=1e-10)
+    assert table["AIC"].tolist() == [fit.aic for fit in fits]
+    weights = 1.0 + np.arange(100) % 3
+    heavy = logistic(SHORT, TWO, weights=weights)
+    assert quiet(heavy)["llf_given_row"].iloc[0] == pytest.approx(heavy.llf, rel=1e-10)
+
+
+def test_a_likelihood_of_class_and_row_is_not_beside_that_of_the_class_given_the_row():
+    linear, logit = lda(SHORT, TWO), logistic(SHORT, TWO)
+    with pytest.warns(
+        DiscrimWarning, match="of LDA is of class and row, that of Logistic of the class given"
+    ):
+        table = compare(linear, logit, by="fit")
+    assert np.isnan(table.loc["LDA", "AIC"])
+    assert table.loc["Logistic", "AIC"] == logit.aic
+    # The logistic model has the largest of all linear log odds.
+    assert table.loc["LDA", "llf_given_row"] < table.loc["Logistic", "llf_given_row"]
+    assert quiet(linear, indicator(SHORT, TWO), knn(SHORT, TWO, k=5))["AIC"].iloc[0] == linear.aic
+
+
+def test_a_count_has_a_probability_and_no_density():
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"a": rng.poisson(4, 60), "b": rng.poisson(2, 60), "y": np.repeat(["u", "v"], 30)})
+    normal, counted = naive_bayes("y ~ a + b", data), naive_bayes("y ~ a + b", data, counts=["a", "b"])
+    with pytest.warns(DiscrimWarning, match="AIC and BIC"):
+        assert compare(normal, counted)["AIC"].isna().all()
+    assert quiet(counted, naive_bayes("y ~ b + a", data, counts=["a", "b"]))["AIC"].round(6).nunique() == 1
+
+
+HALVES = [IRIS.iloc[i::2].reset_index(drop=True) for i in (0, 1)]
+ONE_OUT = np.where(np.arange(150) == 1, 0.0, np.where(np.arange(150) == 0, 2.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "says"),
+    [
+        (lambda: lda(FORMULA, IRIS), lambda: lda(FORMULA, IRIS.iloc[::2]), "uses 75 rows, and the first 150"),
+        (
+            lambda: lda(FORMULA, IRIS.iloc[::2]),
+            lambda: lda(FORMULA, IRIS.iloc[1::2]),
+            "row 1 is not in the same",
+        ),
+        (lambda: lda(FORMULA, HALVES[0]), lambda: qda(FORMULA, HALVES[1]), "another table.*'sepal_length'"),
+        (lambda: lda(FORMULA, IRIS), lambda: lda(FORMULA, IRIS, weights=np.full(150, 2.0)), "uses 300 rows"),
+        (
+            lambda: lda(FORMULA, IRIS),
+            lambda: lda(FORMULA, IRIS, weights=ONE_OUT),
+            "row 1 is not in the same|weight",
+        ),
+        (
+            lambda: logistic("sex ~ bill_depth_mm", PENGUINS),
+            lambda: lda("species ~ bill_depth_mm", PENGUINS),
+            "has the classes 'Adelie', 'Chinstrap', 'Gentoo'",
+        ),
+        (
+            lambda: logistic("species ~ sepal_length", TWO),
+            lambda: logistic("species ~ sepal_length", TWO.assign(species=TWO["species"].to_numpy()[::-1])),
+            "another class at row 50",
+        ),
+    ],
+)
+def test_fits_of_other_rows_are_not_compared(one, other, says):
+    with pytest.raises(DataError, match=says):
+        compare(one(), other(), by="fit")
+
+
+def test_rows_that_one_fit_drops_are_named_with_a_way_out_that_works():
+    formulas = "species ~ bill_depth_mm", "species ~ bill_depth_mm + sex"
+    with pytest.raises(DataError, match=r"uses 333 rows, and the first 342.*'bill_depth_mm', 'sex'"):
+        compare(*(lda(formula, PENGUINS) for formula in formulas))
+    complete = PENGUINS.dropna(subset=["bill_depth_mm", "sex"])
+    assert compare_quietly(*(lda(formula, complete) for formula in formulas))["nobs"].tolist() == [333, 333]
+    # The same rows of another table of the same index are the same rows.
+    assert quiet(lda(formulas[1], PENGUINS), qda(formulas[1], complete))["AIC"].notna().all()
+
+
+def test_by_pair_rows_of_one_table_may_be_dropped_but_not_be_of_another():
+    fits = [lda(f"species ~ {terms}", PENGUINS) for terms in ("bill_depth_mm", "bill_depth_mm + sex")]
+    assert compare(*fits, folds=4, seed=0)["rows"].iloc[0] == 333
+    with pytest.raises(DataError, match="uses 333 rows"):
+        compare(*fits, folds=4, seed=0, by="fit")
+    with pytest.raises(DataError, match="another table than the first: its column 'sepal_length'"):
+        compare(lda(SHORT, HALVES[0]), lda(SHORT, HALVES[1]), folds=3, seed=0)
+
+
+def test_fits_without_rows_are_told_apart_by_counts_and_means(tmp_path):
+    lda(FORMULA, IRIS).save(tmp_path / "fit")
+    held = load(tmp_path / "fit")
+    table = quiet(held, qda(FORMULA, IRIS))
+    assert table["AIC"].notna().all()
+    assert table["llf_given_row"].isna().tolist() == [True, False]
+    with pytest.warns(DiscrimWarning, match="in the units of the columns"):
+        assert compare(held, lda(FORMULA, MM))["AIC"].isna().all()
+    with pytest.raises(DataError, match="uses 75 rows"):
+        compare(held, lda(FORMULA, IRIS.iloc[::2]))
+    made = discrim.moments(FORMULA, IRIS)
+    assert quiet(lda(moments=made), lda(FORMULA, IRIS))["AIC"].round(6).nunique() == 1
+
+
+def test_tests_of_two_fits_refuse_other_rows_and_units():
+    with pytest.raises(DataError, match="values of their columns"):
+        lr_test(lda(FORMULA, IRIS), qda(FORMULA, MM))
+    with pytest.raises(DataError, match="another table"):
+        lr_test(lda(FORMULA, HALVES[0]), qda(FORMULA, HALVES[1]))
+    halves = [TWO.iloc[i::2].reset_index(drop=True) for i in (0, 1)]
+    with pytest.raises(DataError, match="another table"):
+        hausman(lda(SHORT, halves[0]), logistic(SHORT, halves[1]))
+    with pytest.raises(DataError, match="values of their columns"):
+        hausman(lda(SHORT, TWO), logistic(SHORT, TWO.assign(sepal_width=10 * TWO["sepal_width"])))
+    sm = pytest.importorskip("statsmodels.api")
+    y, x = (
+        (TWO["species"] == "virginica").astype(float),
+        sm.add_constant(TWO[["sepal_length", "sepal_width"]]),
+    )
+    theirs = sm.Logit(y[:-3], x[:-3]).fit(disp=0)
+    with pytest.raises(DataError, match="LDA has 100, the logistic regression 97"):
+        hausman(lda(SHORT, TWO), theirs)
+
+
+def test_leave_one_out_of_all_fits_can_treat_the_prior_alike():
+    fits = lda(SHORT, TWO), logistic(SHORT, TWO), indicator(SHORT, TWO)
+    for asked in (True, False):
+        table = compare_quietly(*fits, refit_prior=asked)
+        for fit, found in zip(fits[:2], table["error_loo"], strict=False):
+            assert found == fit.error_rates(["loo"], refit_prior=asked)["estimate"].iloc[0]
+        assert table["error_loo"].notna().all()
