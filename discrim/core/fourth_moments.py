@@ -36,6 +36,7 @@ from discrim.core.moments import ClassMoments
 from discrim.core.passes import Rows
 from discrim.core.principal import Principal
 from discrim.core.rules import standard_columns
+from discrim.core.units import common_unit
 
 __all__ = [
     "Powers",
@@ -62,7 +63,7 @@ def deviations(moments: ClassMoments, x: Floats, codes: Codes) -> Floats:
 
 def data_units(moments: ClassMoments, *, by_class: bool) -> Floats:
     """What z is multiplied by, (K, p) or (1, p), for a scatter of trace one in the units of the data."""
-    ratio = moments.scale.min() / moments.scale
+    ratio = common_unit(moments.scale)
     squares = moments.squares if by_class else moments.squares.sum(axis=0, keepdims=True)
     # Factor by factor: the square of a ratio may underflow.
     totals = (squares * ratio * ratio).sum(axis=1)

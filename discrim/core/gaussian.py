@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln
 
 from discrim.core.canonical import Canonical, weighted_centre
 from discrim.core.covariance import Covariance
+from discrim.core.gamma_ratios import determinant_bias, student_gain
 from discrim.core.moments import ClassMoments
 from discrim.core.nearest_means import Means, nearest_mean_rule
 from discrim.core.rules import Distances, GaussianRule, LinearRule, StudentRule
@@ -108,10 +108,10 @@ def common_predictive(
     own version: rows but not means rescaled to the divisor N, distances within the axes only.
     """
     n = moments.counts
-    constant = log_prior + 0.5 * moments.n_columns * np.log(n / (n + 1))
+    constant = log_prior - 0.5 * moments.n_columns * np.log1p(1 / n)
     power = np.full(len(n), (nu + 1) / 2)
     if mass is None:
-        return StudentRule(distances(moments, (covariance,)), constant, power, (n + 1) * nu / n)
+        return StudentRule(distances(moments, (covariance,)), constant, power, nu * ((n + 1) / n))
     within, origin = _means_within(moments, mass, np.sqrt(moments.total / nu))
     return StudentRule(within.distances(origin), constant, power, moments.total * (n + 1) / n)
 
@@ -129,9 +129,9 @@ def separate_predictive(
     if mass:
         constant = log_prior - 0.5 * _logdets(covariances) - 0.5 * p * np.log(n + 1)
         return StudentRule(held, constant, n / 2, n + 1)
-    constant = log_prior + gammaln(n / 2) - gammaln((n - p) / 2) + 0.5 * p * np.log(n / (n + 1))
-    constant -= 0.5 * (_logdets(covariances) + p * np.log(n - 1))
-    return StudentRule(held, constant, n / 2, (n**2 - 1) / n)
+    # But for p/2 ln 2, which the classes share.
+    constant = log_prior + student_gain(n, p) - 0.5 * (_logdets(covariances) + p * np.log1p(1 / n))
+    return StudentRule(held, constant, n / 2, (n - 1) * ((n + 1) / n))
 
 
 def common_debiased(
@@ -167,7 +167,9 @@ def separate_debiased(
     n, p = moments.counts, moments.n_columns
     nu = n - 1
     terms = np.arange(1, (len(n) if mass else p) + 1)
-    bias = p * np.log(nu / 2) - digamma((n[:, None] - terms) / 2).sum(axis=1)
+    bias = determinant_bias(nu, terms)
+    if mass:
+        bias = bias + (p - len(n)) * np.log(nu / 2)
     constant = log_prior - 0.5 * (_logdets(covariances) + bias - p / n)
     factor = (nu - p + 1) / nu if mass else (nu - p - 1) / nu
     return GaussianRule(distances(moments, covariances), constant, factor)

@@ -32,12 +32,14 @@ from discrim.core.shrinkage import (
     common,
     estimator_left_out,
     has_likelihood,
+    in_one_unit,
     is_none,
     is_regular,
     no_likelihood,
     obstacles,
     own_buffers,
 )
+from discrim.core.weights import LIGHT, no_freedom
 from discrim.errors import NotSupportedError
 
 __all__ = ["LDAFit", "fit_lda", "lda_from_file"]
@@ -95,6 +97,17 @@ class LDAFit:
         return self.moments.total - self.moments.n_classes
 
     @property
+    def has_freedom(self) -> bool:
+        """Whether the weights leave as many degrees of freedom within classes as there are columns."""
+        return self.residual_df * (1 + LIGHT) >= self.moments.n_columns
+
+    @property
+    def within_divisor(self) -> float:
+        """N - K; of weights that sum to no more than K, N."""
+        total = self.moments.total
+        return self.residual_df if self.residual_df > LIGHT * total else total
+
+    @property
     def has_distances(self) -> bool:
         """Whether the covariance is full, and that of the rows."""
         return self.structure == "full" and self.robust is None
@@ -119,8 +132,8 @@ class LDAFit:
     def canonical(self) -> Canonical:
         """Canonical axes, classes weighted by rows; squared singular values are eigenvalues of W^-1 B."""
         moments = self.moments
-        factor = moments.total / self.residual_df
-        return canonical(moments.means, self.unbiased(), moments.counts / moments.total, factor)
+        factor = moments.total / self.within_divisor
+        return canonical(moments.means, self.within(), moments.counts / moments.total, factor)
 
     def roots(self) -> Floats:
         """Eigenvalues of W^-1 B."""
@@ -175,6 +188,8 @@ class LDAFit:
                 f'method="{method}" is defined for the full covariance, not the {self.structure} one.'
             )
         nu, p = self.residual_df, self.moments.n_columns
+        if not self.has_freedom:
+            raise no_freedom(self.moments.total, self.moments.n_classes, p)
         if convention == "MASS":
             mass = self.reduced() or self.axes()
             if method == "predictive":
@@ -255,7 +270,8 @@ class LDAFit:
         free, p = moments.rows.sum() - moments.n_classes, moments.n_columns
         g = None if self.chosen == "oas" else self.shrinkage
         full = self.structure == "full" or (self.structure == "shrunk" and g is not None and is_none(g, p))
-        if free < (p if full else 1) or obstacles(moments, self.structure, shrinkage=g):
+        light = self.method == "moment" and moments.total <= moments.n_classes * (1 + LIGHT)
+        if light or free < (p if full else 1) or obstacles(moments, self.structure, shrinkage=g):
             return None
         return fit_lda(
             moments,
@@ -285,8 +301,14 @@ class LDAFit:
         """What a file keeps of the fit beside its moments."""
         return own_buffers(self.structure, self.shrinkage, (self.covariance,))
 
+    def within(self) -> Covariance:
+        """The covariance with `within_divisor`, which canonical axes have as their unit."""
+        return self.covariance.divided_by(self.within_divisor / self.divisor)
+
     def unbiased(self) -> Covariance:
-        """The covariance with divisor N - K."""
+        """The covariance with divisor N - K; a NotSupportedError where the weights sum to too little."""
+        if not self.has_freedom:
+            raise no_freedom(self.moments.total, self.moments.n_classes, self.moments.n_columns)
         return self.covariance.divided_by(self.residual_df / self.divisor)
 
     def df_model(self) -> int:
@@ -366,6 +388,7 @@ def fit_lda(
         How the moments were found, where they are not those of the rows.
     """
     divisor = moments.total - (moments.n_classes if method == "moment" else 0)
+    moments = in_one_unit(moments, structure, shrinkage)
     if covariance is None:
         covariance, shrinkage = common(moments, divisor, structure, shrinkage)
     if structure == "shrunk" and chosen is None:

@@ -39,6 +39,7 @@ from discrim.core.moments import ClassMoments
 from discrim.core.passes import triangle
 from discrim.core.rules import column_squares, standard_columns
 from discrim.core.span import Span
+from discrim.core.units import comparable
 
 __all__ = ["LeftOutGroup", "left_out_groups", "rda_left_out"]
 
@@ -93,15 +94,18 @@ def left_out_groups(
     columns : int, optional
         Columns of the data where the moments are those of coordinates of fewer.
     """
-    held = Scatters.of(moments, method, columns)
+    apart, own_scale = (
+        Scatters.of(comparable(moments), method, columns),
+        Scatters.of(moments, method, columns),
+    )
     together: dict[tuple[bool, float], list[int]] = {}
     for i, pair in enumerate(pairs):
-        own, pooled, ridge = mixture(parametrization, pair, held.divisors, np.ones(len(held.divisors)), 1.0)
+        own, pooled, ridge = mixture(parametrization, pair, apart.divisors, np.ones(len(apart.divisors)), 1.0)
         share = own[0] / (own[0] + pooled[0]) if own[0] + pooled[0] > 0 else 0.0
         together.setdefault((not ridge.any(), round(float(share), 12)), []).append(i)
     groups = []
     for (plain, _), at in together.items():
-        mixer = _Mixer(held, [pairs[i] for i in at], parametrization, plain)
+        mixer = _Mixer(own_scale if plain else apart, [pairs[i] for i in at], parametrization, plain)
         groups.append(LeftOutGroup(np.array(at), mixer, log_prior, lru_cache(maxsize=2)(mixer.bases)))
     return groups
 

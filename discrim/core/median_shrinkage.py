@@ -18,6 +18,7 @@ from discrim.core.covariance import Covariance
 from discrim.core.fourth_moments import Powers, data_units, deviations, strimmer_intensity
 from discrim.core.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
 from discrim.core.moments import ClassMoments
+from discrim.core.units import median_column
 
 __all__ = [
     "DiagonalIntensity",
@@ -44,9 +45,13 @@ def median_shrunk(squares: Floats, scale: Floats, divisor: float, g: float) -> C
     g : float
         From 0 to 1.
     """
-    ratio = scale.min() / scale
-    variances = squares * ratio * ratio / divisor
-    return Covariance.from_root(np.sqrt((1.0 - g) * variances + g * np.median(variances)) / ratio)
+    if g == 0:
+        return Covariance.from_root(np.sqrt(squares / divisor))
+    # In the unit of the column of median variance: those far above it may overflow, which no median sees.
+    unit = scale[median_column(squares, scale)] / scale
+    with np.errstate(over="ignore"):
+        median = np.median(squares * unit * unit) / divisor
+        return Covariance.from_root(np.sqrt((1.0 - g) * squares / divisor + g * median / unit / unit))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments import ClassMoments
+from discrim.core.units import common_unit
 
 __all__ = ["Pair", "Parametrization", "Scatters", "mixture"]
 
@@ -93,7 +94,7 @@ class Scatters:
     @staticmethod
     def of(moments: ClassMoments, method: str, columns: int | None = None) -> Scatters:
         """From moments by class and the method of the divisors, n_k - 1 by "moment" or n_k by "mle"."""
-        unit = moments.scale.min() / moments.scale
+        unit = common_unit(moments.scale)
         own = moments.scatters * unit * unit[:, None]
         divisors = moments.counts - (1.0 if method == "moment" else 0.0)
         p = moments.n_columns if columns is None else columns

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import EPS, Covariance
 from discrim.core.moments import ClassMoments
+from discrim.core.units import common_unit
 
 __all__ = ["Principal", "ThinCovariance", "one_scatter", "principal", "pseudo"]
 
@@ -103,7 +104,7 @@ def one_scatter(moments: ClassMoments, k: int | None) -> ClassMoments:
 def principal(moments: ClassMoments, k: int | None = None) -> Principal:
     """Principal axes of the scatter of class k, or of the pooled one; of a diagonal one, the columns."""
     held = one_scatter(moments, k)
-    ratio = held.scale.min() / held.scale
+    ratio = common_unit(held.scale)
     if held.spread == "diagonal":
         lengths, axes = held.scatters[0] * ratio * ratio, None
     elif held.roots is not None:

@@ -35,11 +35,13 @@ from discrim.core.shrinkage import (
     check_own,
     estimator_left_out,
     has_likelihood,
+    in_one_unit,
     is_none,
     no_likelihood,
     obstacles,
     own_buffers,
 )
+from discrim.core.weights import LIGHT
 from discrim.errors import NotSupportedError
 
 __all__ = ["QDAFit", "fit_qda", "qda_from_file"]
@@ -200,8 +202,11 @@ class QDAFit:
         full = self.structure == "full" or (
             self.structure == "shrunk" and held is not None and is_none(float(held.min()), p)
         )
-        if (moments.rows <= (p if full else 1)).any() or any(
-            obstacles(moments, self.structure, c, g) for c, g in enumerate(given)
+        light = self.method == "moment" and (moments.counts <= 1 + LIGHT).any()
+        if (
+            light
+            or (moments.rows <= (p if full else 1)).any()
+            or any(obstacles(moments, self.structure, c, g) for c, g in enumerate(given))
         ):
             return None
         return fit_qda(
@@ -267,6 +272,7 @@ def fit_qda(
         Those of an estimator.
     """
     divisors = moments.counts - (1.0 if method == "moment" else 0.0)
+    moments = in_one_unit(moments, structure, shrinkage)
     if covariances is None:
         covariances, shrinkage = by_class(moments, divisors, structure, shrinkage)
     if structure == "shrunk" and chosen is None:

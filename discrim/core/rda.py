@@ -37,6 +37,7 @@ from discrim.core.moments import ClassMoments
 from discrim.core.passes import triangle
 from discrim.core.principal import ThinCovariance
 from discrim.core.rules import Rule
+from discrim.core.units import common_unit, comparable
 from discrim.errors import NotSupportedError
 
 __all__ = ["RDAFit", "fit_rda", "needs_roots", "too_few"]
@@ -184,8 +185,9 @@ def fit_rda(
     """
     p = moments.n_columns
     divisors = moments.counts - (1.0 if method == "moment" else 0.0)
-    # In the units of the data, in which the identity is meant.
-    squares = (moments.squares / moments.scale / moments.scale).sum(axis=1)
+    apart = comparable(moments)
+    unit = common_unit(apart.scale)
+    squares = (apart.squares * unit * unit).sum(axis=1)
     shares = mixture(
         parametrization,
         Pair(alpha, gamma),
@@ -193,6 +195,8 @@ def fit_rda(
         squares / divisors / p,
         squares.sum() / divisors.sum() / p,
     )
+    # Without a ridge nothing compares the columns, and each keeps a scale of its own.
+    moments = apart if shares[2].any() else moments
     # As multiples of the scatters.
     multiples = shares[0] / divisors, shares[1] / divisors.sum(), shares[2]
     mixed = _thin if moments.spread == "thin class" else _full
@@ -203,10 +207,12 @@ def fit_rda(
 
 
 def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
-    """Covariances own_k W_k + common_k W + ridge_k I, the last in the units of the data."""
+    """Covariances own_k W_k + common_k W + ridge_k I, the last in the data's `common_unit`."""
     whole, covariances = moments.pooled(), []
     for k in range(moments.n_classes):
-        sphere = np.diag(np.sqrt(ridge[k]) * moments.scale)
+        sphere = (
+            np.diag(np.sqrt(ridge[k]) / common_unit(moments.scale)) if ridge[k] else 0.0 * moments.scale[None]
+        )
         if moments.roots is not None and whole.roots is not None:
             parts = [np.sqrt(own[k]) * moments.roots[k], np.sqrt(common[k]) * whole.roots[0], sphere]
             root = triangle(np.concatenate(parts))
@@ -219,14 +225,14 @@ def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
 
 def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
     """As `_full`, from thin roots: on the span of the rows, and the ridge beyond it."""
-    unit = moments.scale.min() / moments.scale
+    unit = common_unit(moments.scale)
     roots, whole = np.asarray(moments.roots) * unit, np.asarray(moments.pooled().roots)[0] * unit
     basis, lower = np.linalg.qr(whole.T)
     covariances: list[Covariance] = []
     for k, root in enumerate(roots):
         rows = np.concatenate([np.sqrt(own[k]) * root @ basis, np.sqrt(common[k]) * lower.T])
         _, singular, turned = np.linalg.svd(rows, full_matrices=False)
-        sphere = float(ridge[k]) * float(moments.scale.min()) ** 2
+        sphere = float(ridge[k])
         if not sphere > (SINGULAR * singular[0]) ** 2:
             covariances.append(Covariance(np.zeros((1, 1)), np.zeros((1, 1))))
             continue

@@ -30,6 +30,7 @@ from discrim.core.moments import ClassMoments
 from discrim.core.rda import fit_rda
 from discrim.core.rda_thin_path import ThinPathRule, is_thin, thin_rule
 from discrim.core.rules import standard_columns
+from discrim.core.units import comparable
 
 __all__ = ["PathRule", "path_rules", "wrong_by_class"]
 
@@ -124,7 +125,7 @@ def path_rules(
     columns : int, optional
         Columns of the data where the moments are those of coordinates of fewer.
     """
-    held = Scatters.of(moments, method, columns)
+    held = Scatters.of(comparable(moments), method, columns)
     groups = (
         _esl(held, pairs, log_prior) if parametrization == "esl" else _mixed(held, pairs, parametrization)
     )
@@ -135,7 +136,7 @@ def path_rules(
         if made is not None:
             axes, values, logdets = made
             yield PathRule(
-                positions, moments, axes, 1.0 / values, log_prior[:, None] - 0.5 * np.asarray(logdets)
+                positions, held.moments, axes, 1.0 / values, log_prior[:, None] - 0.5 * np.asarray(logdets)
             )
             continue
         # With alpha one the pairs of all gammas are one rule.
@@ -155,7 +156,7 @@ def path_rules(
                 at = positions if one else np.array([i])
                 ones = np.ones((len(axes), len(at), axes.shape[1]))
                 constants = np.repeat((log_prior - 0.5 * logdet)[:, None], len(at), axis=1)
-                yield PathRule(at, moments, axes, ones, constants)
+                yield PathRule(at, fit.moments, axes, ones, constants)
 
 
 _Group = tuple[Codes, tuple[Floats, Floats, Floats] | ThinPathRule | None]

@@ -35,6 +35,7 @@ from discrim.core.median_shrinkage import median_shrunk
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.passes import triangle
 from discrim.core.principal import ThinCovariance, one_scatter, principal, pseudo
+from discrim.core.units import common_unit, comparable, comparable_to_median
 from discrim.errors import CollinearError, DataError, NotSupportedError
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "common",
     "estimator_left_out",
     "has_likelihood",
+    "in_one_unit",
     "intensity",
     "is_none",
     "is_regular",
@@ -76,6 +78,17 @@ def is_none(shrinkage: float, p: int) -> bool:
 def is_regular(structure: Structure) -> bool:
     """Whether the estimate exists for dependent columns, and for more columns than rows."""
     return structure in ("shrunk", "spherical", "pinv", "estimator")
+
+
+def in_one_unit(
+    moments: ClassMoments, structure: Structure, shrinkage: float | Floats | None
+) -> ClassMoments:
+    """Moments as a structure takes them: of scales within reach of each other where it compares columns."""
+    if structure in ("shrunk", "spherical", "pinv"):
+        return moments if shrinkage is not None and not np.any(shrinkage) else comparable(moments)
+    if structure == "diagonal" and np.any(shrinkage):
+        return comparable_to_median(moments)
+    return moments
 
 
 def spread_of(structure: Structure, full: Spread, *, thin: bool = False) -> Spread:
@@ -266,7 +279,7 @@ def spherical(moments: ClassMoments, divisor: float, k: int | None = None) -> Co
         No column varies.
     """
     held = one_scatter(moments, k)
-    ratio = held.scale.min() / held.scale
+    ratio = common_unit(held.scale)
     return Covariance.from_root(np.sqrt(_mean_square(held) / divisor) / ratio)
 
 
@@ -357,13 +370,13 @@ def check_own(
 
 def _in_units_of_data(held: ClassMoments) -> tuple[Floats, Floats]:
     """Scatter (p, p) of x times one power of two, the same for all columns, and its ratio (p,) to z."""
-    ratio = held.scale.min() / held.scale
+    ratio = common_unit(held.scale)
     return held.scatters[0] * ratio * ratio[:, None], ratio
 
 
 def _mean_square(held: ClassMoments) -> float:
     """tr(W)/p of the one scatter, in the units of `_in_units_of_data`."""
-    ratio = held.scale.min() / held.scale
+    ratio = common_unit(held.scale)
     squares = held.squares[0]
     # Factor by factor: the square of a ratio may underflow.
     mean = float((squares * ratio * ratio).sum()) / held.n_columns

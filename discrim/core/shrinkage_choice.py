@@ -73,7 +73,7 @@ def common_trial(moments: ClassMoments, divisor: float, log_prior: Floats, grid:
         gone = removal(np.zeros(len(codes)), moments.counts[codes], weights, divisor)
         rows = Removed(held.turned(deviations(moments, x, codes)), codes, gone, weights)
         for g in grid.tolist():
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 part = without(held, rows, np.full(len(codes), g), BARELY)
                 out = common_scores(centres, rows, part, divisor, log_prior)
             out[:, part.spoilt] = np.nan
@@ -109,7 +109,7 @@ def separate_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, g
             taken.append(Removed(e[:, mine], codes[mine], gone, given))
         for g in grid.tolist():
             out, spoilt = np.empty((k, m)), np.zeros(m, dtype=bool)
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 for c, held in enumerate(axes):
                     mine = np.flatnonzero(codes == c)
                     out[c] = _density(held, squares[c], beyond[c], divisors[c], g)
@@ -156,10 +156,10 @@ def diagonal_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, g
     squares = moments.squares.sum(axis=0, keepdims=True) if len(divisors) == 1 else moments.squares
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             rows = without_row(moments, x, codes, weights, divisors)
         for g in grid.tolist():
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 full = tuple(
                     median_shrunk(own, moments.scale, divisor, g)
                     for own, divisor in zip(squares, divisors.tolist(), strict=True)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from discrim.core.moments import ClassMoments
 from discrim.core.passes import triangle
 from discrim.core.rules import standard_columns
+from discrim.core.units import common_unit, comparable
 
 __all__ = ["Span"]
 
@@ -50,9 +51,10 @@ class Span:
         ValueError
             The moments have other roots, or none.
         """
+        held = comparable(held)
         if held.roots is None or held.spread != "thin class":
             raise ValueError(f"Moments of spread {held.spread!r} have no thin roots by class.")
-        unit = held.scale.min() / held.scale
+        unit = common_unit(held.scale)
         rows = np.concatenate([*held.roots, held.means]) * unit
         basis, _ = np.linalg.qr(rows.T)
         axes = basis.T * unit

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import DataError
+from discrim.errors import DataError, warn_user
 from discrim.frame.formula import Design, fill, resolve
 from discrim.frame.table import Table
 
@@ -172,7 +172,7 @@ def read(
     part: bool = False,
 ) -> Blocks:
     """The rows that a formula asks of a table, or of a part of one; see `Blocks` for what is left out."""
-    table = Table(data, part=part)
+    table = Table(data, part=part, learnt_from=not part)
     exclude = (weights,) if isinstance(weights, str) else ()
     design, codes = resolve(formula, table, functions=functions, levels=levels, exclude=exclude)
     return Blocks(design, table, codes, weight_vector(weights, table), functions or {})
@@ -193,7 +193,7 @@ def without_rows(
 
 
 def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
-    """Frequency weights (n,) from a column name or a vector; a missing weight is NaN.
+    """Frequency weights (n,) from a column name or a vector; a missing weight is NaN, with a warning.
 
     Raises
     ------
@@ -225,6 +225,13 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
             raise DataError(f"The {label} are {what} at row {table.label(row)!r} ({vector[row]:g}).")
     if not table.part and not (vector > 0).any():
         raise DataError(f"The {label} are all zero or missing: no row is left.")
+    missing = np.isnan(vector)
+    if missing.any():
+        row, more = table.label(int(np.argmax(missing))), int(missing.sum()) - 1
+        warn_user(
+            f"The {label} are missing at row {row!r}{f' and in {more} more' if more else ''}: left out, and "
+            "counted as dropped. Fill them, for example with 1."
+        )
     return vector
 
 

@@ -129,6 +129,7 @@ class Rows:
                 f"Column {name!r} is {_described(kind)}, and the formula computes with it: "
                 f"use C({name}) for categories, or make it a number first."
             )
+        self.table.compare_to_doubles([name])
         values = self._read(name)
         finite = np.isfinite(values)
         if not finite.all() and np.isinf(values).any():

@@ -177,6 +177,7 @@ def fill(
     """
     spec = design.spec
     if spec is None:
+        table.compare_to_doubles(design.columns)
         table.fill(design.columns, start, stop, out)
         return
     functions = recall_functions(design.functions, functions)

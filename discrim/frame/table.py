@@ -16,9 +16,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import DataError
+from discrim.errors import DataError, warn_user
+from discrim.frame.rounding import rounding
 
 Kind = Literal["numeric", "boolean", "categorical", "text", "other"]
+
+TELLING = 1e-6
+"""Share of a column's range up to which its rounding leaves a fit what the column says."""
 
 _INFERRED: dict[str, Kind] = {
     "boolean": "boolean",
@@ -41,6 +45,8 @@ class Table:
     part : bool
         A part of a larger table: what a response or a category declares as a level is one, though no row
         here has it, and no row need have a weight.
+    learnt_from : bool
+        A model is fitted to the table: where doubles cannot hold what a column says, it is refused.
 
     Attributes
     ----------
@@ -59,22 +65,24 @@ class Table:
     __slots__ = (
         "_arrays",
         "_columns",
+        "_compared",
         "_dtypes",
         "_kinds",
         "_labels",
         "data",
         "index",
+        "learnt_from",
         "names",
         "nrows",
         "part",
     )
 
-    def __init__(self, data: Any, *, part: bool = False) -> None:
+    def __init__(self, data: Any, *, part: bool = False, learnt_from: bool = False) -> None:
         if isinstance(data, dict):
             data = pd.DataFrame(data)
         if not isinstance(data, pd.DataFrame):
             data = _narwhals_frame(data)
-        self.data, self.part = data, part
+        self.data, self.part, self.learnt_from = data, part, learnt_from
         labels = self._labels = list(data.columns)
         self.names = tuple(str(label) for label in labels)
         self._columns = {name: position for position, name in enumerate(self.names)}
@@ -86,6 +94,7 @@ class Table:
             )
         self._arrays: dict[str, NDArray[Any] | None] = {}
         self._kinds: dict[str, Kind] = {}
+        self._compared: set[str] = set()
         self._dtypes = list(data.dtypes) if isinstance(data, pd.DataFrame) else []
         self.nrows = len(data)
         self.index = data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(self.nrows)
@@ -114,12 +123,16 @@ class Table:
         """Rows start to stop of a column as a pandas Series on the table's index.
 
         Numbers and booleans without missing values keep their NumPy dtype; nullable and Arrow
-        numbers become float64 with NaN, categories stay categorical, text is object.
+        numbers become float64 with NaN (integers that doubles would round stay integers where none is
+        missing), categories stay categorical, text is object.
         """
         series = self.native(name)
         stop = self.nrows if stop is None else min(stop, self.nrows)
+        values: Any
         if not isinstance(series, pd.Series):
-            return pd.Series(_narwhals_values(series[start:stop]), index=self.index[start:stop], name=name)
+            exact = _rounded_integers(series[start:stop])
+            values = _narwhals_values(series[start:stop]) if exact is None else exact
+            return pd.Series(values, index=self.index[start:stop], name=name)
         series = series.iloc[start:stop]
         kind = _pandas_kind(series)
         if kind == "categorical":
@@ -131,7 +144,8 @@ class Table:
         if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
             return series.rename(name)
         if kind == "numeric" or (kind == "boolean" and series.isna().any()):
-            values: Any = _floats(series, name)
+            exact = _rounded_integers(series)
+            values = _floats(series, name) if exact is None else exact
         elif kind == "boolean":
             values = series.to_numpy(dtype=bool)
         else:
@@ -169,6 +183,40 @@ class Table:
             series = self.native(name)
             part = series.iloc[start:stop] if isinstance(series, pd.Series) else series[start:stop]
             out[:, j] = _floats(part, name) if isinstance(part, pd.Series) else _narwhals_values(part)
+
+    def compare_to_doubles(self, names: Sequence[str]) -> None:
+        """Say so, once, where doubles round the numbers of these columns.
+
+        Raises
+        ------
+        DataError
+            A model is to be fitted, and of what a column says too little is left.
+        """
+        for name in names:
+            array = None if name in self._compared else self._array(name)
+            if name not in self._compared and (array is None or array.dtype.kind in "iu"):
+                self._compare(name)
+            self._compared.add(name)
+
+    def _compare(self, name: str) -> None:
+        if self.kind(name) != "numeric":
+            return
+        values, rows = _exact_values(self.native(name))
+        lost = None if values is None else rounding(values)
+        if lost is None or values is None or rows is None:
+            return
+        row = self.label(int(rows[lost.position]))
+        what = f"the number {values[lost.position]} of column {name!r}, at row {row!r},"
+        way_out = (
+            f"Subtract one origin from the column in every table, as in data[{name!r}] - {lost.low}, or "
+            "convert it to float64 if such differences mean nothing."
+        )
+        if self.learnt_from and lost.error > TELLING * lost.spread:
+            raise DataError(
+                f"Double precision rounds {what} by {lost.error:.3g}, and the column ranges over "
+                f"{lost.spread:.3g}: too little of what it says is left. {way_out}"
+            )
+        warn_user(f"Double precision rounds {what} by {lost.error:.3g}. {way_out}")
 
     def _refuse_text(self, name: str) -> None:
         values = self.column(name)
@@ -233,6 +281,38 @@ class Table:
     def native(self, name: str) -> Any:
         """A column as it came, a Series of pandas or narwhals."""
         return self.data[self._labels[self.position(name)]]
+
+
+def _exact_values(series: Any) -> tuple[NDArray[Any] | None, NDArray[np.intp] | None]:
+    """A column's integers or objects without missing ones, and their rows; None where it holds doubles."""
+    if not isinstance(series, pd.Series):
+        dtype = series.dtype
+        if not (dtype.is_integer() or dtype.is_decimal()):
+            return None, None
+        known = ~series.is_null().to_numpy().astype(bool)
+        listed = series.drop_nulls()
+        values = listed.to_numpy() if dtype.is_integer() else np.array(listed.to_list(), dtype=object)
+        return values if values.dtype.kind in "iu" else np.array(
+            listed.to_list(), dtype=object
+        ), np.flatnonzero(known)
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu":
+        return series.to_numpy(), np.arange(len(series))
+    if pd.api.types.is_float_dtype(series.dtype):
+        return None, None
+    known = series.notna().to_numpy()
+    part = series[known]
+    if pd.api.types.is_integer_dtype(series.dtype):
+        unsigned = pd.api.types.is_unsigned_integer_dtype(series.dtype)
+        return part.to_numpy(dtype=np.uint64 if unsigned else np.int64), np.flatnonzero(known)
+    return part.to_numpy(dtype=object), np.flatnonzero(known)
+
+
+def _rounded_integers(series: Any) -> NDArray[Any] | None:
+    """Integers of 64 bits, none missing, that doubles would round; None where they would not."""
+    values, rows = _exact_values(series)
+    if values is None or rows is None or values.dtype.kind not in "iu" or len(rows) < len(series):
+        return None
+    return None if rounding(values) is None else values
 
 
 def _quoted(names: Sequence[str], most: int = 8) -> str:

@@ -152,7 +152,10 @@ def _learn_standardize(x: _Array, options: dict[str, Value], bases: Bases) -> di
     if len(x) <= ddof:
         raise FormulaError(f"standardize(ddof={ddof}) needs more than {ddof} complete rows.")
     mean = np.atleast_1d(_mean(x))
-    deviation = np.sqrt(((x.reshape(len(x), -1) - mean) ** 2).sum(axis=0) / (len(x) - ddof))
+    gaps = x.reshape(len(x), -1) - mean
+    # A power of two as unit, so that no square overflows or sinks.
+    unit = np.exp2(np.floor(np.log2(np.maximum(np.abs(gaps).max(axis=0), np.finfo(np.float64).tiny))))
+    deviation = unit * np.sqrt(((gaps / unit) ** 2).sum(axis=0) / (len(x) - ddof))
     centred = _flag("standardize", options, "center", True)
     rescaled = _flag("standardize", options, "rescale", True)
     if rescaled and not np.all(deviation > 0):

@@ -184,7 +184,7 @@ def posterior_based(
         variance = np.bincount(codes, w * (best - mean[codes]) ** 2, k)
         spread = float((shares**2 * variance / np.where(rows > 1, rows * (rows - 1), 1)).sum())
     else:
-        spread = float(w @ (best - w @ best / total) ** 2) / (total * (total - 1))
+        spread = float(w @ (best - w @ best / total) ** 2) / (total * (total - 1)) if total > 1 else np.nan
     error = float(np.sqrt(spread))
     return Rates(by_class, rate, error, *logit_interval(rate, error, level))
 

@@ -44,7 +44,8 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
     Returns
     -------
     TestResult
-        `statistic` is lambda = prod 1/(1 + root); `table` has Rao's F.
+        `statistic` is lambda = prod 1/(1 + root); `table` has Rao's F, missing where too few degrees of
+        freedom are left for it.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
     df2 = float(t * (v - (p - q + 1) / 2) - (p * q - 2) / 2)
     log_lambda = -float(np.log1p(roots).sum())
     # From the roots, not from lambda, which has lost its digits where it is near one.
-    f = float(np.expm1(-log_lambda / t)) * df2 / df1
+    f = float(np.expm1(-log_lambda / t)) * df2 / df1 if df2 > 0 else np.nan
     pvalue = float(f_sf(f, df1, df2))
     return TestResult(
         "Wilks' lambda",
@@ -140,7 +141,7 @@ def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float)
     multiplier = total - 1 - (p + n_classes) / 2
     for k in range(len(roots)):
         rao = wilks(roots[k:], p - k, n_classes - k, total - k)
-        chi2 = multiplier * float(np.log1p(roots[k:]).sum())
+        chi2 = multiplier * float(np.log1p(roots[k:]).sum()) if multiplier > 0 else np.nan
         df = float((p - k) * (n_classes - 1 - k))
         f = float(rao.table["statistic"].iloc[0])
         rows[k] = (rao.statistic, f, *rao.df, rao.pvalue, chi2, df, float(chi2_sf(chi2, df)))

@@ -13,6 +13,7 @@ from discrim.core.covariance import Covariance
 from discrim.core.leave_one_out import squared_gaps
 from discrim.core.moments import ClassMoments
 from discrim.core.tails import f_sf
+from discrim.core.weights import LIGHT
 
 __all__ = ["anova_table", "between_squares", "distance_table", "generalized_distances", "partial_table"]
 
@@ -42,12 +43,14 @@ def anova_table(moments: ClassMoments, terms: pd.Index) -> pd.DataFrame:
     within, between = moments.squares.sum(axis=0), between_squares(moments)
     total, k = moments.total, moments.n_classes
     df1, df2 = float(k - 1), total - k
+    # Weights that sum to no more than what is taken off leave a divisor missing.
+    all_rows, free = (d if d > LIGHT * total else np.nan for d in (total - 1, df2))
     with np.errstate(divide="ignore", invalid="ignore"):
-        f = between / df1 / (within / df2)
+        f = between / df1 / (within / free)
         r2 = between / (between + within)
     table = pd.DataFrame(index=terms)
-    table["sd_total"] = np.sqrt((between + within) / (total - 1)) / moments.scale
-    table["sd_within"] = np.sqrt(within / df2) / moments.scale
+    table["sd_total"] = np.sqrt((between + within) / all_rows) / moments.scale
+    table["sd_within"] = np.sqrt(within / free) / moments.scale
     table["sd_between"] = np.sqrt(between * k / (total * (k - 1))) / moments.scale
     table["R2"], table["F"], table["df1"], table["df2"] = r2, f, df1, df2
     table["p"] = f_sf(f, df1, df2)

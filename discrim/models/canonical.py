@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from discrim.core import gaussian
 from discrim.core.canonical import svd_signs
+from discrim.core.weights import no_freedom
 from discrim.errors import NotSupportedError
 from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares
@@ -105,7 +106,7 @@ class CanonicalResults:
         self.convention = convention
         self._system = SYSTEMS[convention] if convention is not None else OURS
         self._fit, self._numbers = fit, numbers
-        self._covariance, self._axes = numbers.unbiased(), numbers.canonical()
+        self._covariance, self._axes = numbers.within(), numbers.canonical()
         rank = len(self._axes.singular)
         self._names = pd.Index([f"{self._system.axis}{i + 1}" for i in range(rank)])
         self._factor = np.ones(rank)
@@ -113,7 +114,7 @@ class CanonicalResults:
             shares = numbers.moments.counts / numbers.moments.total
             self._factor = svd_signs(numbers.moments.means, self._covariance, shares, self._axes.axes)
         if self._system.divisor_n:
-            self._factor = self._factor * np.sqrt(numbers.moments.total / numbers.residual_df)
+            self._factor = self._factor * np.sqrt(numbers.moments.total / numbers.within_divisor)
 
     @property
     def eigenvalues(self) -> pd.Series:
@@ -181,14 +182,14 @@ class CanonicalResults:
             by their rows.
         """
         choice("kind", kind, ("within", "total", "between"))
-        nu, roots = self._numbers.residual_df, self._axes.singular**2
+        nu, roots = self._numbers.within_divisor, self._axes.singular**2
         # S a: covariances within classes of columns and scores, whose variance is one.
         shared = self._covariance.times(self._axes.axes) * np.sign(self._factor)
         if kind == "within":
             return self._by_term(shared / self._covariance.sd[:, None])
         if kind == "total":
-            spread = np.sqrt(nu * (1 + roots) / (self._numbers.moments.total - 1))
-            return self._by_term(shared * spread / self._total_sd()[:, None])
+            squares = nu * self._covariance.sd**2 + between_squares(self._numbers.moments)
+            return self._by_term(shared * np.sqrt(nu * (1 + roots) / squares[:, None]))
         with np.errstate(divide="ignore", invalid="ignore"):
             between = np.sqrt(between_squares(self._numbers.moments))
             return self._by_term(shared * np.sqrt(nu * roots) / between[:, None])
@@ -272,7 +273,9 @@ class CanonicalResults:
 
     def _total_sd(self) -> Floats:
         total = self._numbers.moments.total
-        squares = self._numbers.residual_df * self._covariance.sd**2
+        if total <= 1:
+            raise no_freedom(total, len(self._fit.classes), len(self._fit.terms))
+        squares = self._numbers.within_divisor * self._covariance.sd**2
         return np.asarray(np.sqrt((squares + between_squares(self._numbers.moments)) / (total - 1)))
 
     def _coefficients(self, unit: Floats) -> pd.DataFrame:

@@ -19,7 +19,15 @@ from discrim.frame.design import Design
 from discrim.frame.formula import response_codes
 from discrim.frame.response import with_new_classes
 from discrim.frame.table import Table
-from discrim.models.sample import NaAction, choice, class_moments, named, present_classes
+from discrim.models.sample import (
+    NaAction,
+    choice,
+    class_moments,
+    named,
+    present_classes,
+    refuse_extreme,
+    warn_of_weights,
+)
 
 __all__ = ["Moments", "given_sample", "moments", "table_given"]
 
@@ -336,5 +344,7 @@ def given_sample(
         given._need_classes("A model with a variance or covariance for each class")
     if not given._held.total:
         raise DataError(f"{given!r}: there is nothing to fit; add moments of complete rows.")
+    refuse_extreme(given._held, given._design.terms)
+    warn_of_weights(given._held, whole=given._held.total >= given._held.rows.sum())
     blocks = without_rows(given._design, given._functions, weighted=given._weighted, dropped=given.dropped)
     return present_classes(blocks, reduced(given._held, spread))

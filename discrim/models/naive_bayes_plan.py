@@ -153,10 +153,12 @@ def _refuse_no_variance(
     for k, label in enumerate(levels):
         count = moments.counts[k]
         if count <= 1 and plan.method == "moment":
-            has = "has 1 row" if moments.rows[k] == count else f"has weights that sum to {count:g}"
+            light = moments.rows[k] != count
+            has = f"has weights that sum to {count:g}" if light else "has 1 row"
+            more = ", or weights that count rows, for example divided by their mean" if light else ""
             raise CollinearError(
                 f"Class {label!r} {has}, too few for a variance, which takes more than one: "
-                'leave the class out, or pass method="mle" with smoothing=.'
+                f'leave the class out, or pass method="mle" with smoothing={more}.'
             )
         found = [] if plan.smoothing else dependencies(moments, k, diagonal=True)
         if found:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PerceptronResults", "perceptron"]
 
+LARGEST = 1e150
+"""Size of a column up to which products of rows with coefficients, which are sums of rows, are doubles."""
+
 
 def perceptron(
     formula: str,
@@ -92,6 +95,14 @@ def perceptron(
     if seed is not None and not (isinstance(seed, (int, np.integer)) and seed >= 0):
         raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None for the order of the table.")
     blocks, moments, rows = read_rows(formula, data, levels, na_action, functions)
+    sizes = np.abs(rows.x).max(axis=0)
+    if sizes.max() > LARGEST:
+        name = blocks.terms[int(np.argmax(sizes))]
+        raise DataError(
+            f"Column {name!r} reaches {sizes.max():.3g}, and the perceptron adds up columns as they "
+            f"are, whose products would be no doubles: write standardize({name}) in the formula, or give "
+            "it in other units."
+        )
     prior = moments.counts / moments.total
     seed = None if seed is None else int(seed)
     fit = fit_perceptron(rows.x, rows.codes, moments, prior, step=float(step), passes=maxiter, seed=seed)

@@ -31,6 +31,7 @@ from discrim.models.sample import (
     named,
     prior_vector,
     refuse_light,
+    refuse_little_weight,
     sample,
 )
 from discrim.models.separate import SeparateCovariances
@@ -180,6 +181,9 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
         return pd.Series(self._fit.shrinkage, index=self.classes, name="shrinkage")
 
     def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        if method != "plugin" and self._fit.has_distances:
+            least = len(self.terms) if method == "predictive" and convention is None else 1
+            refuse_little_weight(self.counts, least, f'method="{method}"')
         few = self.counts[self.counts <= len(self.terms) + 2]
         if method == "debiased" and convention is None and len(few) and self._fit.has_distances:
             raise NotSupportedError(
@@ -207,6 +211,7 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
             raise NotSupportedError(
                 f"log_determinants() is for full covariances, not {self._fit.structure} ones."
             )
+        refuse_little_weight(self.counts, len(self.terms), "log_determinants()")
         moments, free = self._fit.moments, self._fit.moments.counts - 1
         units = 2.0 * np.log(moments.scale).sum()
         nu = moments.total - moments.n_classes

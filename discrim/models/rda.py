@@ -217,12 +217,12 @@ def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
     single = too_few(moments)
     if single:
         k = single[0]
-        held = (
-            "one row only" if moments.counts[k] == 1 else f"rows of a total weight of {moments.counts[k]:g}"
-        )
+        light = moments.counts[k] != moments.rows[k]
+        held = f"rows of a total weight of {moments.counts[k]:g}" if light else "one row only"
+        more = ", or pass weights that count rows, for example divided by their mean" if light else ""
         raise CollinearError(
             f"Class {named(levels[k] for k in single)} has {held}, which has no covariance: merge it with "
-            "another class, or leave it out."
+            f"another class, or leave it out{more}."
         )
 
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from discrim.core.covariance import Dependency
 from discrim.core.moments import ClassMoments, Spread, gather
 from discrim.core.passes import Rows
-from discrim.errors import CollinearError, DataError, PriorError, warn_user
+from discrim.core.weights import LIGHT
+from discrim.errors import CollinearError, DataError, NotSupportedError, PriorError, warn_user
 from discrim.frame.blocks import Blocks
 
 __all__ = [
@@ -27,18 +28,24 @@ __all__ = [
     "named",
     "present_classes",
     "prior_vector",
+    "refuse_extreme",
     "refuse_few_rows",
     "refuse_light",
+    "refuse_little_weight",
     "refuse_no_freedom",
     "sample",
+    "warn_of_weights",
 ]
 
 Floats = NDArray[np.float64]
 NaAction = Literal["drop", "raise"]
 Watch = Callable[[Iterable[Rows]], Iterable[Rows]]
 
-LIGHT = 1e-9
-"""Share by which weights have to exceed what is taken off their sum, which rounding may leave."""
+RANGE = (-303.0, 304.0)
+"""Decimal orders of magnitude between which a column has to vary, for its inverse to be a double as well."""
+
+EVEN = 1e-2
+"""How far from one the mean of weights may lie that are no whole numbers and still count rows."""
 
 PRIOR_SLACK = 1e-8
 """How far from one a prior may sum; it is then divided by its sum."""
@@ -106,7 +113,43 @@ def sample(
             f"No row is left: each of the {blocks.table.nrows} rows misses a value in "
             f"{named(blocks.design.columns)} or in the response {blocks.design.response!r}."
         )
+    refuse_extreme(moments, blocks.terms)
+    if blocks.weights is not None:
+        used = blocks.weights[(blocks.codes >= 0) & (blocks.weights > 0)]
+        warn_of_weights(moments, whole=bool((used % 1 == 0).all()))
     return present_classes(blocks, moments)
+
+
+def refuse_extreme(moments: ClassMoments, terms: tuple[str, ...]) -> None:
+    """Raise where a column varies by so little or so much that its coefficients are no doubles."""
+    spread = np.sqrt(moments.squares.sum(axis=0) / moments.total)
+    means = moments.means[moments.rows > 0]
+    with np.errstate(divide="ignore"):
+        sizes = np.log10(np.maximum(spread, np.ptp(means, axis=0))) - np.log10(moments.scale)
+    wild = np.flatnonzero(np.isfinite(sizes) & ((sizes < RANGE[0]) | (sizes > RANGE[1])))
+    if len(wild):
+        name, size = terms[wild[0]], float(sizes[wild[0]])
+        more = f" (and {len(wild) - 1} more)" if len(wild) > 1 else ""
+        raise DataError(
+            f"Column {name!r} varies by about 1e{size:.0f}{more}, and its coefficients would be out of the "
+            f"range of double precision: give it in other units, as in data[{name!r}] * "
+            f"1e{-np.sign(size) * 290:.0f}."
+        )
+
+
+def warn_of_weights(moments: ClassMoments, *, whole: bool) -> None:
+    """Say so where weights do not count rows, though inference takes them as counts.
+
+    Whole numbers are taken as counts, and so are weights whose mean is one but for a percent.
+    """
+    total, rows = moments.total, int(moments.rows.sum())
+    if whole or abs(total - rows) <= EVEN * rows:
+        return
+    warn_user(
+        f"The weights of {rows} rows sum to {total:g} and are no counts. A weight stands for so many equal "
+        f"rows: standard errors, tests, likelihoods and intervals are those of {total:g} rows. Divide the "
+        "weights by their mean if they are only relative."
+    )
 
 
 def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:
@@ -325,10 +368,22 @@ def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:
     )
 
 
+def refuse_little_weight(counts: pd.Series, least: int, what: str) -> None:
+    """Raise where a class has no more than the least weight: a law of its covariance does not exist then."""
+    few = counts[counts <= least * (1 + LIGHT)]
+    if len(few):
+        raise NotSupportedError(
+            f"{what} needs more than {least} rows, or as much weight, in each class; {few.index[0]!r} has "
+            f"{few.iloc[0]:g}. Use fewer columns, merge the class with another, or pass weights that count "
+            "rows."
+        )
+
+
 def refuse_light(weight: float, taken: int, who: str = "The rows") -> None:
     """Raise where weights sum to no more than the degrees of freedom that the means of classes take."""
     if weight <= taken * (1 + LIGHT):
         raise DataError(
             f"{who} have weights that sum to {weight:g}, and a covariance divides by the sum less {taken}: "
-            'pass weights that count rows, or method="mle", which divides by the sum.'
+            'pass weights that count rows, for example divided by their mean, or method="mle", which divides '
+            "by the sum."
         )

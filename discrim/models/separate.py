@@ -8,12 +8,17 @@ import numpy as np
 import pandas as pd
 
 from discrim.core import gaussian
+from discrim.errors import DataError
 from discrim.inference.mean_differences import generalized_distances
 from discrim.models.group_summary import group_summary
 from discrim.models.labels import class_code, covariance_frame
 from discrim.models.prediction import score_frame
+from discrim.models.sample import named
 
 __all__ = ["Quadratic", "SeparateCovariances"]
+
+RANGE = 1000
+"""Binary orders of magnitude of a coefficient up to which it, and what is made of it, is a double."""
 
 
 class Quadratic(NamedTuple):
@@ -69,6 +74,7 @@ class SeparateCovariances:
     def quadratic(self: Any, a: Any, b: Any) -> Quadratic:
         """Log odds of class a against class b as x'Ax + x'b + c."""
         i, j = class_code(a, self.classes), class_code(b, self.classes)
+        self._refuse_extreme(i, j)
         matrix, slopes, constant = gaussian.quadratic_form(
             self._fit.moments, self._fit.covariances, self._log_prior(), i, j
         )
@@ -77,6 +83,18 @@ class SeparateCovariances:
             pd.Series(slopes, index=self.terms, name="b"),
             constant,
         )
+
+    def _refuse_extreme(self: Any, *pair: int) -> None:
+        """Raise where an inverse variance is out of the range of doubles in the units of its column."""
+        numbers = self._fit
+        inverse = np.max([np.diagonal(numbers.covariances[k].precision()) for k in pair], axis=0)
+        wild = np.abs(np.log2(inverse) + 2 * np.log2(numbers.moments.scale)) > RANGE
+        if wild.any():
+            raise DataError(
+                f"A quadratic coefficient of {named(self.terms[wild])} is out of the range of double "
+                "precision: divide the column by its size and fit again. Posteriors hold in any "
+                "units."
+            )
 
     def generalized_distances(self: Any) -> pd.DataFrame:
         """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""

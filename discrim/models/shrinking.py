@@ -15,7 +15,7 @@ from discrim.core.covariance import Covariance, Dependency
 from discrim.core.fourth_moments import Powers, column_powers, row_fourths, turned_powers
 from discrim.core.moments import ClassMoments
 from discrim.core.principal import principal
-from discrim.core.shrinkage import Chosen, Structure, is_none, ledoit_wolf, obstacles, strimmer
+from discrim.core.shrinkage import Chosen, Structure, in_one_unit, is_none, ledoit_wolf, obstacles, strimmer
 from discrim.core.shrinkage_choice import most_shrunk
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
@@ -217,10 +217,11 @@ def estimate(
     """
     common, levels = len(divisors) == 1, blocks.design.levels
     each = [None] if common else list(range(moments.n_classes))
+    comparable = in_one_unit(moments, asked.structure, 1.0)
     if asked.structure == "estimator":
         return Estimate(covariances=estimated(asked.estimator, blocks, moments, common=common))
     if asked.chosen == "loo":
-        task = Task(asked.structure, asked.grid, blocks, moments, divisors, prior)
+        task = Task(asked.structure, asked.grid, blocks, comparable, divisors, prior)
         path = error_path(task, sampled=sampled)
         grid, errors = path["shrinkage"].to_numpy(), path["error"].to_numpy()
         return Estimate(np.full(len(divisors), most_shrunk(grid, errors)), path=path)
@@ -228,11 +229,11 @@ def estimate(
     if asked.value is not None:
         found = np.full(len(divisors), asked.value)
     elif asked.chosen == "ledoit-wolf":
-        fourths = row_fourths(blocks, moments, by_class=not common).tolist()
-        found = np.array([ledoit_wolf(moments, f, k) for f, k in zip(fourths, each, strict=True)])
+        fourths = row_fourths(blocks, comparable, by_class=not common).tolist()
+        found = np.array([ledoit_wolf(comparable, f, k) for f, k in zip(fourths, each, strict=True)])
     elif asked.chosen == "strimmer":
-        fourth = column_powers(blocks, moments).fourths
-        found = np.array([strimmer(moments, fourth, k) for k in each])
+        fourth = column_powers(blocks, comparable).fourths
+        found = np.array([strimmer(comparable, fourth, k) for k in each])
     if found is not None:
         for k, g in zip(each, found.tolist(), strict=True):
             _refuse_singular(asked, moments, blocks.terms, g, k, None if k is None else levels[k])

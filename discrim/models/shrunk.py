@@ -14,6 +14,7 @@ from discrim.core.moments import ClassMoments, Spread
 from discrim.core.qda import QDAFit, fit_qda
 from discrim.core.robust import Robust
 from discrim.core.rules import Rule
+from discrim.core.weights import LIGHT
 from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks
 from discrim.models.estimators import text_of
@@ -147,6 +148,9 @@ def _refitted(
     """The same model of other rows, the prior held; None where a covariance is singular."""
     common = isinstance(numbers, LDAFit)
     free = moments.rows - 1
+    light = moments.total - moments.n_classes if common else (moments.counts - 1).min()
+    if numbers.method == "moment" and light <= LIGHT * moments.total:
+        return None
     if free.min() < (0 if common else 1) or free.sum() < 1:
         return None
     if any(asked.obstacles(moments, k) for k in ([None] if common else range(moments.n_classes))):

@@ -135,7 +135,7 @@ def shrunken_centroids(
     if moments.total <= moments.n_classes:
         raise CollinearError(
             f"{moments.total:g} rows in {moments.n_classes} classes leave nothing to tell the spread "
-            "within classes by: a class has to have two rows."
+            "within classes by: a class has to have two rows, and weights have to count rows."
         )
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     fit = _fitted(moments, shares, threshold or 0.0, offset, prior is None)

@@ -20,7 +20,7 @@ from discrim.inference.resampling import bootstrap_ratios, exceedance, permutati
 from discrim.inference.result import TestResult, approximations
 from discrim.models.judging.comparable import refuse_other_rows, same_columns
 from discrim.models.judging.validation import used_rows
-from discrim.models.sample import NaAction, class_moments, sample
+from discrim.models.sample import NaAction, class_moments, refuse_little_weight, sample
 
 if TYPE_CHECKING:
     from discrim.models.lda_results import LDAResults
@@ -113,6 +113,8 @@ def _full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> C
         blocks.design.levels,
         way_out="use fewer columns, or merge it with another class",
     )
+    counts = pd.Series(moments.counts, index=list(blocks.design.levels))
+    refuse_little_weight(counts, moments.n_columns, "A test of covariances")
     return moments
 
 

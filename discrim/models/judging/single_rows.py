@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discrim.core.fits import MomentsFit
 from discrim.core.leave_one_out import squared_gaps
 from discrim.core.logistic import LogisticFit
+from discrim.core.qda import QDAFit
 from discrim.core.rules import posteriors
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
@@ -24,6 +25,7 @@ from discrim.inference.posterior_variance import (
 from discrim.inference.resampling import progress_bar
 from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.validation import used_rows
+from discrim.models.sample import refuse_little_weight
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -43,6 +45,7 @@ def typicality(fit: ClassifierResults, data: Any) -> pd.DataFrame:
             f"typicality is defined for normal classes with full covariances, which {fit.title.lower()} "
             "as it was fitted has not: fit lda() or qda() with full ones."
         )
+    _refuse_light(fit, len(fit.terms), "typicality")
     blocks = fit._rows("typicality()", "pass data=") if data is None else fit._new_rows(data)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     p, numbers = len(fit.terms), fit._fit
@@ -56,6 +59,12 @@ def typicality(fit: ClassifierResults, data: Any) -> pd.DataFrame:
         for place, x, _ in blocks.every_row():
             out[:, place] = typical(distances.squared(x), counts[:, None], free[:, None], p)
     return pd.DataFrame(out.T, index=blocks.table.index, columns=fit.classes, copy=False)
+
+
+def _refuse_light(fit: ClassifierResults, least: int, what: str) -> None:
+    """Raise where the weights of a class leave its covariance too few degrees of freedom."""
+    if isinstance(fit._fit, QDAFit):
+        refuse_little_weight(fit.counts, least, what)
 
 
 def posterior_intervals(
@@ -75,6 +84,7 @@ def posterior_intervals(
                 f'method="delta" needs normal classes with full covariances, which {fit.title.lower()} as it '
                 'was fitted has not: use method="bootstrap".'
             )
+        _refuse_light(fit, 1, 'method="delta"')
         rule = fit._rule(fit._prior_values(None))
         parts = []
         step = max(HELD // len(fit.classes) ** 2, 1)

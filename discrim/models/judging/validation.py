@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.given_moments import merged
 from discrim.core.moments import ClassMoments, Spread, gather_parts
 from discrim.core.passes import sorted_by
 from discrim.core.rules import Rule
@@ -260,10 +261,10 @@ def moment_folds(
     # Of the folds before and after each one, so that folds merge in 2 F steps, not F^2.
     before, after = [parts[0]], [parts[-1]]
     for part in parts[1:]:
-        before.append(before[-1].merge(part))
+        before.append(merged(before[-1], part))
     for part in parts[-2::-1]:
-        after.append(part.merge(after[-1]))
-    inner = [before[f - 1].merge(after[folds - 2 - f]) for f in range(1, folds - 1)]
+        after.append(merged(part, after[-1]))
+    inner = [merged(before[f - 1], after[folds - 2 - f]) for f in range(1, folds - 1)]
     return [after[-2], *inner, before[-2]]
 
 

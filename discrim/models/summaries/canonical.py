@@ -20,7 +20,7 @@ def canonical_sections(result: CanonicalResults) -> dict[str, Callable[[], Secti
     if not len(result.eigenvalues):
         nothing = Section("Canonical correlations", pd.DataFrame(), note="The class means do not differ.")
         return {"correlations": lambda: nothing}
-    return {
+    parts = {
         "correlations": lambda: _correlations(result),
         "dimensions": lambda: _dimensions(result),
         "raw": lambda: _raw(result),
@@ -53,6 +53,10 @@ def canonical_sections(result: CanonicalResults) -> dict[str, Callable[[], Secti
             "Class means on the canonical variates", result.centroids.rename_axis(index=None), ".centroids"
         ),
     }
+    if result._numbers.moments.total <= 1:
+        # No variance over all rows is defined by weights that sum to so little.
+        del parts["standardized_total"]
+    return parts
 
 
 def _by_term(title: str, table: pd.DataFrame, source: str) -> Section:

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.shrinkage import is_regular
-from discrim.errors import CollinearError
+from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.result import TestResult
 from discrim.models.labels import known
 from discrim.models.shrunk import shrinkage_label
@@ -150,11 +150,12 @@ def _linear_header(fit: LDAResults) -> Pairs:
         test = fit.wilks
         f = float(test.table["statistic"].iloc[0])
         df1, df2 = (f"{d:.6g}" for d in test.df)
-        left += [
-            ("Wilks' lambda", test.statistic, f"{test.statistic:.4g}"),
-            (f"F({df1}, {df2})", f, f"{f:.2f}" if f < 1e6 else f"{f:.4e}"),
-            ("P > F", test.pvalue, p_text(test.pvalue)),
-        ]
+        left.append(("Wilks' lambda", test.statistic, f"{test.statistic:.4g}"))
+        if np.isnan(f):
+            left.append(("Rao's F", f, "not available"))
+        else:
+            shown = f"{f:.2f}" if f < 1e6 else f"{f:.4e}"
+            left += [(f"F({df1}, {df2})", f, shown), ("P > F", test.pvalue, p_text(test.pvalue))]
     note = ""
     if fit._fit.reduced() is not None:
         m = fit._fit.ncomp
@@ -364,7 +365,7 @@ def _equal_covariances(fit: LDAResults | QDAResults) -> Section:
     empty = pd.DataFrame(columns=["statistic", "df", "p"])
     try:
         ratio, box = equal_covariance_tests(fit._blocks)
-    except CollinearError as error:
+    except (CollinearError, NotSupportedError) as error:
         return Section(title, empty, "text", note=f"Not tested. {error}")
     tests = pd.concat([ratio.table, box.table.drop(index="Box's M")])
     table = pd.DataFrame(

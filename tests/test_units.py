@@ -1,0 +1,289 @@
+"""Units: results do not depend on them where a method does not, and are right where it does."""
+
+from __future__ import annotations
+
+import decimal
+import warnings
+
+import mpmath
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.errors import DataError, DiscrimWarning
+
+TALL, WIDE = (45, 3), (24, 30)
+
+
+def table(shape, seed=0):
+    rng = np.random.default_rng(seed)
+    n, p = shape
+    codes = np.arange(n) % 3
+    x = rng.normal(size=(n, p)) + 1.3 * rng.normal(size=(3, p))[codes]
+    return pd.DataFrame(x, columns=[f"x{j}" for j in range(p)]).assign(g=np.array(list("abc"))[codes])
+
+
+def scaled(frame, exponents):
+    """Columns times powers of two, so that not a bit is lost."""
+    terms = [name for name in frame if name != "g"]
+    factors = np.ldexp(1.0, np.resize(exponents, len(terms)))
+    return frame.assign(**{name: frame[name] * f for name, f in zip(terms, factors, strict=True)})
+
+
+def posteriors(verb, frame, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", DiscrimWarning)
+        fit = verb("g ~ .", frame, **options)
+        fit.summary().as_text()
+        return fit.predict_log_proba(frame).to_numpy()
+
+
+COMPARING = {
+    "esl": (discrim.rda, {"alpha": 0.4, "gamma": 0.6}),
+    "friedman": (discrim.rda, {"alpha": 0.4, "gamma": 0.6, "parametrization": "friedman"}),
+    "klar": (discrim.rda, {"alpha": 0.4, "gamma": 0.6, "parametrization": "klar"}),
+    "chosen": (discrim.rda, {"seed": 1, "cv": 3, "grid": [0.1, 0.5]}),
+    "chosen by leave-one-out": (discrim.rda, {"cv": "loo", "grid": [0.1, 0.5], "parametrization": "klar"}),
+    "oas": (discrim.lda, {"covariance": "shrunk"}),
+    "ledoit-wolf": (discrim.lda, {"covariance": "shrunk", "shrinkage": "ledoit-wolf"}),
+    "loo": (discrim.lda, {"covariance": "shrunk", "shrinkage": "loo", "grid": [0.1, 0.5]}),
+    "spherical": (discrim.lda, {"covariance": "spherical"}),
+    "pinv": (discrim.lda, {"covariance": "pinv"}),
+    "strimmer": (discrim.lda, {"covariance": "diagonal", "shrinkage": "strimmer"}),
+    "oas by class": (discrim.qda, {"covariance": "shrunk"}),
+    "spherical by class": (discrim.qda, {"covariance": "spherical"}),
+    "strimmer by class": (discrim.qda, {"covariance": "diagonal", "shrinkage": "strimmer"}),
+    "centroids": (discrim.shrunken_centroids, {"threshold": 1.0}),
+    "nearest": (discrim.knn, {"k": 3, "scale": False}),
+}
+
+
+@pytest.mark.parametrize(
+    ("shape", "exponent"),
+    [(TALL, -531), (TALL, 997), (WIDE, -997), (WIDE, 531)],
+    ids=["tall, small", "tall, large", "wide, small", "wide, large"],
+)
+@pytest.mark.parametrize("name", COMPARING)
+def test_one_unit_for_all_columns_changes_no_posterior(name, shape, exponent):
+    verb, options = COMPARING[name]
+    frame = table(shape)
+    want = posteriors(verb, frame, **options)
+    got = posteriors(verb, scaled(frame, exponent), **options)
+    np.testing.assert_allclose(np.exp(got), np.exp(want), atol=1e-9)
+
+
+EQUIVARIANT = {
+    "lda": (discrim.lda, {}),
+    "diagonal": (discrim.lda, {"covariance": "diagonal"}),
+    "qda": (discrim.qda, {}),
+    "without a ridge": (discrim.rda, {"alpha": 0.4, "gamma": 1.0}),
+    "naive_bayes": (discrim.naive_bayes, {}),
+    "kernel": (discrim.naive_bayes, {"kernel": True}),
+    "logistic": (discrim.logistic, {"bias_reduction": True}),
+    "indicator": (discrim.indicator, {}),
+    "knn": (discrim.knn, {"k": 3}),
+    "mahalanobis": (discrim.knn, {"k": 3, "metric": "mahalanobis"}),
+}
+
+
+@pytest.mark.parametrize("exponents", [(-997, 0, 997), (531, 0, 0), (0, 0, -540)])
+@pytest.mark.parametrize("name", EQUIVARIANT)
+def test_mixed_units_change_no_posterior_of_equivariant_methods(name, exponents):
+    verb, options = EQUIVARIANT[name]
+    frame = table(TALL)
+    call = "predict_proba"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", DiscrimWarning)
+        if verb is discrim.indicator:
+            call = "decision_function"
+        want = getattr(verb("g ~ .", frame, **options), call)()
+        moved = scaled(frame, exponents)
+        got = getattr(verb("g ~ .", moved, **options), call)(moved)
+    np.testing.assert_allclose(got, want, atol=1e-9)
+
+
+def exact_rda(frame, alpha, gamma):
+    """Posteriors of ESL's mixture, in mpmath."""
+    mpmath.mp.dps = 700
+    x, labels = frame.drop(columns="g").to_numpy(), frame["g"].to_numpy()
+    p, classes = x.shape[1], sorted(set(labels))
+    rows = [[mpmath.mpf(float(v)) for v in row] for row in x]
+    members = {c: [row for row, label in zip(rows, labels, strict=True) if label == c] for c in classes}
+    means = {c: [mpmath.fsum(col) / len(own) for col in zip(*own, strict=True)] for c, own in members.items()}
+    scatters = {
+        c: mpmath.matrix(
+            [
+                [mpmath.fsum((r[i] - means[c][i]) * (r[j] - means[c][j]) for r in own) for j in range(p)]
+                for i in range(p)
+            ]
+        )
+        for c, own in members.items()
+    }
+    n = len(rows)
+    pooled = sum(scatters.values(), mpmath.zeros(p)) / (n - len(classes))
+    variance = sum(pooled[i, i] for i in range(p)) / p
+    scores = []
+    for c in classes:
+        own = scatters[c] / (len(members[c]) - 1)
+        a, g = mpmath.mpf(alpha), mpmath.mpf(gamma)
+        mixed = a * own + (1 - a) * (g * pooled + (1 - g) * variance * mpmath.eye(p))
+        inverse, log_det = mixed**-1, mpmath.log(mpmath.det(mixed))
+        for row in rows:
+            d = mpmath.matrix([row[i] - means[c][i] for i in range(p)])
+            score = mpmath.log(mpmath.mpf(len(members[c])) / n) - (log_det + (d.T * inverse * d)[0]) / 2
+            scores.append(score)
+    scores = [scores[k * n : (k + 1) * n] for k in range(len(classes))]
+    whole = [mpmath.fsum(mpmath.exp(s[i]) for s in scores) for i in range(n)]
+    return np.array([[float(mpmath.exp(s[i]) / whole[i]) for s in scores] for i in range(n)])
+
+
+@pytest.mark.parametrize("exponents", [(-531, -531, -531), (-540, 0, 0), (-200, 0, 10), (0, 900, -900)])
+def test_the_ridge_is_meant_in_the_units_of_the_columns(exponents):
+    frame = scaled(table((18, 3)), exponents)
+    fit = discrim.rda("g ~ .", frame, alpha=0.4, gamma=0.6)
+    np.testing.assert_allclose(fit.predict_proba(), exact_rda(frame, 0.4, 0.6), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("exponents", [(-997, 0, 997), (0, 0, -997), (900, -900, 900)])
+def test_mixed_units_leave_finite_posteriors_under_a_median(exponents):
+    frame = scaled(table(TALL), exponents)
+    for verb in (discrim.lda, discrim.qda):
+        found = posteriors(verb, frame, covariance="diagonal", shrinkage=0.3)
+        assert not np.isnan(found).any()
+
+
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.knn, discrim.logistic, discrim.perceptron])
+@pytest.mark.parametrize("factor", [1e-310, 1e-306, 3e306])
+def test_a_column_that_no_coefficient_can_take_is_refused_and_the_way_out_works(verb, factor):
+    frame = table(TALL).replace({"g": {"c": "b"}})
+    wild = frame.assign(x1=frame["x1"] * factor)
+    with pytest.raises(DataError, match=r"'x1' varies by about 1e.*data\['x1'\] \* 1e-?290"):
+        verb("g ~ .", wild)
+    mended = wild.assign(x1=wild["x1"] * (1e290 if factor < 1 else 1e-290))
+    options = {"bias_reduction": True} if verb is discrim.logistic else {}
+    options |= {"maxiter": 5} if verb is discrim.perceptron else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        verb("g ~ .", mended, **options)
+
+
+def test_products_that_overflow_are_refused_by_the_perceptron():
+    frame = table(TALL).replace({"g": {"c": "b"}})
+    frame["x2"] *= 1e200
+    with pytest.raises(DataError, match=r"'x2' reaches .*standardize\(x2\)"):
+        discrim.perceptron("g ~ .", frame, maxiter=5)
+    with pytest.warns(DiscrimWarning):
+        fit = discrim.perceptron("g ~ x0 + x1 + standardize(x2)", frame, maxiter=5)
+    assert np.isfinite(fit.decision_function()).all()
+
+
+def test_a_quadratic_form_out_of_range_names_its_column():
+    frame = table(TALL)
+    fit = discrim.qda("g ~ .", frame.assign(x1=frame["x1"] * 1e-200))
+    with pytest.raises(DataError, match="'x1' is out of the range"):
+        fit.quadratic("a", "b")
+    assert np.isfinite(discrim.qda("g ~ .", frame).quadratic("a", "b").A).all(axis=None)
+
+
+# ---- numbers that have more digits than a double
+
+
+def ids(kind, n=40):
+    """A column that tells two classes apart below the resolution of doubles."""
+    offsets = np.random.default_rng(2).integers(0, 6, n) + np.repeat([0, 5], n // 2)
+    whole = [2**60 + int(o) for o in offsets]
+    columns = {
+        "int64": lambda: np.array(whole),
+        "uint64": lambda: np.array([2**63 + int(o) for o in offsets], dtype=np.uint64),
+        "integers of Python": lambda: pd.Series([10**30 + int(o) for o in offsets], dtype=object),
+        "nullable": lambda: pd.array(whole, dtype="Int64"),
+        "one missing": lambda: pd.array([None, *whole[1:]], dtype="Int64"),
+        "decimal": lambda: pd.Series([decimal.Decimal(10**20) + int(o) for o in offsets], dtype=object),
+        "fraction": lambda: pd.Series(
+            [decimal.Decimal(7) + decimal.Decimal(int(o) + 1).scaleb(-20) for o in offsets],
+            dtype=object,
+        ),
+    }  # fmt: skip
+    return columns[kind](), offsets
+
+
+KINDS = ["int64", "uint64", "integers of Python", "nullable", "one missing", "decimal", "fraction"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("formula", ["g ~ x + z", "g ~ I(x - 3) + z"])
+def test_numbers_that_doubles_round_away_are_refused_at_a_fit_and_named_at_prediction(kind, formula):
+    x, offsets = ids(kind)
+    n = len(offsets)
+    frame = pd.DataFrame(
+        {"x": x, "z": np.random.default_rng(1).normal(size=n), "g": np.repeat(["a", "b"], n // 2)}
+    )
+    with pytest.raises(DataError, match=r"'x'.*too little of what it says is left. Subtract one origin"):
+        discrim.lda(formula, frame)
+    fit = discrim.lda(formula, frame.assign(x=offsets))
+    with pytest.warns(DiscrimWarning, match=r"number .* of column 'x', at row .*Subtract one origin"):
+        fit.predict(frame)
+
+
+def test_the_origin_that_is_named_mends_it():
+    x, offsets = ids("int64")
+    n = len(offsets)
+    frame = pd.DataFrame(
+        {"x": x, "z": np.random.default_rng(1).normal(size=n), "g": np.repeat(["a", "b"], n // 2)}
+    )
+    with pytest.raises(DataError) as caught:
+        discrim.lda("g ~ .", frame)
+    origin = int(str(caught.value).split("data['x'] - ")[1].split(",")[0])
+    mended = frame.assign(x=frame["x"] - origin)
+    want = discrim.lda("g ~ .", frame.assign(x=offsets)).predict_proba()
+    np.testing.assert_allclose(discrim.lda("g ~ .", mended).predict_proba(), want, atol=1e-12)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_tables_of_other_libraries_are_looked_at_too(library):
+    made = pytest.importorskip(library)
+    x, _ = ids("int64")
+    columns = {"x": x, "g": np.repeat(["a", "b"], len(x) // 2)}
+    frame = made.DataFrame(columns) if library == "polars" else made.table(columns)
+    with pytest.raises(DataError, match=r"'x'.*Subtract one origin"):
+        discrim.lda("g ~ .", frame)
+
+
+def test_arrays_of_integers_are_looked_at_too():
+    from discrim.sklearn import KNNClassifier, LDAClassifier
+
+    x, offsets = ids("int64")
+    y = np.repeat(["a", "b"], len(x) // 2)
+    for estimator in (LDAClassifier(), KNNClassifier()):
+        with pytest.raises(DataError, match=r"'x0'.*Subtract one origin"):
+            estimator.fit(np.column_stack([x, offsets % 3]), y)
+        fitted = estimator.fit(np.column_stack([offsets, offsets % 3]).astype(float), y)
+        with pytest.warns(DiscrimWarning, match="'x0'"):
+            fitted.predict(np.column_stack([x, offsets % 3]))
+
+
+def test_numbers_that_lose_next_to_nothing_are_named_or_let_be():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 30)
+    times = 1_700_000_000_000_000_000 + rng.integers(0, 10**12, 60)
+    with pytest.warns(DiscrimWarning, match="'t'"):
+        discrim.lda("g ~ t", pd.DataFrame({"t": times, "g": y}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        discrim.lda("g ~ t", pd.DataFrame({"t": times - times.min(), "g": y}))
+        discrim.lda("g ~ t", pd.DataFrame({"t": [decimal.Decimal(int(v)) / 10 for v in times % 997], "g": y}))
+
+
+def test_classes_and_categories_keep_all_digits_of_their_integers():
+    two = np.repeat([2**60, 2**60 + 1], 20)
+    x = np.random.default_rng(0).normal(size=40)
+    for labels in (two, pd.array(two, dtype="Int64")):
+        fit = discrim.lda("g ~ x", pd.DataFrame({"g": labels, "x": x}))
+        assert fit.classes.tolist() == [2**60, 2**60 + 1]
+        frame = pd.DataFrame({"c": labels, "x": x, "g": np.arange(40) % 2})
+        assert discrim.lda("g ~ C(c) + x", frame).terms[0] == f"C(c)[T.{2**60 + 1}]"
+    missing = pd.DataFrame({"g": pd.array([None, *two[1:]], dtype="Int64"), "x": x})
+    assert discrim.lda("g ~ x", missing).classes.tolist() == [2**60, 2**60 + 1]
