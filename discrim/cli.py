@@ -69,16 +69,20 @@ def read_table(source: str) -> Any:
         raise
     except FileNotFoundError:
         known = ", ".join(datasets.names())
-        raise DataError(f"{source!r} is neither a file nor a table of the package ({known})") from None
+        raise DataError(
+            f"{source!r} is neither a file nor a table of the package: name a file, or one of {known}"
+        ) from None
     except OSError as error:
         if error.filename is not None:
             raise
         # What unpacks gzip and bzip2 raises OSError for a damaged file, without its name.
-        raise DataError(f"{source!r} cannot be unpacked: {error}") from error
+        raise DataError(f"{source!r} cannot be unpacked: {error}. Download or pack it again") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{source!r} is not text in UTF-8: save it as CSV in UTF-8, or Parquet") from error
     except (ValueError, EOFError, NotImplementedError, zlib.error, BadZipFile) as error:
-        raise DataError(f"{source!r} cannot be read as a table: {error}") from error
+        raise DataError(
+            f"{source!r} cannot be read as a table: {error}. Give a CSV or Parquet file"
+        ) from error
 
 
 def _read_delimited(source: str, separator: str) -> pd.DataFrame:
@@ -131,7 +135,10 @@ def _read_parquet(source: str) -> Any:
     try:
         return pl.read_parquet(source)
     except pl.exceptions.PolarsError as error:
-        raise DataError(f"{source!r} cannot be read as Parquet: {error}") from error
+        raise DataError(
+            f"{source!r} cannot be read as Parquet: {error}. Give a Parquet file, or name the file .csv "
+            "if it is one"
+        ) from error
 
 
 def _classes_as_typed(prior: Any, formula: str, table: Any) -> Any:

@@ -210,7 +210,9 @@ def _degrees(text: str) -> float | None:
     try:
         return None if text == "estimate" else float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor estimate") from None
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a number nor estimate: give one of them"
+        ) from None
 
 
 def _names(text: str) -> list[str]:
@@ -232,7 +234,9 @@ def _offset(text: str) -> float | str:
     try:
         return text if text == "median" else float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor median") from None
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a number nor median: give one of them"
+        ) from None
 
 
 def _numbers(text: str) -> list[float]:

@@ -183,19 +183,48 @@ def test_mass_s_own_signs(name: str) -> None:
 # ------------------------------------------------------------------ scikit-learn, statsmodels
 
 
+def scikit_learn_s_scalings(x: np.ndarray, codes: np.ndarray, divisor: int) -> np.ndarray:
+    """The solver "svd" written out: version 1.9 divides the rows within classes by N, 1.8 by N - K."""
+    priors = np.bincount(codes) / len(codes)
+    means = np.stack([x[codes == k].mean(axis=0) for k in range(len(priors))])
+    centred = np.concatenate([x[codes == k] - means[k] for k in range(len(priors))])
+    sd = centred.std(axis=0)
+    _, sizes, axes = np.linalg.svd(centred / sd / np.sqrt(divisor), full_matrices=False)
+    whitening = (axes / sd).T / sizes
+    between = np.sqrt(len(codes) * priors)[:, None] * (means - priors @ means) @ whitening
+    _, sizes, axes = np.linalg.svd(between, full_matrices=False)
+    return whitening @ axes.T[:, : int((sizes > 1e-4 * sizes[0]).sum())]
+
+
 @pytest.mark.parametrize("name", ["iris", "crabs", "fgl", "vowel", "skulls"])
 def test_scikit_learn_s_scalings(name: str) -> None:
+    import sklearn
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
     fit = fit_of(MASS[name])
     data = table(MASS[name]["file"], MASS[name]["response"])
     x = data[MASS[name]["columns"]].to_numpy(dtype=float)
+    codes = np.searchsorted(np.unique(data["group"]), data["group"])
     peer = LinearDiscriminantAnalysis(solver="svd").fit(x, data["group"])
-    got = fit.canonical("sklearn")
-    wanted = peer.scalings_[:, : got.raw.shape[1]]
-    within = got.standardized.to_numpy() / got.raw.to_numpy()
-    np.testing.assert_allclose(got.raw * within, wanted * within, rtol=1e-6, atol=1e-7)
-    np.testing.assert_allclose(got.scores(), peer.transform(x)[:, : wanted.shape[1]], rtol=1e-6, atol=1e-7)
+    installed = "1.9" if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9) else "1.8"
+    n = len(codes)
+    for version, divisor in (("1.9", n), ("1.8", n - len(fit.classes))):
+        got = fit.canonical("sklearn" if version == "1.9" else "mass")
+        rank = got.raw.shape[1]
+        within = got.standardized.to_numpy() / got.raw.to_numpy()
+        written = scikit_learn_s_scalings(x, codes, divisor)[:, :rank]
+        signs = np.sign((written * within**2 * got.raw.to_numpy()).sum(axis=0))
+        np.testing.assert_allclose(got.raw * within, written * signs * within, rtol=1e-6, atol=1e-7)
+        if version == installed:
+            theirs = peer.scalings_[:, :rank] * within
+            np.testing.assert_allclose(got.raw * within, theirs, rtol=1e-6, atol=1e-7)
+            np.testing.assert_allclose(got.scores(), peer.transform(x)[:, :rank], rtol=1e-6, atol=1e-7)
+
+
+def test_which_version_of_scikit_learn_is_followed_is_said() -> None:
+    assert "As scikit-learn 1.9: unit variance within classes, divisor N;" in str(
+        fit_of(MASS["iris"]).canonical("sklearn").summary()
+    )
 
 
 @pytest.mark.parametrize("name", ["iris", "iris_petal", "crabs", "pima"])

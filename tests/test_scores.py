@@ -218,6 +218,17 @@ def test_quadratic_posteriors_of_far_rows_against_mpmath():
             assert ours == pytest.approx(float(theirs), rel=1e-12)
 
 
+def test_naive_bayes_integrates_out_what_is_missing_of_a_far_row():
+    fit = discrim.naive_bayes("species ~ .", IRIS)
+    rows = pd.DataFrame([[1e200, np.nan, 1.0, 1.0], [np.nan, -1e300, 1.0, np.nan]], columns=COLUMNS)
+    logs = fit.predict_log_proba(rows).to_numpy()
+    for row, column in enumerate(COLUMNS[:2]):
+        spread = IRIS.groupby("species", observed=True)[column].std().to_numpy()
+        assert logs[row].argmax() == spread.argmax()
+        assert sorted(logs[row])[:2] == [-np.inf, -np.inf]
+        assert logs[row].max() == 0
+
+
 @pytest.mark.parametrize("verb", ["lda", "diagonal", "rda", "centroids", "qda", "naive_bayes", "logistic"])
 @pytest.mark.parametrize("zero", [0, 1])
 def test_a_class_without_prior_has_no_part_in_scores_or_planes(verb, zero):

@@ -1,9 +1,14 @@
 """Covariances in factored form, from class moments.
 
-A covariance S is held as an upper triangular root R with R'R = S and its inverse
-T = R^-1, so that T'(z - m) has unit covariance: distances, determinants and
-discriminants are sums of squares of such whitened numbers, and S itself is never
-inverted. A diagonal covariance holds the two as vectors.
+A covariance S is held as an upper triangular root R with R'R = S. With T = R^-1,
+T'(z - m) has unit covariance: distances, determinants and discriminants are sums of
+squares of such whitened numbers, and S itself is never inverted. A diagonal
+covariance holds standard deviations.
+
+*Solving.* R'w = z is solved by substitution, whose error is that of a rounding of R: of the order of
+eps |T'||R'||w|, which a rounding of the data costs as well. T itself is known up to eps |T||R||T|, so
+that the product T'z may be off by eps |T'||R'||T'||R'||w|: the square of that condition. A product is
+faster where columns are few and rows many, and is taken where the condition |T||R| says that it is as good.
 
 A column is *dependent* where its residual on the columns before it, within
 classes, is no larger than the rounding of the numbers the columns are made of:
@@ -16,15 +21,22 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, lapack
+from scipy.linalg import blas, cholesky, lapack
 
 from discrim.core.moments import ClassMoments
 
-__all__ = ["Covariance", "Dependency", "dependencies", "pooled", "separate"]
+__all__ = ["Covariance", "Dependency", "dependencies", "is_singular", "pooled", "separate"]
 
 Floats = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
+
+
+WIDE = 64
+"""Columns from which solving a triangular system is no slower than a product with its inverse."""
+
+BENIGN = 100.0
+"""Condition |T||R| of a root R with inverse T up to which products with T keep the digits of a solution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +47,35 @@ class Covariance:
     ----------
     root : (p, p) or (p,) float
         Upper triangular R with R'R the covariance; for a diagonal one, the standard deviations.
-    inverse : (p, p) or (p,) float
-        R^-1.
+    factor : (p, p) float or None
+        R^-1, where columns are few and a product with it is as good as solving; None elsewhere.
     """
 
     root: Floats
-    inverse: Floats
+    factor: Floats | None
 
     @staticmethod
     def from_root(root: Floats) -> Covariance:
         """From R (p, p), upper triangular with no zero on its diagonal, or (p,) standard deviations."""
         if root.ndim == 1:
-            return Covariance(root, 1.0 / root)
-        inverse, _ = lapack.dtrtri(root)
-        return Covariance(root, np.triu(inverse))
+            return Covariance(root, None)
+        if len(root) >= WIDE:
+            return Covariance(np.asfortranarray(root), None)
+        inverse = np.triu(lapack.dtrtri(root)[0])
+        condition = (np.abs(inverse) @ np.abs(root).sum(axis=1)).max(initial=0.0)
+        return Covariance(root, inverse if condition <= BENIGN else None)
 
     @property
     def is_diagonal(self) -> bool:
         """Whether only variances are held."""
         return self.root.ndim == 1
+
+    @property
+    def inverse(self) -> Floats:
+        """R^-1 (p, p) or (p,), each row to the digits of its length; `whiten` is better than a product."""
+        if self.is_diagonal:
+            return np.asarray(1.0 / self.root)
+        return np.triu(lapack.dtrtri(self.root)[0]) if self.factor is None else self.factor
 
     @property
     def logdet(self) -> float:
@@ -79,23 +101,34 @@ class Covariance:
     def whiten(self, columns: Floats) -> Floats:
         """T' columns, for columns (p, m): unit covariance where the columns have this one."""
         if self.is_diagonal:
-            return columns * self.inverse.reshape(-1, *[1] * (columns.ndim - 1))
-        return np.asarray(self.inverse.T @ columns)
+            return columns / self.root.reshape(-1, *[1] * (columns.ndim - 1))
+        return self._solved(columns, transposed=True)
 
     def unwhiten(self, columns: Floats) -> Floats:
         """T columns: coefficients of the data from coefficients (p, m) of its whitened form."""
         if self.is_diagonal:
-            return columns * self.inverse.reshape(-1, *[1] * (columns.ndim - 1))
-        return np.asarray(self.inverse @ columns)
+            return columns / self.root.reshape(-1, *[1] * (columns.ndim - 1))
+        return self._solved(columns, transposed=False)
+
+    def _solved(self, columns: Floats, *, transposed: bool) -> Floats:
+        if self.factor is not None:
+            return np.asarray((self.factor.T if transposed else self.factor) @ columns)
+        # The transpose of columns in rows is as BLAS wants it, so it is solved from the right.
+        rows = columns.reshape(len(self.root), -1).T
+        solved = blas.dtrsm(1.0, self.root, rows, side=1, trans_a=0 if transposed else 1)
+        return np.asarray(solved.T.reshape(columns.shape))
 
     def precision(self) -> Floats:
         """The inverse covariance, (p, p)."""
-        return np.diag(self.inverse**2) if self.is_diagonal else np.asarray(self.inverse @ self.inverse.T)
+        if self.is_diagonal:
+            return np.diag(self.inverse**2)
+        inverse = self.inverse
+        return np.asarray(inverse @ inverse.T)
 
     def divided_by(self, factor: float) -> Covariance:
         """The covariance over a positive factor."""
         unit = np.sqrt(factor)
-        return Covariance(self.root / unit, self.inverse * unit)
+        return Covariance(self.root / unit, None if self.factor is None else self.factor * unit)
 
 
 def pooled(moments: ClassMoments, divisor: float, *, diagonal: bool = False) -> Covariance:
@@ -151,12 +184,36 @@ class Dependency:
     on: tuple[int, ...]
 
 
+def is_singular(root: Floats, moments: ClassMoments, least: float) -> bool:
+    """Whether a column of a triangular root (p, p) says nothing beyond those before it.
+
+    Its residual on them is at most `least` of its length, or what the QR of the rows of the moments, with the
+    slopes of the column as in `dependencies`, may leave of nothing.
+    """
+    lengths = np.sqrt((root**2).sum(axis=0))
+    if (np.abs(np.diagonal(root)) <= least * lengths).any():
+        return True
+    # A column of the inverse is that of the slopes over the residual.
+    inverse = np.triu(lapack.dtrtri(root / lengths)[0])
+    return bool(np.sqrt((inverse**2).sum(axis=0)).max() >= 1 / _turning(moments))
+
+
+def _turning(moments: ClassMoments) -> float:
+    """What the QR of the rows may do to a column of length one."""
+    return (4 * moments.n_columns + float(np.sqrt(moments.rows.sum()))) * EPS
+
+
 def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool = False) -> list[Dependency]:
     """Columns of the scatter of class k, or of the pooled one, that carry nothing beyond those before them.
 
-    With roots the columns are orthogonalised in their order, and a residual counts as nothing
-    up to the rounding of the columns it is computed from, eps sqrt(N) sum_i abs(beta_i) size_i, and that of
-    their QR, which for N rows is about eps sqrt(N) of a column's length.
+    With roots the columns, of length one, are orthogonalised in their order. The residual of a column on
+    those before it, with slopes b, is what rounding has left of nothing where it is no larger than
+
+    - sum_i abs(b_i) r_i, with r = eps sqrt(N) size for the numbers that the columns are made of, and
+    - t abs(b), with t the rounding of the QR, about eps sqrt(N) for N rows. As the smallest singular value
+      is at most the residual over abs(b), nothing is refused by this that is of full rank but for t.
+
+    Both with a slope of one for the column itself.
     Moments without roots were found well-conditioned, so that only constant columns are looked for.
     """
     held = moments.pooled() if k is None else moments.classes(np.array([k]))
@@ -166,26 +223,28 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     if held.roots is None or diagonal:
         return constant
     barren = {dependency.column for dependency in constant}
-    root = held.roots[0] / np.where(lengths > 0, lengths, 1.0)
-    rounding = rounding / np.where(lengths > 0, lengths, 1.0)
-    p = held.n_columns
-    turning = (4 * p + float(np.sqrt(held.rows.sum()))) * EPS
-    basis = np.zeros((p, 0))
+    unit = np.where(lengths > 0, lengths, 1.0)
+    root, rounding = held.roots[0] / unit, rounding / unit
+    p, turning = held.n_columns, _turning(held)
+    # The columns kept are basis @ triangle, so that slopes come by substitution.
+    basis, triangle = np.zeros((len(root), p), order="F"), np.zeros((p, p), order="F")
     kept: list[int] = []
     found = list(constant)
     for j in range(p):
         if j in barren:
             continue
-        residual = root[:, j]
+        m = len(kept)
+        residual, along = root[:, j], np.zeros(m)
         for _ in range(2):
-            residual = residual - basis @ (basis.T @ residual)
+            step = basis[:, :m].T @ residual
+            residual, along = residual - basis[:, :m] @ step, along + step
         length = float(np.linalg.norm(residual))
-        slopes = np.linalg.lstsq(root[:, kept], root[:, j], rcond=None)[0] if length < 1e-3 else np.zeros(0)
-        slack = rounding[j] + np.abs(slopes) @ rounding[kept[: len(slopes)]] + turning
+        slopes = blas.dtrsv(triangle[:m, :m], along) if m else along
+        slack = rounding[j] + np.abs(slopes) @ rounding[kept] + turning * np.hypot(1, np.linalg.norm(slopes))
         if length <= slack:
             on = [kept[i] for i in np.flatnonzero(np.abs(slopes) > 1e-6)]
             found.append(Dependency(j, tuple(on)))
-        else:
-            basis = np.column_stack([basis, residual / length])
-            kept.append(j)
+            continue
+        basis[:, m], triangle[:m, m], triangle[m, m] = residual / length, along, length
+        kept.append(j)
     return sorted(found, key=lambda dependency: dependency.column)

@@ -315,7 +315,10 @@ def _check_parameters(density: ScipyDensity) -> None:
     if any(end.ndim for end in support):
         raise DataError(f"{_short(density.frozen)} has arrays of parameters: give one distribution a class.")
     if any(np.isnan(end) for end in support):
-        raise DataError(f"{_short(density.frozen)} has parameters that are out of range.")
+        raise DataError(
+            f"{_short(density.frozen)} has parameters that are out of range: give ones that scipy.stats "
+            "takes."
+        )
 
 
 def _check_integral(density: FunctionDensity | ScipyDensity) -> None:

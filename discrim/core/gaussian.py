@@ -66,12 +66,12 @@ def classification_functions(
     moments: ClassMoments, covariance: Covariance, log_prior: Floats, reduced: Canonical | None = None
 ) -> tuple[Floats, Floats]:
     """Coefficients S^-1 m_k (p, K) and constants ln prior_k - m_k' S^-1 m_k / 2 (K,) in the data's units."""
-    means = (moments.class_means * moments.scale).T
+    centres, rests = (moments.centres * moments.scale).T, moments.rests.T
     if reduced is not None:
-        scores = reduced.axes.T @ means
+        scores = reduced.axes.T @ centres + reduced.axes.T @ rests
         coef = reduced.axes @ scores
     else:
-        scores = covariance.whiten(means)
+        scores = covariance.whiten(centres) + covariance.whiten(rests)
         coef = covariance.unwhiten(scores)
     return coef * moments.scale[:, None], log_prior - 0.5 * (scores**2).sum(axis=0)
 

@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance import EPS, dependencies, pooled
+from discrim.core.covariance import EPS, Covariance, dependencies, pooled
 from discrim.core.moments import ClassMoments, gather
 from discrim.core.neighbour_downdate import others_downdated, pulls
 from discrim.core.neighbour_votes import Tally
@@ -133,7 +133,7 @@ class KNNFit:
             Another method than "plugin".
         """
         if method != "plugin":
-            raise NotSupportedError(f'method="{method}" is defined for normal classes with full covariances.')
+            raise NotSupportedError(f'method="{method}" is defined for normal classes: use "plugin".')
         return NeighbourRule(self.search, self.k, self.weights(prior), prior)
 
     def refit(self, x: Floats, codes: Codes) -> KNNFit | None:
@@ -225,11 +225,11 @@ class KNNFit:
 
     def llf(self) -> NoReturn:
         """Not there: raises NotSupportedError."""
-        raise NotSupportedError("Nearest neighbours have no likelihood, nor AIC and BIC.")
+        raise NotSupportedError("Nearest neighbours have no likelihood, AIC or BIC: see error_rates().")
 
     def df_model(self) -> NoReturn:
         """Not there: raises NotSupportedError."""
-        raise NotSupportedError("Nearest neighbours have no parameters to count.")
+        raise NotSupportedError("Nearest neighbours have no parameters to count: see error_rates().")
 
     def buffers(self) -> dict[str, Floats]:
         """What a file keeps: the coordinates of the rows, their classes, and how they were made."""
@@ -241,7 +241,7 @@ class KNNFit:
             "unit": space.unit,
             "slack": np.array([space.slack]),
         }
-        return kept if space.whitening is None else kept | {"whitening": space.whitening}
+        return kept if space.within is None else kept | {"within_root": space.within.root}
 
 
 def constant_columns(moments: ClassMoments) -> list[int]:
@@ -293,13 +293,12 @@ def fit_knn(
     """
     origin = moments.origin if is_free_of_origin(metric) else np.zeros(x.shape[1])
     largest = np.abs(x).max(axis=0)
-    whitening = None
+    common = None
     if within is not None:
-        freedom = within.total - within.n_classes
+        freedom, unit = within.total - within.n_classes, within.scale
         if freedom < within.n_columns or dependencies(within):
             raise CollinearError("The covariance within classes is singular.")
-        unit = within.scale
-        whitening = pooled(within, freedom).inverse
+        common = pooled(within, freedom)
     elif scale:
         if constant_columns(moments):
             raise CollinearError("A column is constant.")
@@ -308,7 +307,7 @@ def fit_knn(
         # One power of two for all columns leaves distances as they are, and squares in range.
         size = float(np.abs(x - origin).max())
         unit = np.full(x.shape[1], 2.0 ** -np.frexp(size)[1] if size > 0 and metric not in ZERO_ONE else 1.0)
-    space = Space.of(metric, origin, unit, whitening, largest)
+    space = Space.of(metric, origin, unit, common, largest)
     search = Search(space, space.coordinates(x), codes, moments.n_classes)
     return KNNFit(moments, prior, estimated_prior, k, metric, scale, search)
 
@@ -326,7 +325,7 @@ def knn_from_file(
     origin: Floats,
     unit: Floats,
     slack: Floats,
-    whitening: Floats | None = None,
+    within_root: Floats | None = None,
 ) -> KNNFit:
     """From what a file keeps.
 
@@ -341,12 +340,13 @@ def knn_from_file(
         raise DataError("the classes of its rows are no classes")
     if len(held) != moments.n_classes or (held != moments.counts).any():
         raise DataError("its rows do not have its class counts")
-    if metric not in METRICS or (metric == "mahalanobis") != (whitening is not None):
+    if metric not in METRICS or (metric == "mahalanobis") != (within_root is not None):
         raise DataError(f"its metric is {metric!r}")
     if not 1 <= k <= len(points):
         raise DataError(f"its k is {k}")
     if not ((unit > 0).all() and slack[0] >= 0):
         raise DataError("its units are not positive")
-    space = Space(metric, origin, unit, whitening, float(slack[0]))
+    own = None if within_root is None else Covariance.from_root(within_root)
+    space = Space(metric, origin, unit, own, float(slack[0]))
     search = Search(space, points, whole, moments.n_classes)
     return KNNFit(moments, prior, estimated_prior, k, metric, scale, search)

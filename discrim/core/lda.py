@@ -11,7 +11,7 @@ from discrim.core import gaussian
 from discrim.core.canonical import Canonical, canonical, weighted_centre
 from discrim.core.covariance import Covariance
 from discrim.core.fourth_moments import Powers
-from discrim.core.leave_one_out import LeftOut, common_distances, common_scores, diagonal_scores
+from discrim.core.leave_one_out import FullLeftOut, LeftOut, common_distances, common_scores, diagonal_scores
 from discrim.core.leave_one_out_shrunk import (
     Intensity,
     common_left_out,
@@ -185,7 +185,8 @@ class LDAFit:
             raise self.robust.refusal(f'method="{method}"')
         if not self.has_distances:
             raise NotSupportedError(
-                f'method="{method}" is defined for the full covariance, not the {self.structure} one.'
+                f'method="{method}" is defined for the full covariance, not the {self.structure} one: use '
+                '"plugin".'
             )
         nu, p = self.residual_df, self.moments.n_columns
         if not self.has_freedom:
@@ -202,7 +203,7 @@ class LDAFit:
             return gaussian.common_predictive(self.moments, self.unbiased(), log_prior, nu)
         if nu <= p + 1:
             raise NotSupportedError(
-                f'method="debiased" needs N - K > p + 1; here N - K is {nu:g} and p is {p}.'
+                f'method="debiased" needs N - K > p + 1; here N - K is {nu:g} and p is {p}: use "plugin".'
             )
         return gaussian.common_debiased(self.moments, self.unbiased(), log_prior, nu)
 
@@ -242,7 +243,9 @@ class LDAFit:
         if self.covariance.is_diagonal:
             divisors = np.array([self.divisor])
             return lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, divisors, log_prior)
-        return lambda x, codes, w: common_scores(x, codes, w, held, counts, self.divisor, log_prior)
+        if self.structure != "full":
+            return lambda x, codes, w: common_scores(x, codes, w, held, counts, self.divisor, log_prior)
+        return FullLeftOut(held, counts, self.moments.rows, np.array([self.divisor]), log_prior)
 
     def _intensity(self, powers: Powers | None) -> Intensity:
         """The shrinkage towards a sphere without a row."""
@@ -287,7 +290,7 @@ class LDAFit:
 
     def ignored(self) -> tuple[int, float]:
         """Rank of a pseudo-inverse, and the share of the squared differences of means that it leaves out."""
-        rank = self.covariance.inverse.shape[1]
+        rank = len(self.covariance.root)
         if not isinstance(self.covariance, ThinCovariance):
             return rank, 0.0
         y = (self.moments.means - weighted_centre(self.moments.means, self.moments.counts)).T

@@ -16,14 +16,16 @@ and a covariance for each class changes the own class alone. Priors are held. (L
 Mickey, 1968, Technometrics 10, 1-11; the determinant lemma gives the second case.)
 
 A row alone in its class leaves a class without a mean: its own score is minus infinity. Where
-1 - c D2_g is small the subtraction has lost digits (and is zero where the covariance without
-the row is singular): such rows, few of them by the sum of the leverages, are missing here and
-left to a refit.
+1 - c D2_g is small the subtraction has lost digits, and is zero where the covariance without
+the row is singular: the rows of few degrees of freedom, and outliers. With u_j the rows of an orthonormal
+basis of what a fit spans, 1 - c D2_g is the squared distance of the row's unit vector from that span over
+1 - w / n_g, so that one more pass gives it as a sum of squares, sum_j (delta_ij - u_i'u_j)^2
+(`FullLeftOut.left`). What is next to nothing even so is left to a refit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,6 +35,7 @@ from discrim.core.covariance import EPS
 from discrim.core.rules import Distances, column_squares, standard_columns
 
 __all__ = [
+    "FullLeftOut",
     "LeftOut",
     "Removal",
     "common_distances",
@@ -52,7 +55,10 @@ LeftOut = Callable[[Floats, Codes, Floats | None], Floats]
 """From x (m, p), codes (m,) and weights (m,) or None to scores (m, K), each row left out in turn."""
 
 SPOILT = 0.05
-"""Value of 1 - c D2_g up to which a row is left to a refit."""
+"""Value of 1 - c D2_g up to which the difference has lost digits."""
+
+LEAST = 1e-8
+"""Value of 1 - c D2_g up to which a row is left to a refit though it is a sum of squares."""
 
 
 def common_scores(
@@ -63,6 +69,7 @@ def common_scores(
     counts: Floats,
     divisor: float,
     log_prior: Floats,
+    left: Floats | None = None,
 ) -> Floats:
     """Leave-one-out scores (m, K) where the classes share one covariance.
 
@@ -80,11 +87,13 @@ def common_scores(
     divisor : float
         N - h of the full fit's covariance.
     log_prior : (K,) float
+    left : (m,) float, optional
+        1 - c D2_g, where it is known better than as a difference.
     """
-    d2, gone = common_distances(x, codes, weights, distances, counts, divisor)
+    d2, gone = common_distances(x, codes, weights, distances, counts, divisor, left)
     d2 *= -0.5
     d2 += log_prior[:, None]
-    return settle(d2, codes, gone).T
+    return settle(d2, codes, gone, SPOILT if left is None else LEAST).T
 
 
 def common_distances(
@@ -94,6 +103,7 @@ def common_distances(
     distances: Distances,
     counts: Floats,
     divisor: float,
+    left: Floats | None = None,
 ) -> tuple[Floats, Removal]:
     """Leave-one-out squared distances (K, m) where the classes share one covariance; as `common_scores`."""
     (covariance,) = distances.covariances
@@ -107,7 +117,7 @@ def common_distances(
     # D2_k and T_k from the row's deviation from its own mean, so that nothing large cancels.
     cross = d2_own + lead
     d2 = cross + lead + between[:, codes]
-    gone = removal(d2_own, counts[codes], weights, divisor)
+    gone = removal(d2_own, counts[codes], weights, divisor, left)
     with np.errstate(divide="ignore", invalid="ignore"):
         lift = gone.out * gone.count / ((gone.count - gone.out) * divisor) / gone.left
         d2 = gone.shrink * (d2 + lift * cross**2)
@@ -123,24 +133,25 @@ def separate_scores(
     counts: Floats,
     divisors: Floats,
     constant: Floats,
+    left: Floats | None = None,
 ) -> Floats:
     """Leave-one-out scores (m, K) where each class has a covariance of its own.
 
     Parameters
     ----------
-    x, codes, weights, distances, counts
+    x, codes, weights, distances, counts, left
         As for `common_scores`, with one covariance a class.
     divisors : (K,) float
         n_k - h of the full fit's covariances.
     constant : (K,) float
         ln prior_k - ln|S_k| / 2.
     """
-    d2, gone = separate_distances(x, codes, weights, distances, counts, divisors)
+    d2, gone = separate_distances(x, codes, weights, distances, counts, divisors, left)
     scores = -0.5 * d2 + constant[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         logdet_change = np.log(gone.left) - x.shape[1] * np.log(gone.shrink)
     scores[codes, np.arange(len(codes))] -= 0.5 * logdet_change
-    return settle(scores, codes, gone).T
+    return settle(scores, codes, gone, SPOILT if left is None else LEAST).T
 
 
 def separate_distances(
@@ -150,11 +161,12 @@ def separate_distances(
     distances: Distances,
     counts: Floats,
     divisors: Floats,
+    left: Floats | None = None,
 ) -> tuple[Floats, Removal]:
     """Leave-one-out squared distances (K, m) where each class has its covariance; as `separate_scores`."""
     d2 = distances.squared(x)
     rows = np.arange(len(codes))
-    gone = removal(d2[codes, rows], counts[codes], weights, divisors[codes])
+    gone = removal(d2[codes, rows], counts[codes], weights, divisors[codes], left)
     with np.errstate(divide="ignore", invalid="ignore"):
         d2[codes, rows] *= gone.stretch * gone.shrink / gone.left
     return d2, gone
@@ -208,7 +220,7 @@ def diagonal_scores(
                 scores[k] -= 0.5 * np.log(variance).sum(axis=0)
     kept = ((left + after) / (held + after)).min(axis=0)
     kept = np.where((gone.shrink > 0) & np.isfinite(kept), kept, 0.0)
-    return settle(scores, codes, replace(gone, leverage=1.0 - kept)).T
+    return settle(scores, codes, replace(gone, left=kept)).T
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,20 +236,15 @@ class Removal:
     alone : (m,) bool
     shrink : (m,) float
         Divisor after over divisor before.
-    leverage : (m,) float
-        c D2_g; 1 - leverage is what the determinant is multiplied by.
+    left : (m,) float
+        1 - c D2_g, which divides the distances and is what the determinant is multiplied by.
     """
 
     out: Floats
     count: Floats
     alone: NDArray[np.bool_]
     shrink: Floats
-    leverage: Floats
-
-    @property
-    def left(self) -> Floats:
-        """1 - leverage, which divides the distances."""
-        return np.asarray(1.0 - self.leverage)
+    left: Floats
 
     @property
     def stretch(self) -> Floats:
@@ -245,21 +252,129 @@ class Removal:
         return np.asarray((self.count / (self.count - self.out)) ** 2)
 
 
-def removal(d2_own: Floats, counts: Floats, weights: Floats | None, divisor: float | Floats) -> Removal:
-    """What leaving rows out does, from their distances (m,) and the counts (m,) of their classes."""
+def removal(
+    d2_own: Floats,
+    counts: Floats,
+    weights: Floats | None,
+    divisor: float | Floats,
+    left: Floats | None = None,
+) -> Removal:
+    """What leaving rows out does, from their distances (m,) and the counts (m,) of their classes.
+
+    What is left of the determinant (m,) is a difference, unless it is given.
+    """
     out = np.ones(len(d2_own)) if weights is None else np.minimum(weights, 1.0)
     alone = counts - out <= EPS * counts
     out = np.where(alone, 0.0, out)
-    leverage = out * counts / ((counts - out) * divisor) * d2_own
-    return Removal(out, counts, alone, (divisor - out) / divisor, leverage)
+    if left is None:
+        left = 1.0 - out * counts / ((counts - out) * divisor) * d2_own
+    return Removal(out, counts, alone, (divisor - out) / divisor, left)
 
 
-def settle(scores: Floats, codes: Codes, gone: Removal) -> Floats:
+def settle(scores: Floats, codes: Codes, gone: Removal, least: float = SPOILT) -> Floats:
     """Scores (K, m): minus infinity for the class of a row alone in it, missing for what a refit must do."""
     alone = np.flatnonzero(gone.alone)
     scores[codes[alone], alone] = -np.inf
-    scores[:, gone.left <= SPOILT] = np.nan
+    scores[:, gone.left <= least] = np.nan
     return scores
+
+
+@dataclass(frozen=True, slots=True)
+class FullLeftOut:
+    """Scores with each row left out under full covariances; what a difference spoils, by a further pass.
+
+    Attributes
+    ----------
+    distances : Distances
+        Of the full fit, with one covariance or one for each class.
+    counts : (K,) float
+        Sum of weights by class.
+    rows : (K,) int
+        Number of rows by class.
+    divisors : (1,) or (K,) float
+        Of the covariances.
+    constant : (K,) float
+        ln prior_k, less ln|S_k| / 2 where classes have covariances of their own.
+    """
+
+    distances: Distances
+    counts: Floats
+    rows: NDArray[np.int64]
+    divisors: Floats
+    constant: Floats
+
+    def __call__(self, x: Floats, codes: Codes, weights: Floats | None, left: Floats | None = None) -> Floats:
+        """Scores (m, K) of rows x (m, p); missing where a difference has spoilt 1 - c D2_g."""
+        if self._is_common:
+            divisor = float(self.divisors[0])
+            return common_scores(x, codes, weights, self.distances, self.counts, divisor, self.constant, left)
+        return separate_scores(
+            x, codes, weights, self.distances, self.counts, self.divisors, self.constant, left
+        )
+
+    @property
+    def _is_common(self) -> bool:
+        return len(self.distances.covariances) == 1
+
+    def is_singular(self, codes: Codes, weights: Floats | None) -> NDArray[np.bool_]:
+        """Whether without each of some rows (m,) there are too few for a covariance."""
+        p, gone = self.distances.means.shape[1], np.ones(len(codes)) if weights is None else weights
+        free = self.rows[codes] - 2
+        if self._is_common:
+            free = np.full(len(codes), self.rows.sum() - len(self.rows) - 1)
+        return np.asarray((gone <= 1) & (free < p))
+
+    def left(
+        self,
+        blocks: Iterable[tuple[Codes, Floats, Codes, Floats | None]],
+        at: Codes,
+        x: Floats,
+        codes: Codes,
+        weights: Floats | None,
+    ) -> Floats:
+        """1 - c D2_g (s,) of some rows, as sums of squares over all rows.
+
+        Parameters
+        ----------
+        blocks : iterable of (positions (m,), x (m, p), codes (m,), weights (m,) or None)
+            All rows of the fit.
+        at, x, codes, weights
+            Positions (s,) of the rows asked for, their x (s, p), codes (s,), and weights (s,) or None.
+        """
+        shares = 1 / self.counts
+        mass = np.ones(len(at)) if weights is None else weights
+        out = np.minimum(mass, 1.0)
+        groups = [np.arange(len(at))]
+        if not self._is_common:
+            groups = [np.flatnonzero(codes == k) for k in range(len(self.counts))]
+        spans = [self._on_span(x[group], codes[group]) for group in groups]
+        total = np.zeros(len(at))
+        for positions, part, own, w in blocks:
+            for k, (group, span) in enumerate(zip(groups, spans, strict=True)):
+                of = slice(None) if self._is_common else np.flatnonzero(own == k)
+                if not len(group) or not len(own[of]):
+                    continue
+                common = span.T @ self._on_span(part[of], own[of])
+                common += np.where(codes[group][:, None] == own[of], shares[codes[group]][:, None], 0.0)
+                squares = common**2 if w is None else common**2 * w[of]
+                mine, there = np.nonzero(at[group][:, None] == positions[of])
+                t, m, o = common[mine, there], mass[group[mine]], out[group[mine]]
+                squares[mine, there] = (1 - o * t) ** 2 / o + (m - o) * t**2
+                total[group] += squares.sum(axis=1)
+        # Of a share o of a unit vector; for o = 1 as in the theory.
+        n = self.counts[codes]
+        return np.asarray(out * total * n / np.where(n > out, n - out, 1.0))
+
+    def _on_span(self, x: Floats, codes: Codes) -> Floats:
+        """Rows x (m, p) of classes on an orthonormal basis (p, m) of the deviations from class means."""
+        held = self.distances
+        if self._is_common:
+            (covariance,), origin, divisor = held.covariances, held.origin, self.divisors[0]
+        else:
+            k = int(codes[0]) if len(codes) else 0
+            covariance, origin, divisor = held.covariances[k], held.origin[k], self.divisors[k]
+        z = standard_columns(x, origin, held.scale) - held.means[codes].T
+        return np.asarray(covariance.whiten(z) / np.sqrt(divisor))
 
 
 def squared_gaps(means: Floats) -> Floats:

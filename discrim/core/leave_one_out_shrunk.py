@@ -194,7 +194,7 @@ def common_left_out(
         with np.errstate(divide="ignore", invalid="ignore"):
             part = without(held, rows, own(held, rows))
             out = common_scores(centres, rows, part, divisor, log_prior)
-        return settle(out, codes, replace(rows.gone, leverage=part.spoilt.astype(np.float64))).T
+        return settle(out, codes, replace(rows.gone, left=(~part.spoilt).astype(np.float64))).T
 
     return scores
 
@@ -249,7 +249,7 @@ def separate_left_out(
                 part = without(held, rows, shrinkages[k](held, rows))
                 out[k, mine] = log_prior[k] + own_scores(held, rows, part, divisors[k])
             spoilt[mine] = part.spoilt
-        return settle(out, codes, replace(gone, leverage=spoilt)).T
+        return settle(out, codes, replace(gone, left=1.0 - spoilt)).T
 
     return scores
 

@@ -179,7 +179,7 @@ def scores_without(
             if not common:
                 out[k] -= 0.5 * np.log(variance).sum(axis=0)
     spoilt = rows.spoilt(shrunken, g, spoilt_at)
-    return settle(out, codes, replace(gone, leverage=spoilt.astype(np.float64)))
+    return settle(out, codes, replace(gone, left=(~spoilt).astype(np.float64)))
 
 
 def diagonal_left_out(

@@ -33,7 +33,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from discrim.core import passes
 from discrim.core.passes import Rows, Spread, Sums, again, column_scale, peaks, sorted_by, trapezium, triangle
@@ -46,9 +45,6 @@ Codes = NDArray[np.intp]
 
 ROOT_WORK = 2.0**24
 """Multiplications (rows x columns^2) up to which roots are taken whatever the conditioning."""
-
-ROOT_RCOND = 1e-4
-"""Reciprocal condition of the within-class correlation below which roots are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,19 +394,36 @@ def _settled(blocks: Iterable[Rows], sums: Sums, rows: int, spread: Spread, root
     moments = _moments(sums)
     if spread in ("thin", "thin class"):
         by_class = spread == "thin class"
-        held = passes.roots(blocks, sums, by_class=by_class, thin=True)
-        return replace(moments, scatters=(held**2).sum(axis=1), roots=held)
+        held, left = passes.roots(blocks, sums, by_class=by_class, thin=True)
+        return replace(_moved(moments, left), scatters=(held**2).sum(axis=1), roots=held)
     if sums.spread == "diagonal" or not moments.total:
         return moments
     few = rows * moments.n_columns**2 <= ROOT_WORK
-    if few or (rooted and any(_ill_conditioned(scatter) for scatter in moments.scatters)):
+    if few or (rooted and _ask_for_roots(moments)):
         return _with_roots(blocks, sums, moments)
     return moments
 
 
+def _ask_for_roots(moments: ClassMoments) -> bool:
+    """Whether a scatter is ill-conditioned, but for columns that are the same number in all rows."""
+    means = moments.means[moments.counts > 0]
+    varies = (moments.squares != 0).any(axis=0) | (means != means[0]).any(axis=0)
+    scatters = moments.scatters
+    if not varies.all():
+        # A root says no more of such a column than that it is constant, which is seen without.
+        scatters = scatters[:, varies][:, :, varies]
+    return any(passes.ill_conditioned(scatter) for scatter in scatters)
+
+
 def _with_roots(blocks: Iterable[Rows], sums: Sums, moments: ClassMoments) -> ClassMoments:
-    held = passes.roots(blocks, sums, by_class=sums.spread == "class")
-    return replace(moments, scatters=np.swapaxes(held, 1, 2) @ held, roots=held)
+    held, left = passes.roots(blocks, sums, by_class=sums.spread == "class")
+    return replace(_moved(moments, left), scatters=np.swapaxes(held, 1, 2) @ held, roots=held)
+
+
+def _moved(moments: ClassMoments, step: Floats) -> ClassMoments:
+    """The same scatters about means moved by a step (K, p) of their rounding, in units of z."""
+    centres, rests = _split(moments.centres, moments.rests + step, moments.scale)
+    return replace(moments, centres=centres, rests=rests)
 
 
 def _moments(sums: Sums) -> ClassMoments:
@@ -433,16 +446,3 @@ def _split(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Floats]:
     # In one memory layout, so that moments read from a file give the same bits.
     centres = np.add(base, step / scale, order="C")
     return centres, np.subtract(step, (centres - base) * scale, order="C")
-
-
-def _ill_conditioned(scatter: Floats) -> bool:
-    diagonal = np.diagonal(scatter)
-    if not (diagonal > 0).all():
-        return True
-    unit = 1.0 / np.sqrt(diagonal)
-    correlation = scatter * unit[:, None] * unit
-    factor, failed = lapack.dpotrf(correlation)
-    if failed:
-        return True
-    rcond, _ = lapack.dpocon(factor, np.abs(correlation).sum(axis=0).max())
-    return bool(rcond < ROOT_RCOND)

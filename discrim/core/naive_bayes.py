@@ -137,7 +137,10 @@ class NaiveBayesFit:
             Any method but "plugin".
         """
         if method != "plugin":
-            raise NotSupportedError(f'method="{method}" is defined for normal classes with full covariances.')
+            raise NotSupportedError(
+                f'method="{method}" is defined for normal classes with full covariances: use "plugin", or '
+                "fit lda() or qda()."
+            )
         whole = None
         if self.normal is not None:
             whole = gaussian.separate_plugin(self.normal.moments, self.normal.covariances, log_prior)
@@ -235,7 +238,10 @@ class NaiveBayesFit:
 
     def _refuse_kernels(self, what: str) -> None:
         if self.kernels is not None:
-            raise NotSupportedError(f"{what} is not defined for kernel densities, nor are AIC and BIC.")
+            raise NotSupportedError(
+                f"{what} is not defined for kernel densities, nor are AIC and BIC: compare by "
+                "error_rates(['loo'])."
+            )
 
 
 def fit_naive_bayes(

@@ -93,7 +93,9 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
         if frozenset(corral.keys) in seen:
             return NearestPoint(w, corral.keys, corral.weights)
         seen.add(frozenset(corral.keys))
-    raise NotSupportedError(f"The nearest point was not found in {MOST_ROUNDS:,} rounds.")
+    raise NotSupportedError(
+        f"The nearest point was not found in {MOST_ROUNDS:,} rounds: bring the columns to like units."
+    )
 
 
 class _Corral(NamedTuple):

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.covariance import Covariance
 from discrim.core.neighbour_cells import Cells, distinct
 from discrim.core.neighbour_filter import Candidates, ProductFilter
 from discrim.errors import DataError
@@ -94,8 +95,8 @@ class Space:
         One of `METRICS`.
     origin, unit : (p,) float
         z = (x - origin) * unit.
-    whitening : (p, p) float or None
-        z'whitening has unit covariance within classes.
+    within : Covariance or None
+        Of z within classes, which the coordinates have as their unit.
     slack : float
         Difference of two distances that the rounding of the rows can make.
     """
@@ -103,25 +104,25 @@ class Space:
     metric: str
     origin: Floats
     unit: Floats
-    whitening: Floats | None
+    within: Covariance | None
     slack: float
 
     @staticmethod
-    def of(metric: str, origin: Floats, unit: Floats, whitening: Floats | None, largest: Floats) -> Space:
+    def of(metric: str, origin: Floats, unit: Floats, within: Covariance | None, largest: Floats) -> Space:
         """With the slack of rows whose largest absolute values are given, (p,)."""
         norm = NORMS.get(metric)
         if norm is None:
-            return Space(metric, origin, unit, whitening, 16 * EPS)
+            return Space(metric, origin, unit, within, 16 * EPS)
         size = largest * unit
-        if whitening is not None:
-            size = size @ np.abs(whitening)
-        return Space(metric, origin, unit, whitening, 4 * EPS * float(np.linalg.norm(size, norm)))
+        if within is not None:
+            size = size @ np.abs(within.inverse)
+        return Space(metric, origin, unit, within, 4 * EPS * float(np.linalg.norm(size, norm)))
 
     def coordinates(self, x: Floats) -> Floats:
         """The coordinates (m, p) of rows x (m, p), row by row in memory."""
         z = np.subtract(x, self.origin, order="C")
         z *= self.unit
-        return z if self.whitening is None else np.ascontiguousarray(z @ self.whitening)
+        return z if self.within is None else np.ascontiguousarray(self.within.whiten(z.T).T)
 
     def tied(self, distances: Floats) -> Floats:
         """Up to where another distance is tied with these."""
@@ -387,7 +388,7 @@ class Search:
             row, column = other[0]
             raise DataError(
                 f"metric={self.space.metric!r} takes columns of zeros and ones; column {column + 1} of the "
-                f"design holds {x[row, column]:g}."
+                f"design holds {x[row, column]:g}. Take another metric."
             )
 
 

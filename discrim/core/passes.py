@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 __all__ = [
     "Rows",
@@ -19,6 +20,7 @@ __all__ = [
     "Sums",
     "again",
     "column_scale",
+    "ill_conditioned",
     "peaks",
     "roots",
     "sorted_by",
@@ -41,6 +43,9 @@ LITTLE = 3.0
 
 LOOK = 512
 """Rows of the first block that are looked at to choose scale and centre."""
+
+ROOT_RCOND = 1e-4
+"""Reciprocal condition of the within-class correlation below which roots are taken."""
 
 SAFE = 1e75
 """Columns whose deviations lie within 1/SAFE to SAFE are left on their own scale."""
@@ -193,14 +198,22 @@ def again(blocks: Iterable[Rows], first: Sums, scale: Floats) -> Sums:
     return sums
 
 
-def roots(blocks: Iterable[Rows], sums: Sums, *, by_class: bool, thin: bool = False) -> Floats:
-    """Triangular roots (K or 1, p, p) of the centred rows, by QR block after block; thin ones (., m, p)."""
+def roots(blocks: Iterable[Rows], sums: Sums, *, by_class: bool, thin: bool = False) -> tuple[Floats, Floats]:
+    """Triangular roots (K or 1, p, p) of the centred rows, by QR block after block; thin ones (., m, p).
+
+    With the means (K, p) of the centred rows: what rounding has left out of the class means.
+    """
     n_columns, n_classes = sums.centres.shape
     shifts = sums.shifts()
+    left = np.zeros((n_columns, n_classes))
     found = [np.zeros((0, n_columns)) for _ in range(n_classes if by_class else 1)]
     for x, codes, weights in blocks:
         deviations = (x.T - np.take(sums.centres, codes, axis=1)) * sums.scale[:, None]
         deviations -= np.take(shifts, codes, axis=1)
+        for k, rows in _by_class(codes, n_classes):
+            # Summed in pairs: a plain sum of n numbers is less exact than their mean can be.
+            part = np.take(deviations, rows, axis=1)
+            left[:, k] += (part if weights is None else part * weights[rows]).sum(axis=1)
         if weights is not None:
             deviations *= np.sqrt(weights)
         if not by_class:
@@ -208,12 +221,13 @@ def roots(blocks: Iterable[Rows], sums: Sums, *, by_class: bool, thin: bool = Fa
             continue
         for k, rows in _by_class(codes, n_classes):
             found[k] = trapezium(np.concatenate([found[k], deviations[:, rows].T]))
+    means = (left / np.where(sums.counts > 0, sums.counts, 1.0)).T
     if not thin:
-        return np.stack([triangle(root) for root in found])
+        return np.stack([triangle(root) for root in found]), means
     held = np.zeros((len(found), max(len(root) for root in found), n_columns))
     for own, root in zip(held, found, strict=True):
         own[: len(root)] = root
-    return held
+    return held, means
 
 
 def triangle(rows: Floats) -> Floats:
@@ -270,3 +284,17 @@ def peaks(blocks: Iterable[Rows], n_columns: int) -> Floats:
     head = next(iter(parts))
     reference = head[:, :1].copy()
     return reduce(wider, parts, wider(np.zeros(n_columns), head))
+
+
+def ill_conditioned(scatter: Floats) -> bool:
+    """Whether a scatter (p, p) has too few digits for what is computed from it, and a root is to be taken."""
+    diagonal = np.diagonal(scatter)
+    if not (diagonal > 0).all():
+        return True
+    unit = 1.0 / np.sqrt(diagonal)
+    correlation = scatter * unit[:, None] * unit
+    factor, failed = lapack.dpotrf(correlation)
+    if failed:
+        return True
+    rcond, _ = lapack.dpocon(factor, np.abs(correlation).sum(axis=0).max())
+    return bool(rcond < ROOT_RCOND)

@@ -126,8 +126,8 @@ class ThinCovariance(Covariance):
     ----------
     root : (r, p) float
         Its part on the axes: root'root.
-    inverse : (p, r) float
-        The axes over their standard deviations: inverse'z has unit covariance.
+    factor : (p, r) float
+        The axes over their standard deviations: factor'z has unit covariance.
     axes : (r, p) float
         Orthonormal, of y = z * unit.
     unit : (p,) float
@@ -145,8 +145,8 @@ class ThinCovariance(Covariance):
         if held.axes is None:
             raise TypeError("The axes of a sphere are its columns: it is not thin.")
         sd = np.sqrt(variances)
-        root, inverse = sd[:, None] * held.axes / held.unit, (held.axes / sd[:, None] * held.unit).T
-        return ThinCovariance(root, inverse, held.axes, held.unit, float(np.sqrt(sphere)))
+        root, factor = sd[:, None] * held.axes / held.unit, (held.axes / sd[:, None] * held.unit).T
+        return ThinCovariance(root, factor, held.axes, held.unit, float(np.sqrt(sphere)))
 
     @property
     def _beyond(self) -> int:
@@ -204,7 +204,7 @@ class ThinCovariance(Covariance):
         """The covariance over a positive factor."""
         unit = np.sqrt(factor)
         return replace(
-            self, root=self.root / unit, inverse=self.inverse * unit, sphere=float(self.sphere / unit)
+            self, root=self.root / unit, factor=self.inverse * unit, sphere=float(self.sphere / unit)
         )
 
 

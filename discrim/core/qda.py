@@ -12,10 +12,10 @@ from discrim.core import gaussian
 from discrim.core.covariance import Covariance
 from discrim.core.fourth_moments import Powers
 from discrim.core.leave_one_out import (
+    FullLeftOut,
     LeftOut,
     diagonal_scores,
     separate_distances,
-    separate_scores,
 )
 from discrim.core.leave_one_out_shrunk import (
     Intensity,
@@ -132,7 +132,7 @@ class QDAFit:
             raise self.robust.refusal(f'method="{method}"')
         if not self.has_distances:
             raise NotSupportedError(
-                f'method="{method}" is defined for full covariances, not {self.structure} ones.'
+                f'method="{method}" is defined for full covariances, not {self.structure} ones: use "plugin".'
             )
         mass = convention == "MASS"
         covariances = self.covariances if mass else self.scaled(self.moments.counts - 1)
@@ -171,7 +171,7 @@ class QDAFit:
         held, counts = rule.distances, self.moments.counts
         if self.is_diagonal:
             return lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, self.divisors, log_prior)
-        return lambda x, codes, w: separate_scores(x, codes, w, held, counts, self.divisors, rule.constant)
+        return FullLeftOut(held, counts, self.moments.rows, self.divisors, rule.constant)
 
     def _intensities(self, powers: Sequence[Powers] | Powers | None) -> list[Intensity]:
         """The shrinkage towards a sphere of each class without a row of it."""

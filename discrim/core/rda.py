@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from discrim.core import gaussian
-from discrim.core.covariance import EPS, Covariance
+from discrim.core.covariance import EPS, Covariance, is_singular
 from discrim.core.leave_one_out import LeftOut
 from discrim.core.leave_one_out_rda import rda_left_out
 from discrim.core.mixtures import Pair, Parametrization, mixture
@@ -95,7 +95,9 @@ class RDAFit:
             Another method than "plugin".
         """
         if method != "plugin":
-            raise NotSupportedError(f'method="{method}" is not defined for regularized covariances.')
+            raise NotSupportedError(
+                f'method="{method}" is not defined for regularized covariances: use "plugin".'
+            )
         if self.alpha == 0:
             # One covariance, whose quadratic form would cancel in differences of scores.
             return gaussian.linear_rule(self.moments, self.covariances[0], log_prior)
@@ -121,7 +123,7 @@ class RDAFit:
         return [
             k
             for k, held in enumerate(self.covariances)
-            if not isinstance(held, ThinCovariance) and _is_singular(held.root)
+            if not isinstance(held, ThinCovariance) and is_singular(held.root, self.moments, SINGULAR)
         ]
 
     def left_out(self, log_prior: Floats) -> LeftOut:
@@ -219,7 +221,8 @@ def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
         else:
             root = _cholesky(own[k] * moments.scatters[k] + common[k] * whole.scatters[0] + sphere**2)
         # A root without an inverse is held as it is, for `singular` to find.
-        covariances.append(Covariance(root, root) if _is_singular(root) else Covariance.from_root(root))
+        singular = is_singular(root, whole, SINGULAR)
+        covariances.append(Covariance(root, None) if singular else Covariance.from_root(root))
     return tuple(covariances)
 
 
@@ -234,7 +237,7 @@ def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
         _, singular, turned = np.linalg.svd(rows, full_matrices=False)
         sphere = float(ridge[k])
         if not sphere > (SINGULAR * singular[0]) ** 2:
-            covariances.append(Covariance(np.zeros((1, 1)), np.zeros((1, 1))))
+            covariances.append(Covariance(np.zeros((1, 1)), None))
             continue
         axes, sd = turned @ basis.T, np.sqrt(singular**2 + sphere)[:, None]
         held = ThinCovariance(sd * axes / unit, (axes / sd * unit).T, axes, unit, float(np.sqrt(sphere)))
@@ -248,9 +251,3 @@ def _cholesky(matrix: Floats) -> Floats:
     unit = np.where(sd > 0, sd, 1.0)
     root, failed = lapack.dpotrf(matrix / unit / unit[:, None], clean=1)
     return np.zeros_like(matrix) if failed else np.asarray(root * unit)
-
-
-def _is_singular(root: Floats) -> bool:
-    """Whether a column of a triangular root says nothing beyond those before it."""
-    lengths = np.sqrt((root**2).sum(axis=0))
-    return bool((np.abs(np.diagonal(root)) <= SINGULAR * lengths).any())

@@ -281,7 +281,10 @@ def _solve(cost: Floats, rows: Floats, bounds: list[tuple[float, float | None]])
     """Minimize cost'b within bounds with rows b >= 0: b, and the multipliers of the rows."""
     answer = linprog(cost, A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=bounds, method="highs")
     if answer.x is None:
-        raise NotSupportedError(f"The linear program of the separation has no answer: {answer.message}")
+        raise NotSupportedError(
+            f"The linear program of the separation has no answer ({answer.message}): bring the columns "
+            "to like units, or use lda()."
+        )
     return np.asarray(answer.x), np.asarray(-answer.ineqlin.marginals)
 
 

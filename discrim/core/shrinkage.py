@@ -381,5 +381,7 @@ def _mean_square(held: ClassMoments) -> float:
     # Factor by factor: the square of a ratio may underflow.
     mean = float((squares * ratio * ratio).sum()) / held.n_columns
     if not mean > 0:
-        raise CollinearError("No column varies within classes: there is no covariance to shrink.")
+        raise CollinearError(
+            "No column varies within classes: there is no covariance to shrink. Name other columns."
+        )
     return mean

@@ -108,7 +108,7 @@ class ShrunkenFit:
             Another method than "plugin".
         """
         if method != "plugin":
-            raise NotSupportedError(f'method="{method}" is not defined for shrunken centroids.')
+            raise NotSupportedError(f'method="{method}" is not defined for shrunken centroids: use "plugin".')
         origin = self.moments.origin + self.centre / self.moments.scale
         return nearest_mean_rule(self._centroids(origin), origin, log_prior)
 
@@ -152,7 +152,10 @@ class ShrunkenFit:
 
     def df_model(self) -> int:
         """Not there: raises NotSupportedError."""
-        raise NotSupportedError("Shrunken centroids have no count of free parameters, nor AIC and BIC.")
+        raise NotSupportedError(
+            "Shrunken centroids have no count of free parameters, nor AIC and BIC: compare by "
+            "error_rates(['cv'])."
+        )
 
 
 def fit_shrunken(

@@ -29,7 +29,7 @@ import scipy
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from discrim.core.covariance import Covariance, pooled, separate
+from discrim.core.covariance import Covariance, is_singular, pooled, separate
 from discrim.core.moments import ClassMoments, gather
 from discrim.core.passes import Rows
 from discrim.core.rules import column_squares
@@ -262,8 +262,7 @@ def _is_singular(moments: ClassMoments, k: int) -> bool:
     # Without roots the scatter was found well-conditioned.
     if moments.roots is None:
         return False
-    root = moments.roots[k]
-    return bool((np.abs(np.diagonal(root)) <= SINGULAR * np.sqrt((root**2).sum(axis=0))).any())
+    return is_singular(moments.roots[k], moments, SINGULAR)
 
 
 def _change(old: Student, new: Student) -> tuple[float, int | None]:

@@ -69,7 +69,7 @@ def load(name: str) -> pd.DataFrame:
     if name not in _NAMES:
         near = get_close_matches(name, _NAMES, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_NAMES)}"
-        raise DataError(f"no table named {name!r} comes with discrim: {hint}")
+        raise DataError(f"No table named {name!r} comes with discrim: {hint}.")
     return _read(name)
 
 

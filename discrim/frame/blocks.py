@@ -218,13 +218,21 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
         except (TypeError, ValueError):
             raise DataError(f"The {label} are not numeric: give a vector of counts.") from None
     if vector.shape != (table.nrows,):
-        raise DataError(f"The {label} have shape {vector.shape}; the table has {table.nrows} rows.")
+        raise DataError(
+            f"The {label} have shape {vector.shape}; the table has {table.nrows} rows: give one number "
+            "for each row."
+        )
     for bad, what in ((vector < 0, "negative"), (np.isinf(vector), "infinite")):
         if bad.any():
             row = int(np.argmax(bad))
-            raise DataError(f"The {label} are {what} at row {table.label(row)!r} ({vector[row]:g}).")
+            raise DataError(
+                f"The {label} are {what} at row {table.label(row)!r} ({vector[row]:g}): give 0 or more, or "
+                "drop the row."
+            )
     if not table.part and not (vector > 0).any():
-        raise DataError(f"The {label} are all zero or missing: no row is left.")
+        raise DataError(
+            f"The {label} are all zero or missing: no row is left. Give some rows a weight above 0."
+        )
     missing = np.isnan(vector)
     if missing.any():
         row, more = table.label(int(np.argmax(missing))), int(missing.sum()) - 1

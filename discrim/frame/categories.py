@@ -60,7 +60,7 @@ def find_levels(
     if levels is not None:
         wanted = _scalars(list(levels), what)
         if len(set(wanted)) < len(wanted):
-            raise DataError(f"{what}: levels= names a level twice: {list(wanted)}.")
+            raise DataError(f"{what}: levels= names a level twice: {list(wanted)}. Name each once.")
     elif isinstance(values.dtype, pd.CategoricalDtype):
         wanted = _scalars(uniques, what)
     else:

@@ -50,11 +50,11 @@ _ARITHMETIC: Mapping[str, np.ufunc] = {
     "**": np.power,
 }
 _HINTS: Mapping[str, str] = {
-    "log": "A logarithm needs positive numbers.",
-    "log2": "A logarithm needs positive numbers.",
-    "log10": "A logarithm needs positive numbers.",
-    "log1p": "log1p(x) needs x > -1.",
-    "sqrt": "A square root needs numbers that are not negative.",
+    "log": "A logarithm needs positive numbers: drop the row, or mark the value as missing.",
+    "log2": "A logarithm needs positive numbers: drop the row, or mark the value as missing.",
+    "log10": "A logarithm needs positive numbers: drop the row, or mark the value as missing.",
+    "log1p": "log1p(x) needs x > -1: drop the row, or mark the value as missing.",
+    "sqrt": "A square root needs numbers from 0 on: drop the row, or mark the value as missing.",
     "bs": "A B-spline ends at its boundary knots: set lower_bound= and upper_bound= when fitting.",
 }
 
@@ -293,7 +293,9 @@ class _Evaluation:
         if isinstance(value, Categories):
             return value.values
         if value.ndim > 1:
-            raise FormulaError(f"{self.code}: categories are made from one column, not a matrix.")
+            raise FormulaError(
+                f"{self.code}: categories are made from one column, not a matrix: give C() one column."
+            )
         return pd.Series(value, index=self.rows.index)
 
     def numbers(self, node: Node) -> _Array:
@@ -316,13 +318,19 @@ class _Evaluation:
         if node.function in self.functions or node.function == "C":
             value = self.value(node)
             if isinstance(value, Categories):
-                raise FormulaError(f"{self.code}: {node.function}() gives categories, not numbers.")
+                raise FormulaError(
+                    f"{self.code}: {node.function}() gives categories, not numbers: use it as "
+                    "a term of its own."
+                )
             return value
         argument = self.numbers(node.arguments[0])
         if node.function in NUMPY_FUNCTIONS:
             return np.asarray(getattr(np, node.function)(argument))
         if node.function in STATEFUL_FUNCTIONS:
-            return self.memory.transform(node, self.spread(argument), self.bases)
+            try:
+                return self.memory.transform(node, self.spread(argument), self.bases)
+            except FormulaError as error:
+                raise FormulaError(f"{self.code}: {error}") from None
         return self.spread(argument)
 
     def spread(self, value: _Array) -> _Array:
@@ -338,7 +346,8 @@ class _Evaluation:
             result = self.functions[node.function](*arguments, **dict(node.options))
         except Exception as error:
             raise FormulaError(
-                f"{self.code}: {node.function}() of functions= raised {type(error).__name__}: {error}."
+                f"{self.code}: {node.function}() of functions= raised {type(error).__name__}: {error}. "
+                "Correct the function, or give it other columns."
             ) from error
         n = len(self.rows.index)
         series = result if isinstance(result, pd.Series) else None
@@ -355,7 +364,10 @@ class _Evaluation:
         if array.ndim == 1 and array.dtype.kind in "OUT" and pd.api.types.infer_dtype(array) == "string":
             return Categories(pd.Series(array.astype(object), index=self.rows.index))
         if array.dtype.kind not in "biuf":
-            raise FormulaError(f"{self.code}: {node.function}() gave {array.dtype}, not numbers or text.")
+            raise FormulaError(
+                f"{self.code}: {node.function}() gave {array.dtype}, not numbers or text: "
+                "have it return either."
+            )
         return array.astype(np.float64)
 
 
@@ -367,7 +379,10 @@ def check_functions(functions: Functions | None) -> Functions:
         if name in FUNCTIONS or name == "np":
             raise FormulaError(f"functions= may not redefine {name}: give yours another name.")
         if not callable(function):
-            raise FormulaError(f"functions={{{name!r}: ...}} is a {type(function).__name__}, not a function.")
+            raise FormulaError(
+                f"functions={{{name!r}: ...}} is a {type(function).__name__}, not a function: give a "
+                "function of columns."
+            )
     return functions or {}
 
 

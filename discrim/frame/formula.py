@@ -99,7 +99,7 @@ def resolve(
     """
     functions = check_functions(functions)
     if table.nrows == 0:
-        raise DataError("The table has no rows, so there is nothing to fit.")
+        raise DataError("The table has no rows, so there is nothing to fit: pass some.")
     source = scan(formula)
     left, right = _parse(source)
     response = _response(source, left, table, functions)
@@ -197,19 +197,19 @@ def _parse(source: Source) -> tuple[Node, Node]:
 
     end = len(source.code)
     if "~" not in source.code:
-        raise source.error("A formula is 'response ~ terms'; this one has no ~.", 0, max(end, 1))
+        raise source.error("A formula is 'response ~ terms'; this one has no ~: write one.", 0, max(end, 1))
     try:
         tree = parse_formula(source.code)
     except PatsyError as error:
         origin = error.origin
         start, stop = (origin.start, origin.end) if origin is not None else (0, end)
         raise source.error(
-            f"This cannot be read: {error.message.replace('a noun', 'a term')}.", start, stop
+            f"This cannot be read, correct it: {error.message.replace('a noun', 'a term')}.", start, stop
         ) from None
     except (AssertionError, IndexError, SyntaxError, AttributeError):
-        raise source.error("This cannot be read: an operator has nothing to work on.", 0, end) from None
+        raise source.error("An operator has nothing to work on: write a term there.", 0, end) from None
     if len(tree.args) != 2:
-        raise source.error("A formula needs a response on the left of the ~.", 0, end)
+        raise source.error("A formula needs a response on the left of the ~: name it.", 0, end)
     return tree.args[0], tree.args[1]
 
 
@@ -228,10 +228,10 @@ def _response(source: Source, node: Node, table: Table, functions: Functions) ->
     start, end = node.origin.start, node.origin.end
     if node.type != "PYTHON_EXPR":
         raise source.error(
-            "The left side is one response: a column, or a function of columns such as C(y).", start, end
+            "The left side is one response: name a column, or a function of columns such as C(y).", start, end
         )
     if node.token.extra == ".":
-        raise source.error("`.` stands for the predictors and cannot be the response.", start, end)
+        raise source.error("`.` stands for the predictors: name a column as the response.", start, end)
     return _read_leaf(source, node, table, functions)
 
 
@@ -268,7 +268,7 @@ def _right_side(
         )
     terms = list(total.terms.values())
     if not terms:
-        raise source.error("The right side has no predictor.", node.origin.start, node.origin.end)
+        raise source.error("The right side has no predictor: name one.", node.origin.start, node.origin.end)
     used = {code: known[code] for term in terms for code in term}
     for code, found in used.items():
         for name in found.columns:
@@ -319,7 +319,8 @@ def _specify(
     if not keep.any():
         missing = max(columns, key=lambda name: int((~whole.complete((name,))[1]).sum()))
         raise DataError(
-            f"No row has a value in every column the formula reads; {missing!r} is missing most often."
+            f"No row has a value in every column the formula reads; {missing!r} is missing most often: "
+            "leave it out, or fill its values."
         )
     learnt = {code: _learn(each, rows, functions) for code, each in expressions.items()}
     factors = {code: factor for code, (factor, _) in learnt.items()}
@@ -424,7 +425,7 @@ def _code(
         return Coding(picks, None), [f"[T.{levels[j]}]" for j in picks]
     if len(levels) > MAX_BASIS:
         raise FormulaError(
-            f"{code} has {len(levels):,} levels; a {contrast.name} contrast takes {MAX_BASIS:,} at most."
+            f"{code} has {len(levels):,} levels: merge some, as {contrast.name} takes {MAX_BASIS:,}."
         )
     import patsy
 
@@ -445,4 +446,4 @@ def _reference(levels: tuple[Scalar, ...], wanted: Any, code: str) -> int:
         return levels.index(wanted)
     if isinstance(wanted, int) and not isinstance(wanted, bool) and -len(levels) <= wanted < len(levels):
         return wanted % len(levels)
-    raise FormulaError(f"{code}: the reference {wanted!r} is none of the levels {list(levels[:8])}.")
+    raise FormulaError(f"{code}: {wanted!r} is no level to refer to: use one of {list(levels[:8])}.")

@@ -15,10 +15,10 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 
 from discrim.errors import FormulaError
+from discrim.frame.hints import meant_function, meant_text
 from discrim.frame.scan import MAX_NESTING, Source, quote, scan
 
 MAX_FACTOR_TEXT = 20_000
@@ -166,20 +166,30 @@ def read(source: Source, start: int, end: int, code: str, functions: frozenset[s
         Anything outside the language; the message points at the place.
     """
     if end - start > MAX_FACTOR_TEXT:
-        raise source.error(f"A factor may have {MAX_FACTOR_TEXT:,} characters.", start, start + 1)
+        raise source.error(
+            f"A factor may have {MAX_FACTOR_TEXT:,} characters: compute the column before the fit.",
+            start,
+            start + 1,
+        )
     reader = _Reader(source, start, source.code[start:end], functions)
     try:
         tree = ast.parse(reader.code, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = getattr(error, "msg", None) or "too deep"
-        raise source.error(f"This cannot be read: {reason}.", start, end) from None
+        raise source.error(
+            f"This cannot be read: {reason}. {meant_text(source.text[slice(*source.typed(start, end))])}",
+            start,
+            end,
+        ) from None
     root = reader.node(tree, 0)
     if isinstance(root, Column):
         return Expression(quote(root.name), root, (root.name,))
     if not isinstance(root, Call):
-        raise source.error("Arithmetic goes inside I(), as in I(a + b).", start, end)
+        raise source.error("Arithmetic goes inside I(): write I(a + b), for example.", start, end)
     if not reader.columns:
-        raise source.error("This factor reads no column of the table.", start, end)
+        raise source.error(
+            "This factor reads no column of the table: leave it out, or name a column in it.", start, end
+        )
     return Expression(
         source.restore(code), root, tuple(reader.columns), tuple(reader.called), tuple(reader.stateful)
     )
@@ -209,12 +219,14 @@ class _Reader:
 
     def node(self, tree: ast.expr, depth: int) -> Node:
         if depth > MAX_NESTING:
-            raise self.error(f"This is nested more than {MAX_NESTING} deep.", tree)
+            raise self.error(
+                f"This is nested more than {MAX_NESTING} deep: compute the column before the fit.", tree
+            )
         match tree:
             case ast.Name(id=name) if name not in {"True", "False", "None"}:
                 return self.column(self.source.names.get(name, name))
             case ast.Constant(value=bool() | None):
-                raise self.error("A truth value is not a variable here.", tree)
+                raise self.error("A truth value is not a variable here: name a column.", tree)
             case ast.Constant(value=int() | float() as value):
                 return Number(self.number(value, tree))
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -231,7 +243,11 @@ class _Reader:
                 raise self.error("Attributes are not allowed; a name with dots goes in backticks.", tree)
             case _:
                 what = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(tree).__name__).lower()
-                raise self.error(f"A formula is not code: {what} is not allowed here.", tree)
+                raise self.error(
+                    f"A formula is not code: {what} is not allowed here. Compute the column before the fit, "
+                    "or pass a function in functions=.",
+                    tree,
+                )
 
     def column(self, name: str) -> Column:
         self.columns[name] = None
@@ -243,7 +259,7 @@ class _Reader:
         except OverflowError:
             value = math.inf
         if not math.isfinite(value):
-            raise self.error("This number is too large.", tree)
+            raise self.error("This number is too large: write one below 1e308.", tree)
         return value
 
     def operation(self, tree: ast.BinOp, depth: int) -> Operation:
@@ -252,7 +268,7 @@ class _Reader:
         left: ast.expr = tree
         while isinstance(left, ast.BinOp):
             if type(left.op) not in _OPERATORS:
-                raise self.error("The operators of arithmetic are + - * / // % and **.", left)
+                raise self.error("This operator is not known: use + - * / // % and **.", left)
             spine.append((_OPERATORS[type(left.op)], left.right))
             left = left.left
         first = self.node(left, depth + 1)
@@ -275,7 +291,9 @@ class _Reader:
             options = {str(each.arg): self.literal(each.value) for each in tree.keywords}
             return Call(function, arguments, tuple(options.items()))
         if not tree.args:
-            raise self.error(f"{function}() needs a column as its first argument.", tree)
+            raise self.error(
+                f"{function}() needs a column as its first argument: name one, as in {function}(x).", tree
+            )
         if function == "C" and depth:
             raise self.error("C() makes categories, so it may not stand inside another call.", tree)
         first = self.node(tree.args[0], depth + 1)
@@ -286,10 +304,14 @@ class _Reader:
     def check_arguments(self, tree: ast.Call) -> None:
         for argument in tree.args:
             if isinstance(argument, ast.Starred):
-                raise self.error("Starred arguments are not allowed.", argument)
+                raise self.error(
+                    "Starred arguments are not allowed: write each argument by its name.", argument
+                )
         names = [each.arg for each in tree.keywords]
         if None in names or len(set(names)) < len(names):
-            raise self.error("Starred or repeated arguments are not allowed.", tree)
+            raise self.error(
+                "Starred or repeated arguments are not allowed: write each argument once, by its name.", tree
+            )
 
     def function_name(self, tree: ast.expr) -> str:
         match tree:
@@ -298,28 +320,32 @@ class _Reader:
             case ast.Name(id=name) if name in FUNCTIONS or name in self.functions:
                 return name
             case ast.Name(id=name):
-                known = [*FUNCTIONS, *self.functions]
-                near = get_close_matches(self.source.names.get(name, name), known, n=1)
-                hint = f"did you mean {near[0]}()? " if near else ""
+                typed = self.source.names.get(name, name)
                 raise self.error(
-                    f"Unknown function: {hint}The formula knows {', '.join(FUNCTIONS)}, and what "
-                    "functions= is given.",
+                    f"Unknown function: {typed}().{meant_function(typed, [*FUNCTIONS, *self.functions])} "
+                    f"The formula knows {', '.join(FUNCTIONS)}; pass others in functions={{{typed!r}: ...}}.",
                     tree,
                 )
             case _:
-                raise self.error("Only a function of the formula language can be called.", tree)
+                raise self.error(
+                    "Only a function of the formula language can be called: pass others in functions=, and "
+                    "call them by their name there.",
+                    tree,
+                )
 
     def options(
         self, tree: ast.Call, allowed: tuple[str, ...], positional: list[ast.expr]
     ) -> tuple[tuple[str, Value | Contrast], ...]:
         if len(positional) > len(allowed):
-            raise self.error(f"Too many arguments; the options here are {list(allowed)}.", tree)
+            raise self.error(
+                f"Too many arguments: leave out some; the options here are {list(allowed)}.", tree
+            )
         given = dict(zip(allowed, positional, strict=False))
         for each in tree.keywords:
             name = str(each.arg)
             if name not in allowed or name in given:
                 problem = "is given twice" if name in given else f"is not one of {list(allowed)}"
-                raise self.error(f"The argument {name}= {problem}.", tree)
+                raise self.error(f"The argument {name}= {problem}: leave it out, or correct its name.", tree)
             given[name] = each.value
         return tuple(
             (name, self.contrast(value) if name == "contrast" else self.literal(value))
@@ -337,7 +363,7 @@ class _Reader:
                 options = self.options(tree, CONTRASTS[name], tree.args)
                 return Contrast(name, tuple((key, plain_value(each)) for key, each in options))
             case _:
-                raise self.error(f"The contrasts are {', '.join(CONTRASTS)}.", tree)
+                raise self.error(f"This is no contrast: use one of {', '.join(CONTRASTS)}.", tree)
 
     def literal(self, tree: ast.expr, inside: bool = False) -> Value:
         match tree:
@@ -360,5 +386,5 @@ class _Reader:
 def plain_value(option: Value | Contrast) -> Value:
     """An option that is not a contrast, which only C() takes."""
     if isinstance(option, Contrast):
-        raise FormulaError(f"The contrast {option.name} may not stand inside another.")
+        raise FormulaError(f"The contrast {option.name} may not stand inside another: name one contrast.")
     return option

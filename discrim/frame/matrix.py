@@ -109,7 +109,7 @@ def _factor_values(factor: Factor, rows: Rows, functions: Functions, bases: Base
     value = evaluate(each, rows, Memory(factor.states), functions, bases)
     if isinstance(value, Categories) != (factor.levels is not None):
         kind = "categories" if factor.levels is not None else "numbers"
-        raise DataError(f"The predictor {each.label!r} held {kind} when the model was fitted.")
+        raise DataError(f"The predictor {each.label!r} held {kind} at the fit: convert it to these.")
     if isinstance(value, Categories):
         return encode(value.values, factor.levels or (), f"The predictor {each.label!r}")
     matrix = value[:, None] if value.ndim == 1 else value

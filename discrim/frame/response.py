@@ -166,9 +166,12 @@ def _labels(response: Expression, table: Table, functions: Functions) -> tuple[C
         )
     value = evaluate(response, rows, Memory(), functions, {})
     if isinstance(value, Categories) and value.contrast is not None:
-        raise FormulaError(f"The response {response.code!r} is a class and takes no contrast.")
+        raise FormulaError(f"The response {response.code!r} is a class and takes no contrast: leave it out.")
     if isinstance(value, Categories):
         return value, keep
     if value.ndim > 1:
-        raise FormulaError(f"The response {response.code!r} has {value.shape[1]} columns; a class is one.")
+        raise FormulaError(
+            f"The response {response.code!r} has {value.shape[1]} columns; a class is one: name a "
+            "single column."
+        )
     return Categories(pd.Series(value, index=rows.index)), keep

@@ -63,6 +63,10 @@ class Source:
         first = self._typed(start)
         return _pointing(message, self.text, first, max(self._typed(end), first + 1))
 
+    def typed(self, start: int, end: int) -> tuple[int, int]:
+        """Where code[start:end] stands in the text as typed."""
+        return self._typed(start), self._typed(end)
+
     def restore(self, code: str) -> str:
         """Rewrite a piece of code with its placeholders as backticked names."""
         return _PLACEHOLDER.sub(
@@ -119,9 +123,15 @@ def scan(text: str) -> Source:
     'y ~ _q0_ + x**2'
     """
     if not isinstance(text, str):
-        raise FormulaError(f"A formula is text such as 'y ~ x1 + x2', not {type(text).__name__}.")
+        raise FormulaError(
+            f"A formula is text such as 'y ~ x1 + x2', not {type(text).__name__}: give the formula "
+            "first, then the table."
+        )
     if len(text) > MAX_TEXT:
-        raise FormulaError(f"The formula has {len(text):,} characters; the limit is {MAX_TEXT:,}.")
+        raise FormulaError(
+            f"The formula has {len(text):,} characters; the limit is {MAX_TEXT:,}: write `.` for all "
+            "columns, and `- name` for those left out."
+        )
     prefix = "_q"
     while prefix in text:
         prefix += "q"
@@ -146,7 +156,9 @@ def scan(text: str) -> Source:
         length += len(piece)
         position = token.end()
     if opened:
-        raise _pointing("This bracket is never closed.", text, opened[-1], opened[-1] + 1)
+        raise _pointing(
+            "This bracket is never closed: close it, or leave it out.", text, opened[-1], opened[-1] + 1
+        )
     return Source(text, "".join(pieces), names, (*starts, (length, end)))
 
 
@@ -168,7 +180,9 @@ def _put_aside(text: str, token: re.Match[str]) -> str | None:
             f"{name!r} is not allowed; if a column has this name, put it in backticks.", text, start, end
         )
     if text[end : end + 1] in {'"', "'"}:
-        raise _pointing("A string may have no prefix.", text, start, end + 1)
+        raise _pointing(
+            "A string may have no prefix: leave out what stands before the quotes.", text, start, end + 1
+        )
     if ("." in name and not _CALL.match(text, end)) or (
         keyword.iskeyword(name) and name not in {"True", "False", "None"}
     ):
@@ -188,7 +202,7 @@ def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
     match token.lastgroup:
         case "space":
             if not set(piece) <= set(" \t\r\n\f\v\u00a0\u3000"):
-                raise _pointing("This kind of space is not allowed.", text, start, end)
+                raise _pointing("This kind of space is not allowed: write a plain blank.", text, start, end)
             return " " * len(piece)
         case "number" if re.match(r"\w", text[end : end + 1]):
             raise _pointing(
@@ -196,14 +210,24 @@ def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
                 text, start, end + 1,
             )  # fmt: skip
         case "string" if text[start - 1 : start] in {'"', "'"} or text[end : end + 1] in {'"', "'"}:
-            raise _pointing("Strings may not follow one another.", text, start, end)
+            raise _pointing(
+                "Strings may not follow one another: write one string, or a comma between them.",
+                text,
+                start,
+                end,
+            )
         case "open":
             opened.append(start)
             if len(opened) > MAX_NESTING:
-                raise _pointing(f"Brackets are nested more than {MAX_NESTING} deep.", text, start, end)
+                raise _pointing(
+                    f"Brackets are nested more than {MAX_NESTING} deep: leave out those that are not needed.",
+                    text,
+                    start,
+                    end,
+                )
         case "close":
             if not opened or text[opened.pop()] + piece not in {"()", "[]"}:
-                raise _pointing("This bracket was never opened.", text, start, end)
+                raise _pointing("This bracket was never opened: open it, or leave it out.", text, start, end)
         case "operator" if piece == "^":
             return "**"
         case _:

@@ -79,7 +79,7 @@ class Table:
 
     def __init__(self, data: Any, *, part: bool = False, learnt_from: bool = False) -> None:
         if isinstance(data, dict):
-            data = pd.DataFrame(data)
+            data = _frame_of_dict(data)
         if not isinstance(data, pd.DataFrame):
             data = _narwhals_frame(data)
         self.data, self.part, self.learnt_from = data, part, learnt_from
@@ -320,6 +320,29 @@ def _quoted(names: Sequence[str], most: int = 8) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
+def _frame_of_dict(data: dict[Any, Any]) -> pd.DataFrame:
+    """A dict of columns as a frame.
+
+    Raises
+    ------
+    DataError
+        It holds numbers in the place of columns, or columns of different lengths.
+    """
+    single = [name for name, value in data.items() if isinstance(value, str) or not hasattr(value, "__len__")]
+    if len(single) == len(data) > 0:
+        raise DataError(
+            f"data is a dict of single values, as {single[0]!r}: write lists, {{{single[0]!r}: [...]}}, "
+            "one value a row."
+        )
+    try:
+        return pd.DataFrame(data)
+    except ValueError as error:
+        lengths = ", ".join(f"{name!r} {len(data[name])}" for name in data if name not in single)
+        raise DataError(
+            f"The dict of columns is no table ({error}); lengths: {lengths}. Give lists of one length."
+        ) from None
+
+
 def _narwhals_frame(data: Any) -> Any:
     import narwhals as nw
 
@@ -327,9 +350,17 @@ def _narwhals_frame(data: Any) -> Any:
         return nw.from_native(data, eager_only=True)
     except TypeError:
         raise DataError(
-            f"data is a {type(data).__name__}, not a table: pass a pandas DataFrame, a polars or pyarrow "
+            f"data is {_told(data)}, not a table: pass a pandas DataFrame, a polars or pyarrow "
             "table, or a dict of columns."
         ) from None
+
+
+def _told(data: Any) -> str:
+    """What was given in the place of a table."""
+    if isinstance(data, str):
+        kind = "the formula, which goes first" if "~" in data else "text (read a file by pandas.read_csv)"
+        return f"{data[:60]!r}, {kind}"
+    return f"an {type(data).__name__}" if type(data).__name__[0] in "aeiou" else f"a {type(data).__name__}"
 
 
 def _pandas_kind(series: pd.Series) -> Kind:
@@ -373,7 +404,8 @@ def _floats(series: pd.Series, name: str) -> NDArray[np.float64]:
             return np.asarray(numbers, dtype=np.float64)
         row = int(bad.to_numpy().argmax())
         raise DataError(
-            f"Column {name!r} is not numeric: row {series.index[row]!r} holds {series.iloc[row]!r}."
+            f"Column {name!r} is not numeric: row {series.index[row]!r} holds {series.iloc[row]!r}. "
+            "Convert it with pd.to_numeric(..., errors='coerce'), or write C() around it for categories."
         ) from None
 
 

@@ -91,7 +91,9 @@ class Expansion:
                 return Sum(intercept=True)
             case "NUMBER":
                 raise self._error(
-                    "A number other than 0 and 1 can only be a power; inside I() it counts.", node
+                    "A number other than 0 and 1 can only be a power: write "
+                    "it inside I() to compute with it.",
+                    node,
                 )
             case _:
                 return Sum(self.leaf(node))
@@ -106,7 +108,11 @@ class Expansion:
             return self._removed(node, left, operands[1])
         for operand in operands:
             if operand.intercept is not None:
-                raise self._error("0 and 1 stand for the intercept and cannot be multiplied or nested.", node)
+                raise self._error(
+                    "0 and 1 stand for the intercept and cannot be multiplied "
+                    "or nested: leave them out here.",
+                    node,
+                )
         match node.type:
             case ":":
                 return Sum(self._products(node, left.terms, operands[1].terms))
@@ -122,7 +128,10 @@ class Expansion:
             case "**":
                 return self._power(node, left)
             case _:
-                raise self._error("A formula has one ~, between the response and the predictors.", node)
+                raise self._error(
+                    "A formula has one ~, between the response and the predictors: leave out the others.",
+                    node,
+                )
 
     def _sign(self, node: Node, operand: Sum) -> Sum:
         if node.type == "+":
@@ -141,7 +150,7 @@ class Expansion:
 
     def _products(self, node: Node, left: Terms, right: Terms) -> Terms:
         if len(left) * len(right) > MAX_TERMS:
-            raise self._error(f"This has more than {MAX_TERMS:,} terms.", node)
+            raise self._error(f"This has more than {MAX_TERMS:,} terms: leave out some.", node)
         return self._joined(node, ((a, b) for a in left.values() for b in right.values()))
 
     def _joined(self, node: Node, groups: Any) -> Terms:
@@ -149,7 +158,9 @@ class Expansion:
         for group in groups:
             term = tuple(dict.fromkeys(factor for part in group for factor in part))
             if len(term) > MAX_EXPONENT:
-                raise self._error(f"An interaction may have {MAX_EXPONENT} factors at most.", node)
+                raise self._error(
+                    f"An interaction may have {MAX_EXPONENT} factors at most: leave out some.", node
+                )
             terms.setdefault(frozenset(term), term)
         return terms
 
@@ -158,14 +169,18 @@ class Expansion:
         power = int(text) if text.isdecimal() and len(text) < 9 else 0
         if not 1 <= power <= MAX_EXPONENT:
             raise self._error(
-                f"A power in a formula is a whole number from 1 to {MAX_EXPONENT}.", node.args[1]
+                f"A power in a formula is a whole number from 1 to {MAX_EXPONENT}: write I(x**2) for the "
+                "power of a column.",
+                node.args[1],
             )
         if len(base.terms) == 1 and power > 1:
             name = ":".join(next(iter(base.terms.values())))
             self.idle.append(f"** {power} (the {power}th power of {name} is I({name} ** {power}))")
         if sum(comb(len(base.terms), size) for size in range(1, power + 1)) > MAX_TERMS:
             raise self._error(
-                f"Power {power} of {len(base.terms)} terms has more than {MAX_TERMS:,} terms.", node
+                f"Power {power} of {len(base.terms)} terms has more than {MAX_TERMS:,} terms: write a "
+                "smaller power.",
+                node,
             )
         groups = (g for size in range(1, power + 1) for g in combinations(base.terms.values(), size))
         return _by_degree({}, self._joined(node, groups))

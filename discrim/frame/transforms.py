@@ -102,7 +102,7 @@ def _plain(value: Any) -> Any:
 def _flag(function: str, options: Mapping[str, Value], name: str, default: bool) -> bool:
     value = options.get(name, default)
     if not isinstance(value, bool):
-        raise FormulaError(f"{function}({name}=) is True or False, not {value!r}.")
+        raise FormulaError(f"{function}({name}=) is True or False, not {value!r}: write either.")
     return value
 
 
@@ -110,7 +110,8 @@ def _whole(function: str, options: Mapping[str, Value], name: str, default: int 
     value = options.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_BASIS:
         raise FormulaError(
-            f"{function}({name}=) is a whole number from {least} to {MAX_BASIS}, not {value!r}."
+            f"{function}({name}=) is a whole number from {least} to {MAX_BASIS}, not {value!r}: write "
+            "such a one."
         )
     return value
 
@@ -120,7 +121,7 @@ def _number(function: str, options: Mapping[str, Value], name: str, default: flo
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise FormulaError(f"{function}({name}=) is a number, not {value!r}.")
+        raise FormulaError(f"{function}({name}=) is a number, not {value!r}: write one.")
     return float(value)
 
 
@@ -128,7 +129,9 @@ def _vector(function: str, x: _Array) -> _Array:
     if x.ndim == 2 and x.shape[1] == 1:
         x = x[:, 0]
     if x.ndim != 1:
-        raise FormulaError(f"{function}() takes one column, not a matrix of {x.shape[1]}.")
+        raise FormulaError(
+            f"{function}() takes one column, not a matrix of {x.shape[1]}: give it one at a time."
+        )
     return x
 
 
@@ -150,7 +153,10 @@ def _mean(x: _Array) -> _Array:
 def _learn_standardize(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
     ddof = _whole("standardize", options, "ddof", 0, 0)
     if len(x) <= ddof:
-        raise FormulaError(f"standardize(ddof={ddof}) needs more than {ddof} complete rows.")
+        raise FormulaError(
+            f"standardize(ddof={ddof}) needs more than {ddof} complete rows: give more rows, or a "
+            "smaller ddof=."
+        )
     mean = np.atleast_1d(_mean(x))
     gaps = x.reshape(len(x), -1) - mean
     # A power of two as unit, so that no square overflows or sinks.
@@ -183,7 +189,10 @@ def _learn_poly(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str,
     if _flag("poly", options, "raw", False):
         return {"raw_degree": degree}
     if len(np.unique(x)) <= degree:
-        raise FormulaError(f"poly(degree={degree}) needs more than {degree} different values in the column.")
+        raise FormulaError(
+            f"poly(degree={degree}) needs more than {degree} different values in the column: write a "
+            "smaller degree=."
+        )
     middle = _mean(x)
     spread = float(np.abs(x - middle).max())
     scaled = (x - middle) / spread
@@ -215,7 +224,8 @@ def _bounds(function: str, x: _Array, options: Mapping[str, Value]) -> tuple[flo
     upper = _number(function, options, "upper_bound", float(x.max()))
     if not lower < upper:
         raise FormulaError(
-            f"{function}() needs lower_bound < upper_bound; here they are {lower} and {upper}."
+            f"{function}() needs lower_bound < upper_bound; here they are {lower} and {upper}: give "
+            "other bounds, or leave a constant column out."
         )
     if function == "bs" and not (lower <= x.min() and x.max() <= upper):
         raise FormulaError(f"bs() has values outside its bounds {lower} and {upper}: widen them.")
@@ -228,7 +238,7 @@ def _knots(
     """Inner knots: those given, else quantiles; `beside` is what df counts besides inner knots."""
     given = options.get("knots")
     if given is None and options.get("df") is None:
-        raise FormulaError(f"{function}() needs df= or knots=.")
+        raise FormulaError(f"{function}() needs df= or knots=: write {function}(x, df=4), for example.")
     count = None
     if options.get("df") is not None:
         count = _whole(function, options, "df", None, max(beside, 1)) - beside
@@ -239,9 +249,14 @@ def _knots(
         raise FormulaError(f"{function}(knots=) is a list of numbers, not {given!r}.")
     knots = np.sort(np.array(values, dtype=np.float64))
     if len(knots) > MAX_BASIS or (count is not None and count != len(knots)):
-        raise FormulaError(f"{function}(): df= asks for {count} inner knots, knots= gives {len(knots)}.")
+        raise FormulaError(
+            f"{function}(): df= asks for {count} inner knots, knots= gives {len(knots)}: leave out one "
+            "of the two."
+        )
     if not np.all((bounds[0] <= knots) & (knots <= bounds[1])):
-        raise FormulaError(f"{function}(): knots {knots.tolist()} lie outside {bounds[0]} to {bounds[1]}.")
+        raise FormulaError(
+            f"{function}(): knots {knots.tolist()} lie outside {bounds[0]} to {bounds[1]}: give knots within."
+        )
     return knots
 
 
@@ -274,7 +289,7 @@ def _learn_cr(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, A
     x = _vector("cr", x)
     constraint = options.get("constraints")
     if constraint not in (None, "center"):
-        raise FormulaError(f"cr(constraints=) is None or 'center', not {constraint!r}.")
+        raise FormulaError(f"cr(constraints=) is None or 'center', not {constraint!r}: write either.")
     bounds = _bounds("cr", x, options)
     within = np.unique(x[(bounds[0] <= x) & (x <= bounds[1])])
     knots = _knots("cr", within, options, bounds, 2 - (constraint == "center"))

@@ -71,7 +71,9 @@ def box_m(covariances: Floats, counts: Floats) -> TestResult:
         One class only.
     """
     if len(counts) < 2:
-        raise NotSupportedError("Box's M compares the covariances of two classes at least; there is one.")
+        raise NotSupportedError(
+            "Box's M compares the covariances of two classes at least; there is one: give more classes."
+        )
     from statsmodels.stats.multivariate import test_cov_oneway
 
     raw = test_cov_oneway(list(covariances), counts)

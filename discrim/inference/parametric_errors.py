@@ -92,7 +92,9 @@ def error_by_class(
             )
         d2 = d2 * (nu - p - 1) / nu
     if not d2 > 0:
-        raise NotSupportedError("The class means do not differ: the model has no error rate but chance.")
+        raise NotSupportedError(
+            "The class means do not differ: the model has no error rate but chance. Use other columns."
+        )
     a = float((1 / counts).sum())
     rates = np.empty(2)
     for k, t in enumerate((cut, -cut)):

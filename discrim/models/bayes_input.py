@@ -80,7 +80,7 @@ def known_law(densities: Any, columns: Sequence[str] | None, response: str | Non
         if density.discrete != law.discrete:
             raise DataError(
                 f"Class {label!r} has {'probabilities' if density.discrete else 'a density'}, class "
-                f"{classes[0]!r} has not: one x is discrete or continuous in all classes."
+                f"{classes[0]!r} has not: give densities, or probabilities, to all classes alike."
             )
     default = ["x"] if law.dim == 1 else [f"x{j + 1}" for j in range(law.dim)]
     return Known(law, classes, _column_index(columns, default, classes.name), None, held)
@@ -142,7 +142,7 @@ def _class_index(labels: list[Any], name: str) -> pd.Index:
         )
     if len(labels) < 2:
         said = f"of one class, {shown(labels[0])}" if labels else "without classes"
-        raise DataError(f"A law {said}: classification needs two.")
+        raise DataError(f"A law {said}: classification needs two: give another class.")
     index: pd.Index = pd.Index(labels, name=name)
     return index
 
@@ -150,7 +150,10 @@ def _class_index(labels: list[Any], name: str) -> pd.Index:
 def _column_index(columns: Sequence[str] | None, default: list[Any], response: Any) -> pd.Index:
     given = [columns] if isinstance(columns, str) else list(default if columns is None else columns)
     if len(given) != len(default):
-        raise DataError(f"columns has {len(given)} names, {named(given)}; x has {len(default)} columns.")
+        raise DataError(
+            f"columns has {len(given)} names, {named(given)}; x has {len(default)} columns: give a name "
+            "for each."
+        )
     names = [str(name) for name in given]
     twice = [name for j, name in enumerate(names) if name in names[:j] or name == str(response)]
     if twice:
@@ -183,7 +186,8 @@ def points_of(known: Known, data: Any) -> tuple[Floats, pd.Index]:
         value = tuple(column[row] for column in columns)
         raise DataError(
             f"The value {shown(value[0] if len(value) == 1 else value)} of {named(known.columns)} at row "
-            f"{shown(index[row])} is not in the table of densities: its values are {named(held)}."
+            f"{shown(index[row])} is not in the table of densities: its values are {named(held)}. "
+            "Correct the value, or leave the row out."
         )
     return np.where(missing, np.nan, codes)[:, None], index
 
@@ -287,7 +291,9 @@ def _by_value(known: Known, rule: pd.Series) -> Callable[[Floats], Codes]:
     if known.values is None:
         raise NotSupportedError("A rule by value is one of a table: give a function of x, or a fit.")
     if rule.index.has_duplicates:
-        raise DataError(f"The rule names {named(rule.index[rule.index.duplicated()])} more than once.")
+        raise DataError(
+            f"The rule names {named(rule.index[rule.index.duplicated()])} more than once: name each once."
+        )
     place = rule.index.get_indexer(known.values)
     if (place < 0).any():
         raise DataError(
@@ -300,12 +306,15 @@ def codes_of(known: Known, x: Floats, labels: Any) -> Codes:
     """Positions of labels among the classes."""
     values = np.asarray(labels, dtype=object)
     if values.shape != (len(x),):
-        raise DataError(f"The rule gave labels of shape {values.shape} for {len(x)} rows of x: one a row.")
+        raise DataError(
+            f"The rule gave labels of shape {values.shape} for {len(x)} rows of x: give one label a row."
+        )
     codes = known.classes.get_indexer(pd.Index(values, dtype=object))
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         at = frame_of(known, x[row : row + 1]).iloc[0].to_dict()
         raise DataError(
-            f"The rule calls {at} {values[row]!r}, which is no class of this law: {named(known.classes)}."
+            f"The rule calls {at} {values[row]!r}, which is no class of this law: give one of "
+            f"{named(known.classes)}."
         )
     return np.asarray(codes, dtype=np.intp)

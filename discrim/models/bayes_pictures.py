@@ -37,7 +37,8 @@ def plot_densities(fit: BayesResults, ax: Axes | None) -> Axes:
     listed = law if isinstance(law, MassLaw) else law.enumerated()
     if listed is None:
         raise NotSupportedError(
-            f"kind='densities' draws one variable or a table; x has {len(fit.columns)} columns."
+            f"kind='densities' draws one variable or a table; x has {len(fit.columns)} columns: use "
+            "kind='regions'."
         )
     joint = pd.DataFrame((listed.mass * prior[:, None]).T, index=fit.decision.index, columns=fit.classes)
     seen = joint.sum(axis=1).to_numpy() > 1e-6
@@ -52,7 +53,8 @@ def plot_law_regions(fit: BayesResults, ax: Axes | None) -> Axes:
     law = fit._known.law
     if isinstance(law, MassLaw) or law.dim != 2:
         raise NotSupportedError(
-            f"kind='regions' draws two columns with densities; this law has {len(fit.columns)}."
+            f"kind='regions' draws two columns with densities; this law has {len(fit.columns)}: use "
+            "kind='densities'."
         )
     rows = fit.sample(SAMPLE, seed=0)
     labels = rows.iloc[:, 0].astype(object)

@@ -67,7 +67,7 @@ SYSTEMS: dict[str, System] = {
     "stata": System("Stata", "function"),
     "sas": System("SAS", "Can"),
     "spss": System("SPSS", "Function "),
-    "sklearn": System("scikit-learn", "LD", by_svd=True, divisor_n=True),
+    "sklearn": System("scikit-learn 1.9", "LD", by_svd=True, divisor_n=True),
 }
 
 
@@ -212,7 +212,8 @@ class CanonicalResults:
         convention : {"mass", "stata", "sas", "spss", "sklearn"}, optional
             That of the other tables by default, and R's MASS where these have the package's own. R's MASS
             and scikit-learn (solver "svd") have the signs that the singular value decomposition leaves, and
-            scikit-learn the divisor N; Stata, SAS and SPSS document no rule of signs, and here the largest
+            scikit-learn the divisor N, since its version 1.9 (before, it was N - K, so that "mass" has the
+            numbers of those versions); Stata, SAS and SPSS document no rule of signs, and here the largest
             standardized coefficient of an axis is positive. MASS and scikit-learn print no constant: it is
             the one that centres the scores.
 

@@ -129,7 +129,7 @@ def _refuse_options(
     """Raise where options of `compare` do not go together."""
     if folds is None:
         if by == "pair" or repeats != 1 or groups is not None or seed is not None:
-            raise DataError('by="pair", repeats=, groups= and seed= go with folds=, a number of folds.')
+            raise DataError('by="pair", repeats=, groups= and seed= go with folds=: pass a number of them.')
     elif by == "term":
         raise DataError('by="term" compares log odds: leave out folds=.')
     elif len(fits) < 2 and by != "fit":

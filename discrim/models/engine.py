@@ -122,7 +122,7 @@ def _repeated(engine: Any, blocks: Blocks) -> tuple[Floats, NDArray[np.intp]]:
         row = blocks.table.label(int(positions[int(np.argmax(odd))]))
         raise NotSupportedError(
             f"engine={text_of(engine)} is fitted to rows: it takes weights that are whole numbers, and that "
-            f"of row {row!r} is {weights[odd][0]:.6g}."
+            f"of row {row!r} is {weights[odd][0]:.6g}. Give such weights, or repeat rows."
         )
     times = weights.astype(np.intp)
     return np.repeat(x, times, axis=0), np.repeat(codes, times)
@@ -140,10 +140,13 @@ class _Regression:
         try:
             found = np.asarray(self.engine.predict(x), dtype=np.float64)
         except Exception as error:
-            raise DataError(f"engine={name} cannot predict {len(x)} rows: {error}") from error
+            raise DataError(
+                f"engine={name} cannot predict {len(x)} rows: {error}. Use another engine."
+            ) from error
         if found.shape != shape and not (self.width == 1 and found.shape == (len(x),)):
             raise DataError(
-                f"engine={name} predicts an array of shape {found.shape}, where {shape} is asked for."
+                f"engine={name} predicts an array of shape {found.shape}, where {shape} is asked for: use "
+                "an engine of several responses."
             )
         lost = np.count_nonzero(~np.isfinite(found.reshape(shape)).all(axis=1))
         if lost:

@@ -71,7 +71,7 @@ def estimated(
         weights = blocks.weights[rows.positions]
         if (weights != np.round(weights)).any():
             raise NotSupportedError(
-                f"{text_of(estimator)} is fitted to rows: it takes weights that are whole numbers."
+                f"{text_of(estimator)} is fitted to rows: give weights that are whole numbers."
             )
         repeats = weights.astype(np.intp)
     x = deviations(moments, rows.x, codes).T / moments.scale
@@ -90,7 +90,10 @@ def _covariance(estimator: Any, x: Floats, scale: Floats, where: str) -> Covaria
     try:
         own.fit(x)
     except (ValueError, ArithmeticError) as error:
-        raise DataError(f"{name} cannot be fitted to the {len(x)} rows {where}: {error}") from error
+        raise DataError(
+            f"{name} cannot be fitted to the {len(x)} rows {where}: {error}. Use another estimator, or "
+            "fewer columns."
+        ) from error
     try:
         held = np.asarray(own.covariance_, dtype=np.float64)
     except AttributeError:
@@ -99,14 +102,20 @@ def _covariance(estimator: Any, x: Floats, scale: Floats, where: str) -> Covaria
             "sklearn.covariance."
         ) from None
     except (TypeError, ValueError):
-        raise DataError(f"The covariance_ {where} of {name} is no matrix of numbers.") from None
+        raise DataError(
+            f"The covariance_ {where} of {name} is no matrix of numbers: use another estimator."
+        ) from None
     p = x.shape[1]
     if held.shape != (p, p):
         raise DataError(
-            f"The covariance_ {where} of {name} has shape {held.shape}, where {p, p} is asked for."
+            f"The covariance_ {where} of {name} has shape {held.shape}, where {p, p} is asked for: "
+            "use another estimator."
         )
     if not np.isfinite(held).all():
-        raise DataError(f"The covariance_ {where} of {name} holds a value that is not finite.")
+        raise DataError(
+            f"The covariance_ {where} of {name} holds a value that is not finite: use another "
+            "estimator, or columns of another scale."
+        )
     singular = CollinearError(
         f"The covariance_ {where} of {name} is not positive definite: use an estimator that regularizes, or "
         "fewer columns."
@@ -116,7 +125,7 @@ def _covariance(estimator: Any, x: Floats, scale: Floats, where: str) -> Covaria
     sd = np.sqrt(np.diagonal(held))
     correlation = held / sd / sd[:, None]
     if not np.allclose(correlation, correlation.T, rtol=0.0, atol=ASYMMETRY):
-        raise DataError(f"The covariance_ {where} of {name} is not symmetric.")
+        raise DataError(f"The covariance_ {where} of {name} is not symmetric: use another estimator.")
     try:
         root = cholesky((correlation + correlation.T) / 2, check_finite=False)
     except np.linalg.LinAlgError:

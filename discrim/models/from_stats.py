@@ -137,7 +137,8 @@ def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, F
         covs = [given[c] for c in classes]
     if not isinstance(covs, list | tuple | np.ndarray) or len(covs) != len(classes):
         raise DataError(
-            f"covs is not a matrix for each of the classes {named(classes)}, nor one within all of them."
+            f"covs is not a matrix for each of the classes {named(classes)}, nor one within all of "
+            "them: give either."
         )
     each = [
         _no_covariance(one, columns, c)
@@ -165,7 +166,9 @@ def _is_matrix(values: Any) -> bool:
 def _covariance(matrix: Any, columns: pd.Index, what: str) -> Floats:
     if isinstance(matrix, pd.DataFrame):
         if set(matrix.index) != set(columns) or set(matrix.columns) != set(columns):
-            raise DataError(f"{what} is of the columns {named(matrix.columns)}, means of {named(columns)}.")
+            raise DataError(
+                f"{what} is of the columns {named(matrix.columns)}, means of {named(columns)}: give the same."
+            )
         matrix = matrix.loc[columns, columns]
     values = _finite(matrix, what, (len(columns), len(columns)))
     variances = np.diagonal(values)
@@ -194,9 +197,11 @@ def _finite(values: Any, what: str, shape: tuple[int, ...]) -> Floats:
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError(f"{what} is not made of numbers.") from None
+        raise DataError(f"{what} is not made of numbers: give numbers.") from None
     if array.shape != shape:
-        raise DataError(f"{what} has shape {array.shape}, where means asks for {shape}.")
+        raise DataError(
+            f"{what} has shape {array.shape}, where means asks for {shape}: give as many rows and columns."
+        )
     if not np.isfinite(array).all():
-        raise DataError(f"{what} has a value that is missing or infinite.")
+        raise DataError(f"{what} has a value that is missing or infinite: give all of them.")
     return array

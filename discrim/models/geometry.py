@@ -160,6 +160,6 @@ def _proper_plane(fit: Any, a: Any, b: Any) -> Plane:
     if not plane.length > 0:
         raise DataError(
             f"The scores of {fit.classes[i]!r} and {fit.classes[j]!r} do not differ in any column: there is "
-            "no plane between them."
+            "no plane between them. Name two other classes."
         )
     return plane

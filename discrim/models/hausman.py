@@ -114,6 +114,11 @@ def _estimates(lda_fit: LDAResults, logit: Any) -> tuple[Floats, Floats]:
             )
         against_first = logit._fit.against(0)
         return against_first.params(), against_first.cov_params()
+    if not (hasattr(logit, "params") and hasattr(logit, "cov_params")):
+        raise DataError(
+            f"hausman() compares lda() with a logistic regression; the second is {type(logit).__name__}: "
+            "give what logistic() returns, or statsmodels' Logit or MNLogit."
+        )
     params = np.asarray(logit.params, dtype=np.float64)
     return params.reshape(len(params), -1), np.asarray(logit.cov_params(), dtype=np.float64)
 

@@ -300,5 +300,5 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         if kind in (None, "fitted"):
             return plot_fitted(self, column, ax)
         if column is not None:
-            raise NotSupportedError(f"column= is of kind='fitted', not of kind={kind!r}.")
+            raise NotSupportedError(f"column= is of kind='fitted', not of kind={kind!r}: leave it out.")
         return plot_regions(self, ax) if kind == "regions" else plot_distances(self, ax)

@@ -214,7 +214,9 @@ class KNNResults(ClassifierResults):
             The k was given, or the fit was loaded.
         """
         if "path" not in self._cache:
-            raise NotSupportedError("There is no path: k was given, or the fit was loaded.")
+            raise NotSupportedError(
+                "There is no path, as k was given, or the fit was loaded: fit without k= to have it chosen."
+            )
         held: pd.DataFrame = self._cache["path"]
         return held.copy()
 

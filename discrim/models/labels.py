@@ -74,7 +74,9 @@ def class_code(label: Any, classes: pd.Index) -> int:
         It is no class.
     """
     if label not in classes:
-        raise DataError(f"{label!r} is no class of this fit: {', '.join(map(repr, classes[:8]))}.")
+        raise DataError(
+            f"{label!r} is no class of this fit: name one of {', '.join(map(repr, classes[:8]))}."
+        )
     return int(classes.get_indexer(pd.Index([label]))[0])
 
 

@@ -116,7 +116,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         """Shrinkage of the covariance, from 0 to 1: towards a sphere, or of variances to their median."""
         if self._fit.shrinkage is None:
             raise NotSupportedError(
-                'Shrinkage is that of covariance="shrunk", or of "diagonal" with shrinkage=.'
+                'This fit has no shrinkage: fit with covariance="shrunk", or "diagonal" with shrinkage=.'
             )
         return self._fit.shrinkage
 
@@ -237,7 +237,8 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
         if shrink <= 0:
             raise NotSupportedError(
-                f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}."
+                f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}: name fewer "
+                "columns, or leave debiased= out."
             )
         others = [k for k in range(len(self.classes)) if k != base]
         rows = [

@@ -334,7 +334,9 @@ def given_sample(
         raise DataError(f"moments={given!r}: give what discrim.moments() or discrim.from_stats() returns.")
     named_too = [name for name, value in beside.items() if value is not None]
     if named_too:
-        raise DataError(f"moments= and {named_too[0]}= do not go together: moments have these of their own.")
+        raise DataError(
+            f"moments= and {named_too[0]}= do not go together: moments have their own, so leave it out."
+        )
     if needs_rows:
         raise NotSupportedError(
             "What method=, covariance= and shrinkage= ask for is found from the rows and not from their "

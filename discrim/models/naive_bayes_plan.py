@@ -57,7 +57,10 @@ def plan_of(blocks: Blocks, options: Options) -> Plan:
     refuse_values(blocks.table, [terms[j] for j in np.flatnonzero(families == COUNT)], counts=True)
     made = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in blocks.design.columns]
     if made:
-        raise DataError(f"counts= takes columns of the table as they stand, and {named(made)} is computed.")
+        raise DataError(
+            f"counts= takes columns of the table as they stand, and {named(made)} is computed: compute "
+            "the column before the fit."
+        )
     rule, given = _bandwidths(options.bandwidth, terms, families)
     laplace = _number("laplace", options.laplace, "what is added to each count")
     smoothing = _number("smoothing", options.smoothing, "a share of the largest variance")
@@ -105,7 +108,7 @@ def _bandwidths(
         if name not in kernels:
             raise DataError(
                 f"bandwidth= names {name!r}, which has no kernel density: kernel= makes one of "
-                f"{named(kernels)}."
+                f"{named(kernels)}. Name the column there too."
             )
         if not (is_number(value) and 0 < value < np.inf):
             raise DataError(
@@ -173,5 +176,5 @@ def _refuse_no_variance(
         raise CollinearError(
             f"smoothing={plan.smoothing:g} of the largest variance leaves a variance of {named(terms)} at "
             "zero or infinite: no column varies, the share is too small or too large, or the columns' units "
-            "are too far apart."
+            "are too far apart. Give another share, or columns of like units."
         )

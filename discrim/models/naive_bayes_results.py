@@ -310,7 +310,10 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         names = numeric if kind == "density" else list(self._levels)
         name = next(iter(names), "") if term is None else term
         if name not in names:
-            raise DataError(f"kind={kind!r} shows one of {named(names) or 'no column'} here, not {name!r}.")
+            raise DataError(
+                f"kind={kind!r} shows one of {named(names) or 'no column'} here, not {name!r}: "
+                "give one of them."
+            )
         return (
             draw_densities(self.density(name), ax)
             if kind == "density"

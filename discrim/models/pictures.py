@@ -75,10 +75,12 @@ def plot_fitted(fit: IndicatorResults, column: str | None, ax: Axes | None) -> A
     used = list(blocks.design.columns)
     name = used[0] if column is None else column
     if name not in used:
-        raise DataError(f"column={name!r} is not in the formula, which has {named(used)}.")
+        raise DataError(f"column={name!r} is not in the formula: name one of {named(used)}.")
     held = blocks.table.frame([name])[name]
     if held.dtype.kind not in "iuf":
-        raise NotSupportedError(f"kind='fitted' draws against a column of numbers; {name!r} is {held.dtype}.")
+        raise NotSupportedError(
+            f"kind='fitted' draws against a column of numbers; {name!r} is {held.dtype}: name another."
+        )
     curves = None
     if len(used) == 1:
         at = np.linspace(held.min(), held.max(), 401)

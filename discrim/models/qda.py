@@ -176,7 +176,7 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
         """Shrinkage of each class's covariance, from 0 to 1: to a sphere, or of variances to their median."""
         if self._fit.shrinkage is None:
             raise NotSupportedError(
-                'Shrinkage is that of covariance="shrunk", or of "diagonal" with shrinkage=.'
+                'This fit has no shrinkage: fit with covariance="shrunk", or "diagonal" with shrinkage=.'
             )
         return pd.Series(self._fit.shrinkage, index=self.classes, name="shrinkage")
 
@@ -188,7 +188,7 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
         if method == "debiased" and convention is None and len(few) and self._fit.has_distances:
             raise NotSupportedError(
                 f'method="debiased" needs more than p + 2 = {len(self.terms) + 2} rows in each class; '
-                f"{few.index[0]!r} has {few.iloc[0]}."
+                f"{few.index[0]!r} has {few.iloc[0]}: name fewer columns."
             )
         return super()._rule(prior, method, convention)
 
@@ -209,7 +209,8 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
         self._need_moments("log_determinants()")
         if not self._fit.has_distances:
             raise NotSupportedError(
-                f"log_determinants() is for full covariances, not {self._fit.structure} ones."
+                f"log_determinants() is for full covariances, not {self._fit.structure} ones: fit without "
+                "covariance=, or see logdet."
             )
         refuse_little_weight(self.counts, len(self.terms), "log_determinants()")
         moments, free = self._fit.moments, self._fit.moments.counts - 1

@@ -188,7 +188,7 @@ def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Pair]:
             raise DataError(f"grid holds values of {named(twice)}, which is given: leave one out.")
         unknown = [name for name in grid if name not in Pair._fields]
         if unknown:
-            raise DataError(f"grid names {named(unknown)}: it holds values of 'alpha' and of 'gamma'.")
+            raise DataError(f"grid names {named(unknown)}: give values of 'alpha' and of 'gamma'.")
         by_name = {name: grid.get(name) for name in Pair._fields}
     else:
         by_name = dict.fromkeys(Pair._fields, grid)
@@ -326,14 +326,20 @@ class RDAResults(SeparateCovariances, ClassifierResults):
             Both were given, or the fit was loaded.
         """
         if "path" not in self._cache:
-            raise NotSupportedError("There is no path: alpha and gamma were given, or the fit was loaded.")
+            raise NotSupportedError(
+                "There is no path, as alpha and gamma were given, or the fit was loaded: fit without one "
+                "of them to have it chosen."
+            )
         held: pd.DataFrame = self._cache["path"]
         return held.copy()
 
     @property
     def df_model(self) -> int:
         """Not there: raises NotSupportedError."""
-        raise NotSupportedError("Regularized covariances have no count of free parameters, nor AIC and BIC.")
+        raise NotSupportedError(
+            "Regularized covariances have no count of free parameters, nor AIC and BIC: compare by "
+            "error_rates(['cv'])."
+        )
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""

@@ -81,9 +81,13 @@ def robust_choice(
     choice("method", method, METHODS)
     choice("scatter", scatter, ("covariance", "scale"))
     if method != "t" and (nu != 5 or scatter != "covariance"):
-        raise DataError(f'nu= and scatter= are options of method="t"; here it is method={method!r}.')
+        raise DataError(
+            f'nu= and scatter= are options of method="t"; here it is method={method!r}: leave them out.'
+        )
     if method != "mcd" and support_fraction != 0.5:
-        raise DataError(f'support_fraction= is an option of method="mcd"; here it is method={method!r}.')
+        raise DataError(
+            f'support_fraction= is an option of method="mcd"; here it is method={method!r}: leave it out.'
+        )
     if method not in ROBUST:
         return None
     if structure != "full":

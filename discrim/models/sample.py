@@ -61,7 +61,9 @@ def named(labels: Any, most: int = 6) -> str:
 def choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     """Raise a DataError where an option is not one of the allowed words."""
     if value not in allowed:
-        raise DataError(f"{name}={value!r} is not known: use one of {named(allowed)}.")
+        said = repr(value) if isinstance(value, str | int | float) else f"<{type(value).__name__}>"
+        hint = " To set fits side by side, see compare()." if hasattr(value, "_blocks") else ""
+        raise DataError(f"{name}={said} is not known: use one of {named(allowed)}.{hint}")
 
 
 def is_number(value: Any) -> bool:
@@ -111,7 +113,8 @@ def sample(
     if not moments.total:
         raise DataError(
             f"No row is left: each of the {blocks.table.nrows} rows misses a value in "
-            f"{named(blocks.design.columns)} or in the response {blocks.design.response!r}."
+            f"{named(blocks.design.columns)} or in the response {blocks.design.response!r}. Fill "
+            "values, or leave columns out."
         )
     refuse_extreme(moments, blocks.terms)
     if blocks.weights is not None:
@@ -167,7 +170,7 @@ def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, Clas
         (only,) = blocks.design.levels
         raise DataError(
             f"The response {blocks.design.response!r} has one class only, {only!r} ({moments.rows[0]} rows): "
-            "a discriminant analysis needs two."
+            "a discriminant analysis needs two: give rows of another class."
         )
     return blocks, moments
 
@@ -224,7 +227,8 @@ def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
     if isinstance(prior, pd.Series):
         if prior.index.has_duplicates:
             raise PriorError(
-                f"The prior names {named(prior.index[prior.index.duplicated()])} more than once."
+                f"The prior names {named(prior.index[prior.index.duplicated()])} more than once: "
+                "name each once."
             )
         prior = prior.to_dict()
     if isinstance(prior, Mapping):
@@ -240,11 +244,13 @@ def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
     except (TypeError, ValueError):
         raise PriorError(f"The prior {prior!r} is not a list of probabilities.") from None
     if values.shape != (k,):
-        raise PriorError(f"The prior has {values.size} values for {k} classes: {named(classes)}.")
+        raise PriorError(
+            f"The prior has {values.size} values for {k} classes: give one for each of {named(classes)}."
+        )
     bad = ~(values >= 0)
     if bad.any():
         raise PriorError(
-            f"The prior of class {classes[int(np.argmax(bad))]!r} is {values[bad][0]:g}, not 0 or more."
+            f"The prior of class {classes[int(np.argmax(bad))]!r} is {values[bad][0]:g}: give 0 or more."
         )
     total = float(values.sum())
     if not abs(total - 1) <= PRIOR_SLACK:
@@ -272,14 +278,18 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
     if isinstance(costs, pd.DataFrame):
         for axis, what in ((costs.index, "rows"), (costs.columns, "columns")):
             if len(axis) != k or set(axis) != set(classes):
-                raise DataError(f"The {what} of costs are {named(axis)}; the classes are {named(classes)}.")
+                raise DataError(
+                    f"The {what} of costs are {named(axis)}; the classes are {named(classes)}: give the same."
+                )
         costs = costs.loc[classes, classes]
     try:
         values = np.asarray(costs, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError("costs is not numeric: give the cost of calling each class each other one.") from None
     if values.shape != (k, k):
-        raise DataError(f"costs has shape {values.shape}; {k} classes take {(k, k)}, actual by predicted.")
+        raise DataError(
+            f"costs has shape {values.shape}: for {k} classes give {(k, k)}, actual by predicted."
+        )
     bad = ~(np.isfinite(values) & (values >= 0))
     if bad.any():
         i, j = np.argwhere(bad)[0]
@@ -287,7 +297,7 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
             f"The cost of calling {classes[i]!r} a {classes[j]!r} is {values[i, j]:g}: give 0 or more."
         )
     if not (values > 0).any():
-        raise DataError("Every cost is zero: any decision is as good as any other.")
+        raise DataError("Every cost is zero: give the cost of some wrong label.")
     return values
 
 

@@ -110,7 +110,7 @@ def stepwise(
     include = [include] if isinstance(include, str) else [labels.get(term, term) for term in include]
     unknown = [term for term in include if term not in parts]
     if unknown:
-        raise DataError(f"include names {named(unknown)}, which is no term of the formula: {named(parts)}.")
+        raise DataError(f"include= names {named(unknown)}, which is no term: use {named(parts)}.")
     arguments = dict(options or {})
     arguments |= {"levels": levels, "na_action": na_action, "functions": functions}
     # Not every verb has weights.
@@ -158,7 +158,8 @@ class _Path:
         for term in list(self._parts) if direction == "backward" else include:
             if self._sweep.dependent(self._parts[term]):
                 raise CollinearError(
-                    f"The term {term!r} is constant, or a combination of those before it, within classes."
+                    f"The term {term!r} is constant, or a combination of those before it, within classes: "
+                    "leave it out of the formula."
                 )
             if direction == "backward":
                 self._move(term)

@@ -126,7 +126,8 @@ def read_shrinking(
     if structure not in _WORDS:
         raise DataError(
             f'shrinkage={shrinkage!r} goes with covariance="shrunk" (towards a sphere) or "diagonal" '
-            f"(variances, towards their median), and not with {covariance!r}."
+            f"(variances, towards their median), and not with {covariance!r}: leave it out, or pass one "
+            "of these."
         )
     known = _WORDS[structure]
     value: Any = "oas" if shrinkage is None else shrinkage
@@ -287,7 +288,8 @@ def held_path(cache: dict[str, Any]) -> pd.DataFrame:
     """
     if "path" not in cache:
         raise NotSupportedError(
-            'There is no path: it is that of shrinkage="loo", of a fit that was not loaded from a file.'
+            'There is no path, which is that of shrinkage="loo" and not of a loaded fit: fit with '
+            'shrinkage="loo".'
         )
     held: pd.DataFrame = cache["path"]
     return held.copy()

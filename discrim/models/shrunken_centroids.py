@@ -257,7 +257,10 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
             The threshold was given, or the fit was loaded.
         """
         if "path" not in self._cache:
-            raise NotSupportedError("There is no path: the threshold was given, or the fit was loaded.")
+            raise NotSupportedError(
+                "There is no path, as the threshold was given, or the fit was loaded: fit without "
+                "threshold= to have it chosen."
+            )
         held: pd.DataFrame = self._cache["path"]
         return held.copy()
 

@@ -138,7 +138,7 @@ _MODELS = {
         knn_from_file,
         lambda numbers: numbers.buffers(),
         lambda k, p: {"points": (-1, p), "codes": (-1,), "origin": (p,), "unit": (p,), "slack": (1,)},
-        lambda k, p: {"whitening": (p, p)},
+        lambda k, p: {"within_root": (p, p)},
     ),
 }
 
@@ -182,7 +182,9 @@ def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
     """
     name = next((m for m in _MODELS if type(fit) is _results(m)), None)
     if name is None:
-        raise NotSupportedError(f"{fit.title} cannot be saved.")
+        raise NotSupportedError(
+            f"{fit.title} cannot be saved: pickle the fit, or keep the call that made it."
+        )
     numbers = fit._fit
     options = {key: getattr(numbers, key) for key in _MODELS[name].options}
     blocks = fit._blocks

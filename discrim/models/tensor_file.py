@@ -64,7 +64,10 @@ def _checksum(fit: str, body: bytes) -> str:
 
 def damaged(path: Any, what: str) -> DataError:
     """The error that says what is wrong with a file."""
-    return DataError(f"{os.fspath(path)!r} cannot be read as a saved fit: {what}.")
+    return DataError(
+        f"{os.fspath(path)!r} cannot be read as a saved fit: {what}. "
+        "Save the fit again, or name another file."
+    )
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
@@ -73,8 +76,10 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
     if len(data) < 8:
         raise damaged(path, "it is shorter than its first eight bytes")
     length = int.from_bytes(data[:8], "little")
-    if length > min(LONGEST_HEADER, len(data) - 8):
-        raise damaged(path, "its header is longer than the file")
+    if length > LONGEST_HEADER or data[8:9] != b"{":
+        raise damaged(path, "it is a file of another kind, which save() did not write")
+    if length > len(data) - 8:
+        raise damaged(path, "its header is longer than the file, which was cut off")
     body = data[8 + length :]
     try:
         header = json.loads(data[8 : 8 + length])

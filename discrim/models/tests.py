@@ -172,7 +172,7 @@ def lr_test(
     from discrim.models.qda import QDAResults
 
     if not (isinstance(lda_fit, LDAResults) and isinstance(qda_fit, QDAResults)):
-        raise NotSupportedError("lr_test takes a fit of lda() and a fit of qda(), in this order.")
+        raise NotSupportedError("lr_test() compares lda() with qda(): give a fit of each, in this order.")
     for fit in (lda_fit, qda_fit):
         fit._need_moments("lr_test()")
     for name in ("classes", "terms", "counts"):
@@ -216,7 +216,9 @@ def _ratios(name: str, fit: QDAResults, replicates: int, seed: int | None) -> Fl
         return bootstrap_ratios(moments.counts, moments.n_columns, replicates, seed)
     blocks = fit._rows("permutations=")
     if blocks.weights is not None and (np.nan_to_num(blocks.weights) % 1 != 0).any():
-        raise NotSupportedError("permutations= shuffles rows: it takes weights that are whole numbers.")
+        raise NotSupportedError(
+            "permutations= shuffles rows: give weights that are whole numbers, or use bootstrap=."
+        )
     whiten = pooled(moments, moments.total - moments.n_classes).whiten
     parts, codes = [], []
     for _, x, own, weights in used_rows(blocks):

@@ -133,7 +133,9 @@ def regions(
     known = np.isfinite(xy).all(axis=1)
     if not known.any():
         names = " and ".join(repr(name) for name in points.columns)
-        raise DataError(f"No row has finite numbers in both {names}: there is no plane to draw.")
+        raise DataError(
+            f"No row has finite numbers in both {names}: give rows that have, or name other columns."
+        )
     across, up = (_span(column) for column in xy[known].T)
     mesh = np.meshgrid(across, up)
     plane = pd.DataFrame({name: m.ravel() for name, m in zip(points.columns, mesh, strict=True)})

@@ -89,7 +89,7 @@ def summarize(
     keys = list(parts) if pick is None else [pick] if isinstance(pick, str) else list(pick)
     unknown = [key for key in keys if key not in parts]
     if unknown:
-        raise DataError(f"No section {unknown[0]!r} in this summary; its sections are {', '.join(parts)}.")
+        raise DataError(f"No section {unknown[0]!r} in this summary: name some of {', '.join(parts)}.")
     return Summary(title, {key: parts[key]() for key in keys})
 
 

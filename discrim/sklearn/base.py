@@ -77,7 +77,10 @@ def refuse_one_class(classes: Array, codes: NDArray[np.intp], weights: Any) -> N
     if len(classes) > 1 and weights is not None and np.shape(weights) == codes.shape:
         classes = classes[np.unique(codes[np.asarray(weights) > 0])]
     if len(classes) == 1:
-        raise DataError(f"y has one class only, {classes.tolist()[0]!r}: a classifier needs two.")
+        raise DataError(
+            f"y has one class only, {classes.tolist()[0]!r}: a classifier needs two: pass rows of "
+            "another class."
+        )
 
 
 class FittedClassifier(ClassifierMixin, BaseEstimator):

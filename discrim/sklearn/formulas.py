@@ -119,7 +119,9 @@ class FormulaClassifier(FittedClassifier):
         refuse_one_class(classes, codes, sample_weight)
         response, names, formula = self._asked_of(self._columns(X))
         if sample_weight is not None and self.verb in WITHOUT_WEIGHTS:
-            raise NotSupportedError(f"sample_weight is of rules with frequencies, and {self.verb} has none.")
+            raise NotSupportedError(
+                f"sample_weight is of rules with frequencies, and {self.verb} has none: leave it out."
+            )
         weights = {} if sample_weight is None else {"weights": np.asarray(sample_weight)}
         options = {"na_action": "raise", **(self.options or {}), **weights}
         verb: Callable[..., Any] = getattr(discrim, self.verb)
@@ -154,7 +156,7 @@ class FormulaClassifier(FittedClassifier):
         """Column for the classes, columns that `.` stands for, and the formula that reads them."""
         sides = _LEFT.fullmatch(self.formula)
         if sides is None:
-            raise FormulaError(f"A formula is 'response ~ terms'; {self.formula!r} has no ~.")
+            raise FormulaError(f"A formula is 'response ~ terms'; {self.formula!r} has no ~: write one.")
         left = sides["left"].strip()
         found = list(_NAME.finditer(left))
         apart = {each["plain"] or each["quoted"].replace("``", "`") for each in found}

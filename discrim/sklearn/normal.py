@@ -114,10 +114,12 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
             if len(given) != self.n_features_in_:
                 raise DataError(
                     "input_features should have length equal to number of features "
-                    f"({self.n_features_in_}), got {len(given)}."
+                    f"({self.n_features_in_}), got {len(given)}: pass one name for each."
                 )
             if held is not None and given != held.tolist():
-                raise DataError(f"input_features is not equal to feature_names_in_: {named(held.tolist())}.")
+                raise DataError(
+                    f"input_features is not equal to feature_names_in_: pass {named(held.tolist())}, or None."
+                )
         results: Any = self.results_
         return np.asarray(results.scaling.columns, dtype=object)
 

@@ -46,7 +46,9 @@ class BootstrapSamples:
             raise DataError(f"replicates={replicates!r}: give a number of bootstrap samples, 2 or more.")
         weights = blocks.weights
         if weights is not None and (np.nan_to_num(weights) != np.round(np.nan_to_num(weights))).any():
-            raise NotSupportedError("A bootstrap draws rows: it takes weights that are whole numbers.")
+            raise NotSupportedError(
+                'A bootstrap draws rows: give weights that are whole numbers, or use "cv".'
+            )
         self.codes = used_codes(blocks)
         self.rng = generator(seed)
         self._blocks = blocks

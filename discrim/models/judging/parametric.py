@@ -27,8 +27,8 @@ def parametric_rates(results: ClassifierResults, method: str, plan: Plan) -> Rat
     fit = results._fit
     if not (isinstance(fit, LDAFit) and fit.has_distances and fit.reduced() is None):
         raise NotSupportedError(
-            f'method="{method}" is computed from normal classes with one full covariance: it is for lda() '
-            "with all its axes."
+            f'method="{method}" is computed from normal classes with one full covariance: fit lda() '
+            'with all its axes, or use "cv".'
         )
     shrunk, expected = method in ("DS", "OS"), method in ("O", "OS")
     moments, nu = fit.moments, fit.residual_df

@@ -72,7 +72,9 @@ def _values(given: Any, table: Table, what: str) -> pd.Series:
         raise TypeError(f"{what}= has no length")
     values = given if isinstance(given, pd.Series) else pd.Series(list(given))
     if len(values) != table.nrows:
-        raise DataError(f"{what}= has {len(values)} values; the table has {table.nrows} rows.")
+        raise DataError(
+            f"{what}= has {len(values)} values; the table has {table.nrows} rows: give a value for each row."
+        )
     return values
 
 

@@ -66,7 +66,7 @@ def _read(pair: Any, number: int, used: NDArray[np.bool_]) -> Split:
     try:
         train, test = pair
     except (TypeError, ValueError):
-        raise DataError(f"Split {number} of cv is no pair of row positions, (train, test).") from None
+        raise DataError(f"Split {number} of cv is no pair of row positions: give (train, test).") from None
     return Split(
         _times(train, f"Train of split {number} of cv", used),
         _times(test, f"Test of split {number} of cv", used),
@@ -78,7 +78,9 @@ def _times(given: Any, what: str, used: NDArray[np.bool_]) -> Floats:
     positions, rows = np.asarray(given), len(used)
     if positions.ndim == 1 and positions.dtype == bool:
         if len(positions) != rows:
-            raise DataError(f"{what} has {len(positions)} truth values: the table has {rows} rows.")
+            raise DataError(
+                f"{what} has {len(positions)} truth values: the table has {rows} rows. Give one for each."
+            )
         positions = np.flatnonzero(positions)
     if not positions.size:
         raise DataError(f"{what} is empty: give positions of rows, from 0 on.")
@@ -87,7 +89,8 @@ def _times(given: Any, what: str, used: NDArray[np.bool_]) -> Floats:
     wrong = positions[(positions < 0) | (positions >= rows)]
     if len(wrong):
         raise DataError(
-            f"{what} has position {wrong[0]}: the table has {rows} rows, counted from 0 to {rows - 1}."
+            f"{what} has position {wrong[0]}: the table has {rows} rows, counted from 0 to {rows - 1}: "
+            "give positions of these."
         )
     if not used[positions].any():
         raise DataError(f"{what} has no row that the fit uses: they miss values, or weigh nothing.")

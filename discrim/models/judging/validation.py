@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.given_moments import merged
+from discrim.core.leave_one_out import FullLeftOut
 from discrim.core.moments import ClassMoments, Spread, gather_parts
 from discrim.core.passes import sorted_by
 from discrim.core.rules import Rule
@@ -163,7 +164,12 @@ def left_out_scores(fit: ClassifierResults, refit_prior: bool | None = None) -> 
             out[codes, positions] += left_out_shift(codes, weights, counts)
         used[rows] = True
     without = np.flatnonzero(used & np.isnan(out[0])).tolist()
-    for row in without:
+    refitted = _downdated(scores, blocks, without, out) if isinstance(scores, FullLeftOut) else without
+    settled = np.setdiff1d(without, refitted).astype(np.intp)
+    if len(settled) and anew and fit._prior_without == "held":
+        own = None if blocks.weights is None else blocks.weights[settled]
+        out[blocks.codes[settled], settled] += left_out_shift(blocks.codes[settled], own, counts)
+    for row in refitted:
         out[:, row] = _scores_without(fit, blocks, row, anew=anew)
     none = [row for row in without if np.isnan(out[:, row]).all()]
     if none:
@@ -177,6 +183,23 @@ def left_out_scores(fit: ClassifierResults, refit_prior: bool | None = None) -> 
         warn_impossible(len(impossible), blocks.table.label(int(impossible[0])))
     fit._cache[key] = out.T
     return out.T
+
+
+def _downdated(scores: FullLeftOut, blocks: Blocks, rows: list[int], out: Floats) -> list[int]:
+    """Scores (K, n) of rows that a difference has spoilt, from one more pass; the rows that need a refit."""
+    at = np.array(rows, dtype=np.intp)
+    weights = None if blocks.weights is None else blocks.weights[at]
+    at = at[~scores.is_singular(blocks.codes[at], weights)]
+    if not len(at):
+        return []
+    x, codes = np.concatenate([blocks.row(row) for row in at.tolist()]), blocks.codes[at]
+    weights = None if blocks.weights is None else blocks.weights[at]
+    every = (
+        (np.arange(place.start, place.stop) if isinstance(place, slice) else place, part, own, w)
+        for place, part, own, w in used_rows(blocks)
+    )
+    out[:, at] = scores(x, codes, weights, scores.left(every, at, x, codes, weights)).T
+    return [int(row) for row in at[np.isnan(out[0, at])]]
 
 
 def _scores_without(fit: ClassifierResults, blocks: Blocks, row: int, *, anew: bool) -> Floats:

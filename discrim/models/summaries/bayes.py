@@ -153,5 +153,5 @@ def _bounds(fit: BayesResults) -> Section:
 
 def _costs(fit: BayesResults) -> Section:
     if fit.costs is None:
-        raise NotSupportedError("This law has no costs.")
+        raise NotSupportedError("This law has no costs: call bayes() with costs=.")
     return Section("Costs, actual (rows) by called (columns)", fit.costs, shared=True, source="fit.costs")

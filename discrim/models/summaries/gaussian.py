@@ -377,13 +377,14 @@ def _equal_covariances(fit: LDAResults | QDAResults) -> Section:
         }
     )
     formats: dict[Any, Any] = {"statistic": "z", "df": "text", "df2": "text", "p": "tail"}
-    return Section(title, table, formats, note=_verdict(ratio, box), source="fit.box_m(), lr_test()")
+    return Section(title, table, formats, note=_verdict(fit, ratio, box), source="fit.box_m(), lr_test()")
 
 
-def _verdict(ratio: TestResult, box: TestResult) -> str:
+def _verdict(fit: LDAResults | QDAResults, ratio: TestResult, box: TestResult) -> str:
     rejected = [test.pvalue < 0.05 for test in (ratio, box)]
     if all(rejected):
-        return "One covariance is rejected at 5 %: see qda() and covariance_models()."
+        see = "qda() and covariance_models()" if fit._spread == "pooled" else "covariance_models()"
+        return f"One covariance is rejected at 5 %: see {see}."
     if not any(rejected):
         return "One covariance is not rejected at 5 %."
     return "The two tests disagree at 5 %; the likelihood ratio rejects too often in small samples."

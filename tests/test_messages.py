@@ -1,0 +1,264 @@
+"""Every error of the package says the way out, or stands on a list with a reason."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.datasets import load_iris
+from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
+
+PACKAGE = Path(__file__).resolve().parent.parent / "discrim"
+IRIS = load_iris()
+
+ADVICE = re.compile(
+    r"\b(use|pass|give|fit|drop|name|leave|take|merge|write|call|change|rescale|correct|convert|rename|replace|see|divide|"
+    r"compare|keep|download|save|add|align|fill|impute|repeat|cut|list|choose|raise|scale|cross-validate|bring|"
+    r"put|ask|freeze|gather|make|pickle|join|have it|widen|transform|regress|cross_validate)\b|did you mean|"
+    r"pip install",
+    re.IGNORECASE,
+)
+"""An imperative that says what to do."""
+
+MAKERS = {
+    "damaged": "says to save the fit again or to name another file",
+    "collinear_error": "says to drop the column, and what else takes it",
+    "_exact_fit": "says to use fewer columns, or another method",
+    "_no_rule": "says which rows are too few, and to use fewer columns or more folds",
+    "no_freedom": "says which weights to pass",
+    "no_likelihood": "says what to compare by",
+    "_no_likelihood": "says what to compare by",
+    "estimator_left_out": "says to cross-validate",
+    "self.robust.refusal": "says which method takes it",
+    "self._fit.robust.refusal": "says which method takes it",
+    "_not_finite": "ends with a hint for each function",
+    "_unreadable": "says to put the name in backticks",
+}
+"""Functions that make the whole message: what the way out of it is."""
+
+REASONS = {
+    ("discrim/__init__.py", "has no attribute"): "Python's own words for a name that a module has not",
+    ("discrim/__main__.py", ""): "the exit code of the command line",
+    ("discrim/core/indicator.py", "its "): "the end of a damaged file's message, which has the way out",
+    ("discrim/core/knn.py", "its "): "the end of a damaged file's message, which has the way out",
+    ("discrim/core/shrinkage.py", "its "): "the end of a damaged file's message, which has the way out",
+    ("discrim/core/knn.py", "The covariance within"): "caught, and said anew with names of columns",
+    ("discrim/core/knn.py", "A column is constant"): "caught, and said anew with names of columns",
+    ("discrim/core/knn.py", "Without a row"): "what follows says how many can be left out",
+    ("discrim/core/law_points.py", "Points are bent"): "caught: other points are drawn",
+    ("discrim/core/naive_bayes.py", "Distances to class means"): "asked for by no user",
+    ("discrim/core/principal.py", "The axes of a sphere"): "a mistake of the package, not of its user",
+    ("discrim/core/span.py", "Moments of spread"): "a mistake of the package, not of its user",
+    ("discrim/frame/formula.py", "{str(error)}"): "the message of the table, put at its place",
+    ("discrim/models/bayes_input.py", "Class {"): "the message of the density, with the class before it",
+    ("discrim/models/bayes_input.py", "The row of class"): "the hint that ends it",
+    ("discrim/models/bayes_input.py", "The value {"): "lists the values there are",
+    (
+        "discrim/models/judging/validation.py",
+        "Without fold",
+    ): "the message of the refit, which has the way out",
+    ("discrim/models/judging/cross_comparison.py", "Fit {"): "the message of the fit, which has the way out",
+    ("discrim/models/qda.py", "Class {"): "ends with {remedy}",
+    ("discrim/models/separated.py", ""): "ends with WAYS_OUT, or with what Newton's method met",
+    (
+        "discrim/models/results.py",
+        "{self.title} has no",
+    ): "every model has one; for those who write a new one",
+    ("discrim/models/judging/shared_folds.py", "has no length"): "caught a few lines below, and said anew",
+    ("discrim/models/tensor_file.py", ""): "errno's own words, with ours behind them",
+    ("discrim/datasets/__init__.py", "No table named"): "the hint that ends it names the tables there are",
+    ("discrim/frame/factors.py", "{self.code}: {error}"): "the message of the transform, with its place",
+    ("discrim/frame/grammar.py", "This cannot be read"): "ends with what meant_text() finds",
+    ("discrim/frame/table.py", "No column"): "the hint that ends it names the nearest column, or all",
+}
+"""(file, start or part of the message) of those without an imperative: why."""
+
+
+def spelt(node: ast.expr) -> str:
+    """The text of a message, with expressions in braces."""
+    match node:
+        case ast.Constant(value=value):
+            return str(value)
+        case ast.JoinedStr(values=values):
+            return "".join(spelt(part) for part in values)
+        case ast.FormattedValue(value=value):
+            return "{" + ast.unparse(value) + "}"
+        case ast.BinOp(left=left, right=right):
+            return spelt(left) + spelt(right)
+        case ast.IfExp(body=body, orelse=other):
+            return f"{spelt(body)} | {spelt(other)}"
+        case _:
+            return "{" + ast.unparse(node) + "}"
+
+
+def raised() -> list[tuple[str, int, str, str]]:
+    """File, line, what is called and the message of each `raise` of the package that makes an error."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE.parent).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                text = spelt(node.exc.args[0]) if node.exc.args else ""
+                found.append((name, node.lineno, ast.unparse(node.exc.func), text))
+    return found
+
+
+def excused(name: str, text: str) -> bool:
+    return any(name == file and part in text for file, part in REASONS)
+
+
+RAISED = raised()
+
+
+def test_all_raises_are_seen():
+    assert len(RAISED) > 550
+
+
+def test_every_error_says_the_way_out_or_why_not():
+    silent = [
+        f"{name}:{line} {text[:120]}"
+        for name, line, maker, text in RAISED
+        if maker not in MAKERS
+        and not ADVICE.search(re.sub(r"\{[^{}]*\}", "", text))
+        and "{way_out}" not in text
+        and not excused(name, text)
+    ]
+    assert not silent, "\n".join(silent)
+
+
+def test_every_reason_is_needed():
+    named = {maker for _, _, maker, _ in RAISED}
+    assert set(MAKERS) <= named
+    for file, part in REASONS:
+        assert any(name == file and part in text for name, _, _, text in RAISED), (file, part)
+
+
+@pytest.mark.parametrize("text", ["The prior is odd.", "No such thing: 3 of 4.", "Columns must be numbers."])
+def test_a_message_without_advice_is_known_for_one(text):
+    assert not ADVICE.search(text)
+
+
+def test_messages_are_whole_sentences():
+    """A capital, a name of code or a value first, and a stop last; the command line's are of one line."""
+    loose = [
+        f"{name}:{line} {text}"
+        for name, line, maker, text in RAISED
+        if maker.endswith("Error")
+        and "cli" not in name
+        and text
+        and not re.search(r"[.?}…)\]]$", text)
+        and not excused(name, text)
+    ]
+    assert not loose, "\n".join(loose)
+
+
+SAID = [
+    ("species ~ as.factor(petal_width)", r"write C\(x\)"),
+    ("species ~ factor(petal_width)", r"write C\(x\)"),
+    ("species ~ ns(petal_width, 3)", r"write cr\(x, df=4\)"),
+    ("species ~ cut(petal_width, 3)", r"pd\.cut"),
+    ("species ~ Petal.W.", "backticks, `Petal.W.`"),
+    ("species ~ f(petal_width)", r"functions=\{'f'"),
+    ("species ~ poly(petal_width, 200)", r"poly\(petal_width, 200\): .*smaller degree"),
+    ("species ~ standardize(petal_width - petal_width)", "leave the column out"),
+    ("species ~ standardize(I(petal_width * 0))", r"standardize\(I\(petal_width \* 0\)\)"),
+    ("species ~ log(petal_width - 1)", "drop the row"),
+    ("species ~ petal_wdth", "Did you mean 'petal_width'"),
+    ("species ~ ", "correct it"),
+]
+
+
+@pytest.mark.parametrize(("formula", "says"), SAID, ids=[formula for formula, _ in SAID])
+def test_formulas_that_people_bring_along(formula, says):
+    with pytest.raises(DiscrimError, match=says):
+        discrim.lda(formula, IRIS)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["species ~ C(petal_width)", "species ~ cr(petal_width, df=4)", "species ~ bs(petal_width, df=4)"],
+)
+def test_the_ways_out_of_formulas_work(formula):
+    discrim.lda(formula, IRIS, covariance="shrunk")
+
+
+def test_what_is_no_table_is_said():
+    fit = discrim.lda("species ~ .", IRIS)
+    with pytest.raises(DataError, match=r"write lists, \{'a': \[...\]\}"):
+        fit.predict({"a": 1.0})
+    with pytest.raises(DataError, match="lengths: 'a' 1, 'b' 2"):
+        fit.predict({"a": [1.0], "b": [1.0, 2.0]})
+    with pytest.raises(DataError, match="the formula, which goes first"):
+        discrim.lda(IRIS, "species ~ .")
+    with pytest.raises(DataError, match=r"pandas\.read_csv"):
+        discrim.lda("species ~ .", "iris.csv")
+    one = {name: [5.0] for name in IRIS.columns[:4]}
+    assert len(fit.predict(one)) == 1
+
+
+def test_a_fit_in_the_place_of_an_option_is_not_printed_whole():
+    data = IRIS[IRIS["species"] != "setosa"].astype({"species": str})
+    fit = discrim.logistic("species ~ sepal_length", data)
+    with pytest.raises(DataError, match=r"by=<LogisticResults> .*compare\(\)") as caught:
+        fit.lr_test(fit)
+    assert len(str(caught.value)) < 120
+    with pytest.raises(DataError, match="the second is QDAResults"):
+        discrim.hausman(discrim.lda("species ~ .", IRIS), discrim.qda("species ~ .", IRIS))
+
+
+@pytest.mark.parametrize("kind", ["csv", "pickle", "parquet", "png", "empty"])
+def test_files_of_another_kind_are_said_to_be_such(tmp_path, kind):
+    path = tmp_path / "file"
+    if kind == "csv":
+        IRIS.to_csv(path)
+    elif kind == "pickle":
+        IRIS.to_pickle(path)
+    elif kind == "parquet":
+        pytest.importorskip("pyarrow")
+        IRIS.to_parquet(path)
+    else:
+        path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 200 if kind == "png" else b"")
+    with pytest.raises(DataError, match=r"another kind|shorter than its first"):
+        discrim.load(path)
+
+
+def test_a_file_that_was_cut_off_is_said_to_be_that(tmp_path):
+    discrim.lda("species ~ .", IRIS).save(tmp_path / "fit")
+    whole = (tmp_path / "fit").read_bytes()
+    for size in (len(whole) - 9, len(whole) // 2, 60, 20):
+        (tmp_path / "fit").write_bytes(whole[:size])
+        with pytest.raises(DataError, match=r"cut off.*Save the fit again"):
+            discrim.load(tmp_path / "fit")
+
+
+def test_qda_does_not_send_to_qda():
+    assert "see covariance_models()" in str(discrim.qda("species ~ .", IRIS).summary(["equal_covariances"]))
+    assert "see qda()" in str(discrim.lda("species ~ .", IRIS).summary(["equal_covariances"]))
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda: discrim.knn("species ~ .", IRIS, k=3),
+        lambda: discrim.rda("species ~ .", IRIS, alpha=0.0, gamma=1.0),
+        lambda: discrim.shrunken_centroids("species ~ .", IRIS, threshold=1.0),
+    ],
+    ids=["knn", "rda", "shrunken_centroids"],
+)
+def test_where_there_is_no_path_the_way_to_one_is_said(fit):
+    with pytest.raises(NotSupportedError, match=r"fit without .* to have it chosen"):
+        _ = fit().path
+
+
+def test_a_transform_names_its_column():
+    data = pd.DataFrame({"y": ["a", "b"] * 5, "x": np.arange(10.0), "one": 1.0})
+    with pytest.raises(FormulaError, match=r"standardize\(one\)"):
+        discrim.lda("y ~ x + standardize(one)", data)
+    with pytest.raises(FormulaError, match=r"poly\(one, degree=2\)"):
+        discrim.lda("y ~ x + poly(one, degree=2)", data)
