@@ -19,7 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import discrim
 from discrim import knn
-from discrim.core import neighbour_filter, neighbours
+from discrim.core import neighbour_cells, neighbour_filter, neighbours
 from discrim.core.knn import fit_knn
 from discrim.core.moments import gather
 from discrim.datasets import load, load_iris, load_penguins
@@ -183,11 +183,17 @@ def test_tree_and_products_find_what_measuring_every_distance_finds(kind, p, mon
     found = []
     for columns, few in ((50, 10**9), (0, 0), (0, 10**9)):
         monkeypatch.setattr(neighbours, "TREE_COLUMNS", columns)
+        monkeypatch.setattr(neighbours, "TREE_MOST", columns)
+        # Measured, every row for itself.
+        monkeypatch.setattr(neighbour_cells, "ROWS", 2 if columns or not few else np.inf)
         monkeypatch.setattr(neighbour_filter, "FEWEST_ROWS", few)
         fit = fit_arrays(x, codes, 7)
-        assert (fit.search.tree is not None, fit.search.products is not None) == (columns > 0, few == 0)
+        search = fit.search.inner or fit.search
+        assert (search.tree is not None, search.products is not None) == (columns > 0, few == 0)
+        repeats = len(np.unique(x, axis=0)) <= len(x) / 2
+        assert (fit.search.cells is not None) == (repeats and (columns > 0 or few == 0))
         votes = fit.rule_under(fit.prior).votes(q)
-        path = fit.confusions([1, 3, 7, 20], fit.prior)
+        path = fit.wrong_by_class([1, 3, 7, 20], fit.prior)
         found.append((votes, path, fit.search.nearest(q, 7).distances))
     for votes, path, distances in found[:2]:
         np.testing.assert_array_equal(votes, found[2][0])

@@ -15,7 +15,8 @@ from discrim.core.moments import Spread
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
-from discrim.inference.error_rates import counted
+from discrim.inference.rates_along import rates_along
+from discrim.inference.resampling import progress_bar
 from discrim.models.judging.validation import gathered_rows, refuse_large, used_rows
 from discrim.models.knn_options import (
     check_options,
@@ -161,11 +162,10 @@ def _least(path: pd.DataFrame) -> int:
 
 def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
     """Leave-one-out error by k, as of `error_rates(["loo"])`: k, error, se."""
-    counts = fit.confusions(grid, fit.prior)
-    rates = [counted(table, fit.prior, None, 0.95, sampled=fit.estimated_prior) for table in counts]
+    with progress_bar(len(fit.search.points), "choice of k") as bar:
+        wrong = fit.wrong_by_class(grid, fit.prior, bar.update)
     path = pd.DataFrame({"k": grid})
-    path["error"] = [rate.estimate for rate in rates]
-    path["se"] = [rate.se for rate in rates]
+    path["error"], path["se"] = rates_along(wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
     return path
 
 
