@@ -28,7 +28,6 @@ from discrim.core.rules import Distances, Rule
 from discrim.core.shrinkage import (
     Chosen,
     Structure,
-    check_own,
     common,
     estimator_left_out,
     has_likelihood,
@@ -43,7 +42,7 @@ from discrim.core.standardized import in_units, of_units, standardized, within_s
 from discrim.core.weights import LIGHT, no_freedom
 from discrim.errors import NotSupportedError
 
-__all__ = ["LDAFit", "fit_lda", "lda_from_file"]
+__all__ = ["LDAFit", "fit_lda"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -424,43 +423,4 @@ def fit_lda(
         estimator,
         robust,
         standardize,
-    )
-
-
-def lda_from_file(
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    method: str,
-    structure: Structure,
-    ncomp: int | None,
-    estimated_prior: bool,
-    chosen: Chosen | None,
-    estimator: str | None,
-    standardize: bool,
-    robust: Robust | None = None,
-    shrinkage: Floats | None = None,
-    covariance_roots: Floats | None = None,
-) -> LDAFit:
-    """The fit that `buffers` and its options are of.
-
-    Raises
-    ------
-    DataError
-        They do not go together.
-    """
-    check_own(structure, chosen, shrinkage, covariance_roots)
-    return fit_lda(
-        moments,
-        prior,
-        method=method,
-        structure=structure,
-        ncomp=ncomp,
-        estimated_prior=estimated_prior,
-        shrinkage=None if shrinkage is None else float(shrinkage[0]),
-        chosen=chosen,
-        covariance=None if covariance_roots is None else Covariance.from_root(covariance_roots[0]),
-        estimator=estimator,
-        robust=robust,
-        standardize=standardize,
     )

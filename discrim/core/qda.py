@@ -321,7 +321,7 @@ def qda_from_file(
     shrinkage: Floats | None = None,
     covariance_roots: Floats | None = None,
 ) -> QDAFit:
-    """The fit that `buffers` and its options are of; as `discrim.core.lda.lda_from_file`."""
+    """The fit that `buffers` and its options are of; as `discrim.core.lda_file.lda_from_file`."""
     check_own(structure, chosen, shrinkage, covariance_roots)
     return fit_qda(
         moments,

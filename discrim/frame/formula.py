@@ -110,11 +110,8 @@ def resolve(
     if not _is_plain(expressions, terms, table):
         names, spec = specify(expressions, terms, columns, (*response.columns, *exclude), table, functions)
     called = dict.fromkeys(name for each in (response, *expressions.values()) for name in each.functions)
-    design = Design(
-        formula, response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called),
-        labels=kind,
-    )  # fmt: skip
-    return design, codes
+    own = response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called)
+    return Design(formula, *own, labels=kind), codes
 
 
 def response_codes(design: Design, table: Table, functions: Functions | None = None) -> _Codes:

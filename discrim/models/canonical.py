@@ -19,7 +19,7 @@ from discrim.errors import NotSupportedError
 from discrim.frame.unseen import Unseen
 from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares
-from discrim.models.sample import choice
+from discrim.models.arguments import choice
 
 if TYPE_CHECKING:
     from discrim.models.lda_results import LDAResults

@@ -17,13 +17,14 @@ from discrim.core.rules import Rule, log_posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
+from discrim.models.arguments import choice, is_whole, prior_vector
 from discrim.models.engine import Engine, regressed
 from discrim.models.estimators import text_of
 from discrim.models.lines import MOST_REFITS
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, class_moments, is_whole, prior_vector, sample
+from discrim.models.sample import NaAction, class_moments, sample
 from discrim.models.summaries.fda import fda_brief, fda_sections
 
 if TYPE_CHECKING:

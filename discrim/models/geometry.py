@@ -11,8 +11,8 @@ from discrim.core.plane import Plane
 from discrim.core.rules import LinearRule
 from discrim.errors import DataError
 from discrim.frame.unseen import Unseen
+from discrim.models.arguments import named
 from discrim.models.labels import class_code
-from discrim.models.sample import named
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults

@@ -15,13 +15,14 @@ from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.least_squares import regression_table, t_table
+from discrim.models.arguments import choice, named
 from discrim.models.geometry import LinearGeometry
 from discrim.models.lines import ValuesOnly
 from discrim.models.optimal_scoring import OptimalScoring
 from discrim.models.pictures import plot_distances, plot_fitted, plot_regions
 from discrim.models.prediction import augmented
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, collinear_error, drop_columns, lean, named, sample
+from discrim.models.sample import NaAction, collinear_error, drop_columns, lean, sample
 from discrim.models.summaries.indicator import indicator_brief, indicator_sections
 
 if TYPE_CHECKING:

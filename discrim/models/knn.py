@@ -17,6 +17,7 @@ from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.rates_along import rates_along
 from discrim.inference.resampling import progress_bar
+from discrim.models.arguments import choice, prior_vector
 from discrim.models.judging.validation import gathered_rows, refuse_large, used_rows
 from discrim.models.knn_options import (
     check_options,
@@ -29,7 +30,7 @@ from discrim.models.knn_options import (
 )
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, class_moments, prior_vector, sample
+from discrim.models.sample import NaAction, class_moments, sample
 from discrim.models.summaries import knn as knn_sections
 
 if TYPE_CHECKING:

@@ -12,19 +12,17 @@ from discrim.core.moments import ClassMoments
 from discrim.core.shrinkage import spread_of
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import read
+from discrim.models.arguments import choice, is_whole, prior_vector
 from discrim.models.estimators import CovarianceEstimator
 from discrim.models.lda_results import LDAResults
 from discrim.models.moments import Moments, given_sample, table_given
 from discrim.models.robust import Method, Scatter, robust_choice, robust_moments
 from discrim.models.sample import (
     NaAction,
-    choice,
     collinear_error,
     drop_columns,
-    is_whole,
     is_wide,
     lean,
-    prior_vector,
     refuse_few_rows,
     refuse_light,
     refuse_no_freedom,

@@ -28,6 +28,7 @@ from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
 from discrim.inference.result import TestResult
 from discrim.models.anova import anova
+from discrim.models.arguments import choice, is_share
 from discrim.models.canonical import CanonicalResults, Convention
 from discrim.models.geometry import LinearGeometry
 from discrim.models.group_summary import group_summary
@@ -36,10 +37,6 @@ from discrim.models.pictures import plot_regions
 from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
 from discrim.models.robust import RobustRows
-from discrim.models.sample import (
-    choice,
-    is_share,
-)
 from discrim.models.shrinking import Shrinking
 from discrim.models.shrunk import ShrunkCovariances
 from discrim.models.summaries import gaussian as sections

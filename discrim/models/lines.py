@@ -15,10 +15,11 @@ from discrim.core.rules import Rule, best_class
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
+from discrim.models.arguments import named
 from discrim.models.judging.refitted_prior import PriorWithout
 from discrim.models.judging.validation import Rows, gathered_rows, left_out_scores
 from discrim.models.prediction import augmented, scored
-from discrim.models.sample import NaAction, named, sample
+from discrim.models.sample import NaAction, sample
 
 __all__ = ["SeparatingLines", "ValuesOnly", "read_rows"]
 

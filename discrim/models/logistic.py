@@ -19,6 +19,7 @@ from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
+from discrim.models.arguments import choice, prior_vector
 from discrim.models.certificate import Certificate
 from discrim.models.geometry import LinearGeometry
 from discrim.models.judging.validation import used_codes
@@ -27,7 +28,7 @@ from discrim.models.logistic_design import check_search, refuse_many_levels, ref
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, class_moments, lean, prior_vector, sample
+from discrim.models.sample import NaAction, class_moments, lean, sample
 from discrim.models.separated import certify, overlap_by_score, refuse_empty_cells, searched
 from discrim.models.summaries.logistic import logistic_brief, logistic_sections
 

@@ -12,7 +12,8 @@ from discrim.core.covariance import dependencies
 from discrim.core.moments import ClassMoments
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
-from discrim.models.sample import collinear_error, drop_columns, named
+from discrim.models.arguments import named
+from discrim.models.sample import collinear_error, drop_columns
 
 __all__ = ["OVER_ALL", "check_search", "refuse_many_levels", "refuse_wide", "without_collinear"]
 

@@ -19,11 +19,10 @@ from discrim.frame.design import Design
 from discrim.frame.formula import response_codes
 from discrim.frame.response import with_new_classes
 from discrim.frame.table import Table
+from discrim.models.arguments import choice, named
 from discrim.models.sample import (
     NaAction,
-    choice,
     class_moments,
-    named,
     present_classes,
     refuse_extreme,
     varying,

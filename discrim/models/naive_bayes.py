@@ -13,9 +13,10 @@ from discrim.core.naive_bayes import fit_naive_bayes
 from discrim.core.tally import Tally
 from discrim.frame.blocks import read
 from discrim.frame.level_codes import level_design
+from discrim.models.arguments import prior_vector
 from discrim.models.naive_bayes_plan import Options, plan_of, refuse_no_bandwidth, refuse_no_density
 from discrim.models.naive_bayes_results import NaiveBayesResults
-from discrim.models.sample import NaAction, class_moments, prior_vector, sample
+from discrim.models.sample import NaAction, class_moments, sample
 
 __all__ = ["naive_bayes"]
 

@@ -16,7 +16,7 @@ from discrim.core.tally import Plan, Tally
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import boolean_terms, refuse_values, term_levels
-from discrim.models.sample import choice, is_number, named
+from discrim.models.arguments import choice, is_number, named
 from discrim.models.singular import drop_hint, listed
 
 __all__ = ["Options", "plan_of", "refuse_no_bandwidth", "refuse_no_density"]

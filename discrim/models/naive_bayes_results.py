@@ -18,10 +18,11 @@ from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import mark_unseen, refuse_values, term_levels
 from discrim.frame.unseen import Unseen
+from discrim.models.arguments import choice, named
 from discrim.models.naive_bayes_plan import refuse_no_density
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import choice, class_moments, named
+from discrim.models.sample import class_moments
 from discrim.models.separate import Quadratic, SeparateCovariances
 from discrim.models.summaries.naive_bayes import naive_bayes_brief, naive_bayes_sections
 

@@ -17,6 +17,7 @@ from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.log_determinants import log_determinant_table
 from discrim.inference.result import TestResult
+from discrim.models.arguments import choice, prior_vector
 from discrim.models.estimators import CovarianceEstimator
 from discrim.models.moments import Moments, given_sample, table_given
 from discrim.models.pictures import plot_posteriors, plot_regions
@@ -24,11 +25,9 @@ from discrim.models.results import ClassifierResults
 from discrim.models.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
 from discrim.models.sample import (
     NaAction,
-    choice,
     class_moments,
     is_wide,
     lean,
-    prior_vector,
     refuse_light,
     refuse_little_weight,
     sample,

@@ -17,12 +17,13 @@ from discrim.core.rda import RDAFit, needs_roots, too_few
 from discrim.core.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
+from discrim.models.arguments import choice, named, prior_vector
 from discrim.models.judging.splits import Split, Splits, read_splits
 from discrim.models.judging.validation import drawn_seed
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.rda_choice import Choice, choose
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, is_wide, lean, named, prior_vector, sample
+from discrim.models.sample import NaAction, is_wide, lean, sample
 from discrim.models.separate import SeparateCovariances
 from discrim.models.shrinking import warn_of_units
 from discrim.models.summaries import gaussian as sections

@@ -26,9 +26,10 @@ from discrim.core.standardized import in_units, within_sd
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.rates_along import rates_along
+from discrim.models.arguments import named
 from discrim.models.judging.splits import Split, split_moments, used_splits
 from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
-from discrim.models.sample import class_moments, named
+from discrim.models.sample import class_moments
 
 __all__ = ["Choice", "choose"]
 

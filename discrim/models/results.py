@@ -21,12 +21,13 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.table import Table
 from discrim.frame.unseen import Unseen, unseen_rows
+from discrim.models.arguments import choice, cost_matrix, prior_vector
 from discrim.models.judging.refitted_prior import PriorWithout
 from discrim.models.judging.verbs import Judging
 from discrim.models.labels import known, labelled
 from discrim.models.prediction import Decision, augmented, posterior_frame, predicted_codes
 from discrim.models.refits import rule_of_moments
-from discrim.models.sample import choice, class_moments, cost_matrix, prior_vector
+from discrim.models.sample import class_moments
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -22,9 +22,10 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.formula import response_codes
 from discrim.frame.unseen import Unseen
 from discrim.inference.error_rates import check_level
+from discrim.models.arguments import choice, is_number, named
 from discrim.models.judging.validation import used_rows
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import choice, class_moments, is_number, named
+from discrim.models.sample import class_moments
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes

@@ -13,8 +13,9 @@ from discrim.core.covariance import dependencies
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.selection import CRITERIA, Partial, Sweep
+from discrim.models.arguments import choice, named
 from discrim.models.logistic_inference import parts_of
-from discrim.models.sample import NaAction, choice, collinear_error, named, refuse_no_freedom, sample
+from discrim.models.sample import NaAction, collinear_error, refuse_no_freedom, sample
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults

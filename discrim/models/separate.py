@@ -11,10 +11,10 @@ from discrim.core import gaussian
 from discrim.errors import DataError
 from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import generalized_distances
+from discrim.models.arguments import named
 from discrim.models.group_summary import group_summary
 from discrim.models.labels import class_code, covariance_frame
 from discrim.models.prediction import score_frame
-from discrim.models.sample import named
 
 __all__ = ["Quadratic", "SeparateCovariances"]
 

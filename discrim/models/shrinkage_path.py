@@ -17,8 +17,9 @@ from discrim.core.shrinkage_choice import Trial, common_trial, diagonal_trial, m
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks
 from discrim.inference.rates_along import rates_along
+from discrim.models.arguments import named
 from discrim.models.judging.validation import used_rows
-from discrim.models.sample import class_moments, named
+from discrim.models.sample import class_moments
 
 __all__ = ["Task", "error_path"]
 

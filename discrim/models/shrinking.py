@@ -20,8 +20,9 @@ from discrim.core.shrinkage_choice import most_shrunk
 from discrim.core.standardized import in_units, within_sd
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
+from discrim.models.arguments import choice, named
 from discrim.models.estimators import estimated
-from discrim.models.sample import choice, collinear_error, named
+from discrim.models.sample import collinear_error
 from discrim.models.shrinkage_path import Task, error_path
 
 __all__ = [

@@ -16,6 +16,7 @@ from discrim.core.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
+from discrim.models.arguments import choice, is_number, named, prior_vector
 from discrim.models.geometry import LinearGeometry
 from discrim.models.group_summary import group_summary
 from discrim.models.judging.splits import Splits, read_splits
@@ -23,15 +24,7 @@ from discrim.models.judging.validation import drawn_seed
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import (
-    NaAction,
-    choice,
-    class_moments,
-    is_number,
-    named,
-    prior_vector,
-    sample,
-)
+from discrim.models.sample import NaAction, class_moments, sample
 from discrim.models.shrunken_choice import Search, choose_threshold
 from discrim.models.summaries import shrunken_centroids as shrunken_sections
 

@@ -15,9 +15,9 @@ from discrim.core.shrunken_centroids import ShrunkenFit, labels_along
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.inference.rates_along import rates_along
+from discrim.models.arguments import is_number, named
 from discrim.models.judging.splits import Split, split_moments
 from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
-from discrim.models.sample import is_number, named
 
 __all__ = ["Search", "choose_threshold", "thresholds_of"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from discrim.core.moments import ClassMoments
 from discrim.errors import CollinearError
-from discrim.models.sample import named
+from discrim.models.arguments import named
 from discrim.models.shrinking import Shrinking
 
 __all__ = ["drop_hint", "listed", "refuse_singular"]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discrim.core.hyperplane import hyperplane_from_file
 from discrim.core.indicator import indicator_from_file
 from discrim.core.knn import knn_from_file
-from discrim.core.lda import lda_from_file
+from discrim.core.lda_file import lda_from_file
 from discrim.core.logistic import fit_from_search
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.naive_bayes_file import naive_bayes_buffers, naive_bayes_from_file

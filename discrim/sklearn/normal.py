@@ -7,19 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.errors import CollinearError, DataError, DiscrimWarning, warn_user
+from discrim.models.arguments import choice, named
 from discrim.models.judging.splits import Splits
 from discrim.models.lda import lda
 from discrim.models.naive_bayes import naive_bayes
 from discrim.models.qda import qda
 from discrim.models.rda import rda
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import choice, named
 from discrim.models.shrunken_centroids import shrunken_centroids
 from discrim.sklearn.base import NUMBERS, WeightedClassifier, warn_instead
 
@@ -138,11 +137,13 @@ MOST_FEW = 2
 def _counts(data: Any, options: Mapping[str, Any]) -> Any:
     """Rows of each class, or the sum of their weights; the response is the last column of the table."""
     labels, weights = data.iloc[:, -1], options.get("weights")
-    if weights is not None and np.shape(weights) != (len(labels),):
+    if weights is None:
+        return labels.value_counts()
+    if np.shape(weights) != (len(labels),):
         # The verb has said so, and nothing else is the matter.
-        return pd.Series([np.inf])
-    values = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
-    counts = pd.Series(values).groupby(labels.to_numpy()).sum()
+        return labels.value_counts() + np.inf
+    table = labels.to_frame("label").assign(weight=np.asarray(weights, dtype=np.float64))
+    counts = table.groupby("label", observed=True)["weight"].sum()
     return counts[counts > 0]
 
 

@@ -18,6 +18,7 @@ from discrim.frame.formula import response_codes
 from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
 from discrim.inference.resampling import progress_bar
+from discrim.models.arguments import choice, named
 from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.parametric import parametric_rates
 from discrim.models.judging.refitted_prior import prior_of_rest, refits_prior
@@ -28,7 +29,6 @@ from discrim.models.judging.validation import (
     used_rows,
 )
 from discrim.models.prediction import Decision, scored
-from discrim.models.sample import choice, named
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults

@@ -9,9 +9,9 @@ import pandas as pd
 
 from discrim.core.rules import best_class, posteriors
 from discrim.frame.unseen import Unseen
+from discrim.models.arguments import choice, cost_matrix
 from discrim.models.judging import assessment
 from discrim.models.judging.validation import left_out_scores
-from discrim.models.sample import choice, cost_matrix
 
 if TYPE_CHECKING:
     from discrim.models.judging.classification import Classification

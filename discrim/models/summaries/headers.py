@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discrim.errors import NotSupportedError
-from discrim.models.sample import named
+from discrim.models.arguments import named
 from discrim.report.numbers import clean, shorten
 
 if TYPE_CHECKING:
