@@ -25,8 +25,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from discrim.core import gaussian
 from discrim.core.covariance import EPS, Covariance, is_singular
@@ -267,5 +267,5 @@ def _cholesky(matrix: Floats) -> Floats:
     """Upper triangular root of a symmetric matrix; one with zeros on its diagonal where it has none."""
     sd = np.sqrt(np.diagonal(matrix))
     unit = np.where(sd > 0, sd, 1.0)
-    root, failed = lapack.dpotrf(matrix / unit / unit[:, None], clean=1)
+    root, failed = scipy.linalg.lapack.dpotrf(matrix / unit / unit[:, None], clean=1)
     return np.zeros_like(matrix) if failed else np.asarray(root * unit)

@@ -138,7 +138,8 @@ def _counts(data: Any, options: Mapping[str, Any]) -> Any:
     """Rows of each class, or the sum of their weights; the response is the last column of the table."""
     labels, weights = data.iloc[:, -1], options.get("weights")
     if weights is None:
-        return labels.value_counts()
+        counts = labels.value_counts()
+        return counts[counts > 0]
     if np.shape(weights) != (len(labels),):
         # The verb has said so, and nothing else is the matter.
         return labels.value_counts() + np.inf
