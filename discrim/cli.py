@@ -180,14 +180,15 @@ def _predict(arguments: argparse.Namespace) -> str:
     import discrim
 
     fit, table = discrim.load(arguments.fit), read_table(arguments.data)
+    unseen = {"unseen": arguments.unseen} if "unseen" in arguments else {}
     if "augment" in arguments:
         if "prior" in arguments:
             raise DataError("--augment is by the prior of the fit: leave out --prior, or use --proba")
-        return str(fit.augment(table).to_csv(index=False))
+        return str(fit.augment(table, **unseen).to_csv(index=False))
     prior = _by_label(parse_prior(arguments.prior), fit.classes) if "prior" in arguments else None
-    parts = [fit.predict(table, prior=prior)]
+    parts = [fit.predict(table, prior=prior, **unseen)]
     if "proba" in arguments:
-        parts.append(fit.predict_proba(table, prior=prior))
+        parts.append(fit.predict_proba(table, prior=prior, **unseen))
     return str(pd.concat(parts, axis=1).to_csv(index=False))
 
 

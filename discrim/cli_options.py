@@ -23,6 +23,8 @@ _PRIOR_HELP = "equal; or CLASS=P,CLASS=P,...; or P,P,... in the order of the cla
 
 _STRUCTURES = ["diagonal", "shrunk", "spherical"]
 _STRUCTURE_HELP = "diagonal: no correlations; shrunk: towards a sphere; spherical: one variance"
+_STANDARDIZE_HELP = "shrink columns over their standard deviations within classes"
+
 _SHRINKAGE_HELP = "of shrunk: 0 to 1, oas, ledoit-wolf or loo; of diagonal: 0 to 1, strimmer or loo"
 
 
@@ -73,6 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
     for gaussian in (lda, qda):
         gaussian.add_argument("--shrinkage", type=_number_or_word, help=_SHRINKAGE_HELP)
         gaussian.add_argument("--grid", type=_numbers, metavar="G,...", help="what --shrinkage loo tries")
+        gaussian.add_argument("--standardize", action="store_true", help=_STANDARDIZE_HELP)
         gaussian.add_argument(
             "--method",
             choices=["moment", "mle", "t", "mcd"],
@@ -119,6 +122,7 @@ def _add_rda(verbs: Any) -> argparse.ArgumentParser:
     rda.add_argument("--grid", type=_numbers, metavar="G,...", help="what is tried for what is not given")
     rda.add_argument("--select", choices=["min", "1se"], help="least error, or simplest within one SE of it")
     rda.add_argument("--seed", type=int, help="deals the rows to folds")
+    rda.add_argument("--standardize", action="store_true", help=_STANDARDIZE_HELP)
     return rda
 
 
@@ -183,6 +187,9 @@ def _add_predict(verbs: Any) -> None:
     predict.add_argument("fit", metavar="FIT", help="file that --save wrote")
     predict.add_argument("data", metavar="DATA", help="name of a table or of a file, see below")
     predict.add_argument("--prior", help=_PRIOR_HELP)
+    predict.add_argument(
+        "--unseen", choices=["raise", "missing"], help="rows with levels that the fit has not seen"
+    )
     shown = predict.add_mutually_exclusive_group()
     shown.add_argument("--proba", action="store_true", help="the posterior of each class as well")
     shown.add_argument(

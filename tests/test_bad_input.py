@@ -84,8 +84,8 @@ BAD = {
     ),
     "weights of the wrong length": (lambda v: v("species ~ .", IRIS, weights=[1, 2]), DataError, "150 rows"),
     "all weights zero": (lambda v: v("species ~ .", IRIS, weights=np.zeros(150)), DataError, "all zero"),
-    "constant column": (
-        lambda v: v("species ~ .", IRIS.assign(one=1.0)),
+    "constant columns alone": (
+        lambda v: v("species ~ one", IRIS.assign(one=1.0)),
         CollinearError,
         r"'one' is constant",
     ),

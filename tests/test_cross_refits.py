@@ -129,9 +129,6 @@ def test_a_class_without_rows_outside_a_fold_has_no_rule(verb):
 def test_a_fold_without_a_rule_is_called_by_its_label_and_the_reason_is_the_models():
     with pytest.raises(NotSupportedError, match=r"fold 'x' of 2 .*k is more .* 75 rows left.* a smaller k"):
         cross_validate(knn("species ~ .", IRIS, k=130), folds=np.array(["x", "y"])[np.arange(150) % 2])
-    rare = IRIS.assign(site=np.where(IRIS.index == 5, "z", np.array(list("uv"))[np.arange(150) % 2]))
-    with pytest.raises(NotSupportedError, match=r"class 'setosa' has the fewest, \d+: .* or fewer columns"):
-        cross_validate(lda("species ~ sepal_length + site", rare), 5, seed=1)
 
 
 # ------------------------------------------------------------------ scikit-learn on the same folds

@@ -681,9 +681,10 @@ def test_columns_that_are_neither_numbers_nor_categories(values):
     assert terms("y ~ . - when", frame) == ("x",)
 
 
-def test_a_predictor_with_one_level_is_refused(data):
-    with pytest.raises(DataError, match=r"'g'.*one level.*'u'"):
-        resolve("y ~ g + x", Table(data.assign(g="u")))
+def test_a_predictor_with_one_level_is_a_column_of_ones(data):
+    design, _ = resolve("y ~ g + x", Table(data.assign(g="u")))
+    assert design.terms == ("g", "x")
+    assert resolve("y ~ g * x", Table(data.assign(g="u")))[0].terms == ("g", "x")
 
 
 def test_text_in_arithmetic_is_refused(data):

@@ -527,7 +527,7 @@ def test_verbs_take_formulas_missing_rows_and_weights():
     [
         (IRIS[IRIS["species"] == "setosa"].astype({"species": str}), "one class only"),
         (IRIS.assign(twice=2 * IRIS["petal_width"]), "'twice' is a linear combination"),
-        (IRIS.assign(flat=1.0), "'flat' is constant"),
+        (IRIS.assign(code=pd.factorize(IRIS["species"])[0]), "'code' is constant"),
         (IRIS.iloc[[0, 1, 50, 51, 100]], "degrees of freedom|too few for a covariance"),
     ],
 )

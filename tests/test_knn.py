@@ -19,11 +19,11 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import discrim
 from discrim import knn
-from discrim.core import neighbour_filter, neighbours
+from discrim.core import neighbour_cells, neighbour_filter, neighbours
 from discrim.core.knn import fit_knn
 from discrim.core.moments import gather
 from discrim.datasets import load, load_iris, load_penguins
-from discrim.errors import CollinearError, DataError, NotSupportedError, PriorError
+from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, PriorError
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "knn.json").read_text())["cases"]
 
@@ -183,11 +183,17 @@ def test_tree_and_products_find_what_measuring_every_distance_finds(kind, p, mon
     found = []
     for columns, few in ((50, 10**9), (0, 0), (0, 10**9)):
         monkeypatch.setattr(neighbours, "TREE_COLUMNS", columns)
+        monkeypatch.setattr(neighbours, "TREE_MOST", columns)
+        # Measured, every row for itself.
+        monkeypatch.setattr(neighbour_cells, "ROWS", 2 if columns or not few else np.inf)
         monkeypatch.setattr(neighbour_filter, "FEWEST_ROWS", few)
         fit = fit_arrays(x, codes, 7)
-        assert (fit.search.tree is not None, fit.search.products is not None) == (columns > 0, few == 0)
+        search = fit.search.inner or fit.search
+        assert (search.tree is not None, search.products is not None) == (columns > 0, few == 0)
+        repeats = len(np.unique(x, axis=0)) <= len(x) / 2
+        assert (fit.search.cells is not None) == (repeats and (columns > 0 or few == 0))
         votes = fit.rule_under(fit.prior).votes(q)
-        path = fit.confusions([1, 3, 7, 20], fit.prior)
+        path = fit.wrong_by_class([1, 3, 7, 20], fit.prior)
         found.append((votes, path, fit.search.nearest(q, 7).distances))
     for votes, path, distances in found[:2]:
         np.testing.assert_array_equal(votes, found[2][0])
@@ -412,11 +418,11 @@ def test_there_are_no_weights_and_no_other_posteriors():
 
 def test_columns_with_nothing_to_divide_by_are_named():
     data = load_iris().assign(still=4.2, twice=lambda d: 2 * d["petal_width"])
-    with pytest.raises(CollinearError, match=r"'still' is constant.*scale=False"):
-        knn("species ~ . - twice", data, k=3)
-    plain = knn("species ~ . - twice - still", data, k=3, scale=False)
-    with_still = knn("species ~ . - twice", data, k=3, scale=False)
-    pd.testing.assert_frame_equal(plain.predict_proba(), with_still.predict_proba())
+    for scale in (True, False):
+        plain = knn("species ~ . - twice - still", data, k=3, scale=scale)
+        with pytest.warns(DiscrimWarning, match="Left out 'still': constant"):
+            with_still = knn("species ~ . - twice", data, k=3, scale=scale)
+        pd.testing.assert_frame_equal(plain.predict_proba(), with_still.predict_proba())
     with pytest.raises(CollinearError, match=r"'twice'.*euclidean"):
         knn("species ~ . - still", data, k=3, metric="mahalanobis")
 

@@ -284,7 +284,7 @@ def test_hyperplanes_that_there_are_not():
     with pytest.raises(DataError, match=r"'species' has 3 \('setosa', 'versicolor', 'virginica'\)"):
         hyperplane("species ~ .", IRIS)
     with pytest.raises(CollinearError, match="'k' is constant"):
-        hyperplane("y ~ .", XOR.assign(k=0.1))
+        hyperplane("y ~ k", XOR.assign(k=0.1))
     with pytest.raises(DiscrimError, match="'a'"):
         hyperplane("y ~ u", XOR[XOR["y"] == "a"])
 

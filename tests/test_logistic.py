@@ -293,7 +293,6 @@ def test_weights_are_repeated_rows_and_units_change_nothing():
 @pytest.mark.parametrize(
     ("data", "options", "error", "says"),
     [
-        (PAIR.assign(flat=1.0), {}, CollinearError, "'flat' is constant"),
         (
             PAIR.assign(twice=2 * PAIR["petal_width"]),
             {},

@@ -10,7 +10,7 @@ from discrim import load, rda
 from discrim.core.mixtures import Pair
 from discrim.core.moments import ClassMoments
 from discrim.core.rda import fit_rda
-from discrim.core.rda_path import path_rules
+from discrim.core.rda_path import path_rules, wrong_by_class
 from discrim.core.rules import best_class
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimWarning
@@ -151,7 +151,7 @@ def test_rules_of_a_path_are_those_of_its_pairs(parametrization, method, units):
             wanted = fit.rule(np.log(prior)).scores(x)
             np.testing.assert_allclose(scores, wanted, rtol=1e-6, atol=1e-6)
             missed = np.bincount(codes[best_class(wanted) != codes], minlength=3)
-            np.testing.assert_array_equal(rule.wrong(x, codes)[rule.pairs == i][0], missed)
+            np.testing.assert_array_equal(wrong_by_class(rule, x, codes)[rule.pairs == i][0], missed)
 
 
 def test_a_grid_for_each_and_the_simplest_within_a_standard_error():

@@ -403,11 +403,11 @@ def test_a_shrinkage_of_nothing_leaves_a_singular_covariance_and_says_so():
 
 
 def test_constant_columns_are_carried_by_the_median_of_the_others():
-    data = IRIS.assign(constant=1.0)
+    data = IRIS.assign(constant=pd.factorize(IRIS["species"])[0])
     fit = lda("species ~ .", data, covariance="diagonal", shrinkage=0.5)
     assert np.diag(fit.cov).min() > 0
     lda("species ~ .", data, **STRIMMER).leave_one_out()
-    most = data.assign(**{f"c{j}": 0.0 for j in range(6)})
+    most = data.assign(**{f"c{j}": data["constant"] for j in range(6)})
     for shrinkage in (0.5, "strimmer", "loo"):
         with pytest.raises(CollinearError, match="constant"):
             lda("species ~ .", most, covariance="diagonal", shrinkage=shrinkage)

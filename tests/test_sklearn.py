@@ -124,6 +124,8 @@ GOES_ON = {
     "naive_bayes": {"singular": "raise", "missing": "raise"},
     "perceptron": {"constant": "raise"},
     "qda": {"singular": "raise"},
+    "rda": {"singular": "raise"},
+    "shrunken_centroids": {"single": "raise"},
 }
 """Arguments by which a search goes on where the verb refuses, with what makes them as the verb is."""
 
@@ -340,8 +342,9 @@ STILL = X.assign(still=np.where(Y == "setosa", 1.0, X["petal_width"]))
 WIDE = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 40))).add_prefix("x")
 OF_WIDE = np.tile(["a", "b", "c"], 10)
 NONE = X.assign(none=1.0)
+GONE = "Left out 'none'"
 ALIKE = pd.concat([X.iloc[:1].loc[[0] * 50].reset_index(drop=True), X[50:]])
-SHRUNK = {"covariance": "shrunk"}
+SHRUNK = {"covariance": "shrunk", "standardize": True}
 
 
 @pytest.mark.parametrize(
@@ -351,10 +354,23 @@ SHRUNK = {"covariance": "shrunk"}
         ("lda", WIDE, OF_WIDE, "30 rows in 3", 'with covariance="shrunk"', ("lda", WIDE, SHRUNK)),
         ("qda", STILL, Y, "'still' is constant in", 'with covariance="shrunk"', ("qda", STILL, SHRUNK)),
         ("qda", ALIKE, Y, "in class 'setosa'", r'lda\(\) with covariance="shrunk"', ("lda", ALIKE, SHRUNK)),
-        ("qda", NONE, Y, "'none' is constant in", "Dropped 'none'", ("qda", X, {})),
-        ("knn", NONE, Y, "'none' is constant", "Dropped 'none'", ("knn", X, {})),
-        ("perceptron", NONE[TWO], Y[TWO], "'none' is constant", "Dropped 'none'", ("perceptron", X[TWO], {})),
-        ("hyperplane", NONE[TWO], Y[TWO], "'none' is constant", "Dropped 'none'", ("hyperplane", X[TWO], {})),
+        ("knn", NONE, Y, "'none' is constant", GONE, ("knn", X, {})),
+        (
+            "perceptron",
+            NONE[TWO],
+            Y[TWO],
+            "'none' is constant",
+            "Left out 'none'",
+            ("perceptron", X[TWO], {}),
+        ),
+        (
+            "hyperplane",
+            NONE[TWO],
+            Y[TWO],
+            "'none' is constant",
+            "Left out 'none'",
+            ("hyperplane", X[TWO], {}),
+        ),
         ("indicator", TWICE, Y, "'twice' is a linear", "Dropped 'twice'", ("indicator", X, {})),
         ("logistic", TWICE[50:], Y[50:], "'twice' is a linear", "Dropped 'twice'", ("logistic", X[50:], {})),
         (
@@ -418,8 +434,8 @@ def test_a_grid_search_over_a_pipeline():
 def test_what_is_dropped_may_not_be_enough():
     with pytest.warns(DiscrimWarning) as said:
         model = estimators.QDAClassifier().fit(STILL.assign(none=1.0), Y)
-    assert [str(each.message)[:14] for each in said] == ["Dropped 'none'", "Fitted with co"]
-    fit = discrim.qda("y ~ .", STILL.assign(y=Y), covariance="shrunk")
+    assert [str(each.message)[:14] for each in said] == ["Left out 'none", "Fitted with co"]
+    fit = discrim.qda("y ~ .", STILL.assign(y=Y), **SHRUNK)
     np.testing.assert_array_equal(model.predict_proba(STILL.assign(none=1.0)), fit.predict_proba())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 project = "discrim"
@@ -11,4 +12,6 @@ myst_enable_extensions = ["amsmath", "dollarmath"]
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
+# A bar that counts what is done belongs on a screen, not on a page.
+os.environ["TQDM_DISABLE"] = "1"
 suppress_warnings = ["toc.not_included"]

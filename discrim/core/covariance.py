@@ -20,12 +20,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import blas, cholesky, lapack
 
 from discrim.core.moments import ClassMoments
 
-__all__ = ["Covariance", "Dependency", "dependencies", "is_singular", "pooled", "separate"]
+__all__ = [
+    "Covariance",
+    "Dependency",
+    "constant_columns",
+    "dependencies",
+    "is_singular",
+    "pooled",
+    "separate",
+    "total_squares",
+]
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +70,8 @@ class Covariance:
             return Covariance(root, None)
         if len(root) >= WIDE:
             return Covariance(np.asfortranarray(root), None)
-        inverse = np.triu(lapack.dtrtri(root)[0])
+        # Elimination leaves a triangle as it is; scipy.linalg would double what a small fit imports.
+        inverse = np.triu(np.linalg.inv(root))
         condition = (np.abs(inverse) @ np.abs(root).sum(axis=1)).max(initial=0.0)
         return Covariance(root, inverse if condition <= BENIGN else None)
 
@@ -75,7 +85,7 @@ class Covariance:
         """R^-1 (p, p) or (p,), each row to the digits of its length; `whiten` is better than a product."""
         if self.is_diagonal:
             return np.asarray(1.0 / self.root)
-        return np.triu(lapack.dtrtri(self.root)[0]) if self.factor is None else self.factor
+        return np.triu(scipy.linalg.lapack.dtrtri(self.root)[0]) if self.factor is None else self.factor
 
     @property
     def logdet(self) -> float:
@@ -115,7 +125,7 @@ class Covariance:
             return np.asarray((self.factor.T if transposed else self.factor) @ columns)
         # The transpose of columns in rows is as BLAS wants it, so it is solved from the right.
         rows = columns.reshape(len(self.root), -1).T
-        solved = blas.dtrsm(1.0, self.root, rows, side=1, trans_a=0 if transposed else 1)
+        solved = scipy.linalg.blas.dtrsm(1.0, self.root, rows, side=1, trans_a=0 if transposed else 1)
         return np.asarray(solved.T.reshape(columns.shape))
 
     def precision(self) -> Floats:
@@ -164,7 +174,7 @@ def _covariance(moments: ClassMoments, k: int, divisor: float) -> Covariance:
     if moments.roots is not None:
         return Covariance.from_root(moments.roots[k] / np.sqrt(divisor))
     sd = np.sqrt(np.diagonal(moments.scatters[k]))
-    root = cholesky(moments.scatters[k] / sd / sd[:, None], check_finite=False)
+    root = scipy.linalg.cholesky(moments.scatters[k] / sd / sd[:, None], check_finite=False)
     return Covariance.from_root(root * (sd / np.sqrt(divisor)))
 
 
@@ -194,13 +204,26 @@ def is_singular(root: Floats, moments: ClassMoments, least: float) -> bool:
     if (np.abs(np.diagonal(root)) <= least * lengths).any():
         return True
     # A column of the inverse is that of the slopes over the residual.
-    inverse = np.triu(lapack.dtrtri(root / lengths)[0])
+    inverse = np.triu(scipy.linalg.lapack.dtrtri(root / lengths)[0])
     return bool(np.sqrt((inverse**2).sum(axis=0)).max() >= 1 / _turning(moments))
 
 
 def _turning(moments: ClassMoments) -> float:
     """What the QR of the rows may do to a column of length one."""
     return (4 * moments.n_columns + float(np.sqrt(moments.rows.sum()))) * EPS
+
+
+def total_squares(moments: ClassMoments) -> Floats:
+    """Sums of squares (p,) about the means of all rows, in the units of z."""
+    means = moments.means
+    gaps = means - (moments.counts / moments.total) @ means
+    return np.asarray(moments.squares.sum(axis=0) + moments.counts @ gaps**2)
+
+
+def constant_columns(moments: ClassMoments) -> list[int]:
+    """Columns that have one value in all rows, up to rounding."""
+    rounding = EPS * np.sqrt(moments.total) * moments.magnitude
+    return np.flatnonzero(np.sqrt(total_squares(moments)) <= rounding).tolist()
 
 
 def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool = False) -> list[Dependency]:
@@ -239,7 +262,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
             step = basis[:, :m].T @ residual
             residual, along = residual - basis[:, :m] @ step, along + step
         length = float(np.linalg.norm(residual))
-        slopes = blas.dtrsv(triangle[:m, :m], along) if m else along
+        slopes = _substituted(triangle[:m, :m], along)
         slack = rounding[j] + np.abs(slopes) @ rounding[kept] + turning * np.hypot(1, np.linalg.norm(slopes))
         if length <= slack:
             on = [kept[i] for i in np.flatnonzero(np.abs(slopes) > 1e-6)]
@@ -248,3 +271,10 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
         basis[:, m], triangle[:m, m], triangle[m, m] = residual / length, along, length
         kept.append(j)
     return sorted(found, key=lambda dependency: dependency.column)
+
+
+def _substituted(triangle: Floats, column: Floats) -> Floats:
+    """The solution of an upper triangular system (m, m); by NumPy, as in `from_root`, of few columns."""
+    if len(column) < WIDE:
+        return np.asarray(np.linalg.solve(triangle, column))
+    return np.asarray(scipy.linalg.blas.dtrsv(triangle, column))

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from discrim.core.moments import ClassMoments
 from discrim.core.passes import Spread, column_scale
@@ -59,7 +59,7 @@ def _root(scatter: Floats) -> Floats:
     sd = np.sqrt(np.diagonal(scatter))
     unit = np.where(sd > 0, sd, 1.0)
     rest = scatter / unit / unit[:, None]
-    root, failed = lapack.dpotrf(rest)
+    root, failed = scipy.linalg.lapack.dpotrf(rest)
     if failed or not (np.diagonal(root) ** 2 > BARREN).all():
         root = np.zeros_like(rest)
         for j in range(len(rest)):

@@ -100,8 +100,10 @@ class HyperplaneFit:
 
     def refit(self, x: Floats, codes: Codes) -> HyperplaneFit | None:
         """The same model of other rows; None where the hulls touch."""
-        found = optimal_plane(x - self.origin, codes == 1)
-        return replace(self, plane=found) if isinstance(found, OptimalPlane) else None
+        # Any origin close to the rows serves, and that of other columns is none.
+        origin = self.origin if x.shape[1] == len(self.origin) else x.mean(axis=0)
+        found = optimal_plane(x - origin, codes == 1)
+        return replace(self, origin=origin, plane=found) if isinstance(found, OptimalPlane) else None
 
     def ended(self) -> dict[str, Floats]:
         """What a file keeps: origin, coef, support with its multipliers, and (intercept, residual)."""

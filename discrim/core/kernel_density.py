@@ -5,11 +5,11 @@ Theory. The density of a column in class k, whose n_k rows have the values x_i, 
     f_k(x) = 1 / (n_k h) sum_i phi((x - x_i) / h),
 
 phi the standard normal density (Silverman, 1986, Density Estimation, ch. 2; John & Langley, 1995, UAI,
-338-345). The sum is taken as it stands, in logarithms, so that tails do not underflow; R's density() puts
-the rows on a grid. The bandwidth is Silverman's rule of thumb, h = 0.9 min(s, IQR / 1.34) n_k^(-1/5)
-("nrd0"; s alone where the quartiles coincide), Scott's with 1.06 for 0.9 ("nrd"), or given. Quantiles
-interpolate linearly between order statistics (type 7 of Hyndman & Fan, 1996); a row of weight w counts as
-w rows.
+338-345). The sum is exact to rounding, in logarithms, so that tails do not underflow
+(`discrim.core.kernel_sums`); R's density() puts the rows on a grid. The bandwidth is Silverman's rule of
+thumb, h = 0.9 min(s, IQR / 1.34) n_k^(-1/5) ("nrd0"; s alone where the quartiles coincide), Scott's with
+1.06 for 0.9 ("nrd"), or given. Quantiles interpolate linearly between order statistics (type 7 of Hyndman &
+Fan, 1996); a row of weight w counts as w rows.
 
 Without one of its rows a class has another bandwidth: it is computed anew for each row left out, from the
 sum of squares less the row's own and from the order statistics of the others.
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance import EPS
+from discrim.core.kernel_sums import log_kernel_sums
 from discrim.core.leave_one_out import SPOILT
 
 __all__ = ["FACTORS", "KernelColumns", "KernelDensity", "normal_reference"]
@@ -32,9 +33,6 @@ Codes = NDArray[np.intp]
 
 FACTORS = {"nrd0": 0.9, "nrd": 1.06}
 """Rules of thumb for the bandwidth, and their factors."""
-
-TERMS = 2**18
-"""Kernels evaluated at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +85,11 @@ class KernelDensity:
 
     def _log_sums(self, at: Floats, bandwidths: Floats, own: Codes | None, out: Floats | None) -> Floats:
         """Logs of sums of weighted kernels, the weight of the own point less what is left out."""
-        logs = np.empty(len(at))
-        weights, piece = np.log(self.weights), max(TERMS // len(self.points), 1)
-        for start in range(0, len(at), piece):
-            rows = slice(start, start + piece)
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                terms = -0.5 * ((at[rows, None] - self.points) / bandwidths[rows, None]) ** 2 + weights
-                if own is not None and out is not None:
-                    held = self.weights[own[rows]]
-                    left = np.where(held - out[rows] <= EPS * held, 0.0, held - out[rows])
-                    terms[np.arange(len(terms)), own[rows]] = np.log(left)
-                peak = terms.max(axis=1, keepdims=True)
-                # Beyond 1e154 bandwidths the logarithm itself overflows: the density is zero.
-                peak[np.isneginf(peak)] = 0.0
-                logs[rows] = np.log(np.exp(terms - peak).sum(axis=1)) + peak[:, 0]
+        left = None
+        if own is not None and out is not None:
+            held = self.weights[own]
+            left = np.where(held - out <= EPS * held, 0.0, held - out)
+        logs = log_kernel_sums(self.points, self.weights, at, bandwidths, own, left)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(logs - np.log(bandwidths) - 0.5 * np.log(2 * np.pi))
 

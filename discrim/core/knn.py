@@ -18,29 +18,30 @@ with the counts of the rows that are left, a row's own class would have heavier 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance import EPS, Covariance, dependencies, pooled
+from discrim.core.covariance import Covariance, constant_columns, dependencies, pooled, total_squares
 from discrim.core.moments import ClassMoments, gather
 from discrim.core.neighbour_downdate import others_downdated, pulls
+from discrim.core.neighbour_votes import Tally
 from discrim.core.neighbours import METRICS, ZERO_ONE, Neighbours, Search, Space, is_free_of_origin
 from discrim.errors import CollinearError, DataError, NotSupportedError
 
-__all__ = ["KNNFit", "NeighbourRule", "Tally", "constant_columns", "fit_knn", "knn_from_file"]
+__all__ = ["KNNFit", "NeighbourRule", "fit_knn", "knn_from_file"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-EQUAL = 1e-13
-"""Relative difference of two posteriors below which they are one."""
-
 VOTES = 2**21
 """Votes by k and class that are held at once."""
+
+MOST_ROWS = 4096
+"""Rows whose neighbours are held at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,123 +76,6 @@ class NeighbourRule:
     def votes(self, x: Floats) -> Codes:
         """Votes (m, K) of rows x (m, p) without a missing value."""
         return _votes(self.search.nearest(x, self.k), self.search.codes)
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """Rows that leave the class proportions which break ties: a class is as large as it is without them.
-
-    Attributes
-    ----------
-    codes : (m,) int
-        Their classes.
-    total : float
-        Rows that there are.
-    """
-
-    codes: Codes
-    total: float
-
-    def prior(self, prior: Floats, rows: Codes) -> Floats:
-        """Class proportions (t, K) without each of some rows (t,), up to a factor."""
-        left = np.repeat(prior[None], len(rows), axis=0)
-        left[np.arange(len(rows)), self.codes[rows]] -= 1 / self.total
-        return left
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """The neighbours of some rows, counted by class for any k up to as many as were found.
-
-    Attributes
-    ----------
-    classes : (m, n) int
-        Of the neighbours, the nearest first.
-    beyond : (m, K) int
-        Rows that are as near as the last of them.
-    ends : (m, n) int
-        Last position that is tied with each.
-    nearest : (m, K) int
-        Rank of the distance of the nearest row of each class; of one that is not among the neighbours, the
-        last.
-    """
-
-    classes: Codes
-    beyond: Codes
-    ends: Codes
-    nearest: Codes
-
-    @staticmethod
-    def of(found: Neighbours, search: Search) -> Tally:
-        """Of what a search has found."""
-        with np.errstate(invalid="ignore"):
-            steps = found.distances[:, 1:] > search.space.tied(found.distances[:, :-1])
-        classes = search.codes[found.rows]
-        m, n = classes.shape
-        levels = np.zeros((m, n), dtype=np.intp)
-        np.cumsum(steps, axis=1, out=levels[:, 1:])
-        ends = np.broadcast_to(np.arange(n), (m, n)).copy()
-        for j in np.flatnonzero(~steps.all(axis=0))[::-1]:
-            ends[:, j] = np.where(steps[:, j], j, ends[:, j + 1])
-        nearest = np.repeat(levels[:, -1:], found.beyond.shape[1], axis=1)
-        for j in range(n - 1, -1, -1):
-            nearest[np.arange(m), classes[:, j]] = levels[:, j]
-        return Tally(classes, found.beyond, ends, nearest)
-
-    def votes(self, grid: Sequence[int]) -> Iterator[Codes]:
-        """Votes (m, K) for each k of a grid."""
-        m, n = self.classes.shape
-        running = np.zeros((n, m, self.beyond.shape[1]), dtype=np.intp)
-        running[np.arange(n), np.arange(m)[:, None], self.classes] = 1
-        np.cumsum(running, axis=0, out=running)
-        for k in grid:
-            end = self.ends[:, k - 1]
-            votes = running[k - 1] if (end == k - 1).all() else running[end, np.arange(m)]
-            last = end == n - 1
-            yield np.where(last[:, None], votes + self.beyond, votes) if last.any() else votes
-
-    def winners(
-        self, mass: Floats, prior: Floats, gone: Gone | None = None
-    ) -> tuple[Codes, Codes, NDArray[np.bool_]]:
-        """Class (m,) that wins by its posterior, up to a factor, in mass (m, K), and what was tied.
-
-        Parameters
-        ----------
-        mass : (m, K) float
-        prior : (K,) float
-        gone : Gone, optional
-            Rows that are left out of the prior.
-
-        Returns
-        -------
-        winner : (m,) int
-        rows : (t,) int
-            Rows with a tie.
-        equal : (t, K) bool
-            Classes that are tied there.
-        """
-        winner = mass.argmax(axis=1)
-        equal = mass >= mass.max(axis=1, keepdims=True) * (1 - EQUAL)
-        rows = np.flatnonzero(np.count_nonzero(equal, axis=1) > 1)
-        equal = equal[rows]
-        if len(rows):
-            rank = np.where(equal, self.nearest[rows], np.iinfo(np.intp).max)
-            nearest = rank == rank.min(axis=1, keepdims=True)
-            held = prior if gone is None else gone.prior(prior, rows)
-            larger = np.where(nearest, held, -1.0)
-            first = larger >= larger.max(axis=1, keepdims=True) * (1 - EQUAL)
-            winner[rows] = first.argmax(axis=1)
-        return winner, rows, equal
-
-    def scores(self, votes: Codes, weights: Floats, prior: Floats, gone: Gone | None = None) -> Floats:
-        """Logs (m, K) of weighted votes less their maximum; a winner leads its ties by two roundings."""
-        mass = votes * weights
-        winner, rows, equal = self.winners(mass, prior, gone)
-        with np.errstate(divide="ignore"):
-            scores = np.asarray(np.log(mass / mass.max(axis=1, keepdims=True)))
-        scores[rows] = np.where(equal, np.minimum(scores[rows], -2 * EPS), scores[rows])
-        scores[rows, winner[rows]] = 0.0
-        return scores
 
 
 def _votes(found: Neighbours, codes: Codes) -> Codes:
@@ -269,10 +153,14 @@ class KNNFit:
             return None
         return replace(fit, estimated_prior=self.estimated_prior)
 
-    def left_out(self, most: int) -> Iterator[tuple[slice, Tally]]:
-        """The neighbours of the rows among the others, up to a number: some rows, and their tally."""
+    def left_out(self, most: int, *, few: bool = False) -> Iterator[tuple[slice, Tally]]:
+        """The neighbours of the rows among the others, up to a number: some rows, and their tally.
+
+        With few classes a row, only those that it found.
+        """
         n = len(self.search.points)
-        step = max(VOTES // (most * len(self.prior)), 64)
+        held = min(len(self.prior), most) if few else len(self.prior)
+        step = int(np.clip(VOTES // (most * held), 64, MOST_ROWS))
         a = None
         if self.metric == "mahalanobis":
             a = pulls(self.search.points, self.search.codes, self.search.n_classes)
@@ -282,11 +170,13 @@ class KNNFit:
                 found = self.search.others(rows.start, rows.stop, most)
             else:
                 found = others_downdated(self.search, rows.start, rows.stop, most, a[rows])
-            yield rows, Tally.of(found, self.search)
+            yield rows, Tally.of(found, self.search, few=few)
 
-    def _gone(self, rows: slice) -> Gone | None:
-        """Rows that are left out of a prior of class proportions; of one that was given, none."""
-        return Gone(self.search.codes[rows], self.moments.total) if self.estimated_prior else None
+    def _chances(self, tally: Tally, prior: Floats, rows: slice) -> Floats:
+        """The prior that breaks ties; class proportions are those of the other rows, (m, K)."""
+        if not self.estimated_prior:
+            return tally.of_classes(prior)
+        return tally.of_classes_without(prior, self.search.codes[rows], 1 / self.moments.total)
 
     def left_out_scores(self, prior: Floats) -> Floats:
         """Scores (n, K) of the rows, each by the others.
@@ -305,20 +195,33 @@ class KNNFit:
         weights = self.weights(prior)
         for rows, tally in self.left_out(self.k):
             (votes,) = tally.votes([self.k])
-            out[rows] = tally.scores(votes, weights, prior, self._gone(rows))
+            out[rows] = tally.scores(votes, weights, self._chances(tally, prior, rows))
         return out
 
-    def confusions(self, grid: Sequence[int], prior: Floats) -> Floats:
-        """Counts (len(grid), K, K) of actual by leave-one-out class for each k, from one search."""
-        k = len(prior)
-        counts = np.zeros((len(grid), k * k))
+    def wrong_by_class(
+        self, grid: Sequence[int], prior: Floats, done: Callable[[int], object] | None = None
+    ) -> Floats:
+        """Rows (len(grid), K) of each class that are wrong by leave-one-out for each k, from one search.
+
+        Parameters
+        ----------
+        grid : sequence of int
+        prior : (K,) float
+        done : callable, optional
+            Is told of so many more rows that have been looked at.
+        """
+        k, most = len(prior), max(grid)
+        wrong = np.zeros((len(grid), k))
         weights = self.weights(prior)
-        for rows, tally in self.left_out(max(grid)):
-            own, gone = k * self.search.codes[rows], self._gone(rows)
+        for rows, tally in self.left_out(most, few=k > most):
+            own = self.search.codes[rows]
+            factors, chances = tally.of_classes(weights), self._chances(tally, prior, rows)
             for i, votes in enumerate(tally.votes(grid)):
-                winner, _, _ = tally.winners(votes * weights, prior, gone)
-                counts[i] += np.bincount(own + winner, minlength=k * k)
-        return counts.reshape(-1, k, k)
+                winner, _, _ = tally.winners(votes * factors, chances)
+                wrong[i] += np.bincount(own[tally.named(winner) != own], minlength=k)
+            if done is not None:
+                done(len(own))
+        return wrong
 
     def llf(self) -> NoReturn:
         """Not there: raises NotSupportedError."""
@@ -339,19 +242,6 @@ class KNNFit:
             "slack": np.array([space.slack]),
         }
         return kept if space.within is None else kept | {"within_root": space.within.root}
-
-
-def constant_columns(moments: ClassMoments) -> list[int]:
-    """Columns that have one value in all rows, up to rounding."""
-    rounding = EPS * np.sqrt(moments.total) * moments.magnitude
-    return np.flatnonzero(np.sqrt(_total_squares(moments)) <= rounding).tolist()
-
-
-def _total_squares(moments: ClassMoments) -> Floats:
-    """Sums of squares (p,) about the means of all rows, in the units of z."""
-    means = moments.means
-    gaps = means - (moments.counts / moments.total) @ means
-    return np.asarray(moments.squares.sum(axis=0) + moments.counts @ gaps**2)
 
 
 def fit_knn(
@@ -399,7 +289,7 @@ def fit_knn(
     elif scale:
         if constant_columns(moments):
             raise CollinearError("A column is constant.")
-        unit = moments.scale / np.sqrt(_total_squares(moments) / (moments.total - 1))
+        unit = moments.scale / np.sqrt(total_squares(moments) / (moments.total - 1))
     else:
         # One power of two for all columns leaves distances as they are, and squares in range.
         size = float(np.abs(x - origin).max())

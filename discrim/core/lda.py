@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,6 @@ from discrim.core.rules import Distances, Rule
 from discrim.core.shrinkage import (
     Chosen,
     Structure,
-    check_own,
     common,
     estimator_left_out,
     has_likelihood,
@@ -39,10 +38,11 @@ from discrim.core.shrinkage import (
     obstacles,
     own_buffers,
 )
+from discrim.core.standardized import in_units, of_units, standardized, within_sd
 from discrim.core.weights import LIGHT, no_freedom
 from discrim.errors import NotSupportedError
 
-__all__ = ["LDAFit", "fit_lda", "lda_from_file"]
+__all__ = ["LDAFit", "fit_lda"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -76,6 +76,8 @@ class LDAFit:
         Text of the estimator that the covariance is of.
     robust : Robust or None
         How the moments were found, where they are not those of the rows.
+    standardize : bool
+        Whether the sphere that covariances are drawn to is one of columns over their standard deviations.
     """
 
     moments: ClassMoments
@@ -90,6 +92,7 @@ class LDAFit:
     chosen: Chosen | None = None
     estimator: str | None = None
     robust: Robust | None = None
+    standardize: bool = False
 
     @property
     def residual_df(self) -> float:
@@ -227,6 +230,10 @@ class LDAFit:
                 "leave_one_out() has a closed form for all axes only: fit without ncomp=, "
                 'or cross-validate (method="cv").'
             )
+        if self.standardize:
+            unit = within_sd(self.moments)
+            apart = replace(self, moments=in_units(self.moments, unit), standardize=False)
+            return of_units(apart.left_out(log_prior, powers), unit)
         if self.structure == "estimator":
             raise estimator_left_out(self.estimator)
         if self.structure in ("shrunk", "spherical"):
@@ -286,6 +293,7 @@ class LDAFit:
             shrinkage=g,
             chosen=self.chosen,
             robust=robust,
+            standardize=self.standardize,
         )
 
     def ignored(self) -> tuple[int, float]:
@@ -365,6 +373,7 @@ def fit_lda(
     covariance: Covariance | None = None,
     estimator: str | None = None,
     robust: Robust | None = None,
+    standardize: bool = False,
 ) -> LDAFit:
     """Fit from moments without obstacles to the structure of the covariance.
 
@@ -389,11 +398,15 @@ def fit_lda(
         What it is called.
     robust : Robust, optional
         How the moments were found, where they are not those of the rows.
+    standardize : bool
+        As of `LDAFit`.
     """
     divisor = moments.total - (moments.n_classes if method == "moment" else 0)
-    moments = in_one_unit(moments, structure, shrinkage)
+    if not standardize:
+        moments = in_one_unit(moments, structure, shrinkage)
     if covariance is None:
-        covariance, shrinkage = common(moments, divisor, structure, shrinkage)
+        held = standardized(moments) if standardize else moments
+        covariance, shrinkage = common(held, divisor, structure, shrinkage)
     if structure == "shrunk" and chosen is None:
         chosen = "oas"
     return LDAFit(
@@ -409,41 +422,5 @@ def fit_lda(
         chosen,
         estimator,
         robust,
-    )
-
-
-def lda_from_file(
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    method: str,
-    structure: Structure,
-    ncomp: int | None,
-    estimated_prior: bool,
-    chosen: Chosen | None,
-    estimator: str | None,
-    robust: Robust | None = None,
-    shrinkage: Floats | None = None,
-    covariance_roots: Floats | None = None,
-) -> LDAFit:
-    """The fit that `buffers` and its options are of.
-
-    Raises
-    ------
-    DataError
-        They do not go together.
-    """
-    check_own(structure, chosen, shrinkage, covariance_roots)
-    return fit_lda(
-        moments,
-        prior,
-        method=method,
-        structure=structure,
-        ncomp=ncomp,
-        estimated_prior=estimated_prior,
-        shrinkage=None if shrinkage is None else float(shrinkage[0]),
-        chosen=chosen,
-        covariance=None if covariance_roots is None else Covariance.from_root(covariance_roots[0]),
-        estimator=estimator,
-        robust=robust,
+        standardize,
     )

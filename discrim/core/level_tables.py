@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from discrim.core.covariance import EPS
 
@@ -72,7 +72,8 @@ class LevelTables:
 
     def llf(self) -> float:
         """Log-likelihood of the columns, given the class, at the probabilities of the fit."""
-        return float(sum(xlogy(n, p).sum() for n, p in zip(self.counts, self.probabilities(), strict=True)))
+        pairs = zip(self.counts, self.probabilities(), strict=True)
+        return float(sum(scipy.special.xlogy(n, p).sum() for n, p in pairs))
 
     def df_model(self) -> int:
         """Free probabilities."""

@@ -165,6 +165,12 @@ class LogisticFit:
         found = self._from_here(blocks, counts, MOST_STEPS, TOLERANCE, SINGULAR)
         return replace(self, counts=counts, newton=found) if found.converged else None
 
+    def of_columns(self, moments: ClassMoments) -> LogisticFit:
+        """The fit of other columns before its first step, at the class proportions."""
+        start = class_odds(moments.counts, self.reference, moments.n_columns + 1)
+        newton = replace(self.newton, coef=start, steps=0, converged=False)
+        return replace(self, moments=moments, counts=moments.counts, frame=frame_of(moments), newton=newton)
+
     def resume(
         self, blocks: Iterable[Rows], tol: float, maxiter: int, *, overlap: bool, even: Even | None = None
     ) -> LogisticFit:

@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from discrim.core.mcd_starts import first_subsets, nearest, spread
 from discrim.core.moments import ClassMoments, gather
@@ -182,7 +182,7 @@ def _window_squares(line: Floats, h: int) -> Floats:
 
 
 def _squares(z: Floats, mean: Floats, half: Floats) -> Floats:
-    return column_squares(solve_triangular(half, (z - mean).T, lower=True))
+    return column_squares(scipy.linalg.solve_triangular(half, (z - mean).T, lower=True))
 
 
 def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core | ExactFit | None:

@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from discrim.core.covariance import EPS
 
@@ -58,7 +58,7 @@ class CountColumns:
         counts = counts if whole else np.where(known, counts, 0.0)
         logs = np.log(np.where(theta > 0, theta, 1.0)) @ counts
         rows = np.flatnonzero(~known.all(axis=0)) if not whole else self.positions[:0]
-        logs[:, rows] -= xlogy(counts[:, rows].sum(axis=0), theta @ known[:, rows])
+        logs[:, rows] -= scipy.special.xlogy(counts[:, rows].sum(axis=0), theta @ known[:, rows])
         # A count of zero has probability one whatever its theta, so that 0 times -inf never arises.
         if (theta == 0).any():
             logs[((theta == 0).astype(np.float64) @ counts) > 0] = -np.inf
@@ -72,12 +72,12 @@ class CountColumns:
         left[left <= EPS * held] = 0.0
         sizes = left.sum(axis=0) + self.laplace * len(self.positions)
         theta = np.divide(left + self.laplace, sizes, out=np.zeros_like(left), where=sizes > 0)
-        logs[codes, np.arange(len(x))] = xlogy(counts, theta).sum(axis=0)
+        logs[codes, np.arange(len(x))] = scipy.special.xlogy(counts, theta).sum(axis=0)
         return logs
 
     def llf(self) -> float:
         """Log-likelihood of the columns, given class and sum, at the probabilities of the fit."""
-        return float(xlogy(self.sums, self.probabilities()).sum())
+        return float(scipy.special.xlogy(self.sums, self.probabilities()).sum())
 
     def df_model(self) -> int:
         """Free probabilities."""

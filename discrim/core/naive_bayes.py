@@ -151,7 +151,8 @@ class NaiveBayesFit:
 
         What is not a function of moments takes the tally of the rows too.
         """
-        held = tally or Tally(self.plan, moments.n_classes)
+        # Without a tally all columns are normal, whichever are left.
+        held = tally or Tally(self.plan.columns(np.arange(moments.n_columns)), moments.n_classes)
         if not has_fit(moments, held):
             return None
         fit = fit_naive_bayes(moments, held, self.prior, estimated_prior=self.estimated_prior)

@@ -12,12 +12,18 @@ only groups whose least bound is below the k-th distance are looked into. What i
 x - y in double precision, so that no digit of a distance, and no tie, comes from the product. Rows for which
 too many groups are left, and all other metrics, are measured one by one.
 
+Rows that coincide are searched for as one point (`discrim.core.neighbour_cells`), and a tree is asked for
+more points where the last of those that it gave is tied with the k-th.
+
 Two distances are tied where they differ by no more than the rounding of the numbers that they are made of:
 columns with one decimal have ties, though 5.1 - 4.9 is not 4.9 - 4.7 in binary.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -25,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance import Covariance
+from discrim.core.neighbour_cells import Cells, distinct
 from discrim.core.neighbour_filter import Candidates, ProductFilter
 from discrim.errors import DataError
 
@@ -51,8 +58,20 @@ METRICS = (
 )
 """Metrics by the names of scipy's `cdist`."""
 
-TREE_COLUMNS = 10
-"""Columns up to which a tree is faster than products."""
+TREE_COLUMNS = 8
+"""Directions in which rows spread up to which a tree is faster than products."""
+
+TREE_MOST = 10
+"""Columns beyond which no tree is thought of."""
+
+WIDER = 4
+"""How many times as many points a tree is asked for next, where those that it gave are tied."""
+
+ASKED = 2**21
+"""Points that a tree is asked for at once."""
+
+GROUP = 16
+"""Distances of which only the least is sorted first."""
 
 MEASURED = 2**21
 """Distances that are held at once."""
@@ -158,28 +177,41 @@ class Search:
         Coordinates of the rows.
     codes : (n,) int
     n_classes : int
+    cells : Cells or None
+        The points, where they are fewer than the rows.
     tree : scipy's cKDTree or None
+        Of the points.
     products : ProductFilter or None
+    inner : Search or None
+        Of the points, where there is no tree of them.
     """
 
     space: Space
     points: Floats
     codes: Codes
     n_classes: int
+    cells: Cells | None = field(init=False, repr=False)
     tree: Any = field(init=False, repr=False)
     products: ProductFilter | None = field(init=False, repr=False)
+    inner: Search | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Make ready what finds the candidates."""
         norm = NORMS.get(self.space.metric)
+        cells = Cells.of(self.points)
+        points = self.points if cells is None else cells.points
         tree: Any = None
-        if norm is not None and self.points.shape[1] <= TREE_COLUMNS:
+        inner = products = None
+        if norm is not None and _suits_a_tree(points, norm):
             from scipy.spatial import cKDTree
 
-            tree = cKDTree(self.points)
-        object.__setattr__(self, "tree", tree)
-        filtered = norm == 2 and tree is None
-        object.__setattr__(self, "products", ProductFilter.of(self.points) if filtered else None)
+            tree = cKDTree(points)
+        elif cells is not None:
+            inner = Search(self.space, points, np.zeros(len(points), dtype=np.intp), 1)
+        elif norm == 2:
+            products = ProductFilter.of(points)
+        for name, value in (("cells", cells), ("tree", tree), ("products", products), ("inner", inner)):
+            object.__setattr__(self, name, value)
 
     def nearest(self, x: Floats, k: int) -> Neighbours:
         """The k nearest of the rows to each of x (m, p).
@@ -208,24 +240,76 @@ class Search:
 
     def _nearest(self, z: Floats, k: int) -> Neighbours:
         m, n = len(z), len(self.points)
+        if self.cells is not None and m > 1:
+            order, starts = distinct(z)
+            if len(starts) <= m:
+                return self._as_found(z, k, order, starts)
         found = self.blank(m, k)
-        left = np.ones(m, dtype=bool)
-        if self.tree is not None and k < n:
-            left = self._by_tree(z, k, found)
+        left = np.arange(m)
+        if self.tree is not None or self.cells is not None:
+            left = self._by_points(z, k, found)
         elif self.products is not None and self.products.reaches(k):
-            left = self._by_all_products(self.products, z, k, found)
-        rows = np.flatnonzero(left)
+            left = np.flatnonzero(self._by_all_products(self.products, z, k, found))
         step = max(MEASURED // n, 1)
-        for start in range(0, len(rows), step):
-            piece = rows[start : start + step]
-            self._by_measure(z[piece], k, piece, found)
+        pieces = [left[start : start + step] for start in range(0, len(left), step)]
+        in_threads(lambda piece: self._by_measure(z[piece], k, piece, found), pieces)
         return found
 
-    def _by_tree(self, z: Floats, k: int, found: Neighbours) -> NDArray[np.bool_]:
-        """Fill in what a tree finds; True for rows of more ties than were asked for."""
-        distances, rows = self.tree.query(z, k=np.arange(1, k + 2), p=NORMS[self.space.metric], workers=-1)
-        found.rows[:], found.distances[:] = rows[:, :k], distances[:, :k]
-        return np.asarray(~(distances[:, k] > self.space.tied(distances[:, k - 1])))
+    def _as_found(self, z: Floats, k: int, order: Codes, starts: Codes) -> Neighbours:
+        """The same for rows z (m, p) some of which are equal, each of which is searched for once."""
+        once = self._nearest(z[order[starts[:-1]]], k)
+        of = np.empty(len(z), dtype=np.intp)
+        of[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        return Neighbours(once.rows[of], once.distances[of], once.beyond[of])
+
+    def _by_points(self, z: Floats, k: int, found: Neighbours) -> Codes:
+        """Fill in what the nearest points tell; positions of rows that are left to be measured.
+
+        More points are asked for where those found are too few, or the last of them is tied with the k-th
+        row.
+        """
+        points = self.points if self.cells is None else self.cells.points
+        left, width = np.arange(len(z)), min(k + 1, len(points))
+        # A tree that gives a large part of its points is slower than measuring every distance.
+        most = len(points) if self.cells is not None else max(len(points) // GROUP, width)
+        while len(left):
+            step = max(ASKED // width, 1)
+            again = []
+            for start in range(0, len(left), step):
+                rows = left[start : start + step]
+                again.append(rows[~self._take_points(z[rows], k, width, rows, found)])
+            left = np.concatenate(again)
+            if width == most:
+                break
+            width = min(WIDER * width, most)
+        return left
+
+    def _take_points(
+        self, z: Floats, k: int, width: int, place: Codes, found: Neighbours
+    ) -> NDArray[np.bool_]:
+        """Whether so many points are enough; where they are, what they tell is filled in at places (m,)."""
+        if self.tree is not None:
+            norm = NORMS[self.space.metric]
+            distances, nearest = self.tree.query(z, k=np.arange(1, width + 1), p=norm, workers=-1)
+        elif self.inner is not None:
+            nearest, distances, _ = self.inner._nearest(z, width)
+        every = np.arange(len(z))
+        at = np.full(len(z), k - 1)
+        if self.cells is not None:
+            at = (np.cumsum(self.cells.sizes[nearest], axis=1) < k).sum(axis=1)
+        limits = self.space.tied(distances[every, np.minimum(at, width - 1)])
+        whole = width == (len(self.points) if self.cells is None else len(self.cells.points))
+        enough = (at < width) & ((distances[:, -1] > limits) | whole)
+        kept, rows = np.flatnonzero(enough), place[enough]
+        if self.cells is not None:
+            part = self.blank(len(kept), k)
+            self.cells.fill(distances[kept], nearest[kept], limits[kept], k, self.codes, part)
+            found.rows[rows], found.distances[rows], found.beyond[rows] = part
+            return np.asarray(enough)
+        found.rows[rows], found.distances[rows] = nearest[kept, :k], distances[kept, :k]
+        row, more = np.nonzero(distances[kept, k:] <= limits[kept, None])
+        np.add.at(found.beyond, (rows[row], self.codes[nearest[kept[row], k + more]]), 1)
+        return np.asarray(enough)
 
     def _by_all_products(
         self, products: ProductFilter, z: Floats, k: int, found: Neighbours
@@ -271,7 +355,7 @@ class Search:
         points: Any = self.points != 0 if name in ZERO_ONE else self.points
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             distances = cdist(measured, points, name)
-        if np.isnan(distances).any():
+        if np.isnan(distances.min()):
             raise DataError(
                 f"metric={name!r} gives no distance between some rows: {undefined(name, z)[0]}. Leave such "
                 "rows out, or take another metric."
@@ -281,23 +365,20 @@ class Search:
 
     def settle(self, distances: Floats, members: Codes, k: int, place: Codes, found: Neighbours) -> None:
         """Fill in, at places (m,), the k nearest of members (m, w), and what is tied with the last."""
-        m, width = distances.shape
-        if k < width:
-            first = np.argpartition(distances, k - 1, axis=1)[:, :k]
-        else:
-            first = np.broadcast_to(np.arange(k), (m, k))
-        near = np.take_along_axis(distances, first, axis=1)
-        order = np.argsort(near, axis=1)
-        first = np.take_along_axis(first, order, axis=1)
-        near = np.take_along_axis(near, order, axis=1)
-        found.rows[place], found.distances[place] = np.take_along_axis(members, first, axis=1), near
-        tied = distances <= self.space.tied(near[:, -1:])
-        np.put_along_axis(tied, first, False, axis=1)
-        row, more = np.nonzero(tied)
-        cells = np.bincount(
-            row * self.n_classes + self.codes[members[row, more]], minlength=m * self.n_classes
-        )
-        found.beyond[place] = cells.reshape(m, self.n_classes)
+        m = len(distances)
+        row, at = np.nonzero(distances <= self.space.tied(_at_least_k(distances, k))[:, None])
+        near = distances[row, at]
+        order = np.lexsort((near, row))
+        row, at, near = row[order], at[order], near[order]
+        counts = np.bincount(row, minlength=m)
+        starts = np.cumsum(counts) - counts
+        rank = np.arange(len(row)) - np.repeat(starts, counts)
+        first = rank < k
+        found.rows[place] = members[row[first], at[first]].reshape(m, k)
+        found.distances[place] = near[first].reshape(m, k)
+        more = ~first & (near <= self.space.tied(near[starts + k - 1])[row])
+        own = row[more] * self.n_classes + self.codes[members[row[more], at[more]]]
+        found.beyond[place] = np.bincount(own, minlength=m * self.n_classes).reshape(m, self.n_classes)
 
     def _refuse_other_than_zero_one(self, x: Floats) -> None:
         if self.space.metric not in ZERO_ONE:
@@ -309,6 +390,45 @@ class Search:
                 f"metric={self.space.metric!r} takes columns of zeros and ones; column {column + 1} of the "
                 f"design holds {x[row, column]:g}. Take another metric."
             )
+
+
+def _suits_a_tree(points: Floats, norm: float) -> bool:
+    """Whether a tree of points is faster than products: they spread in few directions.
+
+    Their number is (sum of l)^2 / (sum of l^2), with l the eigenvalues of the covariance. Only Euclidean
+    distances have products.
+    """
+    p = int(points.shape[1])
+    if p <= TREE_COLUMNS or p > TREE_MOST:
+        return p <= TREE_COLUMNS
+    if norm != 2:
+        return True
+    some = points[:: max(len(points) // 4096, 1)]
+    squares = (some - some.mean(axis=0)).T @ (some - some.mean(axis=0))
+    size = float((squares**2).sum())
+    return bool(not size > 0 or float(np.trace(squares)) ** 2 <= TREE_COLUMNS * size)
+
+
+def _at_least_k(distances: Floats, k: int) -> Floats:
+    """Distances (m,) up to which there are k or a few more in each row of distances (m, w)."""
+    m, width = distances.shape
+    groups = width // GROUP
+    if groups > 2 * k:
+        # Of the least of each group, as many are no more than theirs.
+        least = distances[:, : groups * GROUP].reshape(m, GROUP, groups).min(axis=1)
+        return np.asarray(np.partition(least, k - 1, axis=1)[:, k - 1])
+    return np.asarray(np.partition(distances, k - 1, axis=1)[:, k - 1])
+
+
+def in_threads(task: Callable[[Codes], None], pieces: Sequence[Codes]) -> None:
+    """A task of each piece of rows, as many at once as there are processors."""
+    if len(pieces) < 2:
+        for piece in pieces:
+            task(piece)
+        return
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done in [pool.submit(task, piece) for piece in pieces]:
+            done.result()
 
 
 def undefined(metric: str, z: Floats) -> tuple[str, NDArray[np.bool_]]:

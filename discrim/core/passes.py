@@ -11,8 +11,8 @@ from functools import reduce
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 __all__ = [
     "Rows",
@@ -293,8 +293,8 @@ def ill_conditioned(scatter: Floats) -> bool:
         return True
     unit = 1.0 / np.sqrt(diagonal)
     correlation = scatter * unit[:, None] * unit
-    factor, failed = lapack.dpotrf(correlation)
+    factor, failed = scipy.linalg.lapack.dpotrf(correlation)
     if failed:
         return True
-    rcond, _ = lapack.dpocon(factor, np.abs(correlation).sum(axis=0).max())
+    rcond, _ = scipy.linalg.lapack.dpocon(factor, np.abs(correlation).sum(axis=0).max())
     return bool(rcond < ROOT_RCOND)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ from discrim.core.shrinkage import (
     obstacles,
     own_buffers,
 )
+from discrim.core.standardized import in_units, of_units, standardized, within_sd
 from discrim.core.weights import LIGHT
 from discrim.errors import NotSupportedError
 
@@ -75,6 +76,8 @@ class QDAFit:
         Text of the estimator that the covariances are of.
     robust : Robust or None
         How the moments were found, where they are not those of the rows.
+    standardize : bool
+        Whether the sphere that covariances are drawn to is one of columns over their standard deviations.
     """
 
     moments: ClassMoments
@@ -88,6 +91,7 @@ class QDAFit:
     chosen: Chosen | None = None
     estimator: str | None = None
     robust: Robust | None = None
+    standardize: bool = False
 
     @property
     def is_diagonal(self) -> bool:
@@ -155,6 +159,10 @@ class QDAFit:
         NotSupportedError
             The covariances are an estimator's.
         """
+        if self.standardize:
+            unit = within_sd(self.moments)
+            apart = replace(self, moments=in_units(self.moments, unit), standardize=False)
+            return of_units(apart.left_out(log_prior, powers), unit)
         if self.structure == "estimator":
             raise estimator_left_out(self.estimator)
         if self.robust is not None:
@@ -218,6 +226,7 @@ class QDAFit:
             shrinkage=held,
             chosen=self.chosen,
             robust=robust,
+            standardize=self.standardize,
         )
 
     def buffers(self) -> dict[str, Floats]:
@@ -255,6 +264,7 @@ def fit_qda(
     covariances: tuple[Covariance, ...] | None = None,
     estimator: str | None = None,
     robust: Robust | None = None,
+    standardize: bool = False,
 ) -> QDAFit:
     """Fit from moments by class, each without obstacles to the structure of its covariance.
 
@@ -270,11 +280,15 @@ def fit_qda(
         Of shrunk covariances, by default those of `oas`; or of diagonal variances.
     covariances : tuple of K Covariance, optional
         Those of an estimator.
+    standardize : bool
+        As of `QDAFit`.
     """
     divisors = moments.counts - (1.0 if method == "moment" else 0.0)
-    moments = in_one_unit(moments, structure, shrinkage)
+    if not standardize:
+        moments = in_one_unit(moments, structure, shrinkage)
     if covariances is None:
-        covariances, shrinkage = by_class(moments, divisors, structure, shrinkage)
+        held = standardized(moments) if standardize else moments
+        covariances, shrinkage = by_class(held, divisors, structure, shrinkage)
     if structure == "shrunk" and chosen is None:
         chosen = "oas"
     return QDAFit(
@@ -289,6 +303,7 @@ def fit_qda(
         chosen,
         estimator,
         robust,
+        standardize,
     )
 
 
@@ -301,11 +316,12 @@ def qda_from_file(
     estimated_prior: bool,
     chosen: Chosen | None,
     estimator: str | None,
+    standardize: bool,
     robust: Robust | None = None,
     shrinkage: Floats | None = None,
     covariance_roots: Floats | None = None,
 ) -> QDAFit:
-    """The fit that `buffers` and its options are of; as `discrim.core.lda.lda_from_file`."""
+    """The fit that `buffers` and its options are of; as `discrim.core.lda_file.lda_from_file`."""
     check_own(structure, chosen, shrinkage, covariance_roots)
     return fit_qda(
         moments,
@@ -320,4 +336,5 @@ def qda_from_file(
         else tuple(Covariance.from_root(root) for root in covariance_roots),
         estimator=estimator,
         robust=robust,
+        standardize=standardize,
     )

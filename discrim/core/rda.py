@@ -22,11 +22,11 @@ of the mixture, see `needs_roots`, and Cholesky's factor of the mixture has all 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from discrim.core import gaussian
 from discrim.core.covariance import EPS, Covariance, is_singular
@@ -37,6 +37,7 @@ from discrim.core.moments import ClassMoments
 from discrim.core.passes import triangle
 from discrim.core.principal import ThinCovariance
 from discrim.core.rules import Rule
+from discrim.core.standardized import in_units, of_units, standardized, within_sd
 from discrim.core.units import common_unit, comparable
 from discrim.errors import NotSupportedError
 
@@ -71,6 +72,8 @@ class RDAFit:
         The folds by which alpha and gamma were chosen; None where they were given.
     select : {"min", "1se"}
         By which rule.
+    standardize : bool
+        Whether the ridge is one of columns over their standard deviations within classes.
     """
 
     moments: ClassMoments
@@ -83,8 +86,16 @@ class RDAFit:
     covariances: tuple[Covariance, ...]
     cv: int | str | None = None
     select: str = "min"
+    standardize: bool = False
 
     has_distances = False
+
+    @property
+    def ridged(self) -> bool:
+        """Whether the identity has a part in the mixture."""
+        if self.parametrization == "esl":
+            return self.alpha < 1 and self.gamma < 1
+        return self.gamma > 0
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """The decision rule under a prior (K,).
@@ -115,6 +126,7 @@ class RDAFit:
             parametrization=self.parametrization,
             method=self.method,
             estimated_prior=self.estimated_prior,
+            standardize=self.standardize,
         )
         return None if found.singular() else found
 
@@ -128,6 +140,10 @@ class RDAFit:
 
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the rule fitted without each of them."""
+        if self.standardize:
+            unit = within_sd(self.moments)
+            apart = replace(self, moments=in_units(self.moments, unit), standardize=False)
+            return of_units(apart.left_out(log_prior), unit)
         return rda_left_out(
             self.moments, Pair(self.alpha, self.gamma), self.parametrization, self.method, log_prior
         )
@@ -172,6 +188,7 @@ def fit_rda(
     estimated_prior: bool = True,
     cv: int | str | None = None,
     select: str = "min",
+    standardize: bool = False,
 ) -> RDAFit:
     """Fit from moments by class, none of them `too_few`.
 
@@ -182,14 +199,15 @@ def fit_rda(
     prior : (K,) float
     alpha, gamma : float
         Within [0, 1].
-    parametrization, method, estimated_prior, cv, select
+    parametrization, method, estimated_prior, cv, select, standardize
         As of `RDAFit`.
     """
     p = moments.n_columns
     divisors = moments.counts - (1.0 if method == "moment" else 0.0)
-    apart = comparable(moments)
-    unit = common_unit(apart.scale)
-    squares = (apart.squares * unit * unit).sum(axis=1)
+    # In the units that the identity is meant in.
+    held = standardized(moments) if standardize else comparable(moments)
+    unit = common_unit(held.scale)
+    squares = (held.squares * unit * unit).sum(axis=1)
     shares = mixture(
         parametrization,
         Pair(alpha, gamma),
@@ -197,15 +215,15 @@ def fit_rda(
         squares / divisors / p,
         squares.sum() / divisors.sum() / p,
     )
-    # Without a ridge nothing compares the columns, and each keeps a scale of its own.
-    moments = apart if shares[2].any() else moments
+    if not standardize:
+        # Without a ridge nothing compares the columns, and each keeps a scale of its own.
+        moments = held = held if shares[2].any() else moments
     # As multiples of the scatters.
     multiples = shares[0] / divisors, shares[1] / divisors.sum(), shares[2]
     mixed = _thin if moments.spread == "thin class" else _full
-    covariances = mixed(moments, *multiples)
-    return RDAFit(
-        moments, prior, estimated_prior, alpha, gamma, parametrization, method, covariances, cv, select
-    )
+    covariances = mixed(held, *multiples)
+    own = cv, select, standardize
+    return RDAFit(moments, prior, estimated_prior, alpha, gamma, parametrization, method, covariances, *own)
 
 
 def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
@@ -249,5 +267,5 @@ def _cholesky(matrix: Floats) -> Floats:
     """Upper triangular root of a symmetric matrix; one with zeros on its diagonal where it has none."""
     sd = np.sqrt(np.diagonal(matrix))
     unit = np.where(sd > 0, sd, 1.0)
-    root, failed = lapack.dpotrf(matrix / unit / unit[:, None], clean=1)
+    root, failed = scipy.linalg.lapack.dpotrf(matrix / unit / unit[:, None], clean=1)
     return np.zeros_like(matrix) if failed else np.asarray(root * unit)

@@ -28,10 +28,11 @@ from numpy.typing import NDArray
 from discrim.core.mixtures import Pair, Parametrization, Scatters, mixture
 from discrim.core.moments import ClassMoments
 from discrim.core.rda import fit_rda
+from discrim.core.rda_thin_path import ThinPathRule, is_thin, thin_rule
 from discrim.core.rules import standard_columns
 from discrim.core.units import comparable
 
-__all__ = ["PathRule", "path_rules"]
+__all__ = ["PathRule", "path_rules", "wrong_by_class"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -80,24 +81,27 @@ class PathRule:
             scores += self.constants[k][:, None]
             yield scores
 
-    def wrong(self, x: Floats, codes: Codes, weights: Floats | None = None) -> Floats:
-        """Rows, or sums of weights, (G, K) of each class that the rules give to another one."""
-        n_classes = len(self.axes)
-        counts = np.zeros((len(self.pairs), n_classes))
-        piece = int(np.clip(PIECE // x.shape[1], 256, 8192))
-        for start in range(0, len(x), piece):
-            own = codes[start : start + piece]
-            by_class = self.scores(x[start : start + piece])
-            best = next(by_class)
-            labels = np.zeros(best.shape, dtype=np.intp)
-            for k, scores in enumerate(by_class, 1):
-                labels[scores > best] = k
-                np.maximum(best, scores, out=best)
-            member = np.equal(own[:, None], np.arange(n_classes)).astype(np.float64)
-            if weights is not None:
-                member *= weights[start : start + piece, None]
-            counts += (labels != own) @ member
-        return counts
+
+def wrong_by_class(
+    rule: PathRule | ThinPathRule, x: Floats, codes: Codes, weights: Floats | None = None
+) -> Floats:
+    """Rows, or sums of weights, (G, K) of each class that the rules of a path give to another one."""
+    n_classes = rule.moments.n_classes
+    counts = np.zeros((len(rule.pairs), n_classes))
+    piece = int(np.clip(PIECE // x.shape[1], 256, 8192))
+    for start in range(0, len(x), piece):
+        own = codes[start : start + piece]
+        by_class = rule.scores(x[start : start + piece])
+        best = next(by_class)
+        labels = np.zeros(best.shape, dtype=np.intp)
+        for k, scores in enumerate(by_class, 1):
+            labels[scores > best] = k
+            np.maximum(best, scores, out=best)
+        member = np.equal(own[:, None], np.arange(n_classes)).astype(np.float64)
+        if weights is not None:
+            member *= weights[start : start + piece, None]
+        counts += (labels != own) @ member
+    return counts
 
 
 def path_rules(
@@ -107,7 +111,7 @@ def path_rules(
     method: str,
     log_prior: Floats,
     columns: int | None = None,
-) -> Iterator[PathRule]:
+) -> Iterator[PathRule | ThinPathRule]:
     """Rules of all pairs, group by group; a pair whose covariances are singular is left out.
 
     Parameters
@@ -122,15 +126,22 @@ def path_rules(
         Columns of the data where the moments are those of coordinates of fewer.
     """
     held = Scatters.of(comparable(moments), method, columns)
-    groups = _esl(held, pairs) if parametrization == "esl" else _mixed(held, pairs, parametrization)
+    groups = (
+        _esl(held, pairs, log_prior) if parametrization == "esl" else _mixed(held, pairs, parametrization)
+    )
     for positions, made in groups:
+        if isinstance(made, ThinPathRule):
+            yield made
+            continue
         if made is not None:
             axes, values, logdets = made
             yield PathRule(
                 positions, held.moments, axes, 1.0 / values, log_prior[:, None] - 0.5 * np.asarray(logdets)
             )
             continue
-        for i in [] if held.beyond else positions.tolist():
+        # With alpha one the pairs of all gammas are one rule.
+        one = parametrization == "esl" and pairs[positions[0]].alpha == 1
+        for i in [] if held.beyond else positions[: 1 if one else None].tolist():
             fit = fit_rda(
                 moments,
                 np.exp(log_prior),
@@ -142,34 +153,49 @@ def path_rules(
             if not fit.singular():
                 axes = np.stack([covariance.inverse.T for covariance in fit.covariances])
                 logdet = np.array([covariance.logdet for covariance in fit.covariances])
-                ones = np.ones((len(axes), 1, axes.shape[1]))
-                yield PathRule(np.array([i]), fit.moments, axes, ones, (log_prior - 0.5 * logdet)[:, None])
+                at = positions if one else np.array([i])
+                ones = np.ones((len(axes), len(at), axes.shape[1]))
+                constants = np.repeat((log_prior - 0.5 * logdet)[:, None], len(at), axis=1)
+                yield PathRule(at, fit.moments, axes, ones, constants)
 
 
-_Group = tuple[Codes, tuple[Floats, Floats, Floats] | None]
+_Group = tuple[Codes, tuple[Floats, Floats, Floats] | ThinPathRule | None]
 """Positions (G,) of pairs, and their axes (K, p, p), eigenvalues (K, G, p) and log-determinants (K, G), or
-None where they are to be fitted one by one."""
+their rule, or None where they are to be fitted one by one."""
 
 
-def _esl(held: Scatters, pairs: Sequence[Pair]) -> Iterator[_Group]:
+def _esl(held: Scatters, pairs: Sequence[Pair], log_prior: Floats) -> Iterator[_Group]:
     alphas, gammas = np.array(pairs).T
-    covariances = held.own / held.divisors[:, None, None]
+    p = held.moments.n_columns
     pooled = held.whole / held.divisors.sum()
     sphere = float(np.trace(pooled)) / held.columns
     lengths, vectors = np.linalg.eigh(pooled)
     lengths = np.maximum(lengths, 0.0)
     own = np.flatnonzero(alphas == 1)
-    if own.size:
+    covariances: Floats | None = None
+    # Fewer degrees of freedom than columns: the covariance of the class is singular.
+    if own.size and (held.moments.rows > p).all():
+        covariances = held.own / held.divisors[:, None, None]
         values, turned = np.linalg.eigh(covariances)
         repeated = np.repeat(values[:, None], len(own), axis=1)
         yield _unless_singular(held, own, turned, repeated, np.zeros(len(own)))
+    groups = []
     for gamma in np.unique(gammas[alphas < 1]).tolist():
         at = np.flatnonzero((gammas == gamma) & (alphas < 1))
         ridge = (1 - gamma) * sphere
         target = gamma * lengths + ridge
-        if not _regular(target):
+        if _regular(target) and not (held.beyond and not ridge > 0):
+            groups.append((at, target, ridge))
+        else:
             yield at, None
-            continue
+    if groups and is_thin(held):
+        rule = thin_rule(held, pairs, groups, vectors, log_prior)
+        if rule is not None:
+            yield rule.pairs, rule
+            return
+    if groups and covariances is None:
+        covariances = held.own / held.divisors[:, None, None]
+    for at, target, ridge in groups:
         base = vectors / np.sqrt(target)
         values, turned = np.linalg.eigh(base.T @ covariances @ base)
         share = alphas[at][:, None]

@@ -26,6 +26,7 @@ __all__ = [
     "IndependentRule",
     "LinearRule",
     "Nearest",
+    "PartRule",
     "Rule",
     "StudentRule",
     "VariateRule",
@@ -344,6 +345,25 @@ class VariateRule:
         return self.linear.scores(self.variates(x))
 
 
+@dataclass(frozen=True, slots=True)
+class PartRule:
+    """A rule of some of the columns.
+
+    Attributes
+    ----------
+    rule : Rule
+    keep : (q,) int
+        Positions of its columns in the rows.
+    """
+
+    rule: Rule
+    keep: NDArray[np.intp]
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p)."""
+        return self.rule.scores(np.take(x.T, self.keep, axis=0).T)
+
+
 class OtherRule(Protocol):
     """A rule of another module."""
 
@@ -351,7 +371,7 @@ class OtherRule(Protocol):
         """Scores (m, K) of rows x (m, p)."""
 
 
-Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | VariateRule | OtherRule
+Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | VariateRule | PartRule | OtherRule
 
 
 def log_posteriors(scores: Floats) -> Floats:

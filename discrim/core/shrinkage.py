@@ -26,8 +26,8 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import cholesky
 
 from discrim.core.covariance import EPS, Covariance, Dependency, dependencies, pooled, separate
 from discrim.core.fourth_moments import data_units, ledoit_wolf_intensity, strimmer_intensity
@@ -253,7 +253,7 @@ def shrunk(
         total = (1.0 - g) * scatter
         total[np.diag_indices(held.n_columns)] += sphere
         sd = np.sqrt(np.diagonal(total))
-        root = cholesky(total / sd / sd[:, None], check_finite=False) * sd
+        root = scipy.linalg.cholesky(total / sd / sd[:, None], check_finite=False) * sd
     return Covariance.from_root(root / ratio / np.sqrt(divisor)), g
 
 

@@ -27,7 +27,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln
 
 from discrim.core.covariance import Covariance, is_singular, pooled, separate
 from discrim.core.moments import ClassMoments, gather
@@ -288,8 +287,10 @@ def log_likelihood(blocks: Iterable[Rows], fit: Student) -> tuple[float, float]:
     nu, p = fit.nu, fit.moments.n_columns
     units = 2.0 * np.log(fit.moments.scale).sum()
     logdets = np.array([c.logdet - units for c in fit.covariances])
-    constant = gammaln((nu + p) / 2) - gammaln(nu / 2) - 0.5 * p * np.log(nu * np.pi)
-    rate = 0.5 * (digamma((nu + p) / 2) - digamma(nu / 2) - p / nu)
+    constant = (
+        scipy.special.gammaln((nu + p) / 2) - scipy.special.gammaln(nu / 2) - 0.5 * p * np.log(nu * np.pi)
+    )
+    rate = 0.5 * (scipy.special.digamma((nu + p) / 2) - scipy.special.digamma(nu / 2) - p / nu)
     total, slope = 0.0, 0.0
     for x, codes, weights in blocks:
         d2 = own_distances(fit.moments, fit.covariances, x, codes)

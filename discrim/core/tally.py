@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,12 @@ class Plan:
     smoothing: float = 0.0
     method: str = "moment"
     unseen: str = "raise"
+
+    def columns(self, keep: Codes) -> Plan:
+        """The plan of some of the columns."""
+        return replace(
+            self, families=self.families[keep], sizes=self.sizes[keep], bandwidths=self.bandwidths[keep]
+        )
 
     @property
     def normal(self) -> Codes:

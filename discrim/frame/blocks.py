@@ -7,8 +7,8 @@ used again for the next block, so that a pass needs no more memory than one bloc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError, warn_user
 from discrim.frame.formula import Design, fill, resolve
+from discrim.frame.narrowing import narrowed_design
 from discrim.frame.table import Table
 
 __all__ = ["Block", "Blocks", "read", "without_rows"]
@@ -59,6 +60,13 @@ class Blocks:
         The user's functions that the formula calls.
     keep : tuple of int, optional
         Positions of the design's columns that are used; all without it.
+    lost : (n,) bool, optional
+        Rows that are missing whatever they hold, as with a level that the fit has not seen.
+    unit : (p,) float64, optional
+        What the columns of x are divided by.
+    constant, collinear : tuple of str
+        Columns that the formula names and the fit has left out: they have one value in all rows, or others
+        determine them.
     dropped : int
         Rows left out because a value is missing; known after a full pass.
     partial : bool
@@ -73,12 +81,22 @@ class Blocks:
     keep: tuple[int, ...] | None = None
     dropped: int = 0
     partial: bool = False
+    lost: NDArray[np.bool_] | None = None
+    unit: NDArray[np.float64] | None = None
+    constant: tuple[str, ...] = ()
+    collinear: tuple[str, ...] = ()
 
     @property
     def terms(self) -> tuple[str, ...]:
         """Names of the columns of x."""
         terms = self.design.terms
         return terms if self.keep is None else tuple(terms[j] for j in self.keep)
+
+    def columns(self, keep: Collection[int]) -> Blocks:
+        """The blocks of some of the columns, by position."""
+        held = range(len(self.design.terms)) if self.keep is None else self.keep
+        design, own = narrowed_design(self.design, {held[j] for j in keep})
+        return replace(self, design=design, keep=own)
 
     def __iter__(self) -> Iterator[Block]:
         """Complete rows; a row with a missing value, response or weight is left out and counted."""
@@ -113,7 +131,8 @@ class Blocks:
         else:
             x = np.empty((1, len(self.design.terms)))
             fill(self.design, self.table, position, position + 1, x, self.functions)
-        return x if self.keep is None else x[:, self.keep]
+        x = x if self.keep is None else x[:, self.keep]
+        return x if self.unit is None else x / self.unit
 
     def refuse_missing(self) -> None:
         """Raise a DataError that names the first missing value, if there is one."""
@@ -144,12 +163,15 @@ class Blocks:
                 x = columns[:, start:stop].T
             else:
                 x = buffer[:, : stop - start].T
-                fill(self.design, self.table, start, stop, x, self.functions, partial=self.partial)
+                lost = None if self.lost is None else self.lost[start:stop]
+                fill(self.design, self.table, start, stop, x, self.functions, partial=self.partial, lost=lost)
             if self.keep is not None:
                 x = x[:, self.keep]
             finite = _all_finite(x)
             if not finite:
                 self._refuse_infinite(x, start)
+            if self.unit is not None:
+                x = (x.T / self.unit[:, None]).T
             yield start, x, finite
 
     def _refuse_infinite(self, x: NDArray[np.float64], start: int) -> None:
@@ -184,12 +206,17 @@ def without_rows(
     *,
     weighted: bool = False,
     keep: tuple[int, ...] | None = None,
+    left_out: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
     dropped: int = 0,
 ) -> Blocks:
     """What is left of blocks whose rows are gone: enough to read new ones."""
     nothing = Table(pd.DataFrame(index=pd.RangeIndex(0)))
     weights = np.zeros(0) if weighted else None
-    return Blocks(design, nothing, np.zeros(0, dtype=np.intp), weights, functions or {}, keep, dropped)
+    none = np.zeros(0, dtype=np.intp)
+    constant, collinear = left_out
+    return Blocks(
+        design, nothing, none, weights, functions or {}, keep, dropped, constant=constant, collinear=collinear
+    )
 
 
 def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:

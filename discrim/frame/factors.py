@@ -108,7 +108,7 @@ class Rows:
 
     def complete(self, columns: Sequence[str]) -> tuple[Rows, NDArray[np.bool_]]:
         """The rows without a missing value in any of the columns, and where they are."""
-        keep = np.ones(self.stop - self.start, dtype=bool)
+        keep = np.ones(len(self.index), dtype=bool)
         for name in columns:
             if self.kind(name) in {"numeric", "boolean"}:
                 keep &= ~np.isnan(self._read(name))
@@ -116,7 +116,11 @@ class Rows:
                 keep &= self._column(name).notna().to_numpy()
         if keep.all():
             return self, keep
-        rows = Rows(self.table, self.start, self.stop, keep, self._kinds)
+        whole = keep
+        if self.keep is not None:
+            whole = self.keep.copy()
+            whole[self.keep] = keep
+        rows = Rows(self.table, self.start, self.stop, whole, self._kinds)
         rows._columns = {name: values[keep] for name, values in self._columns.items()}
         rows._numbers = {name: values[keep] for name, values in self._numbers.items()}
         return rows, keep

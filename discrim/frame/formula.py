@@ -48,7 +48,7 @@ from discrim.frame.scan import Source, quote, scan
 from discrim.frame.table import Table
 from discrim.frame.terms import Expansion, Node, Terms
 
-__all__ = ["Design", "fill", "resolve", "response_codes", "spline_bases"]
+__all__ = ["Design", "fill", "resolve", "response_codes", "specify", "spline_bases"]
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
@@ -108,13 +108,10 @@ def resolve(
     columns = tuple(dict.fromkeys(name for each in expressions.values() for name in each.columns))
     names, spec = columns, None
     if not _is_plain(expressions, terms, table):
-        names, spec = _specify(expressions, terms, columns, (*response.columns, *exclude), table, functions)
+        names, spec = specify(expressions, terms, columns, (*response.columns, *exclude), table, functions)
     called = dict.fromkeys(name for each in (response, *expressions.values()) for name in each.functions)
-    design = Design(
-        formula, response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called),
-        labels=kind,
-    )  # fmt: skip
-    return design, codes
+    own = response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called)
+    return Design(formula, *own, labels=kind), codes
 
 
 def response_codes(design: Design, table: Table, functions: Functions | None = None) -> _Codes:
@@ -152,6 +149,7 @@ def fill(
     functions: Functions | None = None,
     *,
     partial: bool = False,
+    lost: NDArray[np.bool_] | None = None,
 ) -> None:
     """Write rows of the design matrix.
 
@@ -168,6 +166,8 @@ def fill(
         The user's own functions that the formula calls.
     partial : bool
         Of a row with a missing value, only the columns that are made of it become NaN.
+    lost : (stop - start,) bool array, optional
+        Rows that become NaN in any case.
 
     Raises
     ------
@@ -181,13 +181,17 @@ def fill(
         table.fill(design.columns, start, stop, out)
         return
     functions = recall_functions(design.functions, functions)
-    known = {
-        name: kind
-        for name, kind in zip(design.columns, spec.kinds, strict=True)
-        if kind in {"categorical", "text"}
-    }
+    kinds = zip(design.columns, spec.kinds, strict=True)
+    known = {name: kind for name, kind in kinds if kind in {"categorical", "text"}}
     write_rows = write_known if partial else write_complete
-    write_rows(design, spec, Rows(table, start, stop, kinds=known), functions, spline_bases(), out)
+    if lost is None or not lost.any():
+        write_rows(design, spec, Rows(table, start, stop, kinds=known), functions, spline_bases(), out)
+        return
+    out[lost] = np.nan
+    part = np.empty((int((~lost).sum()), out.shape[1]))
+    if len(part):
+        write_rows(design, spec, Rows(table, start, stop, ~lost, known), functions, spline_bases(), part)
+    out[~lost] = part
 
 
 def _parse(source: Source) -> tuple[Node, Node]:
@@ -260,9 +264,9 @@ def _right_side(
     total = expansion.expand(node)
     idle = [each for each in expansion.idle if not (each in known and apart.issuperset(known[each].columns))]
     for each in idle:
-        _say(f"In the formula {_short(source.text)}, {each!r} changes nothing.")
+        warn_user(f"In the formula {_short(source.text)}, {each!r} changes nothing.")
     if total.intercept is False:
-        _say(
+        warn_user(
             "Leaving out the intercept changes nothing: the classifier owns the constant, and categories "
             "are always coded as if it were there."
         )
@@ -278,10 +282,6 @@ def _right_side(
                     f"right side of {_short(source.text)}."
                 )
     return used, terms
-
-
-def _say(message: str) -> None:
-    warn_user(message)
 
 
 def _short(text: str) -> str:
@@ -302,7 +302,7 @@ def _is_plain(expressions: Mapping[str, Expression], terms: list[tuple[str, ...]
     )
 
 
-def _specify(
+def specify(
     expressions: Mapping[str, Expression],
     terms: list[tuple[str, ...]],
     columns: tuple[str, ...],
@@ -339,7 +339,10 @@ def _specify(
                 labels.append([label] if width == 1 else [f"{label}[{j}]" for j in range(width)])
                 pairs.append((position[code], -1))
                 continue
-            coding, suffixes = _code(levels, learnt[code][1], full[code], code)
+            if len(levels) == 1 and term == (code,):
+                coding, suffixes = Coding((0,), None), [""]  # Ones, left out as any constant column.
+            else:
+                coding, suffixes = _code(levels, learnt[code][1], full[code], code)
             number = numbered.setdefault((code, full[code]), len(codings))
             if number == len(codings):
                 codings.append(coding)
@@ -369,11 +372,6 @@ def _learn(each: Expression, rows: Rows, functions: Functions) -> tuple[Factor, 
         refuse_numbers_as_text(value.values, root.name)
     what = f"The predictor {each.label!r}"
     levels, _ = find_levels(value.values, what, value.levels, unused=rows.table.part)
-    if len(levels) < 2:
-        raise DataError(
-            f"{what} has one level only, {levels[0]!r}, so it tells no classes apart: leave it out of the "
-            f"formula, as in `- {each.code}`."
-        )
     return Factor(each.code, 0, levels, tuple(memory.states)), value.contrast
 
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from discrim.core.covariance import Covariance, pooled, separate
 from discrim.core.gaussian import log_likelihood
@@ -117,7 +117,7 @@ def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
     factors, shape = proportional(np.swapaxes(whitened, 1, 2) @ whitened, counts)
     shared = np.linalg.slogdet(shape)[1] + common.logdet
     return {
-        "spherical": np.full(len(counts), p * (logsumexp(log_variances) - np.log(p)) + units),
+        "spherical": np.full(len(counts), p * (scipy.special.logsumexp(log_variances) - np.log(p)) + units),
         "diagonal": np.full(len(counts), 2.0 * np.log(common.sd).sum()),
         "common": np.full(len(counts), common.logdet),
         "proportional": p * np.log(factors) + shared,

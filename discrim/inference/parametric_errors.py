@@ -38,8 +38,8 @@ A the symmetric part of G'M.
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import gammainc, gammaincc, gammaln, ndtr, ndtri
 
 from discrim.errors import NotSupportedError
 from discrim.inference.error_rates import Rates, log_interval, logit_interval
@@ -100,7 +100,7 @@ def error_by_class(
     for k, t in enumerate((cut, -cut)):
         d = np.sqrt(d2)
         start = t / d - d / 2
-        rates[k] = ndtr(start)
+        rates[k] = scipy.special.ndtr(start)
         # A cut at infinity leaves no doubt: one class is called always.
         if expected and np.isfinite(t):
             g = 1 / counts[k] - 1 / counts[1 - k]
@@ -228,7 +228,7 @@ def _kept(means: Floats, log_prior: Floats, stretch: float) -> tuple[Floats, Flo
     rays = _rays(k, r)
     constant = log_prior - 0.5 * stretch * (means**2).sum(axis=1)
     # The mean length of a standard normal vector, as a factor of a chi distribution's.
-    length = np.sqrt(2) * np.exp(gammaln((r + 1) / 2) - gammaln(r / 2))
+    length = np.sqrt(2) * np.exp(scipy.special.gammaln((r + 1) / 2) - scipy.special.gammaln(r / 2))
     rates, slopes = np.ones(k), np.zeros((k, r))
     for own in np.flatnonzero(~np.isneginf(log_prior)):
         # The lead over each other class at distance t along a ray is start + slope t.
@@ -242,8 +242,8 @@ def _kept(means: Floats, log_prior: Floats, stretch: float) -> tuple[Floats, Flo
         behind = (start < 0) | ((start == 0) & (np.arange(k) < own))
         kept = (low < high) & ~((slope == 0) & behind).any(axis=1)
         low, high = (np.where(kept, end, np.inf) ** 2 / 2 for end in (low, high))
-        rates[own] = (gammainc(r / 2, low) + gammaincc(r / 2, high)).mean()
-        moment = gammainc((r + 1) / 2, high) - gammainc((r + 1) / 2, low)
+        rates[own] = (scipy.special.gammainc(r / 2, low) + scipy.special.gammaincc(r / 2, high)).mean()
+        moment = scipy.special.gammainc((r + 1) / 2, high) - scipy.special.gammainc((r + 1) / 2, low)
         slopes[own] = -length * moment @ rays / len(rays)
     return rates, slopes
 
@@ -279,7 +279,7 @@ def _points(k: int, r: int) -> Floats:
     from scipy.stats import qmc
 
     power = np.clip(np.floor(np.log2(PRODUCTS / (k * k * r))), 8, 16)
-    return np.asarray(ndtri(qmc.Sobol(r, seed=0).random_base2(int(power))))
+    return np.asarray(scipy.special.ndtri(qmc.Sobol(r, seed=0).random_base2(int(power))))
 
 
 def _within_span(means: Floats) -> Floats:

@@ -95,11 +95,17 @@ def delta_intervals(posteriors: Floats, covariance: Floats, level: float) -> tup
         [np.delete(posteriors, k, axis=1).sum(axis=1) for k in range(posteriors.shape[1])], axis=1
     )
     others = np.where(posteriors > 0.5, exact, others)
-    k = posteriors.shape[1]
+    rows, top = np.arange(len(posteriors)), posteriors.argmax(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = -posteriors[:, None, :] / others[:, :, None]
-        slopes[:, np.arange(k), np.arange(k)] = 1.0
-        variance = np.einsum("mkj,mjl,mkl->mk", slopes, covariance, slopes, optimize=True)
+        # The derivatives for class k are (e_k - p)/(1 - p_k), K^2 products a row for all k together.
+        product = (covariance @ posteriors[:, :, None])[:, :, 0]
+        own = np.diagonal(covariance, axis1=1, axis2=2)
+        whole = np.einsum("mk,mk->m", posteriors, product)[:, None]
+        variance = (own - 2 * product + whole) / others**2
+        # Where p_k is near one, e_k - p would lose the digits of what it leaves.
+        slopes = -posteriors / others[rows, top][:, None]
+        slopes[rows, top] = 1.0
+        variance[rows, top] = np.einsum("mj,mj->m", slopes, (covariance @ slopes[:, :, None])[:, :, 0])
         logit = np.log(posteriors) - np.log(others)
         # A variance that is nothing can come out below it by rounding.
         half = normal_isf((1 - level) / 2) * np.sqrt(np.maximum(variance, 0.0))

@@ -12,6 +12,7 @@ Application, ch. 4).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -123,10 +124,14 @@ def exceedance(observed: float, replicates: Floats) -> float:
 
 
 def progress_bar(total: int | None, what: str) -> Any:
-    """A bar on standard error, where a task takes more than a second; TQDM_DISABLE=1 hides it."""
+    """A bar on standard error, where a task takes more than a second and a person looks on.
+
+    That is on a terminal or in a notebook; TQDM_DISABLE=1 hides it there too.
+    """
     from tqdm import tqdm
 
-    return tqdm(total=total, desc=what, delay=1, leave=False)
+    disable = None if "ipykernel" not in sys.modules else False
+    return tqdm(total=total, desc=what, delay=1, leave=False, disable=disable)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from discrim.core.passes import Rows
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.inference.mean_differences import anova_table
-from discrim.models.sample import choice
+from discrim.models.arguments import choice
 
 if TYPE_CHECKING:
     from discrim.models.lda_results import LDAResults

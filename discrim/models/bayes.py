@@ -18,12 +18,12 @@ from discrim.core.bayes_law import MassLaw, excess, joint_scores, least_risk
 from discrim.core.law_points import Amount
 from discrim.core.rules import log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError
+from discrim.models.arguments import choice, cost_matrix, prior_vector
 from discrim.models.bayes_input import Known, frame_of, known_law, points_of, ruled
 from discrim.models.bayes_tables import decision_table, pair_bounds
 from discrim.models.judging.validation import generator
 from discrim.models.labels import labelled
 from discrim.models.prediction import Decision
-from discrim.models.sample import choice, cost_matrix, prior_vector
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes

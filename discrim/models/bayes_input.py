@@ -14,7 +14,7 @@ from discrim.core.bayes_law import DensityLaw, MassLaw
 from discrim.core.densities import density_of
 from discrim.errors import DataError, DiscrimError, NotSupportedError
 from discrim.frame.table import Table
-from discrim.models.sample import PRIOR_SLACK, named
+from discrim.models.arguments import PRIOR_SLACK, named
 
 __all__ = ["Known", "codes_of", "known_law", "points_of", "ruled"]
 

@@ -16,9 +16,10 @@ from discrim.core import gaussian
 from discrim.core.canonical import svd_signs
 from discrim.core.weights import no_freedom
 from discrim.errors import NotSupportedError
+from discrim.frame.unseen import Unseen
 from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares
-from discrim.models.sample import choice
+from discrim.models.arguments import choice
 
 if TYPE_CHECKING:
     from discrim.models.lda_results import LDAResults
@@ -194,9 +195,9 @@ class CanonicalResults:
             between = np.sqrt(between_squares(self._numbers.moments))
             return self._by_term(shared * np.sqrt(nu * roots) / between[:, None])
 
-    def scores(self, data: Any = None) -> pd.DataFrame:
+    def scores(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Canonical scores of rows: mean zero over the rows of the fit, unit variance within classes."""
-        blocks = self._fit._new_rows(data)
+        blocks = self._fit._new_rows(data, unseen)
         origin, _ = gaussian.centred(self._numbers.moments, self._axes.centre)
         raw = self.raw.to_numpy()
         out = np.empty((len(self._names), blocks.table.nrows))

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.models.arguments import choice
 from discrim.models.hausman import lda_beside_logistic, log_odds_of_both
 from discrim.models.judging.comparable import llf_given_row, refuse_other_rows, same_columns
 from discrim.models.judging.cross_comparison import cross_validated, paired
 from discrim.models.judging.fitted import need_fits
 from discrim.models.labels import known
-from discrim.models.sample import choice
 
 __all__ = ["compare"]
 

@@ -9,8 +9,8 @@ import copy
 from typing import Any, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import cholesky
 
 from discrim.core.covariance import Covariance
 from discrim.core.fourth_moments import deviations
@@ -127,7 +127,7 @@ def _covariance(estimator: Any, x: Floats, scale: Floats, where: str) -> Covaria
     if not np.allclose(correlation, correlation.T, rtol=0.0, atol=ASYMMETRY):
         raise DataError(f"The covariance_ {where} of {name} is not symmetric: use another estimator.")
     try:
-        root = cholesky((correlation + correlation.T) / 2, check_finite=False)
+        root = scipy.linalg.cholesky((correlation + correlation.T) / 2, check_finite=False)
     except np.linalg.LinAlgError:
         raise singular from None
     if np.diagonal(root).min() ** 2 <= p * np.finfo(np.float64).eps:

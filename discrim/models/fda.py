@@ -16,13 +16,15 @@ from discrim.core.moments import Spread
 from discrim.core.rules import Rule, log_posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
+from discrim.frame.unseen import Unseen
+from discrim.models.arguments import choice, is_whole, prior_vector
 from discrim.models.engine import Engine, regressed
 from discrim.models.estimators import text_of
 from discrim.models.lines import MOST_REFITS
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, class_moments, is_whole, prior_vector, sample
+from discrim.models.sample import NaAction, class_moments, sample
 from discrim.models.summaries.fda import fda_brief, fda_sections
 
 if TYPE_CHECKING:
@@ -151,9 +153,9 @@ class FDAResults(ClassifierResults):
         ratio = every / (1 - every)
         return pd.Series((ratio / ratio.sum())[: len(self._names)], index=self._names, name="explained")
 
-    def transform(self, data: Any = None) -> pd.DataFrame:
+    def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Variates LD1, LD2, ... of each row; of a row with a missing value, missing."""
-        blocks = self._new_rows(data)
+        blocks = self._new_rows(data, unseen)
         out = np.empty((blocks.table.nrows, len(self._names)))
         for place, x, _ in blocks.every_row():
             out[place] = self._fit.variates(x)
@@ -214,10 +216,12 @@ class FDAResults(ClassifierResults):
 
     # ---- tables
 
-    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
         """Log posteriors, rows by classes; for two classes the log odds of the second, a Series."""
         rule = self._rule(self._prior_values(None))
-        return score_frame(self._new_rows(data), rule, self.classes, log_posteriors)
+        return score_frame(self._new_rows(data, unseen), rule, self.classes, log_posteriors)
 
     def tidy(self) -> pd.DataFrame:
         """One row a class and axis: score and centroid."""

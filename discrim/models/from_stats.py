@@ -13,8 +13,8 @@ from discrim.core.given_moments import given_moments
 from discrim.errors import DataError
 from discrim.frame.design import Design
 from discrim.frame.scan import quote
+from discrim.models.arguments import choice, named
 from discrim.models.moments import Moments
-from discrim.models.sample import choice, named
 
 __all__ = ["from_stats"]
 

@@ -10,8 +10,9 @@ import pandas as pd
 from discrim.core.plane import Plane
 from discrim.core.rules import LinearRule
 from discrim.errors import DataError
+from discrim.frame.unseen import Unseen
+from discrim.models.arguments import named
 from discrim.models.labels import class_code
-from discrim.models.sample import named
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -86,7 +87,9 @@ class LinearGeometry:
             pd.Series((means[i] + means[j]) / 2, index=self.terms, name="midpoint"),
         )
 
-    def distance(self: Any, data: Any = None, a: Any = None, b: Any = None) -> pd.Series:
+    def distance(
+        self: Any, data: Any = None, a: Any = None, b: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.Series:
         """Signed distance of rows to the plane between two classes, in units of the columns.
 
         Parameters
@@ -102,13 +105,15 @@ class LinearGeometry:
             Positive on the side of a; missing for a row with a missing value.
         """
         plane = _proper_plane(self, a, b)
-        blocks = self._new_rows(data)
+        blocks = self._new_rows(data, unseen)
         out = np.empty(blocks.table.nrows)
         for place, x, _ in blocks.every_row():
             out[place] = plane.distances(x)
         return pd.Series(out, index=blocks.table.index, name="distance")
 
-    def foot(self: Any, data: Any = None, a: Any = None, b: Any = None) -> pd.DataFrame:
+    def foot(
+        self: Any, data: Any = None, a: Any = None, b: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame:
         """Feet of the perpendiculars from rows to the plane between two classes.
 
         Parameters
@@ -122,7 +127,7 @@ class LinearGeometry:
             The nearest point of the plane; the row less its distance times the normal of length one.
         """
         plane = _proper_plane(self, a, b)
-        blocks = self._new_rows(data)
+        blocks = self._new_rows(data, unseen)
         out = np.empty((blocks.table.nrows, len(self.terms)))
         for place, x, _ in blocks.every_row():
             out[place] = plane.feet(x)

@@ -14,8 +14,8 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.inference.hausman import hausman as hausman_test
 from discrim.inference.hausman import slope_covariance
 from discrim.inference.result import TestResult
+from discrim.models.arguments import named
 from discrim.models.judging.comparable import refuse_other_rows, same_columns
-from discrim.models.sample import named
 
 if TYPE_CHECKING:
     from discrim.models.lda_results import LDAResults

@@ -14,13 +14,14 @@ from discrim.core.leave_one_out import LeftOut
 from discrim.core.separation import separation, standard
 from discrim.errors import DataError, NotSupportedError, SeparationError
 from discrim.frame.blocks import Blocks
+from discrim.models.arguments import choice, named
 from discrim.models.certificate import labelled
 from discrim.models.geometry import LinearGeometry
 from discrim.models.judging.validation import Rows, used_codes
 from discrim.models.lines import SeparatingLines, read_rows
 from discrim.models.pictures import plot_distances, plot_margin
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, named
+from discrim.models.sample import NaAction
 from discrim.models.summaries.lines import hyperplane_brief, hyperplane_sections
 
 if TYPE_CHECKING:

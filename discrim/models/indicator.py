@@ -13,14 +13,16 @@ from discrim.core.covariance import dependencies
 from discrim.core.indicator import IndicatorFit, fit_indicator
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
+from discrim.frame.unseen import Unseen
 from discrim.inference.least_squares import regression_table, t_table
+from discrim.models.arguments import choice, named
 from discrim.models.geometry import LinearGeometry
 from discrim.models.lines import ValuesOnly
 from discrim.models.optimal_scoring import OptimalScoring
 from discrim.models.pictures import plot_distances, plot_fitted, plot_regions
 from discrim.models.prediction import augmented
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, collinear_error, drop_columns, named, sample
+from discrim.models.sample import NaAction, collinear_error, drop_columns, lean, sample
 from discrim.models.summaries.indicator import indicator_brief, indicator_sections
 
 if TYPE_CHECKING:
@@ -94,7 +96,7 @@ def indicator(
     []
     """
     choice("collinear", collinear, ("raise", "drop"))
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
     if collinear == "raise":
         _refuse_few(int((blocks.codes >= 0).sum()), blocks.terms)
     blocks, moments = sample(blocks, "pooled", na_action)
@@ -105,7 +107,9 @@ def indicator(
         raise collinear_error(found, blocks.terms, OVER_ALL)
     if found:
         blocks, moments = drop_columns(blocks, moments, found, OVER_ALL)
-    return IndicatorResults(fit_indicator(moments), blocks)
+    results = IndicatorResults(fit_indicator(moments), blocks)
+    results._drops = collinear == "drop"
+    return results
 
 
 OVER_ALL = "over all rows"
@@ -199,9 +203,9 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         squares = fit.explained_squares(), fit.residual_squares()
         return regression_table(*squares, len(self.terms), fit.residual_df, self.classes)
 
-    def fitted_values(self, data: Any = None) -> pd.DataFrame:
+    def fitted_values(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Fitted values of rows, new ones or those of the fit; each row sums to one."""
-        return self._values(data)
+        return self._values(data, unseen)
 
     @property
     def fitted(self) -> pd.DataFrame:
@@ -232,7 +236,9 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
             out[rows] = self._fit.leverages(x) * (1.0 if weights is None else weights)
         return pd.Series(out, index=blocks.table.index, name="hat")
 
-    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
         """Fitted values, rows by classes.
 
         Returns
@@ -240,7 +246,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         DataFrame, or Series for two classes
             For two classes the fitted value of the second less that of the first: positive is the second.
         """
-        values = self._values(data)
+        values = self._values(data, unseen)
         if len(self.classes) > 2:
             return values
         return (values.iloc[:, 1] - values.iloc[:, 0]).rename(str(self.classes[1]))
@@ -273,9 +279,9 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         row |= {"df_model": self.df_model, "df_resid": self.df_resid}
         return pd.DataFrame([row])
 
-    def augment(self, data: Any = None) -> pd.DataFrame:
+    def augment(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the fitted values (`.score.<class>`)."""
-        return augmented(self, data, self._values(data), "score")
+        return augmented(self, data, self._values(data, unseen), "score", unseen)
 
     def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
         return indicator_sections(self)

@@ -14,7 +14,10 @@ from discrim.core.leave_one_out import LeftOut
 from discrim.core.moments import Spread
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks, read
-from discrim.inference.error_rates import counted
+from discrim.frame.unseen import Unseen
+from discrim.inference.rates_along import rates_along
+from discrim.inference.resampling import progress_bar
+from discrim.models.arguments import choice, prior_vector
 from discrim.models.judging.validation import gathered_rows, refuse_large, used_rows
 from discrim.models.knn_options import (
     check_options,
@@ -27,7 +30,7 @@ from discrim.models.knn_options import (
 )
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, class_moments, prior_vector, sample
+from discrim.models.sample import NaAction, class_moments, sample
 from discrim.models.summaries import knn as knn_sections
 
 if TYPE_CHECKING:
@@ -160,11 +163,10 @@ def _least(path: pd.DataFrame) -> int:
 
 def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
     """Leave-one-out error by k, as of `error_rates(["loo"])`: k, error, se."""
-    counts = fit.confusions(grid, fit.prior)
-    rates = [counted(table, fit.prior, None, 0.95, sampled=fit.estimated_prior) for table in counts]
+    with progress_bar(len(fit.search.points), "choice of k") as bar:
+        wrong = fit.wrong_by_class(grid, fit.prior, bar.update)
     path = pd.DataFrame({"k": grid})
-    path["error"] = [rate.estimate for rate in rates]
-    path["se"] = [rate.se for rate in rates]
+    path["error"], path["se"] = rates_along(wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
     return path
 
 
@@ -272,7 +274,7 @@ class KNNResults(ClassifierResults):
 
     # ---- neighbours
 
-    def votes(self, data: Any = None) -> pd.DataFrame:
+    def votes(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Votes by class, rows by classes.
 
         Parameters
@@ -292,7 +294,7 @@ class KNNResults(ClassifierResults):
         >>> knn("species ~ .", load_iris(), k=5).votes().iloc[70].tolist()
         [0, 2, 3]
         """
-        blocks = self._new_rows(data)
+        blocks = self._new_rows(data, unseen)
         rule = self._rule(self._prior_values(None))
         frame = pd.DataFrame(0, index=blocks.table.index, columns=self.classes, dtype="Int64")
         for place, found in self._searched(blocks, rule):
@@ -307,9 +309,11 @@ class KNNResults(ClassifierResults):
                 found[known] = rule.votes(x[known])
             yield place, found
 
-    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
         """Log posteriors, rows by classes; for two classes the log odds of the second, a Series."""
-        scores = self.predict_log_proba(data)
+        scores = self.predict_log_proba(data, unseen=unseen)
         if len(self.classes) == 2:
             odds = scores.to_numpy()[:, 1] - scores.to_numpy()[:, 0]
             return pd.Series(odds, index=scores.index, name=str(self.classes[1]))

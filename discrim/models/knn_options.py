@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance import dependencies
-from discrim.core.knn import constant_columns
+from discrim.core.covariance import constant_columns, dependencies
 from discrim.core.moments import ClassMoments
 from discrim.core.neighbours import METRICS, ZERO_ONE, undefined
 from discrim.errors import CollinearError, DataError, PriorError
-from discrim.models.sample import choice, is_whole, named
+from discrim.models.arguments import choice, is_whole, named
 
 if TYPE_CHECKING:
     from discrim.frame.blocks import Blocks

@@ -8,27 +8,27 @@ from typing import Any, Literal
 import pandas as pd
 
 from discrim.core.lda import LDAFit
+from discrim.core.moments import ClassMoments
 from discrim.core.shrinkage import spread_of
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import read
+from discrim.models.arguments import choice, is_whole, prior_vector
 from discrim.models.estimators import CovarianceEstimator
 from discrim.models.lda_results import LDAResults
 from discrim.models.moments import Moments, given_sample, table_given
 from discrim.models.robust import Method, Scatter, robust_choice, robust_moments
 from discrim.models.sample import (
     NaAction,
-    choice,
     collinear_error,
     drop_columns,
-    is_whole,
     is_wide,
-    prior_vector,
+    lean,
     refuse_few_rows,
     refuse_light,
     refuse_no_freedom,
     sample,
 )
-from discrim.models.shrinking import read_shrinking
+from discrim.models.shrinking import read_shrinking, warn_where_units_differ, with_units
 from discrim.models.shrunk import linear_fit
 
 __all__ = ["lda"]
@@ -51,6 +51,7 @@ def lda(
     covariance: Literal["pooled", "diagonal", "shrunk", "spherical", "pinv"] | CovarianceEstimator = "pooled",
     shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,
     grid: Sequence[float] | None = None,
+    standardize: bool = False,
     ncomp: int | None = None,
     collinear: Literal["raise", "drop"] = "raise",
     levels: Sequence[Any] | None = None,
@@ -94,6 +95,11 @@ def lda(
         Opgen-Rhein & Strimmer's, or "loo"; by default none.
     grid : sequence of float, optional
         Shrinkages that "loo" chooses from; by default 0, 0.001, 0.002, 0.005, ..., 0.1, 0.2, ..., 1.
+    standardize : bool
+        Whether the sphere of "shrunk" and "spherical" is one of columns over their standard deviations within
+        classes, which no unit of a column changes. By default it is one in the units of the columns, as
+        scikit-learn's, and a warning is given where these differ by much. Refits learn the standard
+        deviations anew, folds too; `leave_one_out()` holds them.
     ncomp : int, optional
         Restrict rule and transformation to the leading canonical axes.
     collinear : {"raise", "drop"}
@@ -140,11 +146,11 @@ def lda(
     [0.9912, 0.0088]
     """
     choice("collinear", collinear, ("raise", "drop"))
-    asked = read_shrinking(covariance, shrinkage, grid, method, STRUCTURES)
+    asked = with_units(read_shrinking(covariance, shrinkage, grid, method, STRUCTURES), standardize)
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
     if moments is None:
         asked_of = table_given("lda", formula, data)
-        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
+        blocks = lean(read(*asked_of, weights=weights, levels=levels, functions=functions))
         if asked.structure == "full":
             refuse_few_rows(blocks)
         spread = spread_of(asked.structure, "pooled", thin=is_wide(blocks))
@@ -162,13 +168,9 @@ def lda(
         raise collinear_error(found, blocks.terms)
     if found:
         blocks, held = drop_columns(blocks, held, found)
+    warn_where_units_differ(asked, held, blocks.terms)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
-    most = min(held.n_columns, held.n_classes - 1)
-    if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):
-        raise DataError(
-            f"ncomp={ncomp!r}: {held.n_columns} columns and {held.n_classes} classes have "
-            f"{most} canonical axes; give a number from 1 to {most}, or None for all."
-        )
+    _check_axes(ncomp, held)
     robust = None
     if wanted is not None:
         held, robust = robust_moments(blocks, held, wanted)
@@ -184,7 +186,19 @@ def lda(
     )
     if fit.structure == "pinv":
         _warn_of_pseudo_inverse(fit, blocks.terms)
-    return LDAResults(fit, blocks, has_rows=moments is None, asked=asked, path=path)
+    results = LDAResults(fit, blocks, has_rows=moments is None, asked=asked, path=path)
+    results._drops = collinear == "drop"
+    return results
+
+
+def _check_axes(ncomp: Any, held: ClassMoments) -> None:
+    """Raise a DataError for a number of canonical axes that there is not."""
+    most = min(held.n_columns, held.n_classes - 1)
+    if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):
+        raise DataError(
+            f"ncomp={ncomp!r}: {held.n_columns} columns and {held.n_classes} classes have "
+            f"{most} canonical axes; give a number from 1 to {most}, or None for all."
+        )
 
 
 def _warn_of_pseudo_inverse(fit: LDAFit, terms: tuple[str, ...]) -> None:

@@ -22,11 +22,13 @@ from discrim.core.rules import log_posteriors
 from discrim.core.shrinkage import is_regular
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.frame.unseen import Unseen
 from discrim.inference.log_odds import log_odds, wald_table
 from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
 from discrim.inference.result import TestResult
 from discrim.models.anova import anova
+from discrim.models.arguments import choice, is_share
 from discrim.models.canonical import CanonicalResults, Convention
 from discrim.models.geometry import LinearGeometry
 from discrim.models.group_summary import group_summary
@@ -35,10 +37,6 @@ from discrim.models.pictures import plot_regions
 from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
 from discrim.models.robust import RobustRows
-from discrim.models.sample import (
-    choice,
-    is_share,
-)
 from discrim.models.shrinking import Shrinking
 from discrim.models.shrunk import ShrunkCovariances
 from discrim.models.summaries import gaussian as sections
@@ -181,7 +179,9 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         moments = self._fit.moments
         return wilks(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
 
-    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
         """Log posteriors, rows by classes.
 
         Returns
@@ -193,11 +193,11 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             against the first: positive is the second class.
         """
         rule = self._rule(self._prior_values(None))
-        return score_frame(self._new_rows(data), rule, self.classes, log_posteriors)
+        return score_frame(self._new_rows(data, unseen), rule, self.classes, log_posteriors)
 
-    def transform(self, data: Any = None) -> pd.DataFrame:
+    def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean."""
-        blocks = self._new_rows(data)
+        blocks = self._new_rows(data, unseen)
         axes = self._axes()
         origin, _ = gaussian.centred(self._fit.moments, axes.centre)
         scaling = self.scaling.to_numpy()

@@ -14,10 +14,12 @@ from discrim.core.moments import ClassMoments, Spread
 from discrim.core.rules import Rule, best_class
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
+from discrim.frame.unseen import Unseen
+from discrim.models.arguments import named
 from discrim.models.judging.refitted_prior import PriorWithout
 from discrim.models.judging.validation import Rows, gathered_rows, left_out_scores
 from discrim.models.prediction import augmented, scored
-from discrim.models.sample import NaAction, named, sample
+from discrim.models.sample import NaAction, sample
 
 __all__ = ["SeparatingLines", "ValuesOnly", "read_rows"]
 
@@ -80,9 +82,9 @@ class ValuesOnly:
         """Not there: raises NotSupportedError."""
         self._need_posteriors("A likelihood")
 
-    def _values(self: Any, data: Any) -> pd.DataFrame:
+    def _values(self: Any, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
         """Values of the rule, rows by classes."""
-        blocks = self._new_rows(data)
+        blocks = self._new_rows(data, unseen)
         out = np.empty((len(self.classes), blocks.table.nrows))
         for place, found in scored(blocks, self._rule(self._prior_values(None)), len(self.classes)):
             out[:, place] = found.T
@@ -138,11 +140,15 @@ class SeparatingLines(ValuesOnly):
         # Missing scores are left to refits, row by row.
         return lambda x, codes, weights: np.full((len(x), len(self.classes)), np.nan)
 
-    def decision_function(self: Any, data: Any = None) -> pd.DataFrame | pd.Series:
+    def decision_function(
+        self: Any, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
         """Values of the planes at rows: of the one between two classes a Series, positive for the second."""
-        frame: pd.DataFrame = self._values(data)
+        frame: pd.DataFrame = self._values(data, unseen)
         return frame.iloc[:, 1].rename(str(self.classes[1])) if len(self.classes) == 2 else frame
 
-    def augment(self: Any, data: Any = None) -> pd.DataFrame:
+    def augment(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the values of the planes (`.score.<class>`)."""
-        return augmented(self, data, pd.DataFrame(self.decision_function(data)), "score")
+        return augmented(
+            self, data, pd.DataFrame(self.decision_function(data, unseen=unseen)), "score", unseen
+        )

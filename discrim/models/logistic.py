@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -15,19 +14,21 @@ from discrim.core.logistic import MOST_STEPS, TOLERANCE, LogisticFit
 from discrim.core.moments import Spread
 from discrim.core.rules import Rule, log_odds_against
 from discrim.core.tails import chi2_sf, normal_sf
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks, read
+from discrim.frame.unseen import Unseen
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
+from discrim.models.arguments import choice, prior_vector
 from discrim.models.certificate import Certificate
 from discrim.models.geometry import LinearGeometry
 from discrim.models.judging.validation import used_codes
 from discrim.models.labels import class_code
-from discrim.models.logistic_design import refuse_many_levels, refuse_wide, without_collinear
+from discrim.models.logistic_design import check_search, refuse_many_levels, refuse_wide, without_collinear
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, prior_vector, sample
+from discrim.models.sample import NaAction, class_moments, lean, sample
 from discrim.models.separated import certify, overlap_by_score, refuse_empty_cells, searched
 from discrim.models.summaries.logistic import logistic_brief, logistic_sections
 
@@ -95,7 +96,7 @@ def logistic(
     FormulaError, DataError, PriorError
         As for `discrim.lda`; also more than 2,000 coefficients of categorical predictors.
     CollinearError
-        A column is constant or a combination of others; the message names them.
+        A column is a combination of others; the message names them.
     SeparationError
         A hyperplane separates classes, so that there is no maximum; classes, terms and rows are named. With
         `bias_reduction=True` there is one.
@@ -109,11 +110,8 @@ def logistic(
     >>> logistic("species ~ petal_width + petal_length", two).params.round(3)["virginica"].tolist()
     [-45.272, 10.447, 5.755]
     """
-    if isinstance(maxiter, bool) or not isinstance(maxiter, Integral) or maxiter < 1:
-        raise DataError(f"maxiter={maxiter!r}: give a whole number of steps, 1 or more.")
-    if not isinstance(tol, Real) or not 0 < tol < 1:
-        raise DataError(f"tol={tol!r}: give a number between 0 and 1.")
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    check_search(tol, maxiter)
+    blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
     choice("collinear", collinear, ("raise", "drop"))
     if collinear == "raise":
         refuse_wide(int((blocks.codes >= 0).sum()), blocks.terms)
@@ -142,6 +140,7 @@ def logistic(
         warn=separation == "warn",
     )
     results = LogisticResults(fit, blocks)
+    results._drops = collinear == "drop"
     if certificate is not None:
         results._cache["separation"] = certificate
     return results
@@ -200,10 +199,11 @@ class LogisticResults(LinearGeometry, ClassifierResults):
 
     def _refitted_rule(self, blocks: Blocks) -> Rule | None:
         codes = used_codes(blocks)
-        used = codes >= 0
-        weights = None if blocks.weights is None else blocks.weights[used]
-        counts = np.bincount(codes[used], weights, minlength=len(self.classes)).astype(np.float64)
-        refit = self._fit.refit(blocks, counts)
+        weights = None if blocks.weights is None else blocks.weights[codes >= 0]
+        counts = np.bincount(codes[codes >= 0], weights, len(self.classes)).astype(np.float64)
+        same = blocks.terms == tuple(self.terms)
+        numbers = self._fit if same else self._fit.of_columns(class_moments(blocks, "pooled"))
+        refit = numbers.refit(blocks, counts)
         return None if refit is None else refit.rule(self._log_prior())
 
     def _left_out(self) -> LeftOut:
@@ -213,7 +213,6 @@ class LogisticResults(LinearGeometry, ClassifierResults):
                 f"Leave-one-out of a logistic regression takes a refit a row; {self.nobs} are more than "
                 f'{most:,}: cross-validate (method="cv").'
             )
-        # Missing scores are left to refits, row by row.
         return lambda x, codes, weights: np.full((len(x), len(self.classes)), np.nan)
 
     # ---- estimates
@@ -400,11 +399,13 @@ class LogisticResults(LinearGeometry, ClassifierResults):
 
         return to_statsmodels(self)
 
-    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
         """Log odds against the reference (or the first class that has a prior); of two, the second's."""
         prior, at = self._prior_values(None), class_code(self.reference, self.classes)
         at = at if prior[at] > 0 else int(np.argmax(prior > 0))
-        rule, rows = self._rule(prior), self._new_rows(data)
+        rule, rows = self._rule(prior), self._new_rows(data, unseen)
         return score_frame(rows, rule, self.classes, lambda scores: log_odds_against(scores, at))
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
+from typing import Any
+
+import numpy as np
 
 from discrim.core.covariance import dependencies
 from discrim.core.moments import ClassMoments
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
-from discrim.models.sample import collinear_error, drop_columns, named
+from discrim.models.arguments import named
+from discrim.models.sample import collinear_error, drop_columns
 
-__all__ = ["OVER_ALL", "refuse_many_levels", "refuse_wide", "without_collinear"]
+__all__ = ["OVER_ALL", "check_search", "refuse_many_levels", "refuse_wide", "without_collinear"]
 
 OVER_ALL = "over all rows"
 
 MOST_CODED = 2000
 """Coefficients of categories up to which they are fitted: their information grows by the square."""
+
+
+def check_search(tol: Any, maxiter: Any) -> None:
+    """Raise a DataError for a tolerance or a number of steps that is none."""
+    if isinstance(maxiter, bool) or not isinstance(maxiter, Integral) or maxiter < 1:
+        raise DataError(f"maxiter={maxiter!r}: give a whole number of steps, 1 or more.")
+    if not isinstance(tol, (int, float, np.floating)) or not 0 < tol < 1:
+        raise DataError(f"tol={tol!r}: give a number between 0 and 1.")
 
 
 def refuse_wide(rows: int, terms: tuple[str, ...]) -> None:

@@ -16,8 +16,8 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import check_level
 from discrim.inference.resampling import watched
+from discrim.models.arguments import named
 from discrim.models.judging.validation import gathered_rows
-from discrim.models.sample import named
 
 if TYPE_CHECKING:
     from discrim.models.logistic import LogisticResults

@@ -19,13 +19,13 @@ from discrim.frame.design import Design
 from discrim.frame.formula import response_codes
 from discrim.frame.response import with_new_classes
 from discrim.frame.table import Table
+from discrim.models.arguments import choice, named
 from discrim.models.sample import (
     NaAction,
-    choice,
     class_moments,
-    named,
     present_classes,
     refuse_extreme,
+    varying,
     warn_of_weights,
 )
 
@@ -349,4 +349,4 @@ def given_sample(
     refuse_extreme(given._held, given._design.terms)
     warn_of_weights(given._held, whole=given._held.total >= given._held.rows.sum())
     blocks = without_rows(given._design, given._functions, weighted=given._weighted, dropped=given.dropped)
-    return present_classes(blocks, reduced(given._held, spread))
+    return varying(*present_classes(blocks, reduced(given._held, spread)))

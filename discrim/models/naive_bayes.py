@@ -13,9 +13,10 @@ from discrim.core.naive_bayes import fit_naive_bayes
 from discrim.core.tally import Tally
 from discrim.frame.blocks import read
 from discrim.frame.level_codes import level_design
+from discrim.models.arguments import prior_vector
 from discrim.models.naive_bayes_plan import Options, plan_of, refuse_no_bandwidth, refuse_no_density
 from discrim.models.naive_bayes_results import NaiveBayesResults
-from discrim.models.sample import NaAction, prior_vector, sample
+from discrim.models.sample import NaAction, class_moments, sample
 
 __all__ = ["naive_bayes"]
 
@@ -110,9 +111,14 @@ def naive_bayes(
     blocks = replace(blocks, design=level_design(blocks.design))
     plan = plan_of(blocks, Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen))
     tally = Tally(plan, len(blocks.design.levels))
-    classes = blocks.design.levels
-    blocks, moments = sample(blocks, "diagonal", na_action, tally.watch)
-    if len(blocks.design.levels) < len(classes):
+    classes, terms = blocks.design.levels, blocks.terms
+    # Beside others a constant count has its share of their sum.
+    blocks, moments = sample(blocks, "diagonal", na_action, tally.watch, held=plan.counts.tolist())
+    if blocks.constant:
+        kept = [j for j, term in enumerate(terms) if term not in blocks.constant]
+        tally = Tally(plan.columns(np.array(kept)), len(blocks.design.levels))
+        moments = class_moments(blocks, "diagonal", tally.watch)
+    elif len(blocks.design.levels) < len(classes):
         tally = tally.classes(np.array([classes.index(level) for level in blocks.design.levels]))
     refuse_no_density(moments, tally, blocks)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)

@@ -16,11 +16,15 @@ from discrim.core.tally import Plan, Tally
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import boolean_terms, refuse_values, term_levels
-from discrim.models.sample import choice, is_number, named
+from discrim.models.arguments import choice, is_number, named
+from discrim.models.singular import drop_hint, listed
 
 __all__ = ["Options", "plan_of", "refuse_no_bandwidth", "refuse_no_density"]
 
 NORMAL, TABLE, KERNEL, COUNT = range(4)
+
+SMOOTHING = 1e-9
+"""scikit-learn's `var_smoothing`."""
 
 
 class Options(NamedTuple):
@@ -138,40 +142,58 @@ def refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> No
 
 
 def refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
-    """Raise a CollinearError that names class and column where a kernel density has no bandwidth."""
+    """Raise a CollinearError that names classes and columns where a kernel density has no bandwidth."""
     lacking = fit.without_bandwidth()
     if not lacking.any():
         return
-    k, j = np.argwhere(lacking)[0]
-    name = blocks.terms[fit.plan.kernels[j]]
+    names = [blocks.terms[j] for j in fit.plan.kernels]
+    said = [
+        f"{named(name for name, none in zip(names, own, strict=True) if none)} "
+        f"{'has' if own.sum() == 1 else 'have'} one row or one value only in class {label!r}"
+        for label, own in zip(blocks.design.levels, lacking, strict=True)
+        if own.any()
+    ]
+    given = ", ".join(f"{names[j]!r}: ..." for j in np.flatnonzero(lacking.any(axis=0)))
     raise CollinearError(
-        f"{name!r} has one row or one value only in class {blocks.design.levels[k]!r}, too few for a "
-        f"bandwidth: give one, as in bandwidth={{{name!r}: ...}}, or leave the column out."
+        f"{listed(said, 'classes')}, too few for a bandwidth: give one, as in bandwidth={{{given}}}, or "
+        "leave such columns out."
     )
 
 
 def _refuse_no_variance(
     moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], plan: Plan
 ) -> None:
+    said: list[str] = []
+    gone: set[int] = set()
+    few = light = False
     for k, label in enumerate(levels):
         count = moments.counts[k]
         if count <= 1 and plan.method == "moment":
-            light = moments.rows[k] != count
-            has = f"has weights that sum to {count:g}" if light else "has 1 row"
-            more = ", or weights that count rows, for example divided by their mean" if light else ""
-            raise CollinearError(
-                f"Class {label!r} {has}, too few for a variance, which takes more than one: "
-                f'leave the class out, or pass method="mle" with smoothing={more}.'
-            )
+            few = True
+            light = light or moments.rows[k] != count
+            has = f"has weights that sum to {count:g}" if moments.rows[k] != count else "has 1 row"
+            said.append(f"class {label!r} {has}, too few for a variance, which takes more than one")
+            continue
         found = [] if plan.smoothing else dependencies(moments, k, diagonal=True)
         if found:
+            gone |= {each.column for each in found}
             one = len(found) == 1
-            raise CollinearError(
-                f"{named(terms[each.column] for each in found)} {'is' if one else 'are'} constant in class "
-                f"{label!r}, where a normal density needs a variance: drop {'it' if one else 'them'} from "
-                "the formula, or pass smoothing=, the share of the largest variance to add to each "
-                "(scikit-learn's is 1e-9)."
-            )
+            still = named(terms[each.column] for each in found)
+            said.append(f"{still} {'is' if one else 'are'} constant in class {label!r}")
+    if said:
+        text = listed(said, "classes")
+        smoothing = f"smoothing={plan.smoothing or SMOOTHING:g}"
+        counted = ", or weights that count rows, for example divided by their mean" if light else ""
+        way_out = (
+            f'pass method="mle" with {smoothing}{counted}'
+            if few
+            else f"pass {smoothing}, this share of the largest variance being added to each (scikit-learn's)"
+        )
+        hint = "" if few else drop_hint([terms[j] for j in sorted(gone)], len(terms))
+        raise CollinearError(
+            f"{text[0].upper()}{text[1:]}: a normal density needs a variance. "
+            f"{way_out[0].upper()}{way_out[1:]}{hint}."
+        )
     if plan.smoothing and not has_variances(moments, plan):
         raise CollinearError(
             f"smoothing={plan.smoothing:g} of the largest variance leaves a variance of {named(terms)} at "

@@ -14,12 +14,15 @@ from discrim.core.moments import Spread
 from discrim.core.naive_bayes import NaiveBayesFit
 from discrim.core.rules import Rule
 from discrim.core.tally import Tally
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import mark_unseen, refuse_values, term_levels
+from discrim.frame.unseen import Unseen
+from discrim.models.arguments import choice, named
+from discrim.models.naive_bayes_plan import refuse_no_density
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import choice, class_moments, named
+from discrim.models.sample import class_moments
 from discrim.models.separate import Quadratic, SeparateCovariances
 from discrim.models.summaries.naive_bayes import naive_bayes_brief, naive_bayes_sections
 
@@ -63,11 +66,13 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
     """
 
     _fit: NaiveBayesFit
+    _holds_levels = True
     title: ClassVar[str] = "Naive Bayes"
 
     def __init__(self, fit: NaiveBayesFit, blocks: Blocks, *, has_rows: bool = True) -> None:
         super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
         self._fit = fit
+        self._stays = fit.plan.counts.tolist()
         self.smoothing, self.laplace = fit.smoothing, fit.laplace
         known = term_levels(blocks.design)
         self._levels = {self.terms[j]: known[j] or (False, True) for j in fit.plan.tables.tolist()}
@@ -215,14 +220,15 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
 
     # ---- rows
 
-    def _new_rows(self, data: Any) -> Blocks:
+    def _new_rows(self, data: Any, unseen: Unseen | None = None) -> Blocks:
+        choice("unseen", unseen or "raise", ("raise", "missing"))
         blocks = replace(super()._new_rows(data), partial=True)
         if data is None:
             return blocks
         plain = [term for term, levels in self._levels.items() if levels == (False, True)]
         refuse_values(blocks.table, plain, counts=False)
         refuse_values(blocks.table, self.multinomial.columns.tolist(), counts=True)
-        if self._fit.unseen == "missing":
+        if (unseen or self._fit.unseen) == "missing":
             blocks = replace(blocks, table=mark_unseen(blocks.design, blocks.table))
         return blocks
 
@@ -231,9 +237,25 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         return "diagonal" if self._fit.is_normal else None
 
     def _refitted_rule(self, blocks: Blocks) -> Rule | None:
-        tally = Tally(self._fit.plan, len(self.classes))
-        refit = self._fit.refit(class_moments(blocks, "diagonal", tally.watch), tally)
+        numbers = self._fit
+        if numbers.is_normal:
+            return super()._refitted_rule(blocks)
+        if len(blocks.terms) < len(self.terms):
+            kept = [self.terms.get_loc(term) for term in blocks.terms]
+            numbers = replace(numbers, plan=numbers.plan.columns(np.array(kept)))
+        tally = Tally(numbers.plan, len(self.classes))
+        refit = numbers.refit(class_moments(blocks, "diagonal", tally.watch), tally)
         return None if refit is None else refit.rule(self._log_prior())
+
+    def _why_not(self, blocks: Blocks) -> str | None:
+        kept = np.array([self.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
+        tally = Tally(self._fit.plan.columns(kept), len(self.classes))
+        moments = class_moments(blocks, "diagonal", tally.watch)
+        try:
+            refuse_no_density(moments, tally, blocks)
+        except CollinearError as error:
+            return str(error)
+        return None
 
     # ---- tables
 

@@ -10,7 +10,7 @@ import pandas as pd
 from discrim.core.covariance import dependencies
 from discrim.core.indicator import IndicatorFit
 from discrim.errors import CollinearError
-from discrim.models.sample import named
+from discrim.models.arguments import named
 
 if TYPE_CHECKING:
     from discrim.report.tables import Summary

@@ -11,11 +11,12 @@ import pandas as pd
 from discrim.core.perceptron import PerceptronFit, fit_perceptron
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
+from discrim.models.arguments import choice, named
 from discrim.models.geometry import LinearGeometry
 from discrim.models.lines import SeparatingLines, read_rows
 from discrim.models.pictures import plot_distances, plot_history, plot_regions
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, named
+from discrim.models.sample import NaAction
 from discrim.models.summaries.lines import perceptron_brief, perceptron_sections
 
 if TYPE_CHECKING:

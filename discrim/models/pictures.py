@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.sample import named
+from discrim.models.arguments import named
 
 if TYPE_CHECKING:
     from discrim.models.hyperplane import HyperplaneResults

@@ -125,9 +125,11 @@ def score_frame(
     return pd.Series(out, index=blocks.table.index, name=str(classes[1]))
 
 
-def augmented(fit: ClassifierResults, data: Any, values: pd.DataFrame, name: str) -> pd.DataFrame:
+def augmented(
+    fit: ClassifierResults, data: Any, values: pd.DataFrame, name: str, unseen: Any = None
+) -> pd.DataFrame:
     """The table with each row's label, and values by class under a name; see `ClassifierResults.augment`."""
-    blocks = fit._new_rows(data)
+    blocks = fit._new_rows(data, unseen)
     table = blocks.table
     frame = table.frame(table.names)
     frame[".fitted"] = fit._labelled(fit._predicted_codes(blocks), table.index)

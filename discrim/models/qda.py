@@ -10,7 +10,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance import pooled
-from discrim.core.moments import ClassMoments
 from discrim.core.qda import QDAFit
 from discrim.core.rules import Rule
 from discrim.core.shrinkage import spread_of
@@ -18,6 +17,7 @@ from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.log_determinants import log_determinant_table
 from discrim.inference.result import TestResult
+from discrim.models.arguments import choice, prior_vector
 from discrim.models.estimators import CovarianceEstimator
 from discrim.models.moments import Moments, given_sample, table_given
 from discrim.models.pictures import plot_posteriors, plot_regions
@@ -25,18 +25,17 @@ from discrim.models.results import ClassifierResults
 from discrim.models.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
 from discrim.models.sample import (
     NaAction,
-    choice,
-    collinear_error,
+    class_moments,
     is_wide,
-    named,
-    prior_vector,
+    lean,
     refuse_light,
     refuse_little_weight,
     sample,
 )
 from discrim.models.separate import SeparateCovariances
-from discrim.models.shrinking import Shrinking, read_shrinking
+from discrim.models.shrinking import Shrinking, read_shrinking, warn_where_units_differ, with_units
 from discrim.models.shrunk import ShrunkCovariances, quadratic_fit
+from discrim.models.singular import refuse_singular
 from discrim.models.summaries import gaussian as sections
 from discrim.models.tests import box_m_of, covariance_models_of
 
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from discrim.report.plots import Axes
     from discrim.report.tables import Pairs, Section, Summary
 
-__all__ = ["QDAResults", "qda", "refuse_singular"]
+__all__ = ["QDAResults", "qda"]
 
 Floats = NDArray[np.float64]
 
@@ -66,6 +65,7 @@ def qda(
     covariance: Literal["full", "diagonal", "shrunk", "spherical"] | CovarianceEstimator = "full",
     shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,
     grid: Sequence[float] | None = None,
+    standardize: bool = False,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
@@ -85,7 +85,7 @@ def qda(
         The full covariance of each class; its variances only; shrunk towards a sphere, which works for
         classes of fewer rows than columns; one variance a class; or an object with `fit(X)` and then
         `covariance_`, of which a copy is fitted to the rows of each class less their mean.
-    shrinkage, grid
+    shrinkage, grid, standardize
         As for `discrim.lda`, class by class; "loo" chooses one number for all classes.
 
     Returns
@@ -107,21 +107,22 @@ def qda(
     >>> fit.confusion(method="loo").to_numpy().tolist()
     [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
     """
-    asked = read_shrinking(covariance, shrinkage, grid, method, STRUCTURES)
+    asked = with_units(read_shrinking(covariance, shrinkage, grid, method, STRUCTURES), standardize)
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
     if moments is None:
         asked_of = table_given("qda", formula, data)
-        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
+        blocks = lean(read(*asked_of, weights=weights, levels=levels, functions=functions))
         blocks, held = sample(blocks, spread_of(asked.structure, "class", thin=is_wide(blocks)), na_action)
     else:
         blocks, held = given_sample(
             moments, spread_of(asked.structure, "class"), needs_rows=asked.needs_rows or wanted is not None,
             formula=formula, data=data, weights=weights, levels=levels, functions=functions,
         )  # fmt: skip
-    refuse_singular(held, blocks.terms, blocks.design.levels, asked)
+    refuse_singular(held, blocks.terms, blocks.design.levels, asked, robust=wanted is not None)
     if method == "moment":
         for label, weight in zip(blocks.design.levels, held.counts.tolist(), strict=True):
             refuse_light(weight, 1, f"The rows of class {label!r}")
+    warn_where_units_differ(asked, held, blocks.terms)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     robust = None
     if wanted is not None:
@@ -192,6 +193,17 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
             )
         return super()._rule(prior, method, convention)
 
+    def _why_not(self, blocks: Blocks) -> str | None:
+        asked = self._asked
+        held = class_moments(blocks, "class")
+        try:
+            refuse_singular(
+                held, blocks.terms, list(self.classes), asked, robust=self._fit.robust is not None
+            )
+        except CollinearError as error:
+            return str(error)
+        return None
+
     def log_determinants(self, level: float = 0.95) -> pd.DataFrame:
         """Log-determinants of the classes' covariances and of the pooled one, with intervals.
 
@@ -256,30 +268,3 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
         if kind == "regions" or (kind is None and len(self.terms) == 2):
             return plot_regions(self, ax)
         return plot_posteriors(self, ax)
-
-
-def refuse_singular(
-    moments: ClassMoments,
-    terms: tuple[str, ...],
-    levels: Sequence[Any],
-    asked: Shrinking | None = None,
-    way_out: str | None = None,
-) -> None:
-    """Raise a CollinearError that names the class whose covariance is singular, why, and the way out."""
-    asked = Shrinking("full") if asked is None else asked
-    p = moments.n_columns if asked.takes_full_rank(moments.n_columns) else 1
-    for k, label in enumerate(levels):
-        rows = int(moments.rows[k])
-        if rows <= p:
-            remedy = way_out or (
-                "merge it with another class, leave it out, or use lda() with the same covariance="
-                if p == 1 and asked.structure != "full"
-                else 'use fewer columns, lda(), or covariance="diagonal" or "shrunk"'
-            )
-            raise CollinearError(
-                f"Class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few for a covariance of "
-                f"{moments.n_columns} columns ({named(terms)}), which takes {p + 1} at least: {remedy}."
-            )
-        found = asked.obstacles(moments, k)
-        if found:
-            raise collinear_error(found, terms, f"in class {label!r}")

@@ -17,13 +17,15 @@ from discrim.core.rda import RDAFit, needs_roots, too_few
 from discrim.core.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
+from discrim.models.arguments import choice, named, prior_vector
 from discrim.models.judging.splits import Split, Splits, read_splits
 from discrim.models.judging.validation import drawn_seed
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.rda_choice import Choice, choose
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, choice, is_wide, named, prior_vector, sample
+from discrim.models.sample import NaAction, is_wide, lean, sample
 from discrim.models.separate import SeparateCovariances
+from discrim.models.shrinking import warn_of_units
 from discrim.models.summaries import gaussian as sections
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ def rda(
     grid: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
     select: Literal["min", "1se"] = "min",
     seed: int | None = None,
+    standardize: bool = False,
     prior: Any = None,
     weights: Any = None,
     method: Literal["moment", "mle"] = "moment",
@@ -80,6 +83,11 @@ def rda(
         whose error is within one standard error of the least.
     seed : int, optional
         Deals the rows to folds.
+    standardize : bool
+        Whether the identity of the ridge is meant for columns over their standard deviations within classes,
+        which no unit of a column changes; by default in the units of the columns, as in the literature, with
+        a warning where these differ by much. Refits learn the standard deviations anew, folds too;
+        `leave_one_out()` and the choice of a pair hold them.
 
     Returns
     -------
@@ -94,7 +102,7 @@ def rda(
 
     Notes
     -----
-    The identity is meant in the units of the columns: standardize() them in the formula if they differ.
+    The identity is meant in the units of the columns, or in standard deviations: see `standardize`.
     With a ridge there may be more columns than rows, and columns that are constant or collinear.
 
     - "esl": alpha S_k + (1 - alpha) [gamma S + (1 - gamma) s2 I], s2 = tr(S)/p (Hastie, Tibshirani &
@@ -123,9 +131,11 @@ def rda(
     choice("parametrization", parametrization, ("esl", "friedman", "klar"))
     choice("method", method, ("moment", "mle"))
     choice("select", select, ("min", "1se"))
+    if not isinstance(standardize, (bool, np.bool_)):
+        raise DataError(f"standardize={standardize!r}: give True or False.")
     given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
     pairs = _pairs(given, grid)
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
     spread: Spread = "thin class" if is_wide(blocks) else "class"
     blocks, moments = sample(blocks, spread, na_action, rooted=needs_roots(pairs, parametrization))
     splits = _splits(cv, blocks)
@@ -145,6 +155,7 @@ def rda(
         shares,
         prior is None,
         splits=splits if chooses else (),
+        standardize=bool(standardize),
     )
     if chooses:
         pair, path = choose(blocks, moments, plan)
@@ -152,6 +163,8 @@ def rda(
         (pair,), path = pairs, None
     fit = plan.fit(moments, pair)
     _refuse_singular(fit, blocks)
+    if not standardize and fit.ridged:
+        warn_of_units(moments, blocks.terms, "The ridge")
     return RDAResults(fit, blocks, plan=None if path is None else plan, path=path)
 
 

@@ -18,20 +18,26 @@ from discrim.core.leave_one_out_rda import left_out_groups
 from discrim.core.mixtures import Pair, Parametrization
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.rda import RDAFit, fit_rda, needs_roots, too_few
-from discrim.core.rda_path import PathRule, path_rules
+from discrim.core.rda_path import PathRule, path_rules, wrong_by_class
+from discrim.core.rda_thin_path import ThinPathRule
 from discrim.core.rules import best_class
 from discrim.core.span import Span
+from discrim.core.standardized import in_units, within_sd
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks, read
-from discrim.inference.error_rates import counted
+from discrim.inference.rates_along import rates_along
+from discrim.models.arguments import named
 from discrim.models.judging.splits import Split, split_moments, used_splits
 from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
-from discrim.models.sample import class_moments, named
+from discrim.models.sample import class_moments
 
 __all__ = ["Choice", "choose"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+
+AT_ONCE = 2**22
+"""Numbers of a table up to which its rows are read once for all folds."""
 
 TIE = 1e-12
 """Difference of errors up to which pairs are tied."""
@@ -56,6 +62,9 @@ class Choice:
         Columns of the data where the rows are coordinates of fewer.
     splits : tuple of Split
         Those given in the place of folds, of the rows of the table.
+    standardize : bool
+        Whether the ridge is one of columns over their standard deviations within classes, of all rows that
+        the choice is made from.
     """
 
     pairs: list[Pair]
@@ -68,6 +77,7 @@ class Choice:
     estimated_prior: bool
     columns: int | None = None
     splits: tuple[Split, ...] = ()
+    standardize: bool = False
 
     @property
     def log_prior(self) -> Floats:
@@ -80,7 +90,7 @@ class Choice:
         """Whether the moments are to have roots where their digits ask for it."""
         return needs_roots(self.pairs, self.parametrization)
 
-    def rules(self, moments: ClassMoments, pairs: list[Pair]) -> Iterator[PathRule]:
+    def rules(self, moments: ClassMoments, pairs: list[Pair]) -> Iterator[PathRule | ThinPathRule]:
         """The rules of pairs by moments, as of `path_rules`."""
         return path_rules(moments, pairs, self.parametrization, self.method, self.log_prior, self.columns)
 
@@ -96,6 +106,7 @@ class Choice:
             estimated_prior=self.estimated_prior,
             cv=self.cv,
             select=self.select,
+            standardize=self.standardize,
         )
 
     def refit(self, blocks: Blocks, spread: Spread) -> RDAFit | None:
@@ -126,6 +137,10 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, p
     DataError
         Folds that are too many or too few, or no pair that has a rule without every fold or row.
     """
+    if plan.standardize:
+        unit = within_sd(moments)
+        blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
+        plan = replace(plan, standardize=False)
     if moments.spread == "thin class":
         span, splits = Span.of(moments), used_splits(plan.splits, blocks)
         plan = replace(plan, columns=span.columns, splits=splits)
@@ -173,7 +188,7 @@ def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
             )
         total[fold] = np.bincount(codes, weights, minlength=k)
         for rule in plan.rules(held, plan.pairs):
-            wrong[rule.pairs, fold] = rule.wrong(x, codes, weights)
+            wrong[rule.pairs, fold] = wrong_by_class(rule, x, codes, weights)
     # A class that is not in a fold has no part in its rate.
     there = total > 0
     share = np.where(there, plan.prior, 0.0) / np.where(there, total, 1.0)
@@ -197,8 +212,17 @@ def _parts(blocks: Blocks, plan: Choice) -> Iterator[tuple[ClassMoments, Floats,
             yield moments, *_judged_rows(blocks, split.test)
         return
     dealt = dealt_codes(used_codes(blocks), plan.cv, plan.seed)
-    for fold, moments in enumerate(moment_folds(blocks, dealt, plan.cv, "class", rooted=plan.rooted)):
-        yield moments, *_judged_rows(blocks, (dealt == fold).astype(np.float64))
+    outside = moment_folds(blocks, dealt, plan.cv, "class", rooted=plan.rooted)
+    if blocks.table.nrows * len(blocks.terms) > AT_ONCE:
+        for fold, moments in enumerate(outside):
+            yield moments, *_judged_rows(blocks, (dealt == fold).astype(np.float64))
+        return
+    x, codes, weights = _judged_rows(blocks, np.ones(len(dealt)))
+    fold_of = dealt[dealt >= 0]
+    for fold, moments in enumerate(outside):
+        at = np.flatnonzero(fold_of == fold)
+        judged = np.take(x.T, at, axis=1).T
+        yield moments, judged, codes[at], None if weights is None else weights[at]
 
 
 def _judged_rows(blocks: Blocks, judged: Floats) -> tuple[Floats, Codes, Floats | None]:
@@ -244,8 +268,7 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Floa
                 for row in positions[labels < 0].tolist():
                     again.setdefault(row, []).append(i)
     _refit(blocks, plan, again, wrong)
-    found = [_rate(row, moments.counts, plan) for row in wrong]
-    return np.array([rate for rate, _ in found]), np.array([se for _, se in found])
+    return rates_along(wrong, moments.counts, plan.prior, sampled=plan.estimated_prior)
 
 
 def _refit(blocks: Blocks, plan: Choice, again: dict[int, list[int]], wrong: Floats) -> None:
@@ -262,15 +285,5 @@ def _refit(blocks: Blocks, plan: Choice, again: dict[int, list[int]], wrong: Flo
         missed = np.full((len(left), len(plan.prior)), np.nan)
         x = blocks.row(row)
         for rule in plan.rules(moments, [plan.pairs[i] for i in left]):
-            missed[rule.pairs] = rule.wrong(x, np.array([code]), np.array([own]))
+            missed[rule.pairs] = wrong_by_class(rule, x, np.array([code]), np.array([own]))
         wrong[left] += missed
-
-
-def _rate(wrong: Floats, rows: Floats, plan: Choice) -> tuple[float, float]:
-    """Error and standard error of wrong rows (K,) of all (K,)."""
-    if np.isnan(wrong).any():
-        return np.nan, np.nan
-    counts = np.diag(rows - wrong)
-    counts[np.arange(len(rows)), np.arange(len(rows)) - 1] += wrong
-    rates = counted(counts, plan.prior, None, 0.95, sampled=plan.estimated_prior)
-    return rates.estimate, rates.se

@@ -14,18 +14,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.fits import MomentsFit
 from discrim.core.leave_one_out import LeftOut
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.rules import Rule, log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.table import Table
+from discrim.frame.unseen import Unseen, unseen_rows
+from discrim.models.arguments import choice, cost_matrix, prior_vector
 from discrim.models.judging.refitted_prior import PriorWithout
 from discrim.models.judging.verbs import Judging
 from discrim.models.labels import known, labelled
 from discrim.models.prediction import Decision, augmented, posterior_frame, predicted_codes
-from discrim.models.sample import choice, class_moments, cost_matrix, prior_vector
+from discrim.models.refits import rule_of_moments
+from discrim.models.sample import class_moments
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -55,6 +57,9 @@ class ClassifierResults(Judging):
 
     title: ClassVar[str] = "Classifier"
     likelihood_of: ClassVar[str] = "class and row"
+    _drops = False  # Whether columns that others determine are dropped, in each refit anew.
+    _holds_levels = False  # Whether a level without a row has a part in the model all the same.
+    _stays: Sequence[int] = ()  # Columns that tell something even where they are constant.
     _chosen = ""  # What the rows were asked to choose: leave-one-out holds it, folds choose anew.
     _prior_without: ClassVar[PriorWithout] = "held"
     _no_fit = ("a covariance is singular, or classes are separated", "fewer columns")  # Why, and the way out.
@@ -126,12 +131,15 @@ class ClassifierResults(Judging):
 
     def _rule_of(self, moments: ClassMoments) -> Rule | None:
         """The rule of other moments, the prior held; None where a covariance is singular."""
-        refit: MomentsFit | None = self._fit.refit(moments)
-        return None if refit is None else refit.rule(self._log_prior())
+        return rule_of_moments(self, moments)
 
     def _refitted_rule(self, blocks: Blocks) -> Rule | None:
         """The rule of a fit to other weights, the prior held; None where there is none."""
         return self._rule_of(class_moments(blocks, self._fit.moments.spread))
+
+    def _why_not(self, blocks: Blocks) -> str | None:
+        """Why a fit to other weights of the rows does not exist, and the way out, where the verb says so."""
+        return None
 
     def _held_rule(self, blocks: Blocks) -> Rule | None:
         """The same, what the rows were asked to choose held as well."""
@@ -155,6 +163,7 @@ class ClassifierResults(Judging):
         costs: Any = None,
         reject: float | None = None,
         outlier: float | None = None,
+        unseen: Unseen | None = None,
     ) -> pd.Series:
         """Predicted class of each row.
 
@@ -171,6 +180,9 @@ class ClassifierResults(Judging):
             posterior, without costs) is above it is labelled "rejected".
         outlier : float, optional
             A row whose typicality is below this in every class is labelled "unknown"; see `typicality`.
+        unseen : {"raise", "missing"}, optional
+            Rows with a level that the fit has not seen: an error, or as rows with a missing value, with a
+            warning that counts them. An error by default, but of `naive_bayes(unseen="missing")`.
 
         Returns
         -------
@@ -187,12 +199,12 @@ class ClassifierResults(Judging):
         for name, bound in (("reject", reject), ("outlier", outlier)):
             if bound is not None and not 0 <= bound < np.inf:
                 raise DataError(f"{name}={bound!r}: give a number from 0 on.")
-        blocks = self._new_rows(data)
+        blocks = self._new_rows(data, unseen)
         if costs is not None or reject is not None:
             self._need_posteriors("costs= and reject=")
         codes = self._predicted_codes(blocks, prior, Decision(cost_matrix(costs, self.classes), reject))
         if outlier is not None:
-            strange = (self.typicality(data).to_numpy() < outlier).all(axis=1)
+            strange = (self.typicality(data, unseen=unseen).to_numpy() < outlier).all(axis=1)
             codes[strange & (codes >= 0)] = len(self.classes) + 1
         return self._labelled(codes, blocks.table.index)
 
@@ -203,12 +215,13 @@ class ClassifierResults(Judging):
         *,
         method: Method = "plugin",
         convention: Literal["MASS"] | None = None,
+        unseen: Unseen | None = None,
     ) -> pd.DataFrame:
         """Posterior probabilities, rows by classes.
 
         Parameters
         ----------
-        data, prior : optional
+        data, prior, unseen : optional
             As for `predict`.
         method : {"plugin", "predictive", "debiased"}
             Estimates for the parameters, the parameters integrated out, or unbiased log densities.
@@ -220,7 +233,7 @@ class ClassifierResults(Judging):
         DataFrame
             Each row sums to one, or is missing where the row has a missing value.
         """
-        return self._posterior_frame(data, prior, method, convention, posteriors)
+        return self._posterior_frame(data, prior, method, convention, posteriors, unseen)
 
     def predict_log_proba(
         self,
@@ -229,16 +242,23 @@ class ClassifierResults(Judging):
         *,
         method: Method = "plugin",
         convention: Literal["MASS"] | None = None,
+        unseen: Unseen | None = None,
     ) -> pd.DataFrame:
         """Logarithms of the posterior probabilities; they hold where the posterior itself underflows."""
-        return self._posterior_frame(data, prior, method, convention, log_posteriors)
+        return self._posterior_frame(data, prior, method, convention, log_posteriors, unseen)
 
     def _posterior_frame(
-        self, data: Any, prior: Any, method: str, convention: str | None, finish: Callable[[Floats], Floats]
+        self,
+        data: Any,
+        prior: Any,
+        method: str,
+        convention: str | None,
+        finish: Callable[[Floats], Floats],
+        unseen: Unseen | None = None,
     ) -> pd.DataFrame:
         choice("method", method, ("plugin", "predictive", "debiased"))
         choice("convention", convention or "MASS", ("MASS",))
-        blocks = self._new_rows(data)
+        blocks = self._new_rows(data, unseen)
         rule = self._rule(self._prior_values(prior), method, convention)
         return posterior_frame(blocks, rule, self.classes, finish)
 
@@ -254,12 +274,15 @@ class ClassifierResults(Judging):
             return np.asarray(self.prior, dtype=np.float64)
         return prior_vector(prior, self.classes, self.counts.to_numpy(dtype=np.float64))
 
-    def _new_rows(self, data: Any) -> Blocks:
+    def _new_rows(self, data: Any, unseen: Unseen | None = None) -> Blocks:
+        choice("unseen", unseen or "raise", ("raise", "missing"))
         if data is None:
             return self._rows("predict", "pass data=")
         table = Table(data)
-        codes = np.full(table.nrows, -1, dtype=np.intp)
-        return replace(self._blocks, table=table, codes=codes, weights=None)
+        blocks = replace(self._blocks, table=table, codes=np.full(table.nrows, -1), weights=None)
+        if unseen != "missing" or blocks.design.spec is None:
+            return blocks
+        return replace(blocks, lost=unseen_rows(blocks.design, table, blocks.functions))
 
     def _rows(self, what: str, way_out: str = "fit formula and data") -> Blocks:
         if not self._has_rows:
@@ -299,9 +322,9 @@ class ClassifierResults(Judging):
     def _repr_html_(self) -> str:
         return self._brief().as_html()
 
-    def augment(self, data: Any = None) -> pd.DataFrame:
+    def augment(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`)."""
-        return augmented(self, data, self.predict_proba(data), "posterior")
+        return augmented(self, data, self.predict_proba(data, unseen=unseen), "posterior", unseen)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fit to a file that `discrim.load` reads, without the rows of the table (but of `knn`)."""

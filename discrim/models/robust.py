@@ -20,10 +20,12 @@ from discrim.core.tails import chi2_isf
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import response_codes
+from discrim.frame.unseen import Unseen
 from discrim.inference.error_rates import check_level
+from discrim.models.arguments import choice, is_number, named
 from discrim.models.judging.validation import used_rows
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import choice, class_moments, is_number, named
+from discrim.models.sample import class_moments
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -222,7 +224,8 @@ class RobustRows:
             return ClassifierResults._rule_of(self, start)
         try:
             wanted = RobustChoice.of(self._fit.robust)
-            begin = Student(self._fit.moments, _covariances(self._fit), 1.0)
+            same = start.n_columns == self._fit.moments.n_columns
+            begin = Student(self._fit.moments, _covariances(self._fit), 1.0) if same else None
             moments, robust = robust_moments(blocks, start, wanted, begin)
         except CollinearError:
             return None
@@ -234,7 +237,9 @@ class RobustRows:
         if self._fit.robust is not None:
             raise self._fit.robust.refusal(what)
 
-    def robust_distances(self: Any, data: Any = None, *, level: float = 0.975) -> pd.DataFrame:
+    def robust_distances(
+        self: Any, data: Any = None, *, level: float = 0.975, unseen: Unseen | None = None
+    ) -> pd.DataFrame:
         """Distance of each row to the mean of its own class under the robust covariance.
 
         Parameters
@@ -269,7 +274,7 @@ class RobustRows:
                 'robust_distances() is of robust fits: pass method="t" or "mcd"; see typicality() for others.'
             )
         check_level(level)
-        blocks = self._rows("robust_distances()") if data is None else self._new_rows(data)
+        blocks = self._rows("robust_distances()") if data is None else self._new_rows(data, unseen)
         codes = blocks.codes
         if data is not None:
             codes = response_codes(blocks.design, blocks.table, blocks.functions)

@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.covariance import Dependency
+from discrim.core.covariance import Dependency, constant_columns
 from discrim.core.moments import ClassMoments, Spread, gather
 from discrim.core.passes import Rows
 from discrim.core.weights import LIGHT
-from discrim.errors import CollinearError, DataError, NotSupportedError, PriorError, warn_user
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
+from discrim.models.arguments import choice, named
 
 __all__ = [
     "NaAction",
-    "choice",
     "class_moments",
     "collinear_error",
-    "cost_matrix",
     "drop_columns",
     "is_wide",
-    "named",
+    "lean",
+    "narrowed",
     "present_classes",
-    "prior_vector",
     "refuse_extreme",
     "refuse_few_rows",
     "refuse_light",
     "refuse_little_weight",
     "refuse_no_freedom",
     "sample",
+    "varying",
     "warn_of_weights",
 ]
 
@@ -47,45 +47,19 @@ RANGE = (-303.0, 304.0)
 EVEN = 1e-2
 """How far from one the mean of weights may lie that are no whole numbers and still count rows."""
 
-PRIOR_SLACK = 1e-8
-"""How far from one a prior may sum; it is then divided by its sum."""
-
-
-def named(labels: Any, most: int = 6) -> str:
-    """Labels as text for a message, the first few of them."""
-    listed = list(labels)
-    shown = ", ".join(repr(label) for label in listed[:most])
-    return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
-
-
-def choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    """Raise a DataError where an option is not one of the allowed words."""
-    if value not in allowed:
-        said = repr(value) if isinstance(value, str | int | float) else f"<{type(value).__name__}>"
-        hint = " To set fits side by side, see compare()." if hasattr(value, "_blocks") else ""
-        raise DataError(f"{name}={said} is not known: use one of {named(allowed)}.{hint}")
-
-
-def is_number(value: Any) -> bool:
-    """Whether an option is a number, which a truth value is not."""
-    number = (int, float, np.integer, np.floating)
-    return isinstance(value, number) and not isinstance(value, bool)
-
-
-def is_share(value: Any) -> bool:
-    """Whether an option is a number between 0 and 1, as a level is."""
-    return is_number(value) and 0 < value < 1
-
-
-def is_whole(value: Any) -> bool:
-    """Whether an option is a whole number, which a truth value is not."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
 
 def sample(
-    blocks: Blocks, spread: Spread, na_action: NaAction, watch: Watch | None = None, *, rooted: bool = True
+    blocks: Blocks,
+    spread: Spread,
+    na_action: NaAction,
+    watch: Watch | None = None,
+    *,
+    rooted: bool = True,
+    held: Sequence[int] = (),
 ) -> tuple[Blocks, ClassMoments]:
     """Moments of the rows that can be used, and the blocks with the classes that are there.
+
+    A column that has one value in all rows tells no classes apart: every verb leaves it out, with a warning.
 
     Parameters
     ----------
@@ -96,11 +70,15 @@ def sample(
         Gives what the rows are read from in the place of the blocks, to see them go by.
     rooted : bool
         As for `gather`.
+    held : sequence of int
+        Columns that stay though they are constant.
 
     Raises
     ------
     DataError
         A missing value under `na_action="raise"`, no row left, or one class only.
+    CollinearError
+        Every column is constant.
     """
     choice("na_action", na_action, ("drop", "raise"))
     if not blocks.terms:
@@ -120,7 +98,53 @@ def sample(
     if blocks.weights is not None:
         used = blocks.weights[(blocks.codes >= 0) & (blocks.weights > 0)]
         warn_of_weights(moments, whole=bool((used % 1 == 0).all()))
-    return present_classes(blocks, moments)
+    return varying(*present_classes(blocks, moments), rooted=rooted, held=held)
+
+
+def varying(
+    blocks: Blocks, moments: ClassMoments, *, rooted: bool = True, held: Sequence[int] = ()
+) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments without the columns that have one value in all rows, which a warning names.
+
+    Some, by position, may be held all the same.
+
+    Raises
+    ------
+    CollinearError
+        Every column is constant.
+    """
+    still = [j for j in constant_columns(moments) if j not in held]
+    if not still:
+        return blocks, moments
+    terms = blocks.terms
+    if len(still) == len(terms):
+        _refuse_all(terms, "over all rows")
+    one = len(still) == 1
+    warn_user(
+        f"Left out {named((terms[j] for j in still), most=20)}: constant over all rows, so that "
+        f"{'it tells' if one else 'they tell'} no classes apart."
+    )
+    less = replace(blocks, constant=(*blocks.constant, *(terms[j] for j in still)))
+    return narrowed(less, moments, still, rooted=rooted)
+
+
+def narrowed(
+    blocks: Blocks, moments: ClassMoments, gone: Iterable[int], *, rooted: bool = True
+) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments without some columns, by position, and with the rows that missed only these."""
+    without = set(gone)
+    keep = np.array([j for j in range(len(blocks.terms)) if j not in without], dtype=np.intp)
+    less = blocks.columns(keep.tolist())
+    if blocks.dropped and blocks.table.nrows:
+        return less, class_moments(less, moments.spread, rooted=rooted)
+    return less, moments.columns(keep)
+
+
+def _refuse_all(terms: tuple[str, ...], where: str) -> None:
+    verb = "is" if len(terms) == 1 else "are"
+    raise CollinearError(
+        f"No column is left to fit: {named(terms)} {verb} constant {where}. Name others in the formula."
+    )
 
 
 def refuse_extreme(moments: ClassMoments, terms: tuple[str, ...]) -> None:
@@ -202,105 +226,6 @@ def _without_empty(
     return replace(blocks, design=design, codes=position[blocks.codes]), moments.classes(present)
 
 
-def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
-    """Prior probabilities (K,) in the order of the classes.
-
-    Parameters
-    ----------
-    prior : None, "equal", mapping or Series by class, or sequence in the order of the classes
-        None: the class proportions.
-
-    Raises
-    ------
-    PriorError
-        A class is missing or unknown, a probability is negative or missing, or they do not sum to one.
-    """
-    k = len(classes)
-    if prior is None:
-        return np.asarray(counts / counts.sum())
-    if isinstance(prior, str):
-        if prior != "equal":
-            raise PriorError(
-                f"prior={prior!r} is not known: use None, 'equal', or a probability for each class."
-            )
-        return np.full(k, 1.0 / k)
-    if isinstance(prior, pd.Series):
-        if prior.index.has_duplicates:
-            raise PriorError(
-                f"The prior names {named(prior.index[prior.index.duplicated()])} more than once: "
-                "name each once."
-            )
-        prior = prior.to_dict()
-    if isinstance(prior, Mapping):
-        missing, unknown = [c for c in classes if c not in prior], [c for c in prior if c not in set(classes)]
-        if missing or unknown:
-            said = [f"it misses {named(missing)}"] * bool(missing) + [f"{named(unknown)} is no class"] * bool(
-                unknown
-            )
-            raise PriorError(f"The prior does not fit the classes {named(classes)}: {'; '.join(said)}.")
-        prior = [prior[c] for c in classes]
-    try:
-        values = np.asarray(prior, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise PriorError(f"The prior {prior!r} is not a list of probabilities.") from None
-    if values.shape != (k,):
-        raise PriorError(
-            f"The prior has {values.size} values for {k} classes: give one for each of {named(classes)}."
-        )
-    bad = ~(values >= 0)
-    if bad.any():
-        raise PriorError(
-            f"The prior of class {classes[int(np.argmax(bad))]!r} is {values[bad][0]:g}: give 0 or more."
-        )
-    total = float(values.sum())
-    if not abs(total - 1) <= PRIOR_SLACK:
-        raise PriorError(
-            f"The prior sums to {total:.10g}, not to one: divide it by its sum if that is meant."
-        )
-    return values / total
-
-
-def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
-    """Costs (K, K) of calling a row of one class (row) another (column).
-
-    Parameters
-    ----------
-    costs : None, DataFrame labelled by class, or (K, K) array in the order of the classes
-
-    Raises
-    ------
-    DataError
-        A wrong shape or label, a missing, infinite or negative cost, or no cost at all.
-    """
-    if costs is None:
-        return None
-    k = len(classes)
-    if isinstance(costs, pd.DataFrame):
-        for axis, what in ((costs.index, "rows"), (costs.columns, "columns")):
-            if len(axis) != k or set(axis) != set(classes):
-                raise DataError(
-                    f"The {what} of costs are {named(axis)}; the classes are {named(classes)}: give the same."
-                )
-        costs = costs.loc[classes, classes]
-    try:
-        values = np.asarray(costs, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("costs is not numeric: give the cost of calling each class each other one.") from None
-    if values.shape != (k, k):
-        raise DataError(
-            f"costs has shape {values.shape}: for {k} classes give {(k, k)}, actual by predicted."
-        )
-    bad = ~(np.isfinite(values) & (values >= 0))
-    if bad.any():
-        i, j = np.argwhere(bad)[0]
-        raise DataError(
-            f"The cost of calling {classes[i]!r} a {classes[j]!r} is {values[i, j]:g}: give 0 or more."
-        )
-    if not (values > 0).any():
-        raise DataError("Every cost is zero: give the cost of some wrong label.")
-    return values
-
-
 def collinear_error(
     found: list[Dependency], terms: tuple[str, ...], where: str = "within classes"
 ) -> CollinearError:
@@ -311,7 +236,7 @@ def collinear_error(
     found : list of Dependency
     terms : tuple of str
     where : str
-        The rows it is so in: "within classes", "over all rows", or in one class, where `lda` is a way out.
+        The rows it is so in: "within classes", "over all rows", or in one class, with a shrinkage of nothing.
     """
     said = []
     for dependency in found[:4]:
@@ -321,7 +246,7 @@ def collinear_error(
             f"{name} is {f'a linear combination of {others}' if dependency.on else 'constant'} {where}"
         )
     more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
-    way_out = ", or use lda()" if where.startswith("in class") else ', or pass collinear="drop"'
+    way_out = ', or pass shrinkage="oas"' if where.startswith("in class") else ', or pass collinear="drop"'
     what = "columns are collinear" if where == "over all rows" else "covariance is singular"
     return CollinearError(
         f"The {what}: {'; '.join(said)}{more}. Drop {'it' if len(found) == 1 else 'them'} "
@@ -335,18 +260,26 @@ def drop_columns(
     """Blocks and moments without the dependent columns, which a warning names."""
     gone = {dependency.column for dependency in found}
     terms = blocks.terms
-    keep = np.array([j for j in range(len(terms)) if j not in gone], dtype=np.intp)
-    if not keep.size:
-        verb = "is" if len(terms) == 1 else "are"
-        raise CollinearError(
-            f"No column is left to fit: {named(terms)} {verb} constant {where}. Name others in the formula."
-        )
+    if len(gone) == len(terms):
+        _refuse_all(terms, where)
     warn_user(
         f"Dropped {named((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "
         f"other columns {where}."
     )
-    held = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
-    return replace(blocks, keep=tuple(held[j] for j in keep)), moments.columns(keep)
+    left_out = (*blocks.collinear, *(terms[j] for j in sorted(gone)))
+    return narrowed(replace(blocks, collinear=left_out), moments, gone)
+
+
+def lean(blocks: Blocks) -> Blocks:
+    """Blocks that have too few rows for their columns, without the columns of one value in all rows.
+
+    For what looks at the number of columns before it reads the rows.
+    """
+    known, p = int((blocks.codes >= 0).sum()), len(blocks.terms)
+    if not known or known - len(blocks.design.levels) >= p:
+        return blocks
+    moments = class_moments(blocks, "diagonal")
+    return varying(blocks, moments)[0] if moments.total else blocks
 
 
 def is_wide(blocks: Blocks) -> bool:

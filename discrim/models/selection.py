@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import dependencies
 from discrim.errors import CollinearError, DataError
-from discrim.frame.blocks import read
+from discrim.frame.blocks import Blocks, read
 from discrim.inference.selection import CRITERIA, Partial, Sweep
-from discrim.models.sample import NaAction, choice, collinear_error, named, refuse_no_freedom, sample
+from discrim.models.arguments import choice, named
+from discrim.models.logistic_inference import parts_of
+from discrim.models.sample import NaAction, collinear_error, refuse_no_freedom, sample
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -105,12 +107,8 @@ def stepwise(
     blocks, moments = sample(blocks, "pooled", na_action)
     design = blocks.design
     texts = {part.label: part.text for part in design.parts()}
-    parts = {part.label: np.array(part.columns) for part in design.parts()}
-    labels = {part.text: part.label for part in design.parts()}
-    include = [include] if isinstance(include, str) else [labels.get(term, term) for term in include]
-    unknown = [term for term in include if term not in parts]
-    if unknown:
-        raise DataError(f"include= names {named(unknown)}, which is no term: use {named(parts)}.")
+    parts = {label: np.array(columns) for label, columns in parts_of(blocks).items()}
+    include = _included(blocks, include)
     arguments = dict(options or {})
     arguments |= {"levels": levels, "na_action": na_action, "functions": functions}
     # Not every verb has weights.
@@ -125,7 +123,7 @@ def stepwise(
         from discrim.models.selection_cv import by_error
 
         chance = 1 - float(moments.counts.max() / moments.total)
-        chosen, steps = by_error(fit, list(parts), list(include), direction, chance, folds, seed)
+        chosen, steps = by_error(fit, list(parts), include, direction, chance, folds, seed)
         note = f"Error by {folds}-fold cross-validation; without terms that of the largest class."
     else:
         if direction == "backward":
@@ -134,11 +132,24 @@ def stepwise(
             if found:
                 raise collinear_error(found, blocks.terms)
         path = _Path(Sweep(moments), parts, criterion, enter, stay)
-        chosen, steps = path.walk(direction, list(include))
+        chosen, steps = path.walk(direction, include)
         note = f"Enters at p <= {enter:g}, leaves at p > {stay:g} (partial F)."
+        if blocks.constant:
+            note += f" Left out, constant: {named(blocks.constant)}."
         if path.excluded:
             note += f" Left out, a combination of those chosen: {named(path.excluded)}."
     return StepwiseResults(formula, criterion, chosen, steps, note, fit, moments.total)
+
+
+def _included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
+    """Labels of the terms that are to be included, but for those that are constant."""
+    labels = {part.text: part.label for part in blocks.design.parts()}
+    wanted = [include] if isinstance(include, str) else [labels.get(term, term) for term in include]
+    known = (*labels.values(), *blocks.constant)
+    unknown = [term for term in wanted if term not in known]
+    if unknown:
+        raise DataError(f"include= names {named(unknown)}, which is no term: use {named(known)}.")
+    return [term for term in wanted if term not in blocks.constant]
 
 
 class _Path:

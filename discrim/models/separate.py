@@ -9,11 +9,12 @@ import pandas as pd
 
 from discrim.core import gaussian
 from discrim.errors import DataError
+from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import generalized_distances
+from discrim.models.arguments import named
 from discrim.models.group_summary import group_summary
 from discrim.models.labels import class_code, covariance_frame
 from discrim.models.prediction import score_frame
-from discrim.models.sample import named
 
 __all__ = ["Quadratic", "SeparateCovariances"]
 
@@ -58,7 +59,9 @@ class SeparateCovariances:
         units = 2.0 * np.log(self._fit.moments.scale).sum()
         return pd.Series([c.logdet - units for c in self._fit.covariances], index=self.classes, name="logdet")
 
-    def decision_function(self: Any, data: Any = None) -> pd.DataFrame | pd.Series:
+    def decision_function(
+        self: Any, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
         """Scores ln prior_k - ln|S_k|/2 - D2_k/2, rows by classes.
 
         Returns
@@ -69,7 +72,7 @@ class SeparateCovariances:
             the log odds of the second against the first: positive is the second class.
         """
         rule = self._rule(self._prior_values(None))
-        return score_frame(self._new_rows(data), rule, self.classes, np.asarray)
+        return score_frame(self._new_rows(data, unseen), rule, self.classes, np.asarray)
 
     def quadratic(self: Any, a: Any, b: Any) -> Quadratic:
         """Log odds of class a against class b as x'Ax + x'b + c."""

@@ -15,9 +15,9 @@ from discrim.errors import DataError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.cells import class_cells
 from discrim.inference.resampling import progress_bar, watched
+from discrim.models.arguments import named
 from discrim.models.certificate import Certificate, Pair, labelled, separated_pairs
 from discrim.models.judging.validation import gathered_rows
-from discrim.models.sample import named
 
 __all__ = ["certify", "overlap_by_score", "refuse_empty_cells", "searched"]
 

@@ -16,9 +16,10 @@ from discrim.core.shrinkage import Structure, is_none, obstacles
 from discrim.core.shrinkage_choice import Trial, common_trial, diagonal_trial, missed, separate_trial
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks
-from discrim.inference.error_rates import counted
+from discrim.inference.rates_along import rates_along
+from discrim.models.arguments import named
 from discrim.models.judging.validation import used_rows
-from discrim.models.sample import class_moments, named
+from discrim.models.sample import class_moments
 
 __all__ = ["Task", "error_path"]
 
@@ -135,13 +136,10 @@ def error_path(task: Task, *, sampled: bool) -> pd.DataFrame:
             f"No shrinkage of the grid {named(task.grid)} has a covariance without each row: use a grid with "
             "more shrinkage."
         )
-    rates = [
-        counted(_confusion(own, task.moments.counts), task.prior, None, 0.95, sampled=sampled)
-        for own in np.where(missing[:, None], 0.0, wrong)
-    ]
     path = pd.DataFrame({"shrinkage": task.grid})
-    path["error"] = np.where(missing, np.nan, [rate.estimate for rate in rates])
-    path["se"] = np.where(missing, np.nan, [rate.se for rate in rates])
+    path["error"], path["se"] = rates_along(
+        np.where(missing[:, None], np.nan, wrong), task.moments.counts, task.prior, sampled=sampled
+    )
     return path
 
 
@@ -154,11 +152,3 @@ def _refuse_few(task: Task) -> None:
             f'shrinkage="loo": class {label!r} has {rows:g} row{"s" if rows != 1 else ""}, too few to leave '
             f'one out, which takes {least}: use shrinkage="oas" or a number, or merge the class with another.'
         )
-
-
-def _confusion(wrong: Floats, counts: Floats) -> Floats:
-    """Rows right and wrong as a confusion table (K, K), all wrong ones called the next class."""
-    table = np.diag(counts - wrong)
-    k = np.arange(len(counts))
-    table[k, (k + 1) % len(counts)] += wrong
-    return table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -17,18 +17,36 @@ from discrim.core.moments import ClassMoments
 from discrim.core.principal import principal
 from discrim.core.shrinkage import Chosen, Structure, in_one_unit, is_none, ledoit_wolf, obstacles, strimmer
 from discrim.core.shrinkage_choice import most_shrunk
-from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.core.standardized import in_units, within_sd
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
+from discrim.models.arguments import choice, named
 from discrim.models.estimators import estimated
-from discrim.models.sample import choice, collinear_error, named
+from discrim.models.sample import collinear_error
 from discrim.models.shrinkage_path import Task, error_path
 
-__all__ = ["Estimate", "Shrinking", "estimate", "held_path", "powers_of", "read_shrinking"]
+__all__ = [
+    "Estimate",
+    "Shrinking",
+    "estimate",
+    "held_path",
+    "powers_of",
+    "read_shrinking",
+    "warn_of_units",
+    "warn_where_units_differ",
+    "with_units",
+]
 
 Floats = NDArray[np.float64]
 
 GRID = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *(round(0.1 * i, 1) for i in range(1, 11)))
 """Shrinkages that are tried where no others are given."""
+
+SPHERES = ("shrunk", "spherical")
+"""Covariances that are drawn towards a sphere."""
+
+MUCH = 10.0
+"""Ratio of standard deviations within classes beyond which units differ by much."""
 
 _WORDS: dict[str, dict[str, Chosen]] = {
     "shrunk": {"oas": "oas", "ledoit-wolf": "ledoit-wolf", "loo": "loo"},
@@ -51,6 +69,8 @@ class Shrinking:
         Those that leave-one-out chooses from.
     estimator : object or None
         An estimator of the user's.
+    standardize : bool
+        Whether the sphere is one of columns over their standard deviations within classes.
     """
 
     structure: Structure
@@ -58,6 +78,7 @@ class Shrinking:
     value: float | None = None
     grid: tuple[float, ...] = ()
     estimator: Any = None
+    standardize: bool = False
 
     @property
     def needs_rows(self) -> bool:
@@ -147,6 +168,42 @@ def read_shrinking(
     return Shrinking(structure, "given", float(value))
 
 
+def with_units(asked: Shrinking, standardize: Any) -> Shrinking:
+    """What is asked for, with the units that a sphere is meant in.
+
+    Raises
+    ------
+    DataError
+        It is no truth value, or there is no sphere.
+    """
+    if not isinstance(standardize, (bool, np.bool_)):
+        raise DataError(f"standardize={standardize!r}: give True or False.")
+    if standardize and asked.structure not in SPHERES:
+        raise DataError(
+            'standardize=True is of a sphere: pass covariance="shrunk" or "spherical" with it, or leave it '
+            "out."
+        )
+    return replace(asked, standardize=bool(standardize))
+
+
+def warn_of_units(moments: ClassMoments, terms: Sequence[str], what: str) -> None:
+    """Warn where the units of the columns differ by much, so that a sphere is one of the widest of them."""
+    sd = within_sd(moments)
+    wide, narrow = int(np.argmax(sd)), int(np.argmin(sd))
+    if sd[wide] > MUCH * sd[narrow]:
+        warn_user(
+            f"{what} is in the units of the columns, which differ by much: within classes {terms[wide]!r} "
+            f"has a standard deviation of {sd[wide]:.3g}, {terms[narrow]!r} of {sd[narrow]:.3g}. Pass "
+            "standardize=True, which takes each column over its own."
+        )
+
+
+def warn_where_units_differ(asked: Shrinking, moments: ClassMoments, terms: Sequence[str]) -> None:
+    """Warn where a sphere is one of columns of very unlike units."""
+    if asked.structure in SPHERES and not asked.standardize and asked.value != 0:
+        warn_of_units(moments, terms, f'The sphere of covariance="{asked.structure}"')
+
+
 def _of_estimator(
     estimator: Any, shrinkage: Any, grid: Any, method: str, words: tuple[str, ...]
 ) -> Shrinking:
@@ -217,6 +274,9 @@ def estimate(
         A class has too few rows to choose by leave-one-out, or an estimator has no covariance.
     """
     common, levels = len(divisors) == 1, blocks.design.levels
+    if asked.standardize:
+        unit = within_sd(moments)
+        blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
     each = [None] if common else list(range(moments.n_classes))
     comparable = in_one_unit(moments, asked.structure, 1.0)
     if asked.structure == "estimator":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from discrim.core.moments import ClassMoments, Spread
 from discrim.core.qda import QDAFit, fit_qda
 from discrim.core.robust import Robust
 from discrim.core.rules import Rule
+from discrim.core.standardized import in_units, within_sd
 from discrim.core.weights import LIGHT
 from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks
@@ -66,6 +68,7 @@ def linear_fit(
         covariance=None if found.covariances is None else found.covariances[0],
         estimator=None if asked.estimator is None else text_of(asked.estimator),
         robust=robust,
+        standardize=asked.standardize,
     )
     return fit, found.path
 
@@ -94,6 +97,7 @@ def quadratic_fit(
         covariances=found.covariances,
         estimator=None if asked.estimator is None else text_of(asked.estimator),
         robust=robust,
+        standardize=asked.standardize,
     )
     return fit, found.path
 
@@ -137,7 +141,11 @@ class ShrunkCovariances:
     def _left_out(self: Any) -> LeftOut:
         numbers = self._fit
         blocks = self._rows("leave_one_out()")
-        powers = powers_of(numbers.chosen, blocks, numbers.moments, common=isinstance(numbers, LDAFit))
+        moments = numbers.moments
+        if numbers.standardize:
+            unit = within_sd(moments)
+            blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
+        powers = powers_of(numbers.chosen, blocks, moments, common=isinstance(numbers, LDAFit))
         left_out: LeftOut = numbers.left_out(self._log_prior(), powers)
         return left_out
 

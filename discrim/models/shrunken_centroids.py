@@ -15,6 +15,8 @@ from discrim.core.rules import Rule, log_posteriors
 from discrim.core.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, read
+from discrim.frame.unseen import Unseen
+from discrim.models.arguments import choice, is_number, named, prior_vector
 from discrim.models.geometry import LinearGeometry
 from discrim.models.group_summary import group_summary
 from discrim.models.judging.splits import Splits, read_splits
@@ -22,15 +24,7 @@ from discrim.models.judging.validation import drawn_seed
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import (
-    NaAction,
-    choice,
-    class_moments,
-    is_number,
-    named,
-    prior_vector,
-    sample,
-)
+from discrim.models.sample import NaAction, class_moments, sample
 from discrim.models.shrunken_choice import Search, choose_threshold
 from discrim.models.summaries import shrunken_centroids as shrunken_sections
 
@@ -228,9 +222,11 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         return None if self._chosen else self._fit.moments.spread
 
     def _refitted_rule(self, blocks: Blocks) -> Rule | None:
+        if self._search is None:
+            return super()._refitted_rule(blocks)
         refit = self._fit.refit(class_moments(blocks, self._fit.moments.spread))
-        if refit is None or self._search is None:
-            return None if refit is None else refit.rule(self._log_prior())
+        if refit is None:
+            return None
         try:
             chosen, _ = choose_threshold(blocks, refit, self._search)
         except (CollinearError, DataError):
@@ -325,7 +321,9 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         constant = rule.intercept - (rule.origin * rule.scale) @ rule.coef
         return pd.Series(constant, index=self.classes, name="constant")
 
-    def decision_function(self, data: Any = None) -> pd.DataFrame | pd.Series:
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
         """Log posteriors, rows by classes.
 
         Returns
@@ -336,7 +334,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
             odds of the second: positive is the second class.
         """
         rule = self._rule(self._prior_values(None))
-        return score_frame(self._new_rows(data), rule, self.classes, log_posteriors)
+        return score_frame(self._new_rows(data, unseen), rule, self.classes, log_posteriors)
 
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""

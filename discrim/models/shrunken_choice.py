@@ -14,10 +14,10 @@ from discrim.core.moments import ClassMoments
 from discrim.core.shrunken_centroids import ShrunkenFit, labels_along
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
-from discrim.inference.error_rates import counted, counts_of
+from discrim.inference.rates_along import rates_along
+from discrim.models.arguments import is_number, named
 from discrim.models.judging.splits import Split, split_moments
 from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
-from discrim.models.sample import is_number, named
 
 __all__ = ["Search", "choose_threshold", "thresholds_of"]
 
@@ -119,7 +119,7 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[
     parts = [fit.refit(part) for part in held]
     with np.errstate(divide="ignore"):
         log_prior = np.log(fit.prior)
-    counts = np.zeros((len(thresholds), k, k))
+    wrong, judged_rows = np.zeros((len(thresholds), k)), np.zeros(k)
     for rows, x, own, weights in used_rows(blocks):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         for fold, part in enumerate(parts):
@@ -138,14 +138,14 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[
             if not len(at):
                 continue
             times = part_of[at] if weights is None else weights[at] * part_of[at]
+            there = own[at]
+            judged_rows += np.bincount(there, times, minlength=k)
             for i, codes in enumerate(labels_along(part, x[at], thresholds, log_prior)):
-                counts[i] += counts_of(own[at], codes, k, times)
-    if not counts.any():
+                wrong[i] += np.bincount(there, times * (codes != there), minlength=k)
+    if not judged_rows.any():
         raise DataError("No row is left to judge thresholds by: give splits that judge more of them.")
-    rates = [counted(table, fit.prior, None, 0.95, sampled=fit.estimated_prior) for table in counts]
     path = pd.DataFrame({"threshold": thresholds})
-    path["error"] = [rate.estimate for rate in rates]
-    path["se"] = [rate.se for rate in rates]
+    path["error"], path["se"] = rates_along(wrong, judged_rows, fit.prior, sampled=fit.estimated_prior)
     reach = np.sort(fit.reach())
     path["genes"] = len(reach) - np.searchsorted(reach, thresholds, side="right")
     errors = path["error"].to_numpy()

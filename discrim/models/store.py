@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discrim.core.hyperplane import hyperplane_from_file
 from discrim.core.indicator import indicator_from_file
 from discrim.core.knn import knn_from_file
-from discrim.core.lda import lda_from_file
+from discrim.core.lda_file import lda_from_file
 from discrim.core.logistic import fit_from_search
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.naive_bayes_file import naive_bayes_buffers, naive_bayes_from_file
@@ -72,7 +72,7 @@ def _robust_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
 _MODELS = {
     "lda": _Model(
         {"method": (str,), "structure": (str,), "ncomp": (int, _NOTHING), "estimated_prior": (bool,)}
-        | {"chosen": (str, _NOTHING), "estimator": (str, _NOTHING)},
+        | {"chosen": (str, _NOTHING), "estimator": (str, _NOTHING), "standardize": (bool,)},
         "pooled",
         _robust_or_not(lda_from_file),
         lambda numbers: robust_numbers(numbers) | numbers.buffers(),
@@ -81,7 +81,7 @@ _MODELS = {
     ),
     "qda": _Model(
         {"method": (str,), "structure": (str,), "estimated_prior": (bool,)}
-        | {"chosen": (str, _NOTHING), "estimator": (str, _NOTHING)},
+        | {"chosen": (str, _NOTHING), "estimator": (str, _NOTHING), "standardize": (bool,)},
         "class",
         _robust_or_not(qda_from_file),
         lambda numbers: robust_numbers(numbers) | numbers.buffers(),
@@ -98,7 +98,8 @@ _MODELS = {
     ),
     "rda": _Model(
         {"alpha": (float,), "gamma": (float,), "parametrization": (str,), "method": (str,)}
-        | {"estimated_prior": (bool,), "cv": (int, str, _NOTHING), "select": (str,)},
+        | {"estimated_prior": (bool,), "cv": (int, str, _NOTHING), "select": (str,)}
+        | {"standardize": (bool,)},
         "class",
         fit_rda,
     ),
@@ -193,6 +194,7 @@ def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
         "options": options,
         "design": blocks.design.to_dict(),
         "keep": None if blocks.keep is None else list(blocks.keep),
+        "left_out": {"constant": list(blocks.constant), "collinear": list(blocks.collinear)},
         "dropped": fit._dropped,
         "weighted": blocks.weights is not None,
     }
@@ -245,12 +247,14 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
         model = _MODELS[about["model"]]
         design = Design.from_dict(about["design"])
         options, keep = about["options"], about["keep"]
+        left_out = about["left_out"]
         dropped, weighted = about["dropped"], about["weighted"]
     except FormulaError:
         raise
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(path, f"its description is incomplete ({error})") from None
     _check_about(path, model, design, options, keep, dropped, weighted)
+    gone = _left_out(path, left_out)
     missing = [name for name in design.functions if name not in (functions or {})]
     if missing:
         raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
@@ -269,7 +273,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
         raise damaged(path, "its prior is no distribution over the classes")
     kept = None if keep is None else tuple(keep)
-    blocks = without_rows(design, functions, weighted=weighted, keep=kept, dropped=dropped)
+    blocks = without_rows(design, functions, weighted=weighted, keep=kept, left_out=gone, dropped=dropped)
     try:
         fit = model.fit(moments, prior, **options, **own)
     except DataError as error:
@@ -346,3 +350,12 @@ def _check_about(
             raise damaged(path, "the columns it keeps are not those of its design")
     if type(dropped) is not int or dropped < 0 or type(weighted) is not bool:
         raise damaged(path, "its counts of rows are no counts")
+
+
+def _left_out(path: Any, found: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the columns that a fit has left out: constant ones, and collinear ones."""
+    right = isinstance(found, dict) and set(found) == {"constant", "collinear"}
+    lists = list(found.values()) if right else []
+    if not right or not all(isinstance(x, list) and all(isinstance(t, str) for t in x) for x in lists):
+        raise damaged(path, "the columns it left out are no lists of names")
+    return tuple(found["constant"]), tuple(found["collinear"])

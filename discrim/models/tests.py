@@ -104,7 +104,7 @@ def _moments_by_class(fit: LDAResults | QDAResults, what: str) -> ClassMoments:
 
 
 def _full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:
-    from discrim.models.qda import refuse_singular
+    from discrim.models.singular import refuse_singular
 
     moments = class_moments(blocks, "class") if moments is None else moments
     refuse_singular(

@@ -20,11 +20,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from discrim.errors import DataError, DiscrimError, warn_user
+from discrim.errors import CollinearError, DataError, DiscrimError, warn_user
 from discrim.frame.arrays import array_table, refuse_missing, with_column
 from discrim.frame.scan import quote
+from discrim.models.arguments import choice, named
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import choice, named
 
 __all__ = [
     "FittedClassifier",
@@ -34,9 +34,9 @@ __all__ = [
     "WeightedClassifier",
     "class_codes",
     "only_if",
+    "refuse_constant",
     "refuse_one_class",
     "warn_instead",
-    "without_constant",
 ]
 
 Array = NDArray[Any]
@@ -122,6 +122,8 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         """
         results, blocks = self._asked(X)
         codes = results._predicted_codes(blocks)
+        if blocks.lost is not None:
+            codes[blocks.lost] = int(np.argmax(results.prior.to_numpy()))
         if (codes < 0).any():
             row = blocks.table.label(int(np.argmax(codes < 0)))
             raise DataError(
@@ -141,19 +143,30 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         calibration do not take; these turn to `predict_proba`.
         """
         results, blocks = self._asked(X)
-        scores: Floats = results.decision_function(blocks.table.data).to_numpy(dtype=np.float64)
+        table = blocks.table.data
+        scores: Floats = results.decision_function(table, **self._unseen()).to_numpy(np.float64, copy=True)
+        if blocks.lost is not None:
+            logs = np.log(results.prior.to_numpy())
+            scores[blocks.lost] = logs[1] - logs[0] if scores.ndim == 1 else logs
         if scores.ndim == 1:
             return scores if self._order[0] == 0 else -scores
         return np.ascontiguousarray(scores[:, self._order])
 
     def _asked(self, X: Any) -> tuple[Any, Any]:
         check_is_fitted(self)
-        return self.results_, self.results_._new_rows(self._table(X))
+        return self.results_, self.results_._new_rows(self._table(X), **self._unseen())
+
+    def _unseen(self) -> dict[str, Any]:
+        """What rows with a level that the fit has not seen are, where that is an option."""
+        return {}
 
     def _posteriors(self, X: Any, *, logs: bool) -> Floats:
         results, blocks = self._asked(X)
         ask = results.predict_log_proba if logs else results.predict_proba
-        found = ask(blocks.table.data).to_numpy()
+        found = ask(blocks.table.data, **self._unseen()).to_numpy(copy=blocks.lost is not None)
+        if blocks.lost is not None:
+            prior = results.prior.to_numpy()
+            found[blocks.lost] = np.log(prior) if logs else prior
         return np.asarray(found if (np.diff(self._order) == 1).all() else found[:, self._order])
 
 
@@ -217,10 +230,10 @@ class VerbClassifier(FittedClassifier):
         table = with_column(data, names, response, codes, classes.tolist())
         options = {"na_action": "raise", **self.get_params(deep=False), **more}
         formula = f"{quote(response)} ~ ."
-        constant = options.pop("constant", "raise")
+        constant = options.pop("constant", "drop")
         choice("constant", constant, ("drop", "raise"))
-        if constant == "drop":
-            formula = without_constant(formula, table, names)
+        if constant == "raise":
+            refuse_constant(table, names)
         try:
             results = self._results(formula, table, options)
         except DiscrimError:
@@ -294,18 +307,15 @@ class WeightedClassifier(PosteriorMethods, FrequencyClassifier):
     """An estimator over a verb with posteriors and weights."""
 
 
-def without_constant(formula: str, data: Any, names: Sequence[str], weights: Any = None) -> str:
-    """A formula without the numeric columns that are constant over the rows, which a warning names.
-
-    As it is where there are none, or nothing else.
-    """
-    rows = slice(None) if weights is None else np.asarray(weights) > 0
-    numbers = {name: data[name].to_numpy()[rows] for name in names if data[name].dtype.kind in NUMBERS}
+def refuse_constant(data: Any, names: Sequence[str]) -> None:
+    """Raise a CollinearError that names numeric columns of one value, which a verb would leave out."""
+    numbers = {name: data[name].to_numpy() for name in names if data[name].dtype.kind in NUMBERS}
     still = [name for name, values in numbers.items() if len(values) and (values == values[0]).all()]
-    if not still or len(still) == len(names):
-        return formula
-    warn_user(f"Dropped {named(still)}: constant.")
-    return formula + "".join(f" - {quote(name)}" for name in still)
+    if still:
+        raise CollinearError(
+            f"{named(still)} {'is' if len(still) == 1 else 'are'} constant: leave "
+            f'{"it" if len(still) == 1 else "them"} out, or pass constant="drop".'
+        )
 
 
 def warn_instead(error: DiscrimError, instead: str) -> None:

@@ -15,8 +15,9 @@ from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedEr
 from discrim.frame.arrays import array_table, refuse_missing, with_column
 from discrim.frame.scan import quote
 from discrim.frame.table import Table
+from discrim.frame.unseen import Unseen
+from discrim.models.arguments import choice, named
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import choice, named
 from discrim.sklearn.base import FittedClassifier, class_codes, only_if, refuse_one_class
 from discrim.sklearn.options import options_of, verb_of
 
@@ -62,6 +63,10 @@ class FormulaClassifier(FittedClassifier):
         Keywords of the verb.
     columns : sequence of str, optional
         The columns of X that are looked at, which `.` stands for; all by default.
+    unseen : {"raise", "missing"}
+        Rows with a level that the fit has not seen: an error; or rows of which nothing is known, whose
+        posteriors are the prior and whose label is the likeliest by it, with a warning that counts them, so
+        that a search over models goes on.
 
     Attributes
     ----------
@@ -87,11 +92,13 @@ class FormulaClassifier(FittedClassifier):
         verb: str = "lda",
         options: Mapping[str, Any] | None = None,
         columns: Sequence[str] | None = None,
+        unseen: Unseen = "raise",
     ) -> None:
         self.formula = formula
         self.verb = verb
         self.options = options
         self.columns = columns
+        self.unseen = unseen
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the formula to the rows of a frame.
@@ -114,6 +121,7 @@ class FormulaClassifier(FittedClassifier):
             As the verb; also a missing value.
         """
         choice("verb", self.verb, VERBS)
+        choice("unseen", self.unseen, ("raise", "missing"))
         classes, codes = class_codes(y)
         check_consistent_length(X, codes)
         refuse_one_class(classes, codes, sample_weight)
@@ -181,6 +189,9 @@ class FormulaClassifier(FittedClassifier):
             X = array_table(rows, names)
         refuse_missing(X, names)
         return X
+
+    def _unseen(self) -> dict[str, Any]:
+        return {"unseen": "missing"} if self.unseen == "missing" else {}
 
     def _has_scores(self) -> bool:
         return self.verb != "knn"

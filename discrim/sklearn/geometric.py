@@ -9,11 +9,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from discrim.errors import DataError, DiscrimWarning, SeparationError
+from discrim.models.arguments import choice, named
 from discrim.models.hyperplane import hyperplane
 from discrim.models.knn import knn
 from discrim.models.perceptron import perceptron
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import choice, named
 from discrim.sklearn.base import PosteriorMethods, VerbClassifier, warn_instead
 
 __all__ = ["HyperplaneClassifier", "KNNClassifier", "PerceptronClassifier"]
@@ -27,8 +27,8 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     k, metric, scale, grid, prior
         As for `discrim.knn`, which chooses a k of None by leave-one-out.
     constant : {"drop", "raise"}
-        Leave out numeric columns that are constant over the rows, with a warning, so that a search over
-        models goes on; or refuse them, as the verb does.
+        Leave out numeric columns that are constant over the rows, with a warning, as the verb does; or refuse
+        them.
     """
 
     verb = staticmethod(knn)
@@ -62,8 +62,8 @@ class PerceptronClassifier(VerbClassifier):
     step, maxiter, seed
         As for `discrim.perceptron`.
     constant : {"drop", "raise"}
-        Leave out numeric columns that are constant over the rows, with a warning, so that a search over
-        models goes on; or refuse them, as the verb does.
+        Leave out numeric columns that are constant over the rows, with a warning, as the verb does; or refuse
+        them.
     """
 
     verb = staticmethod(perceptron)
@@ -91,8 +91,8 @@ class HyperplaneClassifier(VerbClassifier):
         Where no plane separates the classes, go on with the perceptron's plane of few errors, so that
         `results_` is what `discrim.perceptron` gives, with a warning; or refuse them, as the verb does.
     constant : {"drop", "raise"}
-        Leave out numeric columns that are constant over the rows, with a warning, so that a search over
-        models goes on; or refuse them, as the verb does.
+        Leave out numeric columns that are constant over the rows, with a warning, as the verb does; or refuse
+        them.
     """
 
     verb = staticmethod(hyperplane)

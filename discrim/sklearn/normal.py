@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -10,16 +11,16 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.errors import CollinearError, DataError, warn_user
+from discrim.errors import CollinearError, DataError, DiscrimWarning, warn_user
+from discrim.models.arguments import choice, named
 from discrim.models.judging.splits import Splits
 from discrim.models.lda import lda
 from discrim.models.naive_bayes import naive_bayes
 from discrim.models.qda import qda
 from discrim.models.rda import rda
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import choice, named
 from discrim.models.shrunken_centroids import shrunken_centroids
-from discrim.sklearn.base import WeightedClassifier, warn_instead, without_constant
+from discrim.sklearn.base import NUMBERS, WeightedClassifier, warn_instead
 
 __all__ = [
     "LDAClassifier",
@@ -37,13 +38,12 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
 
     Parameters
     ----------
-    prior, method, nu, scatter, support_fraction, covariance, shrinkage, grid, ncomp
+    prior, method, nu, scatter, support_fraction, covariance, shrinkage, grid, standardize, ncomp
         As for `discrim.lda`.
     collinear : {"drop", "raise"}
         Drop columns that others determine within classes, and where there are too few rows for a covariance
-        of those that are left, fit with `covariance="shrunk"`, so that a search over models goes on, each
-        with a warning; or refuse, as the verb does by default. Shrinkage is in the units of the columns, so
-        that it takes columns of like units, as StandardScaler makes them.
+        of those that are left, fit with `covariance="shrunk", standardize=True`, so that a search over models
+        goes on, each with a warning; or refuse, as the verb does by default.
 
     Examples
     --------
@@ -66,6 +66,7 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
         covariance: Any = "pooled",
         shrinkage: float | str | None = None,
         grid: Sequence[float] | None = None,
+        standardize: bool = False,
         ncomp: int | None = None,
         collinear: str = "drop",
     ) -> None:
@@ -77,6 +78,7 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
         self.covariance = covariance
         self.shrinkage = shrinkage
         self.grid = grid
+        self.standardize = standardize
         self.ncomp = ncomp
         self.collinear = collinear
 
@@ -86,8 +88,8 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
         except CollinearError as error:
             if options["collinear"] == "raise" or not _shrinkable(options, "pooled"):
                 raise
-            results = lda(formula, data, **_shrunk(options))
-            warn_instead(error, f'with covariance="shrunk"{IN_UNITS}')
+            results = _again(lda, formula, data, **_shrunk(options))
+            warn_instead(error, f"with {SHRUNK}")
             return results
 
     def transform(self, X: Any) -> Floats:
@@ -124,8 +126,34 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
         return np.asarray(results.scaling.columns, dtype=object)
 
 
-IN_UNITS = " (towards a sphere in the columns' units: scale them first, as StandardScaler does)"
-"""What a warning says of a shrunk covariance."""
+SHRUNK = 'covariance="shrunk", standardize=True'
+"""What is fitted where a covariance does not exist: units of columns are nobody's choice there."""
+
+
+MOST_FEW = 2
+"""Rows of a class up to which leaving one out may leave too few."""
+
+
+def _counts(data: Any, options: Mapping[str, Any]) -> Any:
+    """Rows of each class, or the sum of their weights; the response is the last column of the table."""
+    labels, weights = data.iloc[:, -1], options.get("weights")
+    if weights is None:
+        counts = labels.value_counts()
+        return counts[counts > 0]
+    if np.shape(weights) != (len(labels),):
+        # The verb has said so, and nothing else is the matter.
+        return labels.value_counts() + np.inf
+    table = labels.to_frame("label").assign(weight=np.asarray(weights, dtype=np.float64))
+    counts = table.groupby("label", observed=True)["weight"].sum()
+    return counts[counts > 0]
+
+
+def _again(verb: Callable[..., Any], *arguments: Any, **options: Any) -> ClassifierResults:
+    """What a verb gives that was asked before, without a second warning of constant columns."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Left out", DiscrimWarning)
+        results: ClassifierResults = verb(*arguments, **options)
+        return results
 
 
 def _shrinkable(options: Mapping[str, Any], *structures: str) -> bool:
@@ -137,7 +165,12 @@ def _shrinkable(options: Mapping[str, Any], *structures: str) -> bool:
 def _shrunk(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options with a shrunk covariance, shrunk as was asked for if it was."""
     own = options["covariance"] == "shrunk"
-    return {**options, "covariance": "shrunk", **({} if own else {"shrinkage": None, "grid": None})}
+    return {
+        **options,
+        "covariance": "shrunk",
+        "standardize": True,
+        **({} if own else {"shrinkage": None, "grid": None}),
+    }
 
 
 class QDAClassifier(WeightedClassifier):
@@ -145,14 +178,12 @@ class QDAClassifier(WeightedClassifier):
 
     Parameters
     ----------
-    prior, method, nu, scatter, support_fraction, covariance, shrinkage, grid
+    prior, method, nu, scatter, support_fraction, covariance, shrinkage, grid, standardize
         As for `discrim.qda`.
     singular : {"shrink", "raise"}
-        Where the covariance of a class is singular, leave out columns that are constant over all rows; where
-        that is not enough fit with `covariance="shrunk"`, and where a class has none at all to shrink (its
-        rows are one or equal) `lda(covariance="shrunk")`, so that a search over models goes on, each with a
-        warning; or refuse, as the verb does. Shrinkage is in the units of the columns, so that it takes
-        columns of like units, as StandardScaler makes them.
+        Where the covariance of a class is singular, fit with `covariance="shrunk", standardize=True`, and
+        where a class has none at all to shrink (its rows are one or equal) `lda()` with these, so that a
+        search over models goes on, each with a warning; or refuse, as the verb does.
     """
 
     verb = staticmethod(qda)
@@ -168,6 +199,7 @@ class QDAClassifier(WeightedClassifier):
         covariance: Any = "full",
         shrinkage: float | str | None = None,
         grid: Sequence[float] | None = None,
+        standardize: bool = False,
         singular: str = "shrink",
     ) -> None:
         self.prior = prior
@@ -178,6 +210,7 @@ class QDAClassifier(WeightedClassifier):
         self.covariance = covariance
         self.shrinkage = shrinkage
         self.grid = grid
+        self.standardize = standardize
         self.singular = singular
 
     def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
@@ -189,21 +222,14 @@ class QDAClassifier(WeightedClassifier):
             if singular == "raise" or not _shrinkable(options, "full", "diagonal", "shrunk"):
                 raise
             why = error
-        less = without_constant(formula, data, self._names(), options.get("weights"))
-        if less != formula:
-            formula = less
-            try:
-                return qda(formula, data, **options)
-            except CollinearError as error:
-                why = error
         results: ClassifierResults
         try:
-            results, instead = qda(formula, data, **_shrunk(options)), 'with covariance="shrunk"'
+            results, instead = _again(qda, formula, data, **_shrunk(options)), f"with {SHRUNK}"
         except CollinearError as error:
-            results = lda(formula, data, collinear="drop", **_shrunk(options))
-            instead = 'lda() with covariance="shrunk"'
+            results = _again(lda, formula, data, collinear="drop", **_shrunk(options))
+            instead = f"lda() with {SHRUNK}"
             why = error
-        warn_instead(why, instead + IN_UNITS)
+        warn_instead(why, instead)
         return results
 
 
@@ -212,9 +238,13 @@ class RDAClassifier(WeightedClassifier):
 
     Parameters
     ----------
-    alpha, gamma, parametrization, cv, grid, select, seed, prior, method
+    alpha, gamma, parametrization, cv, grid, select, seed, standardize, prior, method
         As for `discrim.rda`, which chooses what of alpha and gamma is None, without a refit for each pair;
         but that rows are dealt to folds the same way at each fit, unless `seed` is None.
+    singular : {"shrink", "raise"}
+        Where a class has too few rows for a covariance, or to choose by leaving some out, fit
+        `lda(covariance="shrunk", standardize=True)`, so that a search over models goes on, with a warning; or
+        refuse, as the verb does.
     """
 
     verb = staticmethod(rda)
@@ -229,8 +259,10 @@ class RDAClassifier(WeightedClassifier):
         grid: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
         select: str = "min",
         seed: int | None = 0,
+        standardize: bool = False,
         prior: Any = None,
         method: str = "moment",
+        singular: str = "shrink",
     ) -> None:
         self.alpha = alpha
         self.gamma = gamma
@@ -239,8 +271,25 @@ class RDAClassifier(WeightedClassifier):
         self.grid = grid
         self.select = select
         self.seed = seed
+        self.standardize = standardize
         self.prior = prior
         self.method = method
+        self.singular = singular
+
+    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        singular = options.pop("singular")
+        choice("singular", singular, ("shrink", "raise"))
+        try:
+            return rda(formula, data, **options)
+        except (CollinearError, DataError) as error:
+            if singular == "raise" or _counts(data, options).min() > MOST_FEW:
+                raise
+            held: dict[str, Any] = {
+                name: options.get(name) for name in ("prior", "weights", "method", "na_action")
+            }
+            results = _again(lda, formula, data, collinear="drop", **_shrunk(held | {"covariance": None}))
+            warn_instead(error, f"lda() with {SHRUNK}")
+            return results
 
 
 class NaiveBayesClassifier(WeightedClassifier):
@@ -251,8 +300,10 @@ class NaiveBayesClassifier(WeightedClassifier):
     kernel, bandwidth, counts, laplace, smoothing, method, unseen, prior
         As for `discrim.naive_bayes`. Columns of an array are named x0, x1, ...
     singular : {"smooth", "raise"}
-        Where a normal column is constant within a class, fit with `smoothing=1e-9`, scikit-learn's, so that
-        a search over models goes on, with a warning; or refuse, as the verb does.
+        Where a normal column is constant within a class, fit with `smoothing=1e-9`, scikit-learn's, and where
+        a class has one row with `method="mle"` too, or, if all columns are normal and complete,
+        `lda(covariance="diagonal")`, whose variances are of all classes; so that a search over models goes
+        on, with a warning. Or refuse, as the verb does.
     missing : {"raise", "integrate"}
         Refuse missing values; or predict a row from what it has, as the verb does, and fit the complete rows,
         with a warning that counts the others.
@@ -297,10 +348,24 @@ class NaiveBayesClassifier(WeightedClassifier):
         try:
             return naive_bayes(formula, data, **options)
         except CollinearError as error:
-            if singular == "raise" or options["smoothing"] != 0:
+            if singular == "raise" or (options["smoothing"] != 0 and _counts(data, options).min() > 1):
                 raise
-            results = naive_bayes(formula, data, **options | {"smoothing": 1e-9})
-            warn_instead(error, "with smoothing=1e-9")
+            if _counts(data, options).min() > 1:
+                results = _again(naive_bayes, formula, data, **options | {"smoothing": 1e-9})
+                warn_instead(error, "with smoothing=1e-9")
+                return results
+            plain = all(data[name].dtype.kind in NUMBERS for name in self._names())
+            if plain and missing == "raise" and not options["kernel"] and not options["counts"]:
+                held: dict[str, Any] = {
+                    name: options.get(name) for name in ("prior", "weights", "method", "na_action")
+                }
+                pooled: ClassifierResults = _again(
+                    lda, formula, data, covariance="diagonal", collinear="drop", **held
+                )
+                warn_instead(error, 'lda() with covariance="diagonal"')
+                return pooled
+            results = _again(naive_bayes, formula, data, **options | {"smoothing": 1e-9, "method": "mle"})
+            warn_instead(error, 'with method="mle", smoothing=1e-9')
             return results
 
     def _refuse_missing(self, table: Any) -> None:
@@ -322,6 +387,9 @@ class ShrunkenCentroidsClassifier(WeightedClassifier):
     threshold, offset, cv, select, grid, n_thresholds, seed, prior
         As for `discrim.shrunken_centroids`, which chooses a threshold of None by folds; but that rows are
         dealt to folds the same way at each fit, unless `seed` is None.
+    single : {"warn", "raise"}
+        Where a class has one row, without which no fold knows it, choose a threshold of None by the rows of
+        the other classes (none where these are fewer than two), with a warning; or refuse, as the verb does.
     """
 
     verb = staticmethod(shrunken_centroids)
@@ -337,6 +405,7 @@ class ShrunkenCentroidsClassifier(WeightedClassifier):
         n_thresholds: int = 30,
         seed: int | None = 0,
         prior: Any = None,
+        single: str = "warn",
     ) -> None:
         self.threshold = threshold
         self.offset = offset
@@ -346,3 +415,30 @@ class ShrunkenCentroidsClassifier(WeightedClassifier):
         self.n_thresholds = n_thresholds
         self.seed = seed
         self.prior = prior
+        self.single = single
+
+    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        single = options.pop("single")
+        choice("single", single, ("warn", "raise"))
+        try:
+            return shrunken_centroids(formula, data, **options)
+        except (CollinearError, DataError) as error:
+            counts = _counts(data, options)
+            if single == "raise" or options["threshold"] is not None or counts.min() > MOST_FEW:
+                raise
+            some = data.iloc[:, -1].isin(counts.index[counts > MOST_FEW]).to_numpy()
+            threshold = 0.0
+            if (counts > MOST_FEW).sum() > 1:
+                threshold = self._threshold(formula, data, some, options)
+            results = _again(shrunken_centroids, formula, data, **options | {"threshold": threshold})
+            warn_instead(error, f"with threshold={threshold:.4g}, by the classes of more rows,")
+            return results
+
+    def _threshold(self, formula: str, data: Any, some: NDArray[np.bool_], options: dict[str, Any]) -> float:
+        """The threshold that some of the rows choose."""
+        weights = options.get("weights")
+        own = options | {"weights": None if weights is None else weights[some], "prior": None}
+        with warnings.catch_warnings():
+            # That classes have no row is why these are asked.
+            warnings.simplefilter("ignore", DiscrimWarning)
+            return float(shrunken_centroids(formula, data[some], **own).threshold)

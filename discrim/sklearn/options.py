@@ -46,7 +46,7 @@ def options_of(fit: Any) -> dict[str, Any]:
 
 def _linear(fit: Any) -> dict[str, Any]:
     options = _shrunk(fit, "pooled") | {"ncomp": fit._fit.ncomp}
-    return options | ({} if fit._blocks.keep is None else {"collinear": "drop"})
+    return options | _indicator(fit)
 
 
 def _quadratic(fit: Any) -> dict[str, Any]:
@@ -57,6 +57,7 @@ def _shrunk(fit: Any, full: str) -> dict[str, Any]:
     asked = _asked_of_loaded(fit) if fit._asked is None else fit._asked
     structure = full if asked.structure == "full" else asked.structure
     options = {"method": fit._fit.method, "covariance": asked.estimator or structure}
+    options["standardize"] = fit._fit.standardize
     if asked.value is not None or asked.chosen is not None:
         options["shrinkage"] = asked.chosen if asked.value is None else asked.value
     if asked.chosen == "loo":
@@ -97,7 +98,7 @@ def _robust(robust: Robust | None) -> dict[str, Any]:
 
 
 def _regularized(fit: Any) -> dict[str, Any]:
-    names = ("alpha", "gamma", "parametrization", "method")
+    names = ("alpha", "gamma", "parametrization", "method", "standardize")
     return {name: getattr(fit._fit, name) for name in names}
 
 
@@ -142,7 +143,7 @@ def _flexible(fit: Any) -> dict[str, Any]:
 
 
 def _indicator(fit: Any) -> dict[str, Any]:
-    return {} if fit._blocks.keep is None else {"collinear": "drop"}
+    return {"collinear": "drop"} if fit._drops or fit._blocks.collinear else {}
 
 
 def _neighbours(fit: Any) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from typing import Any
 
 from discrim.core.logistic import MOST_STEPS, TOLERANCE
 from discrim.errors import SeparationError
+from discrim.models.arguments import choice
 from discrim.models.fda import fda
 from discrim.models.indicator import indicator
 from discrim.models.logistic import logistic
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import choice
 from discrim.sklearn.base import FrequencyClassifier, WeightedClassifier, warn_instead
 
 __all__ = ["FDAClassifier", "IndicatorClassifier", "LogisticClassifier"]

@@ -52,7 +52,7 @@ def choice(n: int, p: int, repeat: int) -> None:
     fit = knn("y ~ .", frame, k=MOST)._fit
     grid = range(1, MOST + 1)
     runs: dict[str, Run] = {
-        "choice": lambda: fit.confusions(grid, fit.prior),
+        "choice": lambda: fit.wrong_by_class(grid, fit.prior),
         "search": lambda: fit.search.others(0, n, MOST),
     }
     taken = medians(runs, repeat)

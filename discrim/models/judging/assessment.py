@@ -18,6 +18,7 @@ from discrim.frame.formula import response_codes
 from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
 from discrim.inference.resampling import progress_bar
+from discrim.models.arguments import choice, named
 from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.parametric import parametric_rates
 from discrim.models.judging.refitted_prior import prior_of_rest, refits_prior
@@ -28,7 +29,6 @@ from discrim.models.judging.validation import (
     used_rows,
 )
 from discrim.models.prediction import Decision, scored
-from discrim.models.sample import choice, named
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -59,6 +59,8 @@ class Plan:
     seed : int or None
     refit_prior : bool or None
         As of `discrim.models.judging.refitted_prior.refits_prior`.
+    unseen : {"raise", "missing"} or None
+        Levels of new rows that the fit has not seen.
     """
 
     costs: Floats | None = None
@@ -67,6 +69,7 @@ class Plan:
     replicates: int = 200
     seed: int | None = None
     refit_prior: bool | None = None
+    unseen: Any = None
 
 
 def asked(data: Any, method: Counting) -> tuple[Any, Counting]:
@@ -126,7 +129,7 @@ def judged_scores(
             raise NotSupportedError(
                 f'method="{method}" leaves out rows of the fit: it does not go with data=.'
             )
-        blocks = fit._new_rows(data)
+        blocks = fit._new_rows(data, plan.unseen)
         actual = response_codes(blocks.design, blocks.table, blocks.functions)
         return actual, _scores(fit, blocks), None, blocks
     blocks = fit._rows(f'method="{method}"')

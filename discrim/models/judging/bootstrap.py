@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from discrim.core.rules import Rule
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.models.judging.validation import generator, used_codes
+from discrim.models.refits import rule_of_rows
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -67,7 +69,7 @@ class BootstrapSamples:
 
     def rule(self, fit: ClassifierResults) -> tuple[Rule, Floats]:
         """The rule of the next sample that has one, and the sample."""
-        return self.fitted(fit._refitted_rule)
+        return self.fitted(partial(rule_of_rows, fit))
 
     def fitted(self, fit: Callable[[Blocks], T | None]) -> tuple[T, Floats]:
         """What a function fits to the next sample for which it is not None, and the sample.

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from discrim.core.naive_bayes import NaiveBayesFit
 from discrim.core.rules import log_posteriors
 from discrim.errors import DataError, NotSupportedError
+from discrim.models.arguments import named
 from discrim.models.judging.validation import used_codes, used_rows
-from discrim.models.sample import named
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults

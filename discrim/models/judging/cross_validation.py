@@ -149,8 +149,9 @@ def warn_unlabelled(found: CrossValidation, who: str = "") -> None:
         row = int(np.argmax((found._actual >= 0) & ~found._judged))
         first = found._fit._blocks.table.label(row)
         warn_user(
-            f"{who}{found.unlabelled} rows have no label in some repeat (first of them {first!r}): each "
-            "class is impossible there, and no figure counts them. Fit with laplace=1, for example."
+            f"{who}{found.unlabelled} rows have no label in some repeat (first of them {first!r}), and no "
+            "figure counts them: each class is impossible there (fit with laplace=1, for example), or no row "
+            "of another fold has a level of theirs (merge it with another)."
         )
 
 

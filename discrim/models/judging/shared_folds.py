@@ -13,8 +13,8 @@ from discrim.errors import DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.table import Table
 from discrim.inference.folds import deal, deal_groups
+from discrim.models.arguments import named
 from discrim.models.judging.validation import check_folds, strata, used_codes
-from discrim.models.sample import named
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults

@@ -34,8 +34,11 @@ __all__ = ["posterior_intervals", "typicality"]
 
 Floats = NDArray[np.float64]
 
+HELD = 2**21
+"""Numbers of rows by classes by classes, or by replicates by classes, that are held at once."""
 
-def typicality(fit: ClassifierResults, data: Any) -> pd.DataFrame:
+
+def typicality(fit: ClassifierResults, data: Any, unseen: Any = None) -> pd.DataFrame:
     """P(D2 > d2 | class) of new rows, or of the fit's own by the others; see `ClassifierResults`."""
     if not fit._fit.has_distances:
         raise NotSupportedError(
@@ -43,7 +46,7 @@ def typicality(fit: ClassifierResults, data: Any) -> pd.DataFrame:
             "as it was fitted has not: fit lda() or qda() with full ones."
         )
     _refuse_light(fit, len(fit.terms), "typicality")
-    blocks = fit._rows("typicality()", "pass data=") if data is None else fit._new_rows(data)
+    blocks = fit._rows("typicality()", "pass data=") if data is None else fit._new_rows(data, unseen)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     p, numbers = len(fit.terms), fit._fit
     if data is None:
@@ -71,10 +74,11 @@ def posterior_intervals(
     level: float,
     replicates: int,
     seed: int | None,
+    unseen: Any = None,
 ) -> pd.DataFrame:
     """Posteriors with intervals; see `ClassifierResults`."""
     check_level(level)
-    blocks = fit._new_rows(data)
+    blocks = fit._new_rows(data, unseen)
     if method == "delta":
         if not (fit._fit.has_distances or isinstance(fit._fit, LogisticFit)):
             raise NotSupportedError(
@@ -84,10 +88,15 @@ def posterior_intervals(
         _refuse_light(fit, 1, 'method="delta"')
         rule = fit._rule(fit._prior_values(None))
         parts = []
-        for _, x, _ in blocks.every_row():
-            p = posteriors(rule.scores(x))
-            variances = _score_covariance(fit, x)
-            parts.append(np.stack([p, *delta_intervals(p, variances, level)], axis=2))
+        step = max(HELD // len(fit.classes) ** 2, 1)
+        with progress_bar(blocks.table.nrows, "posterior intervals") as bar:
+            for _, block, _ in blocks.every_row():
+                for start in range(0, len(block), step):
+                    x = block[start : start + step]
+                    p = posteriors(rule.scores(x))
+                    variances = _score_covariance(fit, x)
+                    parts.append(np.stack([p, *delta_intervals(p, variances, level)], axis=2))
+                    bar.update(len(x))
         found = np.concatenate(parts)
     else:
         found = _bootstrapped(fit, blocks, level, replicates, seed)
@@ -122,9 +131,9 @@ def _bootstrapped(
     counts = fit.counts.to_numpy(dtype=np.float64)
     log_prior = fit._log_prior()
     fitted = fit._rule(fit._prior_values(None))
-    every = np.empty((replicates, blocks.table.nrows, k))
+    made = []
     with progress_bar(replicates, "bootstrap") as bar:
-        for i in range(replicates):
+        for _ in range(replicates):
             rule, _ = samples.rule(fit)
             shift = np.zeros(k)
             if fit._fit.estimated_prior:
@@ -134,10 +143,15 @@ def _bootstrapped(
                         samples.rng.multinomial(round(counts.sum()), counts / counts.sum()) / counts.sum()
                     )
                 shift = drawn - log_prior
-            for place, x, _ in blocks.every_row():
-                every[i, place] = posteriors(rule.scores(x) + shift)
+            made.append((rule, shift))
             bar.update(1)
-    tail = (1 - level) / 2
-    low, high = np.quantile(every, [tail, 1 - tail], axis=0)
-    p = np.concatenate([posteriors(fitted.scores(x)) for _, x, _ in blocks.every_row()])
-    return np.stack([p, low, high], axis=2)
+    parts, step = [], max(HELD // (replicates * k), 1)
+    with progress_bar(blocks.table.nrows, "posterior intervals") as bar:
+        for _, block, _ in blocks.every_row():
+            for start in range(0, len(block), step):
+                x = block[start : start + step]
+                every = np.stack([posteriors(rule.scores(x) + shift) for rule, shift in made])
+                low, high = np.quantile(every, [(1 - level) / 2, (1 + level) / 2], axis=0)
+                parts.append(np.stack([posteriors(fitted.scores(x)), low, high], axis=2))
+                bar.update(len(x))
+    return np.concatenate(parts)

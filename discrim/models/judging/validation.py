@@ -22,12 +22,15 @@ from discrim.core.passes import sorted_by
 from discrim.core.rules import Rule
 from discrim.errors import DataError, FormulaError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
+from discrim.frame.categories import shown
 from discrim.frame.factors import recall_functions
-from discrim.frame.relearning import learns, relearn
+from discrim.frame.relearning import learns, loses_levels, relearn, strange_rows
 from discrim.frame.response import classes_as_seen
+from discrim.frame.unseen import absent_levels
 from discrim.inference.folds import deal
 from discrim.models.judging.refitted_prior import left_out_shift, refits_prior
 from discrim.models.prediction import warn_impossible
+from discrim.models.refits import rule_of_rows
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -211,7 +214,11 @@ def _scores_without(fit: ClassifierResults, blocks: Blocks, row: int, *, anew: b
         counts = fit.counts.to_numpy(dtype=np.float64, copy=True)
         counts[blocks.codes[row]] -= left
         fit = fit._under(counts / counts.sum())
-    rule = fit._held_rule(less) if fit._chosen else fit._refitted_rule(less)
+    there = (blocks.codes >= 0) & (weights > 0)
+    if not fit._holds_levels and absent_levels(blocks.design, blocks.table, there, blocks.functions):
+        # No other row says what its level is worth.
+        return np.full(len(fit.classes), np.nan)
+    rule = rule_of_rows(fit, less, held=bool(fit._chosen))
     return np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.row(row))[0]
 
 
@@ -300,8 +307,8 @@ def _refuse_empty(fit: ClassifierResults, blocks: Blocks, dealt: Codes, labels: 
     if len(empty):
         fold, code = empty[0]
         raise NotSupportedError(
-            f"Without fold {labels[fold]!r} of {len(labels)} class {fit.classes[code]!r} has no row, having "
-            f"{held[fold, code]:.0f} in all: leave the class out, merge it with another, or use "
+            f"Without fold {shown(labels[fold])} of {len(labels)} class {fit.classes[code]!r} has no row, "
+            f"having {held[fold, code]:.0f} in all: leave the class out, merge it with another, or use "
             'method="loo".'
         )
 
@@ -310,13 +317,17 @@ def _no_rule(
     fit: ClassifierResults, blocks: Blocks, dealt: Codes, fold: int, labels: Sequence[Any]
 ) -> NotSupportedError:
     """The error of a fold without which there is no rule: what is the matter, and the way out."""
+    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+    without = f"Without fold {shown(labels[fold])} of {len(labels)}"
+    said = fit._why_not(replace(blocks, weights=np.where(dealt == fold, 0.0, weights)))
+    if said is not None:
+        return NotSupportedError(f"{without} there is no fit. {said}")
     others = np.bincount(blocks.codes[(dealt >= 0) & (dealt != fold)], minlength=len(fit.classes))
     least = int(others.argmin())
     why, way_out = fit._no_fit
     return NotSupportedError(
-        f"Without fold {labels[fold]!r} of {len(labels)} the model has no fit ({why}); of {others.sum()} "
-        f"rows left, class {fit.classes[least]!r} has the fewest, {others[least]}: use more folds or "
-        f"{way_out}."
+        f"{without} the model has no fit ({why}); of {others.sum()} rows left, class "
+        f"{fit.classes[least]!r} has the fewest, {others[least]}: use more folds or {way_out}."
     )
 
 
@@ -354,7 +365,7 @@ def fold_scores(
     fits = [fit] * folds
     if refits_prior(fit, refit_prior):
         fits = [fit._under(rest / rest.sum()) for rest in counts_without(blocks, dealt, folds)]
-    if learns(blocks.design):
+    if learns(blocks.design) or _loses_levels(fit, dealt, folds):
         _score_transformed(fits, dealt, labels, out, nested=nested)
         return out.T
     rules = _rules_without(fits, dealt, nested=nested)
@@ -393,8 +404,15 @@ def _rule_without(
     fit: ClassifierResults, blocks: Blocks, dealt: Codes, fold: int, *, nested: bool
 ) -> Rule | None:
     base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
-    rule_of = fit._refitted_rule if nested or not fit._chosen else fit._held_rule
-    return rule_of(replace(blocks, weights=np.where(dealt == fold, 0.0, base)))
+    less = replace(blocks, weights=np.where(dealt == fold, 0.0, base))
+    return rule_of_rows(fit, less, held=not nested and bool(fit._chosen))
+
+
+def _loses_levels(fit: ClassifierResults, dealt: Codes, folds: int) -> bool:
+    blocks = fit._rows("cross-validation")
+    if fit._holds_levels:
+        return False
+    return loses_levels(blocks.design, blocks.table, dealt, folds, blocks.functions)
 
 
 def _score_transformed(
@@ -406,8 +424,12 @@ def _score_transformed(
         try:
             design = relearn(blocks.design, blocks.table, (dealt >= 0) & (dealt != fold), blocks.functions)
         except FormulaError as error:
-            raise NotSupportedError(f"Without fold {label!r} of {len(labels)}: {error}") from None
+            raise NotSupportedError(f"Without fold {shown(label)} of {len(labels)}: {error}") from None
         own = replace(blocks, design=design)
+        if design.terms != blocks.design.terms:
+            # What rows of a level that the others have not would be is not known.
+            lost = strange_rows(design, blocks.table, blocks.functions)
+            own = replace(own, keep=None, lost=lost)
         rule = _rule_without(fit, own, dealt, fold, nested=nested)
         if rule is None:
             raise _no_rule(fit, blocks, dealt, fold, labels)

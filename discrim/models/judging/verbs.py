@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 
 from discrim.core.rules import best_class, posteriors
+from discrim.frame.unseen import Unseen
+from discrim.models.arguments import choice, cost_matrix
 from discrim.models.judging import assessment
 from discrim.models.judging.validation import left_out_scores
-from discrim.models.sample import choice, cost_matrix
 
 if TYPE_CHECKING:
     from discrim.models.judging.classification import Classification
@@ -51,6 +52,7 @@ class Judging:
         costs: Any = None,
         folds: int = 10,
         seed: int | None = None,
+        unseen: Unseen | None = None,
         refit_prior: bool | None = None,
     ) -> pd.DataFrame:
         """Actual classes (rows) by predicted classes (columns).
@@ -66,6 +68,8 @@ class Judging:
             As for `predict`.
         folds, seed : int
             Number of folds, and the seed that deals the rows to them.
+        unseen : optional
+            As for `predict`, of new rows.
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated without the rows left out, too; see
             `leave_one_out`.
@@ -77,7 +81,7 @@ class Judging:
         """
         data, method = assessment.asked(data, method)
         paid = cost_matrix(costs, self.classes)
-        plan = assessment.Plan(paid, folds=folds, seed=seed, refit_prior=refit_prior)
+        plan = assessment.Plan(paid, folds=folds, seed=seed, refit_prior=refit_prior, unseen=unseen)
         return assessment.confusion(self, data, method, plan)
 
     def error_rates(
@@ -130,28 +134,31 @@ class Judging:
         *,
         folds: int = 10,
         seed: int | None = None,
+        unseen: Unseen | None = None,
         refit_prior: bool | None = None,
     ) -> Classification:
         """The rows beside their predictions: classification table, average posteriors, misclassified rows.
 
         Parameters
         ----------
-        data, method, folds, seed, refit_prior
+        data, method, folds, seed, refit_prior, unseen
             As for `confusion`.
         """
         from discrim.models.judging.classification import classification
 
         data, method = assessment.asked(data, method)
-        plan = assessment.Plan(folds=folds, seed=seed, refit_prior=refit_prior)
+        plan = assessment.Plan(folds=folds, seed=seed, refit_prior=refit_prior, unseen=unseen)
         return classification(self, data, method, plan)
 
-    def typicality(self: Any, data: Any = None) -> pd.DataFrame:
+    def typicality(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Probability that a row of the class lies as far from its mean or farther, rows by classes.
 
         Parameters
         ----------
         data : table, optional
             New rows. Without it, the rows of the fit, each judged by the others.
+        unseen : optional
+            As for `predict`.
 
         Returns
         -------
@@ -160,7 +167,7 @@ class Judging:
         """
         from discrim.models.judging.single_rows import typicality
 
-        return typicality(self, data)
+        return typicality(self, data, unseen)
 
     def posterior_intervals(
         self: Any,
@@ -170,6 +177,7 @@ class Judging:
         level: float = 0.95,
         replicates: int = 999,
         seed: int | None = None,
+        unseen: Unseen | None = None,
     ) -> pd.DataFrame:
         """Posteriors of rows with intervals that show how well the sample determines them.
 
@@ -183,6 +191,8 @@ class Judging:
         level : float
         replicates, seed : int
             Of the bootstrap.
+        unseen : optional
+            As for `predict`.
 
         Returns
         -------
@@ -192,4 +202,4 @@ class Judging:
         from discrim.models.judging.single_rows import posterior_intervals
 
         choice("method", method, ("delta", "bootstrap"))
-        return posterior_intervals(self, data, method, level, replicates, seed)
+        return posterior_intervals(self, data, method, level, replicates, seed, unseen)

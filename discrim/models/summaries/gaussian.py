@@ -143,6 +143,7 @@ def _linear_header(fit: LDAResults) -> Pairs:
     left, right = _common_header(fit, divisor if fit._fit.estimator is None else "pooled, an estimator's")
     if fit._fit.shrinkage is not None:
         left.append((shrinkage_label(fit._fit.chosen), fit.shrinkage, f"{fit.shrinkage:.4g}"))
+    left += _sphere(fit)
     if fit._fit.structure == "pinv":
         rank, p = fit._fit.ignored()[0], len(fit.terms)
         left.append(("Rank of the covariance", rank, f"{rank} of {p}"))
@@ -174,7 +175,20 @@ def _quadratic_header(fit: QDAResults) -> Pairs:
         low, high = fit.shrinkage.min(), fit.shrinkage.max()
         text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
         left.append((shrinkage_label(fit._fit.chosen), fit.shrinkage.to_dict(), text))
+    left += _sphere(fit)
     return Pairs(fit.formula, [*left, *right], _covariance_note(fit))
+
+
+def units_text(standardize: bool) -> str:
+    """In which units a sphere is one."""
+    return "of standardized columns" if standardize else "in columns' units"
+
+
+def _sphere(fit: LDAResults | QDAResults) -> list[tuple[str, Any, str]]:
+    if fit._fit.structure not in ("shrunk", "spherical"):
+        return []
+    text = units_text(fit._fit.standardize)
+    return [("Sphere", text, text)]
 
 
 def _covariance_note(fit: LDAResults | QDAResults) -> str:
@@ -217,6 +231,7 @@ def _regularized_header(fit: RDAResults) -> Pairs:
         ("Alpha", fit.alpha, f"{fit.alpha:g}"),
         ("Gamma", fit.gamma, f"{fit.gamma:g}"),
         ("Parametrization", numbers.parametrization, numbers.parametrization),
+        ("Ridge", units_text(numbers.standardize), units_text(numbers.standardize)),
         ("Divisors, by class and pooled", divisors, divisors),
         ("Chosen by", chosen, chosen),
         prior_item(fit),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discrim.errors import NotSupportedError
-from discrim.models.sample import named
+from discrim.models.arguments import named
 from discrim.report.numbers import clean, shorten
 
 if TYPE_CHECKING:
@@ -43,10 +43,14 @@ def row_items(fit: ClassifierResults) -> list[Item]:
 
 def size_items(fit: ClassifierResults) -> list[Item]:
     """How many classes and columns there are."""
-    return [
+    items: list[Item] = [
         ("Classes", len(fit.classes), str(len(fit.classes))),
         ("Columns", len(fit.terms), str(len(fit.terms))),
     ]
+    gone = fit._blocks.constant
+    if gone:
+        items.append(("Left out, constant", list(gone), shorten(clean(named(gone, most=2)), 40)))
+    return items
 
 
 def prior_item(fit: ClassifierResults) -> Item:
@@ -69,6 +73,5 @@ def error_item(fit: ClassifierResults, method: Any, label: str) -> Item:
 
 def dropped_note(fit: ClassifierResults, where: str) -> str:
     """What is said of columns that were dropped for others; empty where none were."""
-    held = set(fit.terms)
-    gone = [term for term in fit._blocks.design.terms if term not in held]
+    gone = fit._blocks.collinear
     return f"Dropped, collinear {where}: {named(gone)}." if gone else ""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.errors import NotSupportedError
-from discrim.models.sample import named
+from discrim.models.arguments import named
 from discrim.models.summaries.headers import dropped_note, error_item, row_items, size_items, title
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 

@@ -1,0 +1,149 @@
+"""What a person passes to a verb, checked: words, numbers, priors, costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.errors import DataError, PriorError
+
+__all__ = ["choice", "cost_matrix", "is_number", "is_share", "is_whole", "named", "prior_vector"]
+
+Floats = NDArray[np.float64]
+
+PRIOR_SLACK = 1e-8
+"""How far from one a prior may sum; it is then divided by its sum."""
+
+
+def named(labels: Any, most: int = 6) -> str:
+    """Labels as text for a message, the first few of them."""
+    listed = list(labels)
+    shown = ", ".join(repr(label) for label in listed[:most])
+    return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
+
+
+def choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    """Raise a DataError where an option is not one of the allowed words."""
+    if value not in allowed:
+        said = repr(value) if isinstance(value, str | int | float) else f"<{type(value).__name__}>"
+        hint = " To set fits side by side, see compare()." if hasattr(value, "_blocks") else ""
+        raise DataError(f"{name}={said} is not known: use one of {named(allowed)}.{hint}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether an option is a number, which a truth value is not."""
+    number = (int, float, np.integer, np.floating)
+    return isinstance(value, number) and not isinstance(value, bool)
+
+
+def is_share(value: Any) -> bool:
+    """Whether an option is a number between 0 and 1, as a level is."""
+    return is_number(value) and 0 < value < 1
+
+
+def is_whole(value: Any) -> bool:
+    """Whether an option is a whole number, which a truth value is not."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
+    """Prior probabilities (K,) in the order of the classes.
+
+    Parameters
+    ----------
+    prior : None, "equal", mapping or Series by class, or sequence in the order of the classes
+        None: the class proportions.
+
+    Raises
+    ------
+    PriorError
+        A class is missing or unknown, a probability is negative or missing, or they do not sum to one.
+    """
+    k = len(classes)
+    if prior is None:
+        return np.asarray(counts / counts.sum())
+    if isinstance(prior, str):
+        if prior != "equal":
+            raise PriorError(
+                f"prior={prior!r} is not known: use None, 'equal', or a probability for each class."
+            )
+        return np.full(k, 1.0 / k)
+    if isinstance(prior, pd.Series):
+        if prior.index.has_duplicates:
+            raise PriorError(
+                f"The prior names {named(prior.index[prior.index.duplicated()])} more than once: "
+                "name each once."
+            )
+        prior = prior.to_dict()
+    if isinstance(prior, Mapping):
+        missing, unknown = [c for c in classes if c not in prior], [c for c in prior if c not in set(classes)]
+        if missing or unknown:
+            said = [f"it misses {named(missing)}"] * bool(missing) + [f"{named(unknown)} is no class"] * bool(
+                unknown
+            )
+            raise PriorError(f"The prior does not fit the classes {named(classes)}: {'; '.join(said)}.")
+        prior = [prior[c] for c in classes]
+    try:
+        values = np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise PriorError(f"The prior {prior!r} is not a list of probabilities.") from None
+    if values.shape != (k,):
+        raise PriorError(
+            f"The prior has {values.size} values for {k} classes: give one for each of {named(classes)}."
+        )
+    bad = ~(values >= 0)
+    if bad.any():
+        raise PriorError(
+            f"The prior of class {classes[int(np.argmax(bad))]!r} is {values[bad][0]:g}: give 0 or more."
+        )
+    total = float(values.sum())
+    if not abs(total - 1) <= PRIOR_SLACK:
+        raise PriorError(
+            f"The prior sums to {total:.10g}, not to one: divide it by its sum if that is meant."
+        )
+    return values / total
+
+
+def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
+    """Costs (K, K) of calling a row of one class (row) another (column).
+
+    Parameters
+    ----------
+    costs : None, DataFrame labelled by class, or (K, K) array in the order of the classes
+
+    Raises
+    ------
+    DataError
+        A wrong shape or label, a missing, infinite or negative cost, or no cost at all.
+    """
+    if costs is None:
+        return None
+    k = len(classes)
+    if isinstance(costs, pd.DataFrame):
+        for axis, what in ((costs.index, "rows"), (costs.columns, "columns")):
+            if len(axis) != k or set(axis) != set(classes):
+                raise DataError(
+                    f"The {what} of costs are {named(axis)}; the classes are {named(classes)}: give the same."
+                )
+        costs = costs.loc[classes, classes]
+    try:
+        values = np.asarray(costs, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("costs is not numeric: give the cost of calling each class each other one.") from None
+    if values.shape != (k, k):
+        raise DataError(
+            f"costs has shape {values.shape}: for {k} classes give {(k, k)}, actual by predicted."
+        )
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise DataError(
+            f"The cost of calling {classes[i]!r} a {classes[j]!r} is {values[i, j]:g}: give 0 or more."
+        )
+    if not (values > 0).any():
+        raise DataError("Every cost is zero: give the cost of some wrong label.")
+    return values

@@ -1,0 +1,175 @@
+"""Levels that a fit has not seen: rows of theirs are refused, or missing as any row with a missing value."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import cross_val_score
+
+import discrim
+from discrim import cross_validate
+from discrim.cli import main
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+from discrim.sklearn import FormulaClassifier
+
+RNG = np.random.default_rng(0)
+IRIS = load_iris()
+FOLD = np.arange(150) % 5
+SITE = RNG.choice(list("bcd"), 150)
+# The reference has rows in one fold only, and so has another level of the second.
+SITE[[7, 12]] = "a"
+OTHER = RNG.choice(list("uvw"), 150)
+OTHER[3] = "z"
+DATA = IRIS.assign(
+    **{name: IRIS[name] + RNG.normal(size=150) for name in IRIS.columns[:4]}, site=SITE, other=OTHER
+)
+NEW = DATA.head(5).assign(site=["b", "c", "new", "b", None])
+
+CASES = [
+    ("lda", {}),
+    ("qda", {"covariance": "shrunk"}),
+    ("rda", {"alpha": 0.5, "gamma": 0.5}),
+    ("shrunken_centroids", {"threshold": 1.0}),
+    ("indicator", {}),
+    ("logistic", {"bias_reduction": True}),
+    ("fda", {"engine": LinearRegression()}),
+    ("perceptron", {}),
+    ("knn", {"k": 3}),
+]
+
+
+def fitted(verb, data, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        return getattr(discrim, verb)("species ~ .", data, **options)
+
+
+@pytest.mark.parametrize(("verb", "options"), CASES, ids=[verb for verb, _ in CASES])
+def test_an_unseen_level_makes_its_row_missing_where_it_is_asked_for(verb, options):
+    fit = fitted(verb, DATA, **options)
+    known = NEW.iloc[[0, 1, 3]]
+    ways = {
+        "predict": {},
+        "predict_proba": {},
+        "predict_log_proba": {},
+        "decision_function": {},
+        "augment": {},
+        "transform": {},
+        "votes": {},
+        "fitted_values": {},
+        "distance": {"a": "setosa", "b": "virginica"},
+    }
+    for name, more in ways.items():
+        if not hasattr(fit, name):
+            continue
+        ask = getattr(fit, name)
+        try:
+            expected = ask(known, **more)
+        except NotSupportedError:
+            continue
+        with pytest.raises(DataError, match=r"'site' is 'new' at row 2"):
+            ask(NEW, **more)
+        with pytest.warns(DiscrimWarning, match=r"^1 row has a level .*site is 'new' at row 2"):
+            found = ask(NEW, unseen="missing", **more)
+        assert list(found.index) == list(NEW.index)
+        pd.testing.assert_series_equal(
+            pd.DataFrame(found).iloc[[0, 1, 3]].stack(), pd.DataFrame(expected).stack(), check_dtype=False
+        )
+        own = pd.DataFrame(found)
+        own = own[[c for c in own if str(c).startswith((".fitted", ".post"))]] if name == "augment" else own
+        assert own.iloc[[2, 4]].isna().all(axis=None)
+    with pytest.warns(DiscrimWarning, match="1 row has"):
+        assert fit.confusion(NEW, unseen="missing").to_numpy().sum() == 3
+    with pytest.raises(DataError, match="unseen='lenient'"):
+        fit.predict(NEW, unseen="lenient")
+
+
+@pytest.mark.parametrize(("verb", "options"), CASES, ids=[verb for verb, _ in CASES])
+def test_a_level_of_one_fold_does_not_stop_cross_validation(verb, options):
+    fit = fitted(verb, DATA, **options)
+    with pytest.warns(DiscrimWarning, match=r"3 rows have no label .* level of theirs"):
+        found = cross_validate(fit, folds=FOLD)
+    held = {} if verb in ("indicator", "perceptron", "logistic") else {"prior": fit.prior}
+    by_hand = []
+    for f in range(5):
+        refit = fitted(verb, DATA[f != FOLD], **options, **held)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DiscrimWarning)
+            by_hand.append(refit.predict(DATA[f == FOLD], unseen="missing"))
+    labels, expected = found.labels[1], pd.concat(by_hand).sort_index()
+    assert labels.index[labels.isna()].tolist() == [3, 7, 12]
+    known = labels.notna()
+    assert (labels[known].astype(str) == expected[known].astype(str)).all()
+    assert expected[~known].isna().all()
+
+
+def test_a_declared_level_without_rows_is_one_that_the_fit_has_not_seen():
+    declared = DATA.assign(other=pd.Categorical(DATA["other"], categories=list("uvwxz")))
+    with pytest.warns(DiscrimWarning, match="'other' has no row of 'x'; left out"):
+        fit = discrim.lda("species ~ .", declared)
+    new = declared.head(2).assign(other=pd.Categorical(["x", "u"], categories=list("uvwxz")))
+    with pytest.raises(DataError, match="'other' is 'x' at row 0"):
+        fit.predict(new)
+    with pytest.warns(DiscrimWarning, match="other is 'x'"):
+        assert fit.predict(new, unseen="missing").isna().tolist() == [True, False]
+
+
+def test_levels_of_functions_and_of_interactions():
+    data = DATA.assign(code=pd.factorize(DATA["site"])[0])
+    for formula in ("species ~ C(code) + sepal_width", "species ~ site:sepal_width + petal_width"):
+        fit = discrim.lda(formula, data)
+        new = data.head(3).assign(code=[0, 99, 1], site=["b", "new", "c"])
+        with pytest.warns(DiscrimWarning, match="1 row has a level"):
+            assert fit.predict(new, unseen="missing").isna().tolist() == [False, True, False]
+
+
+def test_naive_bayes_judges_by_the_other_columns():
+    fit = discrim.naive_bayes("species ~ .", DATA, laplace=1)
+    with pytest.raises(DataError, match="'new'"):
+        fit.predict(NEW)
+    expected = fit.predict_proba(NEW.assign(site=NEW["site"].where(NEW["site"] != "new")))
+    pd.testing.assert_frame_equal(fit.predict_proba(NEW, unseen="missing"), expected)
+
+
+def test_a_row_whose_level_no_other_row_has_is_left_without_a_label():
+    one = DATA.assign(other=DATA["other"].where(DATA["other"] != "z", "z"))
+    fit = discrim.lda("species ~ other + sepal_width", one)
+    with pytest.warns(DiscrimWarning, match=r"1 rows have no leave-one-out rule \(first of them 3\)"):
+        assert fit.leave_one_out()["label"].isna().to_numpy().nonzero()[0].tolist() == [3]
+
+
+def test_the_command_line_and_the_estimator_go_on(tmp_path, capsys):
+    penguins = load_penguins().dropna()
+    torn = penguins["island"] == "Torgersen"
+    fit = discrim.lda("species ~ island + bill_length_mm", penguins[~torn])
+    fit.save(tmp_path / "fit")
+    penguins.to_csv(tmp_path / "new.csv", index=False)
+    where = [str(tmp_path / "fit"), str(tmp_path / "new.csv")]
+    assert main(["predict", *where]) != 0
+    capsys.readouterr()
+    for more in ([], ["--proba"], ["--augment"]):
+        assert main(["predict", *where, "--unseen", "missing", *more]) == 0
+        shown = capsys.readouterr()
+        assert f"{torn.sum()} rows have a level" in shown.err
+        assert len(shown.out.splitlines()) == len(penguins) + 1
+    model = FormulaClassifier("species ~ island + bill_length_mm", unseen="missing")
+    model.fit(penguins[~torn], penguins["species"][~torn])
+    with pytest.warns(DiscrimWarning, match="rows have a level"):
+        proba = model.predict_proba(penguins)
+    prior = penguins["species"][~torn].value_counts(normalize=True).sort_index()
+    prior = prior[prior > 0].to_numpy()
+    np.testing.assert_allclose(proba[torn.to_numpy()], np.tile(prior, (torn.sum(), 1)))
+    with pytest.warns(DiscrimWarning, match="rows have a level"):
+        labels = model.predict(penguins)
+    assert set(labels[torn.to_numpy()]) == {model.classes_[prior.argmax()]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        scores = cross_val_score(
+            FormulaClassifier("species ~ site + other + sepal_width", unseen="missing"), DATA, IRIS["species"]
+        )
+    assert np.isfinite(scores).all()
