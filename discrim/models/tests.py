@@ -39,7 +39,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-WAY_OUT = "use fewer columns, or merge it with another class"
+WAY_OUT = "use fewer columns, or merge such classes with others"
 """Where the covariance of a class is singular."""
 
 
