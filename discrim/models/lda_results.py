@@ -39,8 +39,6 @@ from discrim.models.results import ClassifierResults
 from discrim.models.robust import RobustRows
 from discrim.models.shrinking import Shrinking
 from discrim.models.shrunk import ShrunkCovariances
-from discrim.models.summaries import gaussian as sections
-from discrim.models.tests import box_m_of, covariance_models_of
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -335,6 +333,8 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         Without rows it is asked of `qda`, whose moments are enough.
         """
         self._need_moments("covariance_models()")
+        from discrim.models.tests import covariance_models_of
+
         return covariance_models_of(self)
 
     def box_m(self) -> TestResult:
@@ -343,6 +343,8 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         Without rows it is asked of `qda`, whose moments are enough.
         """
         self._need_moments("box_m()")
+        from discrim.models.tests import box_m_of
+
         return box_m_of(self)
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
@@ -374,10 +376,14 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         return pd.DataFrame([row])
 
     def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return sections.linear(self)
+        from discrim.models.summaries.gaussian import linear
+
+        return linear(self)
 
     def _brief(self) -> Summary:
-        return sections.linear_brief(self)
+        from discrim.models.summaries.gaussian import linear_brief
+
+        return linear_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw scores ("scores", the default), the regions of two predictors ("regions"), or a "biplot".
