@@ -63,7 +63,9 @@ def refuse_singular(
             few = True
             said.append(
                 f"class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few for a covariance of "
-                f"{moments.n_columns} columns ({named(terms)}), which takes {least + 1} at least"
+                f"{moments.n_columns} column{'s' if moments.n_columns != 1 else ''} ({named(terms)}), "
+                "which takes "
+                f"{least + 1} at least"
             )
             continue
         found = asked.obstacles(moments, k)
