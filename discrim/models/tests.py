@@ -111,7 +111,7 @@ def _full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> C
         moments,
         blocks.terms,
         blocks.design.levels,
-        way_out="use fewer columns, or merge it with another class",
+        way_out="use fewer columns, or merge such classes with others",
     )
     counts = pd.Series(moments.counts, index=list(blocks.design.levels))
     refuse_little_weight(counts, moments.n_columns, "A test of covariances")
