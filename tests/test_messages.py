@@ -306,3 +306,20 @@ def test_a_number_that_is_no_level_is_told_what_a_level_is():
         with pytest.raises(DataError, match=r"neither a class nor a level.*'setosa'.*level=0\.95"):
             fit.log_odds(reference)
     assert fit.log_odds(0.9).equals(fit.log_odds(level=0.9))
+
+
+def test_a_column_without_any_value_is_named():
+    with pytest.raises(DataError, match=r"'empty' has no value in any of the 150 rows\. Leave out"):
+        discrim.lda("species ~ .", IRIS.assign(empty=np.nan))
+    holes = IRIS.assign(petal_width=IRIS["petal_width"].where(np.arange(150) % 2 > 0))
+    holes["petal_length"] = holes["petal_length"].where(np.arange(150) % 2 == 0)
+    with pytest.raises(DataError, match="each of the 150 rows misses a value"):
+        discrim.lda("species ~ .", holes)
+
+
+def test_a_loaded_fit_is_classified_by_the_way_out_of_its_refusal(tmp_path):
+    discrim.lda("species ~ .", IRIS).save(tmp_path / "fit")
+    fit = discrim.load(tmp_path / "fit")
+    with pytest.raises(NotSupportedError, match="pass data="):
+        fit.classification()
+    assert str(fit.classification(IRIS).summary())
