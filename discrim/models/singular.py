@@ -61,7 +61,8 @@ def refuse_singular(
         rows = int(moments.rows[k])
         if rows <= least:
             too_few = (
-                f" for a covariance of {moments.n_columns} column{'s' * (len(terms) > 1)} ({named(terms)}), which "
+                f" for a covariance of {moments.n_columns} column{'s' * (len(terms) > 1)} "
+                f"({named(terms)}), which "
                 f"takes {least + 1} at least"
             )
             said.append(
