@@ -303,7 +303,7 @@ def test_what_is_no_word_is_no_option(ask):
 def test_a_number_that_is_no_level_is_told_what_a_level_is():
     fit = discrim.lda("species ~ .", IRIS)
     for reference in (90, 1.9, 0):
-        with pytest.raises(DataError, match=r"neither a class nor a level.*'setosa'.*level=0\.95"):
+        with pytest.raises(DataError, match=r"is no class of this fit, and no level.*'setosa'.*level=0\.95"):
             fit.log_odds(reference)
     assert fit.log_odds(0.9).equals(fit.log_odds(level=0.9))
 

@@ -232,8 +232,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             reference, level = None, reference
         elif is_number(reference) and reference not in self.classes:
             raise DataError(
-                f"log_odds({reference!r}) names neither a class nor a level: name one of "
-                f"{named(self.classes)}, or "
+                f"{reference!r} is no class of this fit, and no level: name one of {named(self.classes)}, or "
                 "give a share between 0 and 1, as level=0.95."
             )
         base = 0 if reference is None else class_code(reference, self.classes)
