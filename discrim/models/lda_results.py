@@ -238,22 +238,19 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
                 f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}: name fewer "
                 "columns, or leave debiased= out."
             )
-        others = [k for k in range(len(self.classes)) if k != base]
-        rows = [
-            log_odds(
-                fit.moments,
-                fit.covariance,
-                fit.divisor,
-                fit.prior,
-                k,
-                base,
-                estimated_prior=fit.estimated_prior,
-            )
-            for k in others
-        ]
+        others = np.delete(np.arange(len(self.classes)), base)
+        odds = log_odds(
+            fit.moments,
+            fit.covariance,
+            fit.divisor,
+            fit.prior,
+            others,
+            base,
+            estimated_prior=fit.estimated_prior,
+        )
         labels: list[list[Any]] = [list(self.classes[others]), ["constant", *self.terms]]
         index = pd.MultiIndex.from_product(labels, names=["class", "term"])
-        return wald_table(rows, shrink, index, level)
+        return wald_table(odds, shrink, index, level)
 
     def _plane(self, i: int, j: int) -> Plane:
         return self._fit.plane(i, j, self._log_prior())
