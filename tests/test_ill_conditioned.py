@@ -7,6 +7,7 @@ Smooth curves, polynomials and the like have roots of condition 1e6 to 1e12 with
 from __future__ import annotations
 
 import json
+import warnings
 from functools import cache
 from pathlib import Path
 
@@ -335,5 +336,5 @@ def test_rows_without_which_a_class_has_no_covariance_raise_no_warning_of_numpy(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiscrimWarning)
             warnings.simplefilter("error", RuntimeWarning)
-            found = qda("y ~ .", data, method=method).leave_one_out()
+            found = discrim.qda("y ~ .", data, method=method).leave_one_out()
         assert found.iloc[rows:].notna().all(axis=None)
