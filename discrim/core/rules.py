@@ -41,11 +41,8 @@ Floats = NDArray[np.float64]
 MANY_CLASSES = 64
 """Classes beyond which scores lie row by row in memory, not class by class."""
 
-WIDE = 128
-"""Columns from which a product is taken of a piece of the rows at a time, that stays in the cache."""
-
-PIECE = 2**16
-"""Numbers of such a piece."""
+WIDE, PIECE = 128, 2**16
+"""Columns from which a product is taken of pieces of the rows that stay in the cache, and their numbers."""
 
 MOST_MOVES = 4
 """Times that a row may turn out to be nearest to another crowd than it seemed from farther away."""
@@ -87,7 +84,7 @@ class LinearRule:
     def _products(self, x: Floats) -> Floats:
         """Products z'coef (m, K)."""
         (m, p), by_rows = x.shape, len(self.intercept) > MANY_CLASSES
-        piece = max(PIECE // max(p, 1), 16) if p >= WIDE else m
+        piece = max(PIECE // p, 16) if p >= WIDE else m
         if m <= piece:
             z = standard_columns(x, self.origin, self.scale)
             return np.asarray(z.T @ self.coef if by_rows else (self.coef.T @ z).T)
@@ -96,10 +93,8 @@ class LinearRule:
         for start in range(0, m, piece):
             rows = slice(start, min(start + piece, m))
             z = standard_columns(x[rows], self.origin, self.scale, out=buffer[:, : rows.stop - start])
-            if by_rows:
-                np.matmul(z.T, coef, out=products[rows])
-            else:
-                np.matmul(coef, z, out=products[rows].T)
+            left, right, out = (z.T, coef, products) if by_rows else (coef, z, products.T)
+            np.matmul(left, right, out=out[rows] if by_rows else out[:, rows])
         return products
 
     def _crowds_scored(self, x: Floats, scores: Floats) -> Floats:
