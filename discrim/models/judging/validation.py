@@ -177,7 +177,8 @@ def left_out_scores(fit: ClassifierResults, refit_prior: bool | None = None) -> 
     none = [row for row in without if np.isnan(out[:, row]).all()]
     if none:
         warn_user(
-            f"{len(none)} rows have no leave-one-out rule (first of them {blocks.table.label(none[0])!r}): "
+            f"{len(none)} row{'s have' if len(none) > 1 else ' has'} no leave-one-out rule (first of them "
+            f"{blocks.table.label(none[0])!r}): "
             "without them a class has no rows, a covariance is singular, or classes are separated. Their "
             "labels are missing."
         )
@@ -307,7 +308,8 @@ def _refuse_empty(fit: ClassifierResults, blocks: Blocks, dealt: Codes, labels: 
     if len(empty):
         fold, code = empty[0]
         raise NotSupportedError(
-            f"Without fold {shown(labels[fold])} of {len(labels)} class {fit.classes[code]!r} has no row, "
+            f"Without fold {shown(labels[fold])} of {len(labels)} class {shown(fit.classes[code])} has "
+            "no row, "
             f"having {held[fold, code]:.0f} in all: leave the class out, merge it with another, or use "
             'method="loo".'
         )
@@ -327,7 +329,7 @@ def _no_rule(
     why, way_out = fit._no_fit
     return NotSupportedError(
         f"{without} the model has no fit ({why}); of {others.sum()} rows left, class "
-        f"{fit.classes[least]!r} has the fewest, {others[least]}: use more folds or {way_out}."
+        f"{shown(fit.classes[least])} has the fewest, {others[least]}: use more folds or {way_out}."
     )
 
 
