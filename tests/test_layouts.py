@@ -1,4 +1,4 @@
-"""Posteriors of rows that lie one by one in memory, or column by column: the same bits, and missing rows found."""
+"""Posteriors of rows that lie one by one in memory, or column by column: the same bits, missing values found."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from discrim import lda
 from discrim.errors import DataError
 
 
-@pytest.mark.parametrize("p, k", [(4, 3), (50, 10), (130, 3), (150, 70)])
+@pytest.mark.parametrize(("p", "k"), [(4, 3), (50, 10), (130, 3), (150, 70)])
 def test_layouts_give_the_same_bits_and_missing_values_are_found(p, k):
     rng = np.random.default_rng(p)
     x = rng.standard_normal((1500, p))

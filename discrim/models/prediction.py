@@ -75,7 +75,9 @@ def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, 
         for start in range(0, len(x), piece):
             stop = min(start + piece, len(x))
             scores = rule.scores(x[start:stop])
-            if told and not np.isfinite(scores.sum()):
+            with np.errstate(over="ignore", invalid="ignore"):
+                looked = told and not np.isfinite(scores.sum())
+            if looked:
                 missing = blocks.missing(x, place.start)
             if missing is not None and not blocks.partial:
                 scores[missing[start:stop]] = np.nan
