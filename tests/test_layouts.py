@@ -1,4 +1,4 @@
-"""Posteriors of rows that lie one by one in memory, or column by column: the same bits, missing values found."""
+"""Posteriors of rows that lie row by row or column by column: the same bits, and missing values found."""
 
 from __future__ import annotations
 
