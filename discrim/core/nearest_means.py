@@ -121,12 +121,17 @@ def _crowded(whitened: Floats, constant: Floats, best: Codes) -> Iterator[tuple[
     radius = float(lengths[possible].max())
     points = whitened[:, possible] / radius
     squares = (points**2).sum(axis=0)
-    gaps = np.sqrt(np.maximum(squares[:, None] + squares - 2 * (points.T @ points), 0.0))
-    close = gaps <= CLOSE
-    waiting = (close.sum(axis=1) > 1) & np.isin(possible, best)
+    gaps = points.T @ points
+    gaps *= -2
+    gaps += squares
+    gaps += squares[:, None]
+    close = gaps <= CLOSE**2
+    waiting = (np.count_nonzero(close, axis=1) > 1) & np.isin(possible, best)
+    if not waiting.any():
+        return
     for first in np.argsort(-constant[possible], kind="stable").tolist():
         if waiting[first]:
-            covered = np.flatnonzero(waiting & (gaps[first] <= COVERED))
+            covered = np.flatnonzero(waiting & (gaps[first] <= COVERED**2))
             waiting[covered] = False
             others = np.flatnonzero(close[first])
             members = np.append(first, others[others != first])

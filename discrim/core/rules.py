@@ -41,6 +41,9 @@ Floats = NDArray[np.float64]
 MANY_CLASSES = 64
 """Classes beyond which scores lie row by row in memory, not class by class."""
 
+WIDE, PIECE = 128, 2**16
+"""Columns from which a product is taken of pieces of the rows that stay in the cache, and their numbers."""
+
 MOST_MOVES = 4
 """Times that a row may turn out to be nearest to another crowd than it seemed from farther away."""
 
@@ -67,8 +70,7 @@ class LinearRule:
     def scores(self, x: Floats) -> Floats:
         """Scores (m, K) of rows x (m, p)."""
         with np.errstate(over="ignore", invalid="ignore"):
-            z = standard_columns(x, self.origin, self.scale)
-            scores = z.T @ self.coef if len(self.intercept) > MANY_CLASSES else (self.coef.T @ z).T
+            scores = self._products(x)
             scores += self.intercept
             far = beyond_range(x, scores)
             if self.crowds:
@@ -78,6 +80,22 @@ class LinearRule:
             z = scaled_columns(x[far], self.origin, self.scale, exponent)
             scores[far] = stretched(z.T @ self.coef, self.intercept, exponent)
         return np.asarray(scores)
+
+    def _products(self, x: Floats) -> Floats:
+        """Products z'coef (m, K)."""
+        (m, p), by_rows = x.shape, len(self.intercept) > MANY_CLASSES
+        piece = max(PIECE // p, 16) if p >= WIDE else m
+        if m <= piece:
+            z = standard_columns(x, self.origin, self.scale)
+            return np.asarray(z.T @ self.coef if by_rows else (self.coef.T @ z).T)
+        products = np.empty((m, len(self.intercept)), order="C" if by_rows else "F")
+        coef, buffer = self.coef if by_rows else np.ascontiguousarray(self.coef.T), np.empty((p, piece))
+        for start in range(0, m, piece):
+            rows = slice(start, min(start + piece, m))
+            z = standard_columns(x[rows], self.origin, self.scale, out=buffer[:, : rows.stop - start])
+            left, right, out = (z.T, coef, products) if by_rows else (coef, z, products.T)
+            np.matmul(left, right, out=out[rows] if by_rows else out[:, rows])
+        return products
 
     def _crowds_scored(self, x: Floats, scores: Floats) -> Floats:
         """Scores (m, K) in which the classes around the best one of each row are about their own origin."""
@@ -391,10 +409,10 @@ def log_posteriors(scores: Floats) -> Floats:
     return np.asarray(shifted)
 
 
-def posteriors(scores: Floats) -> Floats:
+def posteriors(scores: Floats, out: Floats | None = None) -> Floats:
     """Posteriors (m, K) of scores (m, K); each row sums to one, or is missing as in `log_posteriors`."""
     with np.errstate(invalid="ignore"):
-        weights = scores - scores.max(axis=1, keepdims=True)
+        weights = np.subtract(scores, scores.max(axis=1, keepdims=True), out=out)
     np.exp(weights, out=weights)
     weights *= 1 / weights.sum(axis=1, keepdims=True)
     return np.asarray(weights)
@@ -417,10 +435,10 @@ def best_class(scores: Floats) -> NDArray[np.intp]:
     return np.asarray(best)
 
 
-def standard_columns(x: Floats, origin: Floats, scale: Floats) -> Floats:
+def standard_columns(x: Floats, origin: Floats, scale: Floats, out: Floats | None = None) -> Floats:
     """The coordinates z (p, m) of rows x (m, p), about one origin (p,) or one for each row (p, m)."""
     # One memory layout whatever the table's, so that the same numbers give the same bits.
-    z = np.subtract(x.T, origin.reshape(len(scale), -1), order="C")
+    z = np.subtract(x.T, origin.reshape(len(scale), -1), out=out, order="C")
     if not (scale == 1).all():
         z *= scale[:, None]
     return np.asarray(z)

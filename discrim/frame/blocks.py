@@ -117,11 +117,21 @@ class Blocks:
             yield Block(x, codes, weights)
         self.dropped = dropped
 
-    def every_row(self) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_] | None]]:
-        """All rows, for prediction: their place, x, and which hold a missing value (None: none does)."""
-        for start, x, finite in self._filled():
+    def every_row(
+        self, *, checked: bool = True
+    ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_] | None]]:
+        """All rows, for prediction: their place, x, and which hold a missing value (None: none does).
+
+        Unchecked ones are left to `missing`, where what is computed of them is not finite.
+        """
+        for start, x, finite in self._filled(checked=checked):
             missing = None if finite else np.asarray(np.isnan(x).any(axis=1))
             yield slice(start, start + len(x)), x, missing
+
+    def missing(self, x: NDArray[np.float64], start: int) -> NDArray[np.bool_]:
+        """Which rows (m,) of an unchecked block hold a missing value; an infinite one is refused."""
+        self._refuse_infinite(x, start)
+        return np.asarray(np.isnan(x).any(axis=1))
 
     def row(self, position: int) -> NDArray[np.float64]:
         """One row (1, p) of the table."""
@@ -150,7 +160,7 @@ class Blocks:
             row = self.table.label(int(np.argmax(np.isnan(self.weights))))
             raise DataError(f'The weight is missing at row {row!r}: fill it, or pass na_action="drop".')
 
-    def _filled(self) -> Iterator[tuple[int, NDArray[np.float64], bool]]:
+    def _filled(self, *, checked: bool = True) -> Iterator[tuple[int, NDArray[np.float64], bool]]:
         """First row, x, and whether no value of it is missing."""
         p, n = len(self.design.terms), self.table.nrows
         # A small table's block is a part of it, too.
@@ -167,7 +177,7 @@ class Blocks:
                 fill(self.design, self.table, start, stop, x, self.functions, partial=self.partial, lost=lost)
             if self.keep is not None:
                 x = x[:, self.keep]
-            finite = _all_finite(x)
+            finite = not checked or _all_finite(x)
             if not finite:
                 self._refuse_infinite(x, start)
             if self.unit is not None:

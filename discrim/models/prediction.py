@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.rules import MANY_CLASSES, IndependentRule, Rule, best_class, posteriors
+from discrim.core.rules import MANY_CLASSES, IndependentRule, LinearRule, Rule, best_class, posteriors
 from discrim.errors import warn_user
 from discrim.frame.blocks import Blocks
 
@@ -69,10 +69,16 @@ def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, 
     impossible in every class has no posterior, and a warning says so.
     """
     piece, impossible = max(2**17 // n_classes, 64), []
-    for place, x, missing in blocks.every_row():
+    # By a linear rule a value that is not finite leaves no finite score, so that a look at the sum is enough.
+    told = isinstance(rule, LinearRule)
+    for place, x, missing in blocks.every_row(checked=not told):
         for start in range(0, len(x), piece):
             stop = min(start + piece, len(x))
             scores = rule.scores(x[start:stop])
+            with np.errstate(over="ignore", invalid="ignore"):
+                looked = told and not np.isfinite(scores.sum())
+            if looked:
+                missing = blocks.missing(x, place.start)
             if missing is not None and not blocks.partial:
                 scores[missing[start:stop]] = np.nan
             if isinstance(rule, IndependentRule):
@@ -107,7 +113,10 @@ def posterior_frame(
     shape = (blocks.table.nrows, len(classes))
     out = np.empty(shape, order="C" if shape[1] > MANY_CLASSES else "F")
     for place, scores in scored(blocks, rule, shape[1]):
-        out[place] = finish(scores)
+        if finish is posteriors:
+            posteriors(scores, out=out[place])
+        else:
+            out[place] = finish(scores)
     return pd.DataFrame(out, index=blocks.table.index, columns=classes, copy=False)
 
 
