@@ -473,6 +473,24 @@ def test_the_summary_tests_terms_where_there_are_a_few():
     assert "Penalized likelihood ratios." in reduced.summary(["lr_terms"]).as_text()
 
 
+@pytest.mark.parametrize(("n", "p", "n_classes", "apart"), [(500, 6, 12, 0.8), (300, 40, 3, 0.2)])
+def test_ratios_of_many_coefficients_are_those_of_refits(n, p, n_classes, apart):
+    rng = np.random.default_rng(5)
+    codes = rng.permutation(np.arange(n) % n_classes)
+    x = rng.normal(size=(n, p)) + apart * rng.normal(size=(n_classes, p))[codes]
+    x[:, 1] = rng.normal(size=n)
+    x[:, 2] = 1e5 + 1e-3 * (x[:, 2] + x[:, 0])
+    data = pd.DataFrame(x).add_prefix("x").assign(y=codes, w=rng.integers(1, 4, n))
+    for weights in (None, "w"):
+        rest = " + ".join(f"x{j}" for j in range(p))
+        fit = logistic(f"y ~ {rest}", data, weights=weights)
+        tests = fit.lr_test(by="term")
+        for j in range(3):
+            less = " + ".join(f"x{i}" for i in range(p) if i != j)
+            refit = logistic(f"y ~ {less}", data, weights=weights)
+            np.testing.assert_allclose(tests.loc[f"x{j}", "statistic"], 2 * (fit.llf - refit.llf), rtol=1e-8)
+
+
 def test_a_loaded_fit_says_what_it_has_not(tmp_path):
     fit = logistic("sex ~ bill_depth_mm + island", PENGUINS)
     fit.save(tmp_path / "fit")

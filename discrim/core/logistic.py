@@ -96,9 +96,11 @@ class LogisticFit:
 
     def cov_params(self) -> Floats:
         """Inverse information of the coefficients in the units of the data, class by class."""
+        p1, q = self.newton.coef.shape
         factor = cholesky(self.newton.information, lower=True)
-        matrix = np.kron(np.eye(len(self.others)), self.frame.to_data())
-        half = solve_triangular(factor, matrix.T, lower=True)
+        half = solve_triangular(factor, np.eye(q * p1), lower=True, overwrite_b=True)
+        # Class by class, as the same matrix takes each one's coefficients to those of the data.
+        half = (half.reshape(q * p1 * q, p1) @ self.frame.to_data().T).reshape(q * p1, q * p1)
         return np.asarray(half.T @ half)
 
     def score_covariance(self, x: Floats) -> Floats:

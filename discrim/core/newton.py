@@ -35,7 +35,18 @@ from scipy.linalg.blas import dsyrk
 from discrim.core.covariance import Covariance
 from discrim.core.passes import Rows
 
-__all__ = ["HALVINGS", "NOTHING", "Frame", "Newton", "Swept", "above", "class_shares", "maximize", "sweep"]
+__all__ = [
+    "HALVINGS",
+    "NOTHING",
+    "Frame",
+    "Newton",
+    "Swept",
+    "above",
+    "class_shares",
+    "gradient",
+    "maximize",
+    "sweep",
+]
 
 Floats = NDArray[np.float64]
 
@@ -170,6 +181,21 @@ def sweep(blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) ->
                 held = times.reshape(q * p1, -1).T
                 across = dsyrk(-1.0, held, beta=1.0, c=across, trans=1, overwrite_c=1)
     return Swept(llf, score, _information(own_blocks, across), lightest)
+
+
+def gradient(blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) -> tuple[float, Floats]:
+    """Log-likelihood and score at coefficients (p + 1, q), in one pass that is short of the information."""
+    llf, score = 0.0, np.zeros(coef.shape)
+    buffer = np.empty((len(coef), frame.piece))
+    for x, codes, weights in blocks:
+        for start in range(0, len(x), frame.piece):
+            at = slice(start, start + frame.piece)
+            z = frame.columns(x[at], buffer)
+            own = None if weights is None else weights[at]
+            logs, _, _, residual = _residual(coef.T @ z, codes[at], own, reference)
+            llf += logs
+            score += z @ residual.T
+    return llf, score
 
 
 def _information(own_blocks: Floats, across: Floats) -> Floats:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor
 
 from discrim.core.passes import Rows
 from discrim.core.profile import deviance_without, profile_bounds
@@ -48,9 +49,10 @@ def ratios_by_term(fit: LogisticResults) -> pd.DataFrame:
         kept: pd.DataFrame = fit._cache["ratios by term"]
         return kept.copy()
     rows, found, parts = _held(blocks), {}, parts_of(blocks)
+    factor = cho_factor(fit._fit.newton.information)
     for label, columns in parts.items():
         with watched(rows, f"likelihood ratio without {label}, passes over the rows") as passed:
-            statistic = deviance_without(fit._fit, passed, columns)
+            statistic = deviance_without(fit._fit, passed, columns, factor)
         if np.isnan(statistic):
             raise DataError(
                 f"The fit without {label!r} has not converged, so that the term cannot be tested: test it "

@@ -66,7 +66,7 @@ def bias_reduction_of_rare_marks() -> Callable[[], object]:
 def summary_of_many_coefficients() -> Callable[[], object]:
     from discrim import logistic
 
-    fit = logistic("y ~ .", normal_classes(4000, 100, 20, 0.3))
+    fit = logistic("y ~ .", normal_classes(4000, 100, 20, 0.1))
     return lambda: fit.summary().as_text()
 
 
@@ -76,3 +76,11 @@ def summary_of_many_classes() -> Callable[[], object]:
 
     fit = logistic("y ~ .", normal_classes(10_000, 12, 26, 0.5))
     return lambda: fit.summary().as_text()
+
+
+@corner("logistic: fit of 5,000 x 200 with 20 classes")
+def fit_of_many_coefficients() -> Callable[[], object]:
+    from discrim import logistic
+
+    frame = normal_classes(5000, 200, 20, 0.05)
+    return lambda: logistic("y ~ .", frame)
