@@ -150,7 +150,7 @@ def separate_scores(
     scores = -0.5 * d2 + constant[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         logdet_change = np.log(gone.left) - x.shape[1] * np.log(gone.shrink)
-    scores[codes, np.arange(len(codes))] -= 0.5 * logdet_change
+        scores[codes, np.arange(len(codes))] -= 0.5 * logdet_change
     return settle(scores, codes, gone, SPOILT if left is None else LEAST).T
 
 

@@ -77,6 +77,11 @@ class SeparateCovariances:
     def quadratic(self: Any, a: Any, b: Any) -> Quadratic:
         """Log odds of class a against class b as x'Ax + x'b + c."""
         i, j = class_code(a, self.classes), class_code(b, self.classes)
+        if not self.prior.iloc[[i, j]].to_numpy().any():
+            raise DataError(
+                f"{a!r} and {b!r} both have a prior of zero, so that there are no odds between them: name a "
+                "class with a positive prior, or fit with another prior=."
+            )
         self._refuse_extreme(i, j)
         matrix, slopes, constant = gaussian.quadratic_form(
             self._fit.moments, self._fit.covariances, self._log_prior(), i, j

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from discrim.frame.categories import shown
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -62,10 +63,10 @@ def uneven_note(found: CrossValidation) -> str:
         float(found.class_shares().loc[(repeat, fold)].iloc[code]),
         float(found._fit.prior.iloc[code]),
     )
-    where = f"fold {fold!r}" + (f" of repeat {repeat}" if len(found._dealt) > 1 else "")
+    where = f"fold {shown(fold)}" + (f" of repeat {repeat}" if len(found._dealt) > 1 else "")
     return (
         f"The folds are uneven by class: of the rows outside {where}, {share:.3g} are of class "
-        f"{found._fit.classes[code]!r}, and of all rows {prior:.3g}. The prior that is held is "
+        f"{shown(found._fit.classes[code])}, and of all rows {prior:.3g}. The prior that is held is "
         "that of all rows, and knows of those left out: refit_prior=True estimates it without each fold."
     )
 
