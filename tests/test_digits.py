@@ -19,7 +19,7 @@ import pytest
 import discrim
 from discrim.core.lda import fit_lda
 from discrim.core.moments import ClassMoments
-from discrim.errors import CollinearError, DataError
+from discrim.errors import CollinearError, DataError, DiscrimWarning
 from discrim.inference.manova import wilks
 from tests import references as ref
 
@@ -325,9 +325,13 @@ def test_collinearity_left_by_rounding_is_refused(verb: str) -> None:
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e8 / 3])
-def test_a_constant_column_is_refused_and_named(verb: str, value: float) -> None:
+def test_a_constant_column_is_left_out_and_named(verb: str, value: float) -> None:
     case = ordinary()
-    refused(x3_from(case, np.full(len(case.x), value)), verb, "x3", error=(CollinearError, DataError))
+    still = x3_from(case, np.full(len(case.x), value))
+    with pytest.warns(DiscrimWarning, match="Left out 'x3': constant over all rows"):
+        fit = getattr(discrim, verb)("y ~ .", still.frame())
+    less = getattr(discrim, verb)("y ~ . - x3", still.frame())
+    pd.testing.assert_frame_equal(fit.predict_log_proba(), less.predict_log_proba())
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])

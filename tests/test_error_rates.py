@@ -469,7 +469,7 @@ def test_questions_without_an_answer_say_why(ask, says):
 
 
 def test_what_a_model_lacks_is_said():
-    with pytest.raises(NotSupportedError, match="it is for lda"):
+    with pytest.raises(NotSupportedError, match=r"fit lda\(\) with all its axes"):
         qda("species ~ .", IRIS).error_rates(["D"])
     with pytest.raises(NotSupportedError, match="typicality"):
         lda("species ~ .", IRIS, covariance="diagonal").typicality()

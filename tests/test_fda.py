@@ -116,7 +116,8 @@ def test_missing_rows_tables_pictures_and_pickle():
         assert "LD1" in text
     assert "Engine: LinearRegression()" in summary.as_text()
     assert {"class", "axis", "score", "centroid"} == set(fit.tidy())
-    assert compare(fit, lda("species ~ bill_length_mm", penguins))["error_apparent"].notna().all()
+    other = lda("species ~ bill_length_mm", penguins[~gone])
+    assert compare(fit, other)["error_apparent"].notna().all()
     plane = fda("species ~ petal_length + petal_width", IRIS, engine=RBF)
     for kind in ("scores", "regions", "posteriors"):
         plane.plot(kind)

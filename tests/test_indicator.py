@@ -276,13 +276,24 @@ def test_leaving_a_row_out_equals_a_refit_without_it(weights):
 
 
 def test_a_row_of_leverage_one_has_no_fit_without_it():
-    data = IRIS.iloc[::10].assign(only=0.0)
-    data.iloc[2, data.columns.get_loc("only")] = 1.0
+    data = IRIS.iloc[::10].assign(only=IRIS["petal_length"])
+    data.iloc[2, data.columns.get_loc("only")] += 1.0
     fit = indicator("species ~ petal_length + only", data)
     assert fit.hat.iloc[2] == pytest.approx(1)
     with pytest.warns(DiscrimWarning, match="leave-one-out rule"):
         left = fit.leave_one_out()
     assert left["label"].isna().to_numpy().nonzero()[0].tolist() == [2]
+
+
+def test_a_column_that_only_one_row_varies_in_is_left_out_without_that_row():
+    data = IRIS.iloc[::10].assign(only=0.0)
+    data.iloc[2, data.columns.get_loc("only")] = 1.0
+    left = indicator("species ~ petal_length + only", data).leave_one_out()
+    with pytest.warns(DiscrimWarning, match="Left out 'only'"):
+        rest = indicator("species ~ petal_length + only", data.drop(index=data.index[2]))
+    np.testing.assert_allclose(
+        left.iloc[2, 1:].astype(float), rest.fitted_values(data.iloc[[2]]).iloc[0], rtol=1e-12
+    )
 
 
 def test_a_class_of_one_row_left_out_is_fitted_as_zero():
@@ -461,9 +472,9 @@ BAD = {
         r"twice.*sepal_width.*collinear=.drop",
     ),
     "constant": (
-        lambda: indicator("species ~ . + one", IRIS.assign(one=1.0)),
+        lambda: indicator("species ~ one", IRIS.assign(one=1.0)),
         CollinearError,
-        "one.*constant",
+        "'one' is constant over all rows.*Name others",
     ),
     "few rows": (
         lambda: indicator("species ~ .", IRIS.iloc[[0, 50, 100]]),

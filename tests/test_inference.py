@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy import optimize, stats
 from scipy.linalg import expm
+from statsmodels.stats.multivariate import test_cov_oneway as cov_oneway
 
 import discrim
 from discrim import covariance_models, hausman, lda, lr_test, manova, qda
@@ -15,6 +16,7 @@ from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
 from discrim.inference.common_components import common_components, proportional
 from discrim.inference.covariance_models import covariance_models as ladder
+from discrim.inference.likelihood_ratio import box_m as box_m_of_covariances
 from discrim.inference.log_determinants import quantile
 from discrim.inference.resampling import bootstrap_ratios
 
@@ -603,3 +605,19 @@ def test_compare_tells_fits_of_one_model_apart():
         fits[0], discrim.logistic("species ~ .", IRIS, bias_reduction=True), by="fit"
     )
     assert with_logit["likelihood"].tolist() == ["class and row", "class given row"]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_box_m_is_statsmodels(seed):
+    rng = np.random.default_rng(seed)
+    k, p = 2 + seed % 3, 1 + seed % 4
+    counts = rng.integers(p + 2, 60, k)
+    covariances = [np.atleast_2d(np.cov(rng.standard_normal((n, p)).T)) for n in counts]
+    ours = box_m_of_covariances(np.array(covariances), counts.astype(float)).table
+    theirs = cov_oneway(covariances, counts)
+    assert ours.loc["Box's M", "statistic"] == pytest.approx(theirs.statistic_base, rel=1e-10)
+    chi2 = ours.loc["Box's M, chi-square"]
+    assert (chi2["statistic"], chi2["p"]) == pytest.approx(
+        (theirs.statistic_chi2, theirs.pvalue_chi2), rel=1e-9
+    )
+    assert ours.loc["Box's M, F", ["df", "df2"]].tolist() == pytest.approx(theirs.df_f)

@@ -221,7 +221,7 @@ def test_weights_levels_and_quoted_names_reach_the_fit():
         ({"enter": 3.84}, "enter=3.84"),
         ({"stay": 0.0}, "stay=0.0"),
         ({"enter": 0.2, "stay": 0.1}, "stay=0.1 is below enter=0.2"),
-        ({"include": ["petal"]}, "include names 'petal'"),
+        ({"include": ["petal"]}, "include= names 'petal'"),
     ],
 )
 def test_bad_arguments_are_named(options, says):

@@ -262,19 +262,27 @@ def test_weights_equal_repeated_rows_on_the_whole_path():
 
 
 def test_columns_that_do_not_vary_within_classes():
-    data = IRIS.assign(flat=1.0, label=IRIS["species"].eq("setosa").astype(float))
+    data = IRIS.assign(first=IRIS["species"].eq("setosa") * 1.0, last=IRIS["species"].eq("virginica") * 1.0)
     fit = shrunken_centroids("species ~ .", data, threshold=2.0)
-    assert fit.sd[["flat", "label"]].tolist() == [0.0, 0.0]
-    assert "flat" not in fit.surviving
-    assert "label" in fit.surviving
-    with pytest.raises(CollinearError, match=r"'flat', 'label' do not vary.*offset is 0.*above 0"):
+    assert fit.sd[["first", "last"]].tolist() == [0.0, 0.0]
+    assert {"first", "last"} <= set(fit.surviving)
+    with pytest.raises(CollinearError, match=r"'first', 'last' do not vary.*offset is 0.*above 0"):
         shrunken_centroids("species ~ .", data, threshold=2.0, offset=0.0)
-    mostly = data[["species", "sepal_width", "flat", "label"]]
+    mostly = data[["species", "sepal_width", "first", "last"]]
     with pytest.raises(CollinearError, match="the median of the standard deviations"):
         shrunken_centroids("species ~ .", mostly, threshold=2.0)
     assert np.isfinite(
         shrunken_centroids("species ~ .", mostly, threshold=2.0, offset=0.1).predict_proba()
     ).all(axis=None)
+
+
+def test_a_column_of_one_value_is_left_out_and_named():
+    with pytest.warns(DiscrimWarning, match="Left out 'flat'"):
+        fit = shrunken_centroids("species ~ .", IRIS.assign(flat=1.0), threshold=2.0, offset=0.0)
+    without = shrunken_centroids("species ~ .", IRIS, threshold=2.0, offset=0.0)
+    pd.testing.assert_frame_equal(fit.predict_proba(), without.predict_proba(), check_exact=True)
+    with pytest.raises(CollinearError, match="No column is left to fit: 'flat'"):
+        shrunken_centroids("species ~ flat", IRIS.assign(flat=1.0))
 
 
 def test_no_threshold_and_no_offset_is_diagonal_lda():
@@ -350,8 +358,10 @@ def test_thresholds_that_leave_no_column_have_the_error_of_the_prior(options):
 
 
 def test_columns_without_a_difference_between_classes_can_be_chosen_among():
+    # Half of each class has either value.
+    data = IRIS.assign(even=np.arange(len(IRIS)) % 2.0)
     with pytest.warns(DiscrimWarning, match="no column is left"):
-        fit = shrunken_centroids("species ~ flat", IRIS.assign(flat=1.0), offset=1.0, seed=0)
+        fit = shrunken_centroids("species ~ even", data, offset=1.0, seed=0)
     assert fit.path[["threshold", "genes"]].to_numpy().tolist() == [[0.0, 0]]
 
 

@@ -11,7 +11,14 @@ from discrim.core import gaussian
 from discrim.core.canonical import Canonical, canonical, weighted_centre
 from discrim.core.covariance import Covariance
 from discrim.core.fourth_moments import Powers
-from discrim.core.leave_one_out import FullLeftOut, LeftOut, common_distances, common_scores, diagonal_scores
+from discrim.core.leave_one_out import (
+    FullLeftOut,
+    LeftOut,
+    common_distances,
+    common_scores,
+    diagonal_scores,
+    squared_gaps,
+)
 from discrim.core.leave_one_out_shrunk import (
     Intensity,
     common_left_out,
@@ -252,7 +259,8 @@ class LDAFit:
             return lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, divisors, log_prior)
         if self.structure != "full":
             return lambda x, codes, w: common_scores(x, codes, w, held, counts, self.divisor, log_prior)
-        return FullLeftOut(held, counts, self.moments.rows, np.array([self.divisor]), log_prior)
+        gaps = squared_gaps(held.covariances[0].whiten(held.means.T).T)
+        return FullLeftOut(held, counts, self.moments.rows, np.array([self.divisor]), log_prior, gaps)
 
     def _intensity(self, powers: Powers | None) -> Intensity:
         """The shrinkage towards a sphere without a row."""

@@ -70,6 +70,7 @@ def common_scores(
     divisor: float,
     log_prior: Floats,
     left: Floats | None = None,
+    between: Floats | None = None,
 ) -> Floats:
     """Leave-one-out scores (m, K) where the classes share one covariance.
 
@@ -89,8 +90,10 @@ def common_scores(
     log_prior : (K,) float
     left : (m,) float, optional
         1 - c D2_g, where it is known better than as a difference.
+    between : (K, K) float, optional
+        Squared distances between the means, where they are known.
     """
-    d2, gone = common_distances(x, codes, weights, distances, counts, divisor, left)
+    d2, gone = common_distances(x, codes, weights, distances, counts, divisor, left, between)
     d2 *= -0.5
     d2 += log_prior[:, None]
     return settle(d2, codes, gone, SPOILT if left is None else LEAST).T
@@ -104,6 +107,7 @@ def common_distances(
     counts: Floats,
     divisor: float,
     left: Floats | None = None,
+    between: Floats | None = None,
 ) -> tuple[Floats, Removal]:
     """Leave-one-out squared distances (K, m) where the classes share one covariance; as `common_scores`."""
     (covariance,) = distances.covariances
@@ -113,7 +117,7 @@ def common_distances(
     along = means @ own
     rows = np.arange(len(codes))
     lead = along[codes, rows] - along
-    between = squared_gaps(means)
+    between = squared_gaps(means) if between is None else between
     # D2_k and T_k from the row's deviation from its own mean, so that nothing large cancels.
     cross = d2_own + lead
     d2 = cross + lead + between[:, codes]
@@ -295,6 +299,8 @@ class FullLeftOut:
         Of the covariances.
     constant : (K,) float
         ln prior_k, less ln|S_k| / 2 where classes have covariances of their own.
+    between : (K, K) float, optional
+        Squared distances between the means under one covariance.
     """
 
     distances: Distances
@@ -302,12 +308,14 @@ class FullLeftOut:
     rows: NDArray[np.int64]
     divisors: Floats
     constant: Floats
+    between: Floats | None = None
 
     def __call__(self, x: Floats, codes: Codes, weights: Floats | None, left: Floats | None = None) -> Floats:
         """Scores (m, K) of rows x (m, p); missing where a difference has spoilt 1 - c D2_g."""
         if self._is_common:
             divisor = float(self.divisors[0])
-            return common_scores(x, codes, weights, self.distances, self.counts, divisor, self.constant, left)
+            held, constant = self.distances, self.constant
+            return common_scores(x, codes, weights, held, self.counts, divisor, constant, left, self.between)
         return separate_scores(
             x, codes, weights, self.distances, self.counts, self.divisors, self.constant, left
         )

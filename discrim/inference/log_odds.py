@@ -15,7 +15,6 @@ A diagonal covariance has independent columns, with var(b_j) = a/s_j + 2 b_j^2/n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,22 +33,22 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class LogOdds:
-    """Coefficients of one class against the reference, in the units of the data.
+    """Coefficients of q classes against the reference, in the units of the data.
 
     Attributes
     ----------
-    prior_odds : float
+    prior_odds : (q,) float
         Log odds of the priors, infinite where one of them is zero.
-    cut : float
+    cut : (q,) float
         The rest of the constant, -b'c.
-    constant_se : float
+    constant_se : (q,) float
         Standard error of prior_odds + cut.
-    slopes, slopes_se : (p,) float
+    slopes, slopes_se : (q, p) float
     """
 
-    prior_odds: float
-    cut: float
-    constant_se: float
+    prior_odds: Floats
+    cut: Floats
+    constant_se: Floats
     slopes: Floats
     slopes_se: Floats
 
@@ -59,12 +58,12 @@ def log_odds(
     covariance: Covariance,
     divisor: float,
     prior: Floats,
-    k: int,
+    others: NDArray[np.intp],
     reference: int,
     *,
     estimated_prior: bool,
 ) -> LogOdds:
-    """Log odds of class k against the reference class.
+    """Log odds of classes against the reference class.
 
     Parameters
     ----------
@@ -74,48 +73,48 @@ def log_odds(
     divisor : float
         Of the covariance; its degrees of freedom nu in the variances.
     prior : (K,) float
-    k, reference : int
+    others : (q,) int
+    reference : int
     estimated_prior : bool
         Whether the prior is the class proportions, whose own variance then counts.
     """
-    n0, n1 = moments.counts[reference], moments.counts[k]
+    n0, n1 = moments.counts[reference], moments.counts[others]
     both = 1 / n0 + 1 / n1
     means = moments.means_from(moments.centres[reference])
-    gap = covariance.whiten(means[k] - means[reference])
+    gap = covariance.whiten((means[others] - means[reference]).T)
     anchor = moments.centres[reference] * moments.scale
-    middle = covariance.whiten(anchor + (means[k] + means[reference]) / 2)
-    d2 = float(gap @ gap)
+    middle = covariance.whiten((anchor + (means[others] + means[reference]) / 2).T)
+    d2, along = (gap**2).sum(axis=0), (middle * gap).sum(axis=0)
     slopes = covariance.unwhiten(gap)
     with np.errstate(divide="ignore", invalid="ignore"):
-        prior_odds = float(np.log(prior[k]) - np.log(prior[reference]))
+        prior_odds = np.log(prior[others]) - np.log(prior[reference])
     if covariance.is_diagonal:
         # In whitened columns every variance is one: var(gap_j) = a + 2 gap_j^2 / nu.
         variances = both + 2 * gap**2 / divisor
-        slopes_var = covariance.inverse**2 * variances
-        middle_var = float(middle**2 @ variances)
+        slopes_var = covariance.inverse[:, None] ** 2 * variances
+        middle_var = (middle**2 * variances).sum(axis=0)
     else:
         own = both + d2 / divisor
-        slopes_var = own * (covariance.inverse**2).sum(axis=1) + slopes**2 / divisor
-        middle_var = own * float(middle @ middle) + float(middle @ gap) ** 2 / divisor
-    along = float(middle @ gap)
+        slopes_var = own * (covariance.inverse**2).sum(axis=1)[:, None] + slopes**2 / divisor
+        middle_var = own * (middle**2).sum(axis=0) + along**2 / divisor
     constant_var = middle_var + both * d2 / 4 + (1 / n1 - 1 / n0) * along
     if estimated_prior:
         constant_var += both
     return LogOdds(
         prior_odds,
         -along,
-        float(np.sqrt(constant_var)),
-        slopes * moments.scale,
-        np.sqrt(slopes_var) * moments.scale,
+        np.sqrt(constant_var),
+        slopes.T * moments.scale,
+        np.sqrt(slopes_var).T * moments.scale,
     )
 
 
-def wald_table(rows: Sequence[LogOdds], shrink: float, index: pd.MultiIndex, level: float) -> pd.DataFrame:
+def wald_table(odds: LogOdds, shrink: float, index: pd.MultiIndex, level: float) -> pd.DataFrame:
     """Coefficients with z tests and intervals, one row of the index for each.
 
     Parameters
     ----------
-    rows : sequence of LogOdds
+    odds : LogOdds
     shrink : float
         Factor of the slopes, and of all of the constants but the prior odds.
     index : MultiIndex by (class, term)
@@ -124,8 +123,8 @@ def wald_table(rows: Sequence[LogOdds], shrink: float, index: pd.MultiIndex, lev
     """
     if not 0 < level < 1:
         raise DataError(f"level={level!r}: give a share between 0 and 1, such as 0.95.")
-    coef = np.concatenate([np.r_[odds.prior_odds + shrink * odds.cut, shrink * odds.slopes] for odds in rows])
-    se = shrink * np.concatenate([np.r_[odds.constant_se, odds.slopes_se] for odds in rows])
+    coef = np.column_stack([odds.prior_odds + shrink * odds.cut, shrink * odds.slopes]).ravel()
+    se = shrink * np.column_stack([odds.constant_se, odds.slopes_se]).ravel()
     with np.errstate(divide="ignore", invalid="ignore"):
         z = coef / se
     half = normal_isf((1 - level) / 2) * se

@@ -19,13 +19,23 @@ without the 1 where the prior is given. Of ln p_k/(1 - p_k) the derivatives are 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from discrim.core.tails import f_sf, normal_isf
 
-__all__ = ["common_covariance", "delta_intervals", "separate_covariance", "typical"]
+__all__ = [
+    "ScoreCovariance",
+    "common_covariance",
+    "delta_intervals",
+    "separate_covariance",
+    "typical",
+    "whole_covariance",
+]
 
 Floats = NDArray[np.float64]
 
@@ -51,61 +61,93 @@ def typical(d2: Floats, counts: Floats, free: Floats, p: int) -> Floats:
     return np.asarray(f_sf(f, p, denominator))
 
 
+@dataclass(frozen=True, slots=True)
+class ScoreCovariance:
+    """Covariances of the K scores of each of m rows, as what they do.
+
+    Attributes
+    ----------
+    own : (m, K) float
+        Variances.
+    times : callable
+        From vectors (m, K), one a row, to the products (m, K) with the covariance of the row.
+    """
+
+    own: Floats
+    times: Callable[[Floats], Floats]
+
+
 def common_covariance(
     d2: Floats, gaps: Floats, counts: Floats, nu: float, *, estimated_prior: bool
-) -> Floats:
-    """Covariances (m, K, K) of scores under one covariance.
+) -> ScoreCovariance:
+    """Covariances of scores under one covariance.
 
     Parameters
     ----------
-    d2 : (K, m) float
+    d2 : (m, K) float
         Squared distances of rows to means.
     gaps : (K, K) float
         Squared distances between the means.
     counts : (K,) float
     nu : float
     estimated_prior : bool
+
+    Notes
+    -----
+    As 2 u_k'u_l is D2_k + D2_l less the gap of k and l, the squares of all pairs times a vector are three
+    products with the gaps, and no row has a matrix of its own.
     """
-    inner = (d2[:, None, :] + d2[None, :, :] - gaps[:, :, None]) / 2
-    covariance = inner**2 / (2 * nu)
-    own = np.arange(len(counts))
-    covariance[own, own] += (d2 + estimated_prior) / counts[:, None]
-    return np.moveaxis(covariance, 2, 0)
+    means = (d2 + estimated_prior) / counts
+    squares = gaps**2
+
+    def times(v: Floats) -> Floats:
+        along, twice = v * d2, v @ gaps
+        inner = d2 * v.sum(axis=1, keepdims=True) + 2 * (along.sum(axis=1, keepdims=True) - twice)
+        inner *= d2
+        inner += (along * d2).sum(axis=1, keepdims=True) - 2 * (along @ gaps) + v @ squares
+        return np.asarray(inner / (8 * nu) + means * v)
+
+    return ScoreCovariance(means + d2**2 / (2 * nu), times)
 
 
-def separate_covariance(d2: Floats, counts: Floats, nu: Floats, p: int, *, estimated_prior: bool) -> Floats:
-    """Covariances (m, K, K), diagonal, of scores where each class has its own; as `common_covariance`."""
-    variances = (d2 + estimated_prior) / counts[:, None] + (d2**2 - 2 * d2 + p) / (2 * nu[:, None])
-    return np.asarray(variances.T[:, :, None] * np.eye(len(counts)))
+def separate_covariance(
+    d2: Floats, counts: Floats, nu: Floats, p: int, *, estimated_prior: bool
+) -> ScoreCovariance:
+    """Covariances of scores where each class has its own; as `common_covariance`."""
+    own = (d2 + estimated_prior) / counts + (d2**2 - 2 * d2 + p) / (2 * nu)
+    return ScoreCovariance(own, lambda v: own * v)
 
 
-def delta_intervals(posteriors: Floats, covariance: Floats, level: float) -> tuple[Floats, Floats]:
+def whole_covariance(covariance: Floats) -> ScoreCovariance:
+    """Covariances (m, K, K) that are held in full."""
+    own = np.diagonal(covariance, axis1=1, axis2=2)
+    return ScoreCovariance(own, lambda v: (covariance @ v[:, :, None])[:, :, 0])
+
+
+def delta_intervals(posteriors: Floats, covariance: ScoreCovariance, level: float) -> tuple[Floats, Floats]:
     """Lower and upper bounds (m, K) of posteriors, normal on the logit scale.
 
     Parameters
     ----------
     posteriors : (m, K) float
-    covariance : (m, K, K) float
-        Of the scores.
+    covariance : ScoreCovariance
     level : float
     """
     others = 1 - posteriors
-    # Where p is one in floating point, the others' sum is what it leaves of them.
-    exact = np.stack(
-        [np.delete(posteriors, k, axis=1).sum(axis=1) for k in range(posteriors.shape[1])], axis=1
-    )
-    others = np.where(posteriors > 0.5, exact, others)
     rows, top = np.arange(len(posteriors)), posteriors.argmax(axis=1)
+    rest = posteriors.copy()
+    rest[rows, top] = 0.0
+    # Where p is one in floating point, the others' sum is what it leaves of them.
+    others[rows, top] = np.where(posteriors[rows, top] > 0.5, rest.sum(axis=1), others[rows, top])
     with np.errstate(divide="ignore", invalid="ignore"):
-        # The derivatives for class k are (e_k - p)/(1 - p_k), K^2 products a row for all k together.
-        product = (covariance @ posteriors[:, :, None])[:, :, 0]
-        own = np.diagonal(covariance, axis1=1, axis2=2)
+        # The derivatives for class k are (e_k - p)/(1 - p_k): one product a row for all k together.
+        product = covariance.times(posteriors)
         whole = np.einsum("mk,mk->m", posteriors, product)[:, None]
-        variance = (own - 2 * product + whole) / others**2
+        variance = (covariance.own - 2 * product + whole) / others**2
         # Where p_k is near one, e_k - p would lose the digits of what it leaves.
         slopes = -posteriors / others[rows, top][:, None]
         slopes[rows, top] = 1.0
-        variance[rows, top] = np.einsum("mj,mj->m", slopes, (covariance @ slopes[:, :, None])[:, :, 0])
+        variance[rows, top] = np.einsum("mj,mj->m", slopes, covariance.times(slopes))
         logit = np.log(posteriors) - np.log(others)
         # A variance that is nothing can come out below it by rounding.
         half = normal_isf((1 - level) / 2) * np.sqrt(np.maximum(variance, 0.0))

@@ -39,8 +39,6 @@ from discrim.models.results import ClassifierResults
 from discrim.models.robust import RobustRows
 from discrim.models.shrinking import Shrinking
 from discrim.models.shrunk import ShrunkCovariances
-from discrim.models.summaries import gaussian as sections
-from discrim.models.tests import box_m_of, covariance_models_of
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -240,22 +238,19 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
                 f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}: name fewer "
                 "columns, or leave debiased= out."
             )
-        others = [k for k in range(len(self.classes)) if k != base]
-        rows = [
-            log_odds(
-                fit.moments,
-                fit.covariance,
-                fit.divisor,
-                fit.prior,
-                k,
-                base,
-                estimated_prior=fit.estimated_prior,
-            )
-            for k in others
-        ]
+        others = np.delete(np.arange(len(self.classes)), base)
+        odds = log_odds(
+            fit.moments,
+            fit.covariance,
+            fit.divisor,
+            fit.prior,
+            others,
+            base,
+            estimated_prior=fit.estimated_prior,
+        )
         labels: list[list[Any]] = [list(self.classes[others]), ["constant", *self.terms]]
         index = pd.MultiIndex.from_product(labels, names=["class", "term"])
-        return wald_table(rows, shrink, index, level)
+        return wald_table(odds, shrink, index, level)
 
     def _plane(self, i: int, j: int) -> Plane:
         return self._fit.plane(i, j, self._log_prior())
@@ -335,6 +330,8 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         Without rows it is asked of `qda`, whose moments are enough.
         """
         self._need_moments("covariance_models()")
+        from discrim.models.tests import covariance_models_of
+
         return covariance_models_of(self)
 
     def box_m(self) -> TestResult:
@@ -343,6 +340,8 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         Without rows it is asked of `qda`, whose moments are enough.
         """
         self._need_moments("box_m()")
+        from discrim.models.tests import box_m_of
+
         return box_m_of(self)
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
@@ -374,10 +373,14 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         return pd.DataFrame([row])
 
     def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return sections.linear(self)
+        from discrim.models.summaries.gaussian import linear
+
+        return linear(self)
 
     def _brief(self) -> Summary:
-        return sections.linear_brief(self)
+        from discrim.models.summaries.gaussian import linear_brief
+
+        return linear_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw scores ("scores", the default), the regions of two predictors ("regions"), or a "biplot".

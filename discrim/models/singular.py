@@ -60,11 +60,14 @@ def refuse_singular(
     for k, label in enumerate(levels):
         rows = int(moments.rows[k])
         if rows <= least:
-            few = True
-            said.append(
-                f"class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few for a covariance of "
-                f"{moments.n_columns} columns ({named(terms)}), which takes {least + 1} at least"
+            too_few = (
+                f" for a covariance of {moments.n_columns} columns ({named(terms)}), which takes {least + 1} "
+                "at least"
             )
+            said.append(
+                f"class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few{'' if few else too_few}"
+            )
+            few = True
             continue
         found = asked.obstacles(moments, k)
         gone |= {dependency.column for dependency in found}

@@ -32,6 +32,7 @@ from discrim.core.shrunken_centroids import fit_shrunken
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import without_rows
 from discrim.frame.formula import Design
+from discrim.models.earlier_files import in_this_form
 from discrim.models.tensor_file import checked_moments, damaged, read_file, write_file
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     ...     load(f"{folder}/iris.fit").predict(iris.head(2)).tolist()
     ['setosa', 'setosa']
     """
-    about, tensors = read_file(Path(path))
+    about, tensors = in_this_form(*read_file(Path(path)))
     try:
         model = _MODELS[about["model"]]
         design = Design.from_dict(about["design"])
@@ -304,8 +305,13 @@ def _check_about(
     path: Any, model: _Model, design: Design, options: Any, keep: Any, dropped: Any, weighted: Any
 ) -> None:
     """Raise unless options, columns kept and counts are of the kinds that `save` writes."""
-    if not isinstance(options, dict) or set(options) != set(model.options):
+    if not isinstance(options, dict):
         raise damaged(path, "its options are not those of the model")
+    for key in sorted(set(options) ^ set(model.options)):
+        if key in model.options:
+            raise damaged(path, f"{key!r} is missing among its options")
+        later = "if a later version wrote it, update discrim"
+        raise damaged(path, f"it has the option {key!r}, which this version does not know ({later})")
     for key, kinds in model.options.items():
         if type(options[key]) not in kinds:
             raise damaged(path, f"its option {key!r} is {options[key]!r}")

@@ -21,6 +21,7 @@ from discrim.inference.result import TestResult, approximations
 from discrim.models.judging.comparable import refuse_other_rows, same_columns
 from discrim.models.judging.validation import used_rows
 from discrim.models.sample import NaAction, class_moments, refuse_little_weight, sample
+from discrim.models.singular import refuse_singular
 
 if TYPE_CHECKING:
     from discrim.models.lda_results import LDAResults
@@ -37,6 +38,9 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+
+WAY_OUT = "use fewer columns, or merge such classes with others"
+"""Where the covariance of a class is singular."""
 
 
 def box_m(
@@ -84,8 +88,15 @@ def box_m_of(fit: LDAResults | QDAResults) -> TestResult:
     return _box_m(_moments_by_class(fit, "box_m()"))
 
 
-def equal_covariance_tests(blocks: Blocks) -> tuple[TestResult, TestResult]:
+def equal_covariance_tests(fit: LDAResults | QDAResults) -> tuple[TestResult, TestResult]:
     """Raw likelihood ratio and Box's M of the rows of a fit, from one pass over them."""
+    blocks, held = fit._blocks, fit._fit.moments
+    few = np.flatnonzero(held.rows <= held.n_columns)
+    if len(few):
+        # Of so few rows no pass makes a covariance, and many classes by many columns fill the memory.
+        refuse_singular(
+            held.classes(few), blocks.terms, [blocks.design.levels[k] for k in few.tolist()], way_out=WAY_OUT
+        )
     moments = _full_rank_moments(blocks)
     counts, p = moments.counts, moments.n_columns
     common = pooled(moments, moments.total).logdet
@@ -104,15 +115,8 @@ def _moments_by_class(fit: LDAResults | QDAResults, what: str) -> ClassMoments:
 
 
 def _full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:
-    from discrim.models.singular import refuse_singular
-
     moments = class_moments(blocks, "class") if moments is None else moments
-    refuse_singular(
-        moments,
-        blocks.terms,
-        blocks.design.levels,
-        way_out="use fewer columns, or merge it with another class",
-    )
+    refuse_singular(moments, blocks.terms, blocks.design.levels, way_out=WAY_OUT)
     counts = pd.Series(moments.counts, index=list(blocks.design.levels))
     refuse_little_weight(counts, moments.n_columns, "A test of covariances")
     return moments

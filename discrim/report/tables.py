@@ -1,8 +1,9 @@
 """The summary: sections of numbers, as text, HTML, LaTeX and Markdown.
 
 A section is a DataFrame at full precision and a few words on how to show it. All
-renderings are made of the same grid of texts, laid out by statsmodels' SimpleTable
-(Markdown, which it does not know, is written here), so that they agree cell by cell.
+renderings are made of the same grid of texts, so that they agree cell by cell. HTML and
+LaTeX are laid out by statsmodels' SimpleTable; text, which has to count wide characters,
+and Markdown, which it does not know, are written here.
 """
 
 from __future__ import annotations
@@ -126,29 +127,15 @@ def _panels(grid: Grid) -> list[tuple[int, int]]:
 
 
 def _laid_out(headers: list[str], stubs: list[str], cells: list[list[str]]) -> list[str]:
-    # SimpleTable counts characters: each text stands in as one private character and fillers up to
-    # its display width, so that wide and combining characters line up as well.
-    stand_ins: list[str] = []
-
-    def stand_in(text: str) -> str:
-        width = display_width(text)
-        if width == len(text):
-            return text
-        stand_ins.append(text)
-        return chr(0xF0000 + len(stand_ins) - 1) + "\U00100000" * (width - 1)
-
-    layout = {"table_dec_above": None, "table_dec_below": None, "header_dec_below": None, "colsep": "  "}
-    layout |= {"data_aligns": "r", "header_align": "r", "stub_align": "l", "row_pre": "", "row_post": ""}
-    table = _simple_table(
-        [[stand_in(text) for text in row] for row in cells],
-        [stand_in(text) for text in headers],
-        [stand_in(text) for text in stubs],
-        txt_fmt=layout,
-    )
-    text = re.sub(
-        "([\U000f0000-\U000ffffd])\U00100000*", lambda m: stand_ins[ord(m[1]) - 0xF0000], table.as_text()
-    )
-    return [line.rstrip() for line in text.split("\n")]
+    """Lines of row labels flush left and cells flush right, by what characters take on a screen."""
+    lines = [["", *headers], *([stub, *row] for stub, row in zip(stubs, cells, strict=True))]
+    widths = [max(map(display_width, column)) for column in zip(*lines, strict=True)]
+    laid = []
+    for stub, *row in lines:
+        gaps = [" " * (width - display_width(text)) for text, width in zip(row, widths[1:], strict=True)]
+        rest = "".join(f"  {gap}{text}" for gap, text in zip(gaps, row, strict=True))
+        laid.append((stub + " " * (widths[0] - display_width(stub)) + rest).rstrip())
+    return laid
 
 
 def _simple_table(cells: list[list[str]], headers: list[str] | None, stubs: list[str], **formats: Any) -> Any:

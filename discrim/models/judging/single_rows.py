@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +18,15 @@ from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import check_level
 from discrim.inference.posterior_variance import (
+    ScoreCovariance,
     common_covariance,
     delta_intervals,
     separate_covariance,
     typical,
+    whole_covariance,
 )
 from discrim.inference.resampling import progress_bar
+from discrim.inference.running_quantiles import RunningInterval
 from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.validation import used_rows
 from discrim.models.sample import refuse_little_weight
@@ -35,7 +39,7 @@ __all__ = ["posterior_intervals", "typicality"]
 Floats = NDArray[np.float64]
 
 HELD = 2**21
-"""Numbers of rows by classes by classes, or by replicates by classes, that are held at once."""
+"""Numbers of rows by classes, or by classes by classes, that are held at once."""
 
 
 def typicality(fit: ClassifierResults, data: Any, unseen: Any = None) -> pd.DataFrame:
@@ -86,16 +90,14 @@ def posterior_intervals(
                 'was fitted has not: use method="bootstrap".'
             )
         _refuse_light(fit, 1, 'method="delta"')
-        rule = fit._rule(fit._prior_values(None))
-        parts = []
-        step = max(HELD // len(fit.classes) ** 2, 1)
+        rule, covariance = fit._rule(fit._prior_values(None)), _score_covariance(fit)
+        parts, step = [], max(HELD // _held_by_row(fit), 1)
         with progress_bar(blocks.table.nrows, "posterior intervals") as bar:
             for _, block, _ in blocks.every_row():
                 for start in range(0, len(block), step):
                     x = block[start : start + step]
                     p = posteriors(rule.scores(x))
-                    variances = _score_covariance(fit, x)
-                    parts.append(np.stack([p, *delta_intervals(p, variances, level)], axis=2))
+                    parts.append(np.stack([p, *delta_intervals(p, covariance(x), level)], axis=2))
                     bar.update(len(x))
         found = np.concatenate(parts)
     else:
@@ -106,20 +108,27 @@ def posterior_intervals(
     return pd.DataFrame(found.reshape(len(found), -1), index=blocks.table.index, columns=columns)
 
 
-def _score_covariance(fit: ClassifierResults, x: Floats) -> Floats:
-    """Covariances (m, K, K) of the scores of rows x (m, p)."""
+def _held_by_row(fit: ClassifierResults) -> int:
+    """Numbers that a row takes for its covariances."""
+    return len(fit.classes) ** (2 if isinstance(fit._fit, LogisticFit) else 1)
+
+
+def _score_covariance(fit: ClassifierResults) -> Callable[[Floats], ScoreCovariance]:
+    """From rows x (m, p) to the covariances of their scores."""
     if isinstance(fit._fit, LogisticFit):
-        return fit._fit.score_covariance(x)
+        logistic = fit._fit
+        return lambda x: whole_covariance(logistic.score_covariance(x))
     numbers: MomentsFit = fit._fit
     held, free = numbers.unbiased_distances()
     # What counts is the relative noise of a covariance, and that of the divisor N is the same.
-    d2 = numbers.distances().squared(x)
-    counts, known = numbers.moments.counts, numbers.estimated_prior
+    distances = numbers.distances()
+    counts, known, p = numbers.moments.counts, numbers.estimated_prior, len(fit.terms)
     if len(held.covariances) > 1:
-        return separate_covariance(d2, counts, free, len(fit.terms), estimated_prior=known)
-    (covariance,) = numbers.distances().covariances
+        return lambda x: separate_covariance(distances.squared(x).T, counts, free, p, estimated_prior=known)
+    (covariance,) = distances.covariances
     gaps = squared_gaps(covariance.whiten(numbers.moments.means.T).T)
-    return common_covariance(d2, gaps, counts, float(free[0]), estimated_prior=known)
+    nu = float(free[0])
+    return lambda x: common_covariance(distances.squared(x).T, gaps, counts, nu, estimated_prior=known)
 
 
 def _bootstrapped(
@@ -131,9 +140,14 @@ def _bootstrapped(
     counts = fit.counts.to_numpy(dtype=np.float64)
     log_prior = fit._log_prior()
     fitted = fit._rule(fit._prior_values(None))
-    made = []
-    with progress_bar(replicates, "bootstrap") as bar:
+    found = np.empty((blocks.table.nrows, k, 3))
+    for place, x, _ in blocks.every_row():
+        found[place, :, 0] = posteriors(fitted.scores(x))
+    held = RunningInterval((len(found), k), replicates, level)
+    values = np.empty((len(found), k))
+    with progress_bar(replicates, "posterior intervals") as bar:
         for _ in range(replicates):
+            # A rule may hold its rows: it is used and forgotten.
             rule, _ = samples.rule(fit)
             shift = np.zeros(k)
             if fit._fit.estimated_prior:
@@ -143,15 +157,9 @@ def _bootstrapped(
                         samples.rng.multinomial(round(counts.sum()), counts / counts.sum()) / counts.sum()
                     )
                 shift = drawn - log_prior
-            made.append((rule, shift))
+            for place, x, _ in blocks.every_row():
+                values[place] = posteriors(rule.scores(x) + shift)
+            held.add(values)
             bar.update(1)
-    parts, step = [], max(HELD // (replicates * k), 1)
-    with progress_bar(blocks.table.nrows, "posterior intervals") as bar:
-        for _, block, _ in blocks.every_row():
-            for start in range(0, len(block), step):
-                x = block[start : start + step]
-                every = np.stack([posteriors(rule.scores(x) + shift) for rule, shift in made])
-                low, high = np.quantile(every, [(1 - level) / 2, (1 + level) / 2], axis=0)
-                parts.append(np.stack([posteriors(fitted.scores(x)), low, high], axis=2))
-                bar.update(len(x))
-    return np.concatenate(parts)
+    found[..., 1], found[..., 2] = held.ends()
+    return found

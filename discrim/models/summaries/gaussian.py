@@ -379,7 +379,7 @@ def _equal_covariances(fit: LDAResults | QDAResults) -> Section:
     title = "Was one covariance enough? (LDA against QDA)"
     empty = pd.DataFrame(columns=["statistic", "df", "p"])
     try:
-        ratio, box = equal_covariance_tests(fit._blocks)
+        ratio, box = equal_covariance_tests(fit)
     except (CollinearError, NotSupportedError) as error:
         return Section(title, empty, "text", note=f"Not tested. {error}")
     tests = pd.concat([ratio.table, box.table.drop(index="Box's M")])

@@ -1,0 +1,60 @@
+"""What earlier versions wrote into a file of a fit, in the form of this one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+__all__ = ["in_this_form"]
+
+Floats = NDArray[np.float64]
+Parts = tuple[dict[str, Any], dict[str, Floats]]
+
+SPHERES = ("lda", "qda", "rda")
+"""Models that may be drawn towards a sphere of columns over their standard deviations."""
+
+
+def in_this_form(about: dict[str, Any], tensors: dict[str, Floats]) -> Parts:
+    """Description and buffers of a file, with what it could not say when it was written.
+
+    Nothing is checked, as both are checked afterwards.
+
+    Parameters
+    ----------
+    about : dict
+    tensors : dict of str to array
+    """
+    about, tensors = dict(about), dict(tensors)
+    if about.get("model") in SPHERES and isinstance(about.get("options"), dict):
+        # Spheres were those of the units of the data.
+        about["options"] = {"standardize": False} | about["options"]
+    about.setdefault("left_out", {"constant": [], "collinear": _not_kept(about)})
+    whitening = tensors.get("whitening")
+    if about.get("model") == "knn" and "within_root" not in tensors and _is_inverse_root(whitening):
+        del tensors["whitening"]
+        tensors["within_root"] = np.triu(scipy.linalg.lapack.dtrtri(whitening)[0])
+    return about, tensors
+
+
+def _not_kept(about: dict[str, Any]) -> list[Any]:
+    """Terms that were dropped, which had to be collinear."""
+    keep, design = about.get("keep"), about.get("design")
+    terms = design.get("terms") if isinstance(design, dict) else None
+    if not isinstance(keep, list) or not isinstance(terms, list):
+        return []
+    kept = {j for j in keep if isinstance(j, int)}
+    return [term for j, term in enumerate(terms) if j not in kept]
+
+
+def _is_inverse_root(matrix: Floats | None) -> bool:
+    """Whether a buffer is what the inverse of a triangular root is."""
+    return (
+        matrix is not None
+        and matrix.ndim == 2
+        and matrix.shape[0] == matrix.shape[1]
+        and not np.tril(matrix, -1).any()
+        and bool(np.diagonal(matrix).all())
+    )
