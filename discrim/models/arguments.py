@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.errors import DataError, PriorError
+from discrim.frame.categories import shown
 
 __all__ = ["choice", "cost_matrix", "is_number", "is_share", "is_whole", "named", "prior_vector"]
 
@@ -22,8 +23,8 @@ PRIOR_SLACK = 1e-8
 def named(labels: Any, most: int = 6) -> str:
     """Labels as text for a message, the first few of them."""
     listed = list(labels)
-    shown = ", ".join(repr(label) for label in listed[:most])
-    return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
+    first = ", ".join(shown(label) for label in listed[:most])
+    return first if len(listed) <= most else f"{first} and {len(listed) - most} more"
 
 
 def choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
@@ -98,7 +99,7 @@ def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
     bad = ~(values >= 0)
     if bad.any():
         raise PriorError(
-            f"The prior of class {classes[int(np.argmax(bad))]!r} is {values[bad][0]:g}: give 0 or more."
+            f"The prior of class {shown(classes[int(np.argmax(bad))])} is {values[bad][0]:g}: give 0 or more."
         )
     total = float(values.sum())
     if not abs(total - 1) <= PRIOR_SLACK:
@@ -142,7 +143,8 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
     if bad.any():
         i, j = np.argwhere(bad)[0]
         raise DataError(
-            f"The cost of calling {classes[i]!r} a {classes[j]!r} is {values[i, j]:g}: give 0 or more."
+            f"The cost of calling {shown(classes[i])} a {shown(classes[j])} is {values[i, j]:g}: give 0 "
+            "or more."
         )
     if not (values > 0).any():
         raise DataError("Every cost is zero: give the cost of some wrong label.")

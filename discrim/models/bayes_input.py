@@ -74,13 +74,14 @@ def known_law(densities: Any, columns: Sequence[str] | None, response: str | Non
     for label, density in zip(classes, found, strict=True):
         if density.dim != law.dim:
             raise DataError(
-                f"Class {label!r} has {density.dim} columns, class {classes[0]!r} {law.dim}: give densities "
+                f"Class {label!r} has {density.dim} columns, class {shown(classes[0])} {law.dim}: give "
+                "densities "
                 "of the same x."
             )
         if density.discrete != law.discrete:
             raise DataError(
                 f"Class {label!r} has {'probabilities' if density.discrete else 'a density'}, class "
-                f"{classes[0]!r} has not: give densities, or probabilities, to all classes alike."
+                f"{shown(classes[0])} has not: give densities, or probabilities, to all classes alike."
             )
     default = ["x"] if law.dim == 1 else [f"x{j + 1}" for j in range(law.dim)]
     return Known(law, classes, _column_index(columns, default, classes.name), None, held)

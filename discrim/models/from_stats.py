@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from discrim.core.given_moments import given_moments
 from discrim.errors import DataError
+from discrim.frame.categories import shown
 from discrim.frame.design import Design
 from discrim.frame.scan import quote
 from discrim.models.arguments import choice, named
@@ -116,7 +117,7 @@ def _class_counts(counts: Any, classes: pd.Index) -> Floats:
     sizes = _finite(counts, "counts", (len(classes),))
     if (sizes < 1).any():
         raise DataError(
-            f"Class {classes[int(np.argmax(sizes < 1))]!r} has {sizes.min():g} rows: leave it out."
+            f"Class {shown(classes[int(np.argmax(sizes < 1))])} has {sizes.min():g} rows: leave it out."
         )
     return sizes
 

@@ -10,6 +10,7 @@ import pandas as pd
 from discrim.core.plane import Plane
 from discrim.core.rules import LinearRule
 from discrim.errors import DataError
+from discrim.frame.categories import shown
 from discrim.frame.unseen import Unseen
 from discrim.models.arguments import named
 from discrim.models.labels import class_code
@@ -140,7 +141,7 @@ def _pair(fit: ClassifierResults, a: Any, b: Any) -> tuple[int, int]:
     if a is None or b is None:
         raise DataError(
             f"A plane lies between two of the classes {named(fit.classes)}: name both, as "
-            f"({fit.classes[1]!r}, {fit.classes[0]!r})."
+            f"({shown(fit.classes[1])}, {shown(fit.classes[0])})."
         )
     i, j = class_code(a, fit.classes), class_code(b, fit.classes)
     if i == j:
@@ -152,7 +153,8 @@ def _tie(fit: Any, i: int, j: int) -> Plane:
     for k in (i, j):
         if not fit.prior.iloc[k] > 0:
             raise DataError(
-                f"{fit.classes[k]!r} has a prior of zero, so that it ties with no class at any row: name "
+                f"{shown(fit.classes[k])} has a prior of zero, so that it ties with no class at any row: "
+                "name "
                 "two classes with positive priors, or fit with another prior=."
             )
     plane: Plane = fit._plane(i, j)
@@ -164,7 +166,8 @@ def _proper_plane(fit: Any, a: Any, b: Any) -> Plane:
     plane = _tie(fit, i, j)
     if not plane.length > 0:
         raise DataError(
-            f"The scores of {fit.classes[i]!r} and {fit.classes[j]!r} do not differ in any column: there is "
+            f"The scores of {shown(fit.classes[i])} and {shown(fit.classes[j])} do not differ in any "
+            "column: there is "
             "no plane between them. Name two other classes."
         )
     return plane

@@ -12,6 +12,7 @@ from discrim.core.covariance import constant_columns, dependencies
 from discrim.core.moments import ClassMoments
 from discrim.core.neighbours import METRICS, ZERO_ONE, undefined
 from discrim.errors import CollinearError, DataError, PriorError
+from discrim.frame.categories import shown
 from discrim.models.arguments import choice, is_whole, named
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ def refuse_zero(prior: Floats, classes: Any) -> None:
     """Raise a PriorError for a class without a prior."""
     if not (prior > 0).all():
         raise PriorError(
-            f"The prior of class {classes[int(np.argmin(prior))]!r} is 0: where all neighbours are of such "
+            f"The prior of class {shown(classes[int(np.argmin(prior))])} is 0: where all neighbours are "
+            "of such "
             "classes there is no posterior. Give it some, or leave out the class."
         )

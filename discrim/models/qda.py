@@ -15,6 +15,7 @@ from discrim.core.rules import Rule
 from discrim.core.shrinkage import spread_of
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
+from discrim.frame.categories import shown
 from discrim.inference.log_determinants import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models.arguments import choice, prior_vector
@@ -189,7 +190,7 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
         if method == "debiased" and convention is None and len(few) and self._fit.has_distances:
             raise NotSupportedError(
                 f'method="debiased" needs more than p + 2 = {len(self.terms) + 2} rows in each class; '
-                f"{few.index[0]!r} has {few.iloc[0]}: name fewer columns."
+                f"{shown(few.index[0])} has {few.iloc[0]}: name fewer columns."
             )
         return super()._rule(prior, method, convention)
 

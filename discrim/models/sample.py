@@ -16,6 +16,7 @@ from discrim.core.passes import Rows
 from discrim.core.weights import LIGHT
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
+from discrim.frame.categories import shown
 from discrim.models.arguments import choice, named
 
 __all__ = [
@@ -316,7 +317,8 @@ def refuse_little_weight(counts: pd.Series, least: int, what: str) -> None:
     few = counts[counts <= least * (1 + LIGHT)]
     if len(few):
         raise NotSupportedError(
-            f"{what} needs more than {least} rows, or as much weight, in each class; {few.index[0]!r} has "
+            f"{what} needs more than {least} rows, or as much weight, in each class; "
+            f"{shown(few.index[0])} has "
             f"{few.iloc[0]:g}. Use fewer columns, merge the class with another, or pass weights that count "
             "rows."
         )

@@ -9,6 +9,7 @@ import pandas as pd
 
 from discrim.core import gaussian
 from discrim.errors import DataError
+from discrim.frame.categories import shown
 from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import generalized_distances
 from discrim.models.arguments import named
@@ -79,7 +80,8 @@ class SeparateCovariances:
         i, j = class_code(a, self.classes), class_code(b, self.classes)
         if not self.prior.iloc[[i, j]].to_numpy().any():
             raise DataError(
-                f"{a!r} and {b!r} both have a prior of zero, so that there are no odds between them: name a "
+                f"{shown(a)} and {shown(b)} both have a prior of zero, so that there are no odds between "
+                "them: name a "
                 "class with a positive prior, or fit with another prior=."
             )
         self._refuse_extreme(i, j)

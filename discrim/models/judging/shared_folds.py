@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks
+from discrim.frame.categories import shown
 from discrim.frame.table import Table
 from discrim.inference.folds import deal, deal_groups
 from discrim.models.arguments import named
@@ -122,6 +123,7 @@ def refuse_gone(
             be = "are" if rows[code] > 1 else "is"
             hint = "use another seed=, fewer folds or smaller groups=" if grouped else "leave it out"
             raise DataError(
-                f"{what} of class {named([fit.classes[code]])} {be} in fold {labels[fold]!r}, and no rule "
+                f"{what} of class {named([fit.classes[code]])} {be} in fold {shown(labels[fold])}, and "
+                "no rule "
                 f"without it knows the class: merge it with another class, or {hint}."
             )

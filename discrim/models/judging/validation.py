@@ -307,7 +307,8 @@ def _refuse_empty(fit: ClassifierResults, blocks: Blocks, dealt: Codes, labels: 
     if len(empty):
         fold, code = empty[0]
         raise NotSupportedError(
-            f"Without fold {shown(labels[fold])} of {len(labels)} class {fit.classes[code]!r} has no row, "
+            f"Without fold {shown(labels[fold])} of {len(labels)} class {shown(fit.classes[code])} has "
+            "no row, "
             f"having {held[fold, code]:.0f} in all: leave the class out, merge it with another, or use "
             'method="loo".'
         )
@@ -327,7 +328,7 @@ def _no_rule(
     why, way_out = fit._no_fit
     return NotSupportedError(
         f"{without} the model has no fit ({why}); of {others.sum()} rows left, class "
-        f"{fit.classes[least]!r} has the fewest, {others[least]}: use more folds or {way_out}."
+        f"{shown(fit.classes[least])} has the fewest, {others[least]}: use more folds or {way_out}."
     )
 
 
