@@ -50,9 +50,17 @@ def test_a_file_of_a_later_version_says_so(tmp_path):
     about, tensors = read_file(FOLDER / "lda.fit")
     about["options"]["curvature"] = 1.0
     write_file(tmp_path / "fit", about, tensors)
-    with pytest.raises(DataError, match=r"'curvature', which this version does not know.*update discrim"):
+    with pytest.raises(DataError, match=r"'curvature', which this version does not know.*Update discrim"):
         load(tmp_path / "fit")
     about["options"] = {"method": "moment"}
     write_file(tmp_path / "fit", about, tensors)
     with pytest.raises(DataError, match="'chosen' is missing among its options"):
         load(tmp_path / "fit")
+
+
+@pytest.mark.parametrize("verb", ["lda", "indicator", "rda"])
+def test_a_fit_of_columns_that_sum_to_a_constant_is_not_read(verb):
+    with pytest.raises(
+        DataError, match=r"'g6' is a linear combination of other.*Leave 'g6' out of the formula"
+    ):
+        load(FOLDER / f"connect_{verb}.fit")

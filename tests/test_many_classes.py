@@ -10,6 +10,8 @@ import pytest
 from scipy import special, stats
 
 import discrim
+from discrim.core.densities import density_of
+from discrim.errors import NotSupportedError
 from discrim.inference.running_quantiles import RunningInterval
 
 
@@ -125,3 +127,52 @@ def test_bootstrap_intervals_hold_no_rule_of_an_earlier_sample():
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + 35 * 0.1e6
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        stats.norm(3.0, 2.0),
+        stats.norm(scale=1e-150, loc=1e-149),
+        stats.norm,
+        stats.norm(loc=-1e9),
+        stats.t(2.5),
+        stats.t(1, -4.0, 1e3),
+        stats.t(df=1e7, loc=2.0),
+        stats.t(3, scale=0.01),
+        stats.t(np.inf, 1.0, 2.0),
+    ],
+)
+def test_bells_are_scipys(given):
+    frozen = given() if given is stats.norm else given
+    middle, reach = frozen.median(), frozen.ppf(0.75) - frozen.median()
+    at = middle + reach * np.concatenate([np.linspace(-40, 40, 401), [-1e20, 1e100, np.inf, -np.inf, np.nan]])
+    with np.errstate(all="ignore"):
+        asked = frozen.logpdf(at)
+    np.testing.assert_allclose(density_of(frozen).log_density(at[:, None]), asked, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("of", [lambda m: stats.norm(m, 1.0), lambda m: stats.t(5, m, 1.0)])
+def test_the_bayes_error_of_many_classes_is_one_less_the_integral_of_the_largest(of):
+    means = np.random.default_rng(3).normal(scale=20, size=30)
+    law = {f"c{i}": of(mean) for i, mean in enumerate(means)}
+    tracemalloc.start()
+    found = discrim.bayes(dict.fromkeys(law, 1 / 30), law).error_rate
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Of classes that differ in their means only, the nearest is called: between midpoints it is right.
+    middle = np.sort(means)
+    cuts = np.concatenate([[-np.inf], (middle[1:] + middle[:-1]) / 2, [np.inf]])
+    right = of(0.0).cdf(cuts[1:] - middle) - of(0.0).cdf(cuts[:-1] - middle)
+    assert found == pytest.approx(1 - right.mean(), abs=1e-13)
+    assert peak < 60e6
+
+
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+def test_mcd_refuses_weights_that_no_memory_holds_and_its_way_out_works(verb):
+    table = table_of(150, 4, 3)
+    table["w"] = 1e10 * (1 + np.arange(150) % 2)
+    with pytest.raises(NotSupportedError, match=r"up to 8,388,608 rows of 4 columns.*Divide the weights"):
+        verb("y ~ . - w", table, weights="w", method="mcd")
+    table["w"] /= 1e10
+    assert np.isfinite(verb("y ~ . - w", table, weights="w", method="mcd").means.to_numpy()).all()

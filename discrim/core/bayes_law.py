@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.densities import Density, FunctionDensity, Normal, RowDensity, ScipyDensity
+from discrim.core.expected_costs import counts_errors, joint_scores, least_cost_codes, least_losses
 from discrim.core.law_points import Amount, mean_over_points
 from discrim.core.quadrature import integrate
-from discrim.core.rules import best_class, log_posteriors
+from discrim.core.rules import log_posteriors
 
 __all__ = [
     "LOOSE",
@@ -25,8 +26,6 @@ __all__ = [
     "MassLaw",
     "Regions",
     "excess",
-    "joint_scores",
-    "least_cost_codes",
     "least_risk",
     "line_breaks",
     "line_regions",
@@ -44,6 +43,9 @@ MOST_VALUES = 1_000_000
 
 BEYOND = np.array([-5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 2.0, 4.0, 8.0, 16.0, 32.0])
 """Logarithms to base 2 of steps into the tails, over the distance of the outer quantiles."""
+
+HELD = 2**19
+"""Numbers of points by classes that are held at once."""
 
 RULE_POINTS = 2**16
 """Points of a line, at least, at which a rule is asked."""
@@ -155,23 +157,6 @@ class Regions:
         return np.asarray(self.codes[np.searchsorted(self.edges[1:-1], x, side="right")])
 
 
-def joint_scores(log_densities: Floats, prior: Floats) -> Floats:
-    """Scores (m, K): logarithms of prior times density."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(log_densities + np.log(prior))
-
-
-def least_cost_codes(scores: Floats, costs: Floats) -> Codes:
-    """The class of least expected cost of each row of scores (m, K), the first of equals; -1 without any."""
-    if _counts_errors(costs):
-        return best_class(scores)
-    return best_class(-(np.exp(log_posteriors(scores)) @ costs))
-
-
-def _counts_errors(costs: Floats) -> bool:
-    return bool((costs == 1 - np.eye(len(costs))).all())
-
-
 # ---- the least risk
 
 
@@ -196,7 +181,7 @@ def least_risk(
     used = np.flatnonzero(prior > 0)
     if len(used) == 1:
         return Amount(float(costs[used[0]].min()), 0.0, "exact")
-    if len(used) < law.n_classes and _counts_errors(costs):
+    if len(used) < law.n_classes and counts_errors(costs):
         rest = DensityLaw(tuple(law.densities[k] for k in used.tolist()))
         return least_risk(rest, prior[used], costs[np.ix_(used, used)], draws, seed)
     listed = law.enumerated()
@@ -208,13 +193,13 @@ def least_risk(
     if law.on_line:
 
         def least(x: Floats, joint: Floats) -> Floats:
-            return np.asarray((joint @ costs).min(axis=1)[:, None])
+            return least_losses(joint, costs)[:, None]
 
         breaks = [line_breaks(law), _best_regions(law, prior, costs).edges]
         return _on_line(law, prior, least, breaks, lambda lack: float((lack @ costs).min()))
 
     def least_at(x: Floats) -> Floats:
-        return np.asarray((_posteriors(law, x, prior) @ costs).min(axis=1))
+        return least_losses(_posteriors(law, x, prior), costs)
 
     return mean_over_points(law.densities, prior, least_at, float(costs.max(axis=0).min()), draws, seed)
 
@@ -358,7 +343,17 @@ def _best_regions(law: DensityLaw, prior: Floats, costs: Floats) -> Regions:
     def best(x: Floats) -> Codes:
         return least_cost_codes(joint_scores(law.log_densities(x[:, None]), prior), costs)
 
-    return line_regions(law, best)
+    return line_regions(law, _in_parts(best, law.n_classes))
+
+
+def _in_parts(decide: Decide, k: int) -> Decide:
+    """The same decisions, made with few numbers of points by classes in memory."""
+    step = max(HELD // k, 1)
+
+    def decided(x: Floats) -> Codes:
+        return np.concatenate([decide(x[i : i + step]) for i in range(0, max(len(x), 1), step)])
+
+    return decided
 
 
 def line_breaks(law: DensityLaw) -> Floats:
@@ -370,7 +365,7 @@ def line_breaks(law: DensityLaw) -> Floats:
     def how_many(x: Floats) -> Codes:
         return np.asarray((law.log_densities(x[:, None]) > -np.inf).sum(axis=1))
 
-    edges = line_regions(law, how_many).edges
+    edges = line_regions(law, _in_parts(how_many, law.n_classes)).edges
     breaks = np.unique(np.concatenate([np.array([low, high]), *inner, *parts, edges]))
     return breaks[(breaks >= low) & (breaks <= high)]
 

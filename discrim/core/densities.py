@@ -48,6 +48,22 @@ class Normal(NamedTuple):
     cov: Floats
 
 
+class Bell(NamedTuple):
+    """A t distribution, normal where `df` is infinite, and its log density at the centre."""
+
+    centre: float
+    scale: float
+    df: float
+    peak: float
+
+    def log_density(self, x: Floats) -> Floats:
+        """Log density (m,) of points (m,)."""
+        z = (x - self.centre) / self.scale
+        if np.isinf(self.df):
+            return np.asarray(self.peak - z**2 / 2)
+        return np.asarray(self.peak - (self.df + 1) / 2 * np.log1p(z**2 / self.df))
+
+
 @dataclass(frozen=True)
 class ScipyDensity:
     """A distribution of one variable, of either of the two kinds in scipy.stats.
@@ -67,8 +83,25 @@ class ScipyDensity:
         """Log density, or log probability where it is discrete, (m,) of rows x (m, 1)."""
         log = self.frozen.logpmf if self.discrete else self.frozen.logpdf
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if self._bell is not None:
+                return self._bell.log_density(x[:, 0])
             found = np.asarray(log(x[:, 0]), dtype=np.float64)
         return np.where(np.abs(x[:, 0]) <= np.pi, found, -np.inf) if self._circular else found
+
+    @cached_property
+    def _bell(self) -> Bell | None:
+        """Its parameters where it is a normal or a t distribution of scipy's."""
+        # A call of scipy's takes many times as long as the density itself.
+        dist = getattr(self.frozen, "dist", None)
+        name = getattr(dist, "name", None)
+        if name not in ("norm", "t") or not is_scipys(self.frozen):
+            return None
+        names = ["df", "loc", "scale"][name == "norm" :]
+        given = {"df": np.inf, "loc": 0.0, "scale": 1.0} | dict(zip(names, self.frozen.args, strict=False))
+        df, loc, scale = (float((given | self.frozen.kwds)[name]) for name in ("df", "loc", "scale"))
+        if not (np.isfinite(loc) and 0 < scale < np.inf and (name == "norm" or df < np.inf)):
+            return None
+        return Bell(loc, scale, df, float(self.frozen.logpdf(loc)))
 
     @property
     def _circular(self) -> bool:

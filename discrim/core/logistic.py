@@ -40,6 +40,9 @@ SINGULAR = 1e-7
 PIECE = (2**14, 2**18)
 """Fewest and most numbers worked on at once: a part of a large table, what the cache holds at most."""
 
+FEWEST = 256
+"""Rows worked on at once where there are more: a product of fewer costs what writing its result does."""
+
 WEAK = 30.0
 """Condition number of the correlations up to which columns need not be orthogonalised to keep digits."""
 
@@ -249,7 +252,7 @@ def frame_of(moments: ClassMoments) -> Frame:
     if spread[0] <= np.sqrt(WEAK) * spread[-1]:
         covariance = Covariance.from_root(covariance.sd)
     rows, width = int(whole.rows[0]), moments.n_classes * (moments.n_columns + 1)
-    piece = max(int(np.clip(rows * (moments.n_columns + 1) // 32, *PIECE)) // width, 1)
+    piece = max(int(np.clip(rows * (moments.n_columns + 1) // 32, *PIECE)) // width, min(rows, FEWEST), 1)
     # No row's square exceeds the sum of all, whose eigenvalues are those of the correlations.
     longest = WEAK * float(whole.counts[0])
     return Frame(whole.centres[0], whole.rests[0], whole.scale, covariance, piece, longest)

@@ -30,6 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
+from scipy.linalg.blas import dsyrk
 
 from discrim.core.covariance import Covariance
 from discrim.core.passes import Rows
@@ -149,7 +150,7 @@ def sweep(blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) ->
     p1, q = coef.shape
     llf, score = 0.0, np.zeros((p1, q))
     lightest = np.inf
-    own_blocks, across = np.zeros((q * p1, p1)), np.zeros((q * p1, q * p1))
+    own_blocks, across = np.zeros((q * p1, p1)), np.zeros((q * p1, q * p1), order="F")
     buffer, stack = np.empty((p1, frame.piece)), np.empty(q * p1 * frame.piece)
     for x, codes, weights in blocks:
         for start in range(0, len(x), frame.piece):
@@ -166,11 +167,21 @@ def sweep(blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) ->
             if q > 1:
                 # One product of all classes: a block for each pair would be as much work in small parts.
                 np.multiply((shares if own is None else shares * np.sqrt(own))[:, None], z, out=times)
-                across -= times.reshape(q * p1, -1) @ times.reshape(q * p1, -1).T
-    information = across.reshape(q, p1, q, p1)
-    for k in range(q):
-        information[k, :, k] = own_blocks[k * p1 : (k + 1) * p1]
-    return Swept(llf, score, across, lightest)
+                held = times.reshape(q * p1, -1).T
+                across = dsyrk(-1.0, held, beta=1.0, c=across, trans=1, overwrite_c=1)
+    return Swept(llf, score, _information(own_blocks, across), lightest)
+
+
+def _information(own_blocks: Floats, across: Floats) -> Floats:
+    """The whole matrix, of the blocks (q (p + 1), p + 1) on its diagonal and those above it."""
+    m, p1 = own_blocks.shape
+    # Of a triangle as Fortran lays it out the transpose is the other one, and it is written over in place.
+    whole = across.T
+    for first in range(0, m, p1):
+        at = slice(first, first + p1)
+        whole[at, first + p1 :] = whole[first + p1 :, at].T
+        whole[at, at] = own_blocks[at]
+    return whole
 
 
 def _residual(

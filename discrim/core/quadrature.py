@@ -19,6 +19,9 @@ Floats = NDArray[np.float64]
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
 
+PANELS = 256
+"""Panels whose points are looked at together."""
+
 MOST_LEVELS = 200
 """How often a panel is cut in two: a jump is enclosed to the last bit, a pole at zero to the 60th decimal."""
 
@@ -69,6 +72,12 @@ def integrate(
             kind[end], low[end], high[end] = sign, 0.0, 1.0
 
     def panel(kind: NDArray[np.intp], low: Floats, high: Floats) -> Floats:
+        # In parts, as many functions at the points of many panels fill the memory.
+        starts = range(0, len(kind), PANELS)
+        parts = [some(kind[i : i + PANELS], low[i : i + PANELS], high[i : i + PANELS]) for i in starts]
+        return np.concatenate(parts)
+
+    def some(kind: NDArray[np.intp], low: Floats, high: Floats) -> Floats:
         half = 0.5 * (high - low)
         t = low[:, None] + half[:, None] * (1 + NODES)
         tail = (kind != 0)[:, None]

@@ -14,7 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.bayes_bounds import is_regular
-from discrim.core.bayes_law import MassLaw, excess, joint_scores, least_risk
+from discrim.core.bayes_law import MassLaw, excess, least_risk
+from discrim.core.expected_costs import joint_scores
 from discrim.core.law_points import Amount
 from discrim.core.rules import log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError

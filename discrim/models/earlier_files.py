@@ -8,13 +8,23 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-__all__ = ["in_this_form"]
+from discrim.core.covariance import Dependency, dependencies
+from discrim.core.moments import ClassMoments
+from discrim.models.arguments import named
+from discrim.models.tensor_file import damaged
+
+__all__ = ["in_this_form", "is_earlier", "refuse_collinear"]
 
 Floats = NDArray[np.float64]
 Parts = tuple[dict[str, Any], dict[str, Floats]]
 
 SPHERES = ("lda", "qda", "rda")
 """Models that may be drawn towards a sphere of columns over their standard deviations."""
+
+
+def is_earlier(about: dict[str, Any]) -> bool:
+    """Whether a description is of a version that found less of the collinearity of columns."""
+    return "left_out" not in about
 
 
 def in_this_form(about: dict[str, Any], tensors: dict[str, Floats]) -> Parts:
@@ -37,6 +47,47 @@ def in_this_form(about: dict[str, Any], tensors: dict[str, Floats]) -> Parts:
         del tensors["whitening"]
         tensors["within_root"] = np.triu(scipy.linalg.lapack.dtrtri(whitening)[0])
     return about, tensors
+
+
+def refuse_collinear(
+    path: Any, model: str, options: dict[str, Any], moments: ClassMoments, terms: tuple[str, ...]
+) -> None:
+    """Raise where a fit of an earlier version has collinear columns, so that its numbers are rounding.
+
+    Raises
+    ------
+    DataError
+        With the columns at fault.
+    """
+    found = _collinear(model, options, moments)
+    culprits = list(dict.fromkeys(terms[dependency.column] for dependency in found))
+    if not culprits:
+        return
+    are = "is a linear combination" if len(culprits) == 1 else "are linear combinations"
+    raise damaged(
+        path,
+        f"{named(culprits)} {are} of other columns, which the version that wrote it did not find, and its "
+        "coefficients are rounding",
+        f"Leave {named(culprits)} out of the formula, fit the table again, and save that fit",
+    )
+
+
+def _collinear(model: str, options: dict[str, Any], moments: ClassMoments) -> list[Dependency]:
+    """What the verb would find now."""
+    if model in ("logistic", "indicator"):
+        return dependencies(moments.as_one())
+    classes: list[int | None] = list(range(moments.n_classes))
+    if model == "rda":
+        alpha, gamma = options["alpha"], options["gamma"]
+        ridge = (1 - alpha) * (1 - gamma) if options["parametrization"] == "esl" else gamma
+        taken = not ridge > 0
+        if alpha < 1:
+            classes = [None]
+    else:
+        taken = options.get("structure") == "full" and options["method"] in ("moment", "mle")
+        if model == "lda":
+            classes = [None]
+    return [each for k in classes for each in dependencies(moments, k)] if taken else []
 
 
 def _not_kept(about: dict[str, Any]) -> list[Any]:

@@ -39,6 +39,9 @@ METHODS = ("moment", "mle", *ROBUST)
 Method = Literal["moment", "mle", "t", "mcd"]
 Scatter = Literal["covariance", "scale"]
 
+MOST_REPEATED = 2**25
+"""Numbers that rows, each repeated as often as its weight says, may be."""
+
 HELD_NUMBERS = 2**22
 """Numbers (rows x columns) up to which the rows of a search are held in memory."""
 
@@ -181,7 +184,8 @@ def _warn_of_search(search: Student, levels: tuple[Any, ...]) -> None:
 
 def _repeated_rows(blocks: Blocks) -> tuple[Floats, Codes]:
     """Rows (n, p) in memory and their classes, each as often as its weight says."""
-    parts = []
+    parts, repeated = [], 0.0
+    most = MOST_REPEATED // len(blocks.terms)
     for place, x, codes, weights in used_rows(blocks):
         times = np.ones(len(codes)) if weights is None else weights
         broken = times != np.round(times)
@@ -191,6 +195,13 @@ def _repeated_rows(blocks: Blocks) -> tuple[Floats, Codes]:
             raise NotSupportedError(
                 f'method="mcd" chooses rows: it takes weights that are whole numbers, and row '
                 f'{blocks.table.label(int(positions[i]))!r} has {times[i]:g}. Pass method="t".'
+            )
+        repeated += times.sum()
+        if weights is not None and repeated > max(most, blocks.table.nrows):
+            raise NotSupportedError(
+                f'method="mcd" repeats a row as often as its weight says, up to {most:,} rows of '
+                f"{len(blocks.terms)} columns, and the weights add up to {repeated:g} or more. "
+                'Divide the weights by a common factor that leaves them whole, or pass method="t".'
             )
         parts.append((np.repeat(x, times.astype(np.intp), axis=0), np.repeat(codes, times.astype(np.intp))))
     x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))

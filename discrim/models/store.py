@@ -32,7 +32,7 @@ from discrim.core.shrunken_centroids import fit_shrunken
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.frame.blocks import without_rows
 from discrim.frame.formula import Design
-from discrim.models.earlier_files import in_this_form
+from discrim.models.earlier_files import in_this_form, is_earlier, refuse_collinear
 from discrim.models.tensor_file import checked_moments, damaged, read_file, write_file
 
 if TYPE_CHECKING:
@@ -243,7 +243,9 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     ...     load(f"{folder}/iris.fit").predict(iris.head(2)).tolist()
     ['setosa', 'setosa']
     """
-    about, tensors = in_this_form(*read_file(Path(path)))
+    about, tensors = read_file(Path(path))
+    earlier = is_earlier(about)
+    about, tensors = in_this_form(about, tensors)
     try:
         model = _MODELS[about["model"]]
         design = Design.from_dict(about["design"])
@@ -275,6 +277,8 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
         raise damaged(path, "its prior is no distribution over the classes")
     kept = None if keep is None else tuple(keep)
     blocks = without_rows(design, functions, weighted=weighted, keep=kept, left_out=gone, dropped=dropped)
+    if earlier:
+        refuse_collinear(path, about["model"], options, moments, blocks.terms)
     try:
         fit = model.fit(moments, prior, **options, **own)
     except DataError as error:
@@ -310,8 +314,8 @@ def _check_about(
     for key in sorted(set(options) ^ set(model.options)):
         if key in model.options:
             raise damaged(path, f"{key!r} is missing among its options")
-        later = "if a later version wrote it, update discrim"
-        raise damaged(path, f"it has the option {key!r}, which this version does not know ({later})")
+        way_out = "Update discrim if a later version wrote it, or fit the table again"
+        raise damaged(path, f"it has the option {key!r}, which this version does not know", way_out)
     for key, kinds in model.options.items():
         if type(options[key]) not in kinds:
             raise damaged(path, f"its option {key!r} is {options[key]!r}")

@@ -62,12 +62,9 @@ def _checksum(fit: str, body: bytes) -> str:
     return hashlib.sha256(fit.encode() + b"\0" + body).hexdigest()
 
 
-def damaged(path: Any, what: str) -> DataError:
-    """The error that says what is wrong with a file."""
-    return DataError(
-        f"{os.fspath(path)!r} cannot be read as a saved fit: {what}. "
-        "Save the fit again, or name another file."
-    )
+def damaged(path: Any, what: str, way_out: str = "Save the fit again, or name another file") -> DataError:
+    """The error that says what is wrong with a file, and what to do."""
+    return DataError(f"{os.fspath(path)!r} cannot be read as a saved fit: {what}. {way_out}.")
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
