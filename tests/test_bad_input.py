@@ -299,10 +299,12 @@ MPG = "21 21 22.8 21.4 18.7 18.1 14.3 24.4 22.8 19.2 17.8 16.4 17.3 15.2 10.4 10
             [110, 93, 175, 105, 245, 62, 95, 123, 180, 205, 215, 230, 66, 52, 65, 97, 150, 91, 113, 110, 110]
         ),
         np.random.default_rng(0).integers(18, 90, 200),
+        np.arange(360) % 62 + 18,
+        np.arange(4000) % 73 + 17,
         np.round(np.random.default_rng(0).normal(5, 1, 2000), 1),
         pd.array([*range(0, 300, 3), 3, 6, None], dtype="Int64"),
     ],
-    ids=["mpg", "horsepower", "ages", "one decimal", "nullable"],
+    ids=["mpg", "horsepower", "ages", "all ages", "many rows", "one decimal", "nullable"],
 )
 def test_numbers_that_look_like_a_measurement_are_told(values):
     data = pd.DataFrame({"y": values, "x": np.random.default_rng(1).normal(size=len(values))})
@@ -325,8 +327,21 @@ def test_numbers_that_look_like_a_measurement_are_told(values):
         np.repeat(np.arange(10) / 10, 3),
         np.repeat([str(k / 7) for k in range(20)], 3),
         np.repeat(np.arange(26.0), 10),
+        np.repeat(np.arange(65, 91), 3),
+        np.repeat(np.arange(60) * 13 + 1001, 6),
     ],
-    ids=["letters", "hundred", "faces", "codes with gaps", "doses", "ten doses", "text", "letters as floats"],
+    ids=[
+        "letters",
+        "hundred",
+        "faces",
+        "codes with gaps",
+        "doses",
+        "ten doses",
+        "text",
+        "letters as floats",
+        "ASCII",
+        "ids",
+    ],
 )
 def test_codes_of_classes_are_not_told(values):
     data = pd.DataFrame({"y": values, "x": np.random.default_rng(1).normal(size=len(values))})

@@ -7,6 +7,7 @@ Smooth curves, polynomials and the like have roots of condition 1e6 to 1e12 with
 from __future__ import annotations
 
 import json
+import warnings
 from functools import cache
 from pathlib import Path
 
@@ -323,3 +324,17 @@ def test_whitening_is_a_solution_where_the_inverse_is_not() -> None:
     z = curves[:5].T
     for matrix, solution in ((root.T, covariance.whiten(z)), (root, covariance.unwhiten(z))):
         assert (np.abs(matrix @ solution - z) / (np.abs(matrix) @ np.abs(solution))).max() <= 30 * EPS
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 4])
+@pytest.mark.parametrize("method", ["moment", "mle"])
+def test_rows_without_which_a_class_has_no_covariance_raise_no_warning_of_numpy(columns, method):
+    rng = np.random.default_rng(0)
+    for rows in range(columns + 1, columns + 4):
+        x = rng.normal(size=(rows + 30, columns))
+        data = pd.DataFrame(x, columns=[f"x{j}" for j in range(columns)]).assign(y=["a"] * rows + ["b"] * 30)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DiscrimWarning)
+            warnings.simplefilter("error", RuntimeWarning)
+            found = discrim.qda("y ~ .", data, method=method).leave_one_out()
+        assert found.iloc[rows:].notna().all(axis=None)

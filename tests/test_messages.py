@@ -293,3 +293,65 @@ def test_the_fold_that_is_uneven_is_shown_as_a_number():
     text = str(found.summary())
     assert "uneven by class" in text
     assert "np." not in text
+
+
+@pytest.mark.parametrize("labels", [[4, 6, 8], [0.5, 1.5, 2.5], [False, True]])
+def test_labels_are_shown_as_python_shows_them(labels):
+    label = labels[-1]
+    rows = IRIS.assign(y=np.resize(labels[:-1], 150)).drop(columns="species")
+    rows = rows.astype({"y": "float" if isinstance(label, float) else type(label)})
+    rows.loc[149, "y"] = label
+    fit = discrim.lda("y ~ .", rows)
+    asked = {
+        "fold": lambda: discrim.cross_validate(fit, folds=5, seed=1),
+        "prior": lambda: discrim.lda("y ~ .", rows, prior=[1.5, *[0.0] * (len(labels) - 2), -0.5]),
+        "costs": lambda: fit.predict(costs=np.full((len(labels), len(labels)), -1.0)),
+        "plane": lambda: fit.boundary("no class", label),
+        "numbers": lambda: fit.predict(rows.astype({"petal_width": object}).assign(petal_width="wide")),
+    }
+    for ask in asked.values():
+        with pytest.raises(DiscrimError) as caught:
+            ask()
+        assert "np." not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda fit: fit.lr_test(IRIS),
+        lambda fit: fit.lr_test(["term"]),
+        lambda fit: fit.plot(IRIS),
+        lambda fit: fit.predict_proba(IRIS, method=np.array(["plugin", "debiased"])),
+        lambda fit: fit.predict(IRIS, unseen=np.array(["raise", "missing"])),
+    ],
+    ids=["table", "list", "plot", "method", "unseen"],
+)
+def test_what_is_no_word_is_no_option(ask):
+    fit = discrim.logistic("species ~ petal_length", IRIS.iloc[50:].astype({"species": str}))
+    with pytest.raises(DataError, match=r"is not known: use one of"):
+        ask(fit)
+
+
+def test_a_number_that_is_no_level_is_told_what_a_level_is():
+    fit = discrim.lda("species ~ .", IRIS)
+    for reference in (90, 1.9, 0):
+        with pytest.raises(DataError, match=r"is no class of this fit, and no level.*'setosa'.*level=0\.95"):
+            fit.log_odds(reference)
+    assert fit.log_odds(0.9).equals(fit.log_odds(level=0.9))
+
+
+def test_a_column_without_any_value_is_named():
+    with pytest.raises(DataError, match=r"'empty' has no value in any of the 150 rows\. Leave out"):
+        discrim.lda("species ~ .", IRIS.assign(empty=np.nan))
+    holes = IRIS.assign(petal_width=IRIS["petal_width"].where(np.arange(150) % 2 > 0))
+    holes["petal_length"] = holes["petal_length"].where(np.arange(150) % 2 == 0)
+    with pytest.raises(DataError, match="each of the 150 rows misses a value"):
+        discrim.lda("species ~ .", holes)
+
+
+def test_a_loaded_fit_is_classified_by_the_way_out_of_its_refusal(tmp_path):
+    discrim.lda("species ~ .", IRIS).save(tmp_path / "fit")
+    fit = discrim.load(tmp_path / "fit")
+    with pytest.raises(NotSupportedError, match="pass data="):
+        fit.classification()
+    assert str(fit.classification(IRIS).summary())

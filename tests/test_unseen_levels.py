@@ -139,7 +139,7 @@ def test_naive_bayes_judges_by_the_other_columns():
 def test_a_row_whose_level_no_other_row_has_is_left_without_a_label():
     one = DATA.assign(other=DATA["other"].where(DATA["other"] != "z", "z"))
     fit = discrim.lda("species ~ other + sepal_width", one)
-    with pytest.warns(DiscrimWarning, match=r"1 rows have no leave-one-out rule \(first of them 3\)"):
+    with pytest.warns(DiscrimWarning, match=r"1 row has no leave-one-out rule \(first of them 3\)"):
         assert fit.leave_one_out()["label"].isna().to_numpy().nonzero()[0].tolist() == [3]
 
 
@@ -173,3 +173,21 @@ def test_the_command_line_and_the_estimator_go_on(tmp_path, capsys):
             FormulaClassifier("species ~ site + other + sepal_width", unseen="missing"), DATA, IRIS["species"]
         )
     assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("verb", ["lda", "logistic", "knn", "indicator", "perceptron", "naive_bayes"])
+def test_the_refusal_says_that_a_level_may_be_missing_and_the_way_out_warns_once(verb):
+    rng = np.random.default_rng(5)
+    rows = pd.DataFrame({"x": rng.normal(size=80), "g": np.resize(["p", "q", "q"], 80)})
+    rows["y"] = np.where(rows["x"] + rng.normal(size=80) > 0, "u", "v")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        fit = getattr(discrim, verb)("y ~ x + g", rows)
+    new = rows.head(3).assign(g=["p", "other", "q"])
+    with pytest.raises(DataError, match=r"'g' is 'other' at row 1, .*pass unseen=\"missing\", or fit with"):
+        fit.predict(new)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        shown = fit.augment(new, unseen="missing")
+    assert len(told) == (verb != "naive_bayes")
+    assert shown[".fitted"].isna().tolist() == [False, verb != "naive_bayes", False]

@@ -14,7 +14,14 @@ from sklearn.datasets import load_digits
 import discrim
 from discrim import cross_validate
 from discrim.datasets import load_iris
-from discrim.errors import CollinearError, DiscrimError, DiscrimWarning, NotSupportedError
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DiscrimError,
+    DiscrimWarning,
+    NotSupportedError,
+    SeparationError,
+)
 
 HARD = Path(__file__).parents[2] / "shared" / "data" / "classic"
 IRIS = load_iris()
@@ -164,3 +171,58 @@ def test_robust_covariances_have_their_own_way_out():
     for method in ("t", "mcd"):
         with pytest.raises(DiscrimError, match=r"covariance=\"shrunk\" and leave out method="):
             discrim.qda(FORMULA, still(), method=method)
+
+
+def wide():
+    x = np.random.default_rng(3).normal(size=(30, 40))
+    return pd.DataFrame(x, columns=[f"x{j}" for j in range(40)]).assign(y=np.repeat(["a", "b", "c"], 10))
+
+
+def test_logistic_of_few_rows_is_not_sent_from_one_refusal_to_the_next():
+    data = wide()
+    with pytest.raises(CollinearError, match=r'lda\(covariance="shrunk"\).*bias_reduction=True too'):
+        discrim.logistic(FORMULA, data)
+    assert discrim.lda(FORMULA, data, covariance="shrunk").predict().notna().all()
+    fit = quiet(lambda: discrim.logistic(FORMULA, data, collinear="drop", bias_reduction=True))
+    assert (fit.predict() == data["y"]).all()
+    with pytest.raises(SeparationError, match=r'or use lda\(covariance="shrunk"\)'):
+        quiet(lambda: discrim.logistic(FORMULA, data, collinear="drop"))
+
+
+def test_one_term_that_separates_is_not_to_be_left_out():
+    with pytest.raises(SeparationError, match=r"Pass bias_reduction=True, or use lda\(\)"):
+        discrim.logistic("species ~ petal_length", IRIS)
+    with pytest.raises(SeparationError, match="leave out one of these terms"):
+        discrim.logistic("species ~ petal_length + petal_width", IRIS)
+
+
+@pytest.mark.parametrize(("rows", "more"), [(2, False), (3, True)])
+def test_rda_offers_more_folds_where_they_help(rows, more):
+    short = IRIS.groupby("species", observed=True).head(50).drop(index=range(rows, 50))
+    with pytest.raises(DataError, match="no more than one row of class 'setosa'") as caught:
+        quiet(lambda: discrim.rda("species ~ .", short, cv=2, seed=0))
+    assert ("more folds" in str(caught.value)) is more
+    if more:
+        assert quiet(lambda: discrim.rda("species ~ .", short, cv="loo")).predict().notna().all()
+    else:
+        with pytest.raises(DataError, match="no more than one row"):
+            quiet(lambda: discrim.rda("species ~ .", short, cv="loo"))
+        fit = quiet(lambda: discrim.rda("species ~ .", short, alpha=0.5, gamma=0.5))
+        assert fit.predict().notna().all()
+
+
+def test_a_perceptron_of_three_classes_is_not_sent_to_a_plane_between_two():
+    with pytest.warns(
+        DiscrimWarning, match=r"setosa.*but 1 passes did not find it.*or see logistic\(\)"
+    ) as told:
+        discrim.perceptron("species ~ .", IRIS, maxiter=1)
+    assert not any("hyperplane()" in str(each.message) for each in told)
+
+
+def test_a_chosen_threshold_of_a_class_that_is_short_in_a_fold_may_be_given():
+    data = IRIS.drop(index=range(2, 50))
+    fit = quiet(lambda: discrim.shrunken_centroids("species ~ .", data, seed=0))
+    with pytest.raises(NotSupportedError, match=r"threshold= that is given"):
+        quiet(lambda: cross_validate(fit, folds=5, seed=1))
+    given = discrim.shrunken_centroids("species ~ .", data, threshold=0.5)
+    assert quiet(lambda: cross_validate(given, folds=5, seed=1)).summary() is not None

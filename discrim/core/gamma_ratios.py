@@ -32,7 +32,7 @@ def student_gain(n: Floats, p: int) -> Floats:
     --------
     >>> import numpy as np
     >>> student_gain(np.array([7.0, 1e30]), 4).round(12).tolist()
-    [-0.81093021622, -0.0]
+    [-0.875468737354, -0.0]
     """
     odd = p % 2
     steps = 1.0 - p + odd + 2.0 * np.arange(p // 2)

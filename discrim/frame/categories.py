@@ -23,6 +23,10 @@ Scalar = str | int | float | bool
 Codes = NDArray[np.intp]
 
 
+FIT_WITH = "or fit with this level"
+"""What may be done about a value that is no level, but for a change of the rows."""
+
+
 def find_levels(
     values: pd.Series, what: str, levels: Sequence[Any] | None = None, *, unused: bool = False
 ) -> tuple[tuple[Scalar, ...], Codes]:
@@ -73,7 +77,7 @@ def find_levels(
     return kept, (np.cumsum(present) - 1)[positions]
 
 
-def encode(values: pd.Series, levels: Sequence[Scalar], what: str) -> Codes:
+def encode(values: pd.Series, levels: Sequence[Scalar], what: str, way_out: str = FIT_WITH) -> Codes:
     """Positions of values in the levels.
 
     Parameters
@@ -83,6 +87,8 @@ def encode(values: pd.Series, levels: Sequence[Scalar], what: str) -> Codes:
     levels : sequence of scalars
     what : str
         What to call the values in a message.
+    way_out : str, optional
+        What the message says may be done about a value that is no level.
 
     Returns
     -------
@@ -99,7 +105,7 @@ def encode(values: pd.Series, levels: Sequence[Scalar], what: str) -> Codes:
     array([1, 0])
     """
     codes, uniques = _factorize(values)
-    return _positions(values, codes, uniques, levels, what)
+    return _positions(values, codes, uniques, levels, what, way_out)
 
 
 def refuse_numbers_as_text(values: pd.Series, name: str) -> None:
@@ -146,7 +152,12 @@ def _factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
 
 
 def _positions(
-    values: pd.Series, codes: NDArray[Any], uniques: list[Any], levels: Sequence[Scalar], what: str
+    values: pd.Series,
+    codes: NDArray[Any],
+    uniques: list[Any],
+    levels: Sequence[Scalar],
+    what: str,
+    way_out: str = FIT_WITH,
 ) -> Codes:
     where = {level: position for position, level in enumerate(levels)}
     table = np.fromiter((where.get(each, -1) for each in uniques), dtype=np.intp, count=len(uniques))
@@ -161,7 +172,7 @@ def _positions(
         known = ", ".join(repr(level) for level in levels[:8]) + (", ..." if len(levels) > 8 else "")
         raise DataError(
             f"{what} is {shown(value)} at row {shown(values.index[row])}, which is "
-            f"none of its levels {known}: correct or drop the row, or fit with this level."
+            f"none of its levels {known}: correct or drop the row, {way_out}."
         )
     return positions
 

@@ -103,6 +103,10 @@ def _single_products(design: Design, spec: Spec) -> Iterator[tuple[Design, Spec]
         yield replace(design, terms=design.terms[start:stop], columns=columns, spec=alone), alone
 
 
+UNSEEN = 'pass unseen="missing", or fit with this level'
+"""What may be done about a level of new rows that the fit has not seen, but for a change of the rows."""
+
+
 def _factor_values(factor: Factor, rows: Rows, functions: Functions, bases: Bases) -> _Array | Codes:
     """A factor's numbers, (m, width), or the codes of its categories, (m,)."""
     each = expression(factor.code, frozenset(functions))
@@ -111,7 +115,7 @@ def _factor_values(factor: Factor, rows: Rows, functions: Functions, bases: Base
         kind = "categories" if factor.levels is not None else "numbers"
         raise DataError(f"The predictor {each.label!r} held {kind} at the fit: convert it to these.")
     if isinstance(value, Categories):
-        return encode(value.values, factor.levels or (), f"The predictor {each.label!r}")
+        return encode(value.values, factor.levels or (), f"The predictor {each.label!r}", UNSEEN)
     matrix = value[:, None] if value.ndim == 1 else value
     if matrix.shape[1] != factor.width:
         raise DataError(f"{each.label!r} has {matrix.shape[1]} columns; at the fit it had {factor.width}.")

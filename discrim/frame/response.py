@@ -27,6 +27,9 @@ FEW_NUMBERS = 10
 ROWS_EACH = 5
 """Rows that each of more classes has on average where they are whole numbers with gaps between them."""
 
+MOST_CODES = 40
+"""Whole numbers close together up to which they count as codes, though they begin at neither 0 nor 1."""
+
 
 def classes_and_codes(
     response: Expression, table: Table, functions: Functions, levels: Sequence[Any] | None
@@ -125,15 +128,18 @@ def _refuse_measurement(classes: Sequence[Scalar], rows: int, response: Expressi
 
 
 def _warn_of_measurement(classes: Sequence[Scalar], rows: int, response: Expression) -> None:
-    """Warn of more than a few numbers with fractions, or of whole numbers with few rows each and gaps.
+    """Warn of more than a few numbers with fractions, or of whole numbers that do not look like codes.
 
-    Codes of classes are whole, and either have rows enough or leave out no number between them.
+    Codes of classes are whole, and either have rows enough or leave out no number between them. Very many
+    that are close together and begin at neither 0 nor 1 are ages, years or the like.
     """
     numbers = [label for label in classes if not isinstance(label, str | bool)]
     if len(numbers) < len(classes) or len(classes) <= FEW_NUMBERS:
         return
-    gaps = max(numbers) - min(numbers) + 1 > len(numbers)
-    if all(float(label).is_integer() for label in numbers) and (rows >= ROWS_EACH * len(numbers) or not gaps):
+    span = max(numbers) - min(numbers) + 1
+    dense = len(numbers) > MOST_CODES and min(numbers) not in (0, 1) and span < 2 * len(numbers)
+    coded = not dense and (rows >= ROWS_EACH * len(numbers) or span <= len(numbers))
+    if coded and all(float(label).is_integer() for label in numbers):
         return
     warn_user(
         f"{_called(response)} has {len(classes):,} different numbers in {rows:,} rows, as {classes[0]!r} and "

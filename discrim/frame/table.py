@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.errors import DataError, warn_user
+from discrim.frame.categories import shown
 from discrim.frame.rounding import rounding
 
 Kind = Literal["numeric", "boolean", "categorical", "text", "other"]
@@ -223,7 +224,8 @@ class Table:
         row = int(values.notna().to_numpy().argmax())
         raise DataError(
             f"Column {name!r} is not numeric, where the formula was fitted to numbers: row "
-            f"{self.index[row]!r} holds {values.iloc[row]!r}. Convert it, for example with pandas.to_numeric."
+            f"{shown(self.index[row])} holds {shown(values.iloc[row])}. Convert it, for example with "
+            "pandas.to_numeric."
         )
 
     def view(self, names: Sequence[str]) -> NDArray[np.float64] | None:
@@ -404,8 +406,9 @@ def _floats(series: pd.Series, name: str) -> NDArray[np.float64]:
             return np.asarray(numbers, dtype=np.float64)
         row = int(bad.to_numpy().argmax())
         raise DataError(
-            f"Column {name!r} is not numeric: row {series.index[row]!r} holds {series.iloc[row]!r}. "
-            "Convert it with pd.to_numeric(..., errors='coerce'), or write C() around it for categories."
+            f"Column {name!r} is not numeric: row {shown(series.index[row])} holds "
+            f"{shown(series.iloc[row])}. Convert it with pd.to_numeric(..., errors='coerce'), or write "
+            "C() around it for categories."
         ) from None
 
 

@@ -14,6 +14,7 @@ from discrim.core.moments import gather
 from discrim.core.passes import Rows
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.frame.categories import shown
 from discrim.inference.mean_differences import anova_table
 from discrim.models.arguments import choice
 
@@ -89,7 +90,7 @@ def _adjusted(p: pd.Series, method: str) -> pd.Series:
 
     if p.isna().any():
         raise DataError(
-            f"The p-value of {p.index[p.isna()][0]!r} is missing: leave the column out to adjust."
+            f"The p-value of {shown(p.index[p.isna()][0])} is missing: leave the column out to adjust."
         )
     try:
         return pd.Series(multipletests(p.to_numpy(), method=method)[1], index=p.index)

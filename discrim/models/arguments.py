@@ -23,13 +23,15 @@ PRIOR_SLACK = 1e-8
 def named(labels: Any, most: int = 6) -> str:
     """Labels as text for a message, the first few of them."""
     listed = list(labels)
-    first = ", ".join(shown(label) for label in listed[:most])
-    return first if len(listed) <= most else f"{first} and {len(listed) - most} more"
+    said = ", ".join(shown(label) for label in listed[:most])
+    return said if len(listed) <= most else f"{said} and {len(listed) - most} more"
 
 
-def choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    """Raise a DataError where an option is not one of the allowed words."""
-    if value not in allowed:
+def choice(name: str, value: Any, allowed: tuple[str, ...], *, optional: bool = False) -> None:
+    """Raise a DataError where an option is not one of the allowed words, nor None where it is optional."""
+    if optional and value is None:
+        return
+    if not (isinstance(value, str) and value in allowed):
         said = repr(value) if isinstance(value, str | int | float) else f"<{type(value).__name__}>"
         hint = " To set fits side by side, see compare()." if hasattr(value, "_blocks") else ""
         raise DataError(f"{name}={said} is not known: use one of {named(allowed)}.{hint}")
@@ -143,8 +145,8 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
     if bad.any():
         i, j = np.argwhere(bad)[0]
         raise DataError(
-            f"The cost of calling {shown(classes[i])} a {shown(classes[j])} is {values[i, j]:g}: give 0 "
-            "or more."
+            f"The cost of calling {shown(classes[i])} a {shown(classes[j])} is {values[i, j]:g}: "
+            "give 0 or more."
         )
     if not (values > 0).any():
         raise DataError("Every cost is zero: give the cost of some wrong label.")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discrim.core.bayes_law import DensityLaw, MassLaw
 from discrim.core.densities import density_of
 from discrim.errors import DataError, DiscrimError, NotSupportedError
+from discrim.frame.categories import shown
 from discrim.frame.table import Table
 from discrim.models.arguments import PRIOR_SLACK, named
 
@@ -75,8 +76,7 @@ def known_law(densities: Any, columns: Sequence[str] | None, response: str | Non
         if density.dim != law.dim:
             raise DataError(
                 f"Class {label!r} has {density.dim} columns, class {shown(classes[0])} {law.dim}: give "
-                "densities "
-                "of the same x."
+                "densities of the same x."
             )
         if density.discrete != law.discrete:
             raise DataError(
@@ -123,11 +123,6 @@ def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str
     named_values = values.copy()
     named_values.names = index.tolist()
     return Known(law, classes, index, named_values, {})
-
-
-def shown(label: Any) -> str:
-    """A label as Python shows it."""
-    return repr(label.item() if isinstance(label, np.generic) else label)
 
 
 def _class_index(labels: list[Any], name: str) -> pd.Index:

@@ -100,7 +100,7 @@ def compare(
     >>> found[["error_a", "error_b", "p_t"]].round(4).iloc[0].tolist()
     [0.02, 0.2067, 0.0056]
     """
-    choice("by", by or "fit", ("fit", "term", "pair"))
+    choice("by", by, ("fit", "term", "pair"), optional=True)
     need_fits(fits, "compare()")
     names = _names(fits)
     if cv is not None:

@@ -251,7 +251,7 @@ class FDAResults(ClassifierResults):
         """
         from discrim.report import plots
 
-        choice("kind", kind or "scores", ("scores", "regions", "posteriors"))
+        choice("kind", kind, ("scores", "regions", "posteriors"), optional=True)
         if kind == "regions":
             return plot_regions(self, ax)
         if kind == "posteriors":

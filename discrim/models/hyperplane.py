@@ -234,7 +234,7 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
             or the plane of two predictors with the line, its margin and the support points.
         ax : Axes, optional
         """
-        choice("kind", kind or "regions", ("distances", "regions"))
+        choice("kind", kind, ("distances", "regions"), optional=True)
         flat = len(self.terms) == 2 and self._blocks.design.plain
         if kind == "regions" or (kind is None and flat):
             return plot_margin(self, ax)

@@ -281,7 +281,8 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
 
     def augment(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the fitted values (`.score.<class>`)."""
-        return augmented(self, data, self._values(data, unseen), "score", unseen)
+        rows = self._new_rows(data, unseen)
+        return augmented(self, rows, self._values(rows), "score")
 
     def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
         return indicator_sections(self)
@@ -302,7 +303,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         column : str, optional
             A numeric column of the table, of kind "fitted"; the first of the formula by default.
         """
-        choice("kind", kind or "fitted", ("fitted", "regions", "distances"))
+        choice("kind", kind, ("fitted", "regions", "distances"), optional=True)
         if kind in (None, "fitted"):
             return plot_fitted(self, column, ax)
         if column is not None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance import Covariance
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.label_type import LabelType
+from discrim.models.arguments import named
 
 __all__ = ["REJECTED", "UNKNOWN", "class_code", "covariance_frame", "known", "labelled"]
 
@@ -74,9 +75,7 @@ def class_code(label: Any, classes: pd.Index) -> int:
         It is no class.
     """
     if label not in classes:
-        raise DataError(
-            f"{label!r} is no class of this fit: name one of {', '.join(map(repr, classes[:8]))}."
-        )
+        raise DataError(f"{label!r} is no class of this fit: name one of {named(classes, most=8)}.")
     return int(classes.get_indexer(pd.Index([label]))[0])
 
 

@@ -20,7 +20,7 @@ from discrim.core.lda import LDAFit
 from discrim.core.plane import Plane
 from discrim.core.rules import log_posteriors
 from discrim.core.shrinkage import is_regular
-from discrim.errors import NotSupportedError
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.inference.log_odds import log_odds, wald_table
@@ -28,7 +28,7 @@ from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
 from discrim.inference.result import TestResult
 from discrim.models.anova import anova
-from discrim.models.arguments import choice, is_share
+from discrim.models.arguments import choice, is_number, is_share, named
 from discrim.models.canonical import CanonicalResults, Convention
 from discrim.models.geometry import LinearGeometry
 from discrim.models.group_summary import group_summary
@@ -230,6 +230,11 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             raise NotSupportedError(f"Log odds of a {kind} covariance have no standard errors: see coef.")
         if is_share(reference) and reference not in self.classes:
             reference, level = None, reference
+        elif is_number(reference) and reference not in self.classes:
+            raise DataError(
+                f"{reference!r} is no class of this fit, and no level: name one of {named(self.classes)}, or "
+                "give a share between 0 and 1, as level=0.95."
+            )
         base = 0 if reference is None else class_code(reference, self.classes)
         p = fit.moments.n_columns
         shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
@@ -389,7 +394,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         """
         from discrim.report import plots
 
-        choice("kind", kind or "scores", ("scores", "regions", "biplot", "distances"))
+        choice("kind", kind, ("scores", "regions", "biplot", "distances"), optional=True)
         if kind == "distances":
             return self._plot_distances(ax)
         if kind == "biplot":

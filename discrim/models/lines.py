@@ -149,6 +149,5 @@ class SeparatingLines(ValuesOnly):
 
     def augment(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the values of the planes (`.score.<class>`)."""
-        return augmented(
-            self, data, pd.DataFrame(self.decision_function(data, unseen=unseen)), "score", unseen
-        )
+        rows = self._new_rows(data, unseen)
+        return augmented(self, rows, pd.DataFrame(self.decision_function(rows)), "score")

@@ -426,5 +426,5 @@ class LogisticResults(LinearGeometry, ClassifierResults):
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw posteriors by class ("posteriors", the default), or regions of two predictors ("regions")."""
-        choice("kind", kind or "posteriors", ("posteriors", "regions"))
+        choice("kind", kind, ("posteriors", "regions"), optional=True)
         return plot_regions(self, ax) if kind == "regions" else plot_posteriors(self, ax)

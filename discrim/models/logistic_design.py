@@ -37,7 +37,10 @@ def refuse_wide(rows: int, terms: tuple[str, ...]) -> None:
     if 0 < rows <= p:
         raise CollinearError(
             f"{rows} rows are too few for a constant and {p} columns ({named(terms)}): name fewer "
-            'columns, or pass collinear="drop".'
+            "columns, or "
+            'use lda(covariance="shrunk"). Of so few rows collinear="drop" leaves classes that are '
+            "separated, "
+            "which takes bias_reduction=True too."
         )
 
 

@@ -221,7 +221,9 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
     # ---- rows
 
     def _new_rows(self, data: Any, unseen: Unseen | None = None) -> Blocks:
-        choice("unseen", unseen or "raise", ("raise", "missing"))
+        if isinstance(data, Blocks):
+            return data
+        choice("unseen", unseen, ("raise", "missing"), optional=True)
         blocks = replace(super()._new_rows(data), partial=True)
         if data is None:
             return blocks
@@ -317,7 +319,7 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         term : str, optional
             The column of "density" and "table"; the first one by default.
         """
-        choice("kind", kind or "posteriors", ("posteriors", "regions", "density", "table"))
+        choice("kind", kind, ("posteriors", "regions", "density", "table"), optional=True)
         if kind in ("density", "table"):
             return self._plot_column(kind, term, ax)
         numbers = not self._levels and self._blocks.design.plain

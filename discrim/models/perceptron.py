@@ -127,9 +127,10 @@ def _warn(fit: PerceptronResults) -> None:
     late = planes[planes["separable"] & ~planes["converged"]]
     if len(late):
         bound = ", ".join(_many(b) for b in late["bound"])
+        pair = ", or use hyperplane()" if len(fit.classes) == 2 else ", or see logistic() and lda()"
         warn_user(
             f"A plane separates {_sides(fit, late)}, but {late['passes'].max()} passes did not find it; "
-            f"{bound} moves are sure to. Raise maxiter=, standardize() the columns, or use hyperplane()."
+            f"{bound} moves are sure to. Raise maxiter=, standardize() the columns{pair}."
         )
 
 
@@ -250,7 +251,7 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
             the plane of two predictors.
         ax : Axes, optional
         """
-        choice("kind", kind or "history", ("history", "distances", "regions"))
+        choice("kind", kind, ("history", "distances", "regions"), optional=True)
         if kind == "regions":
             return plot_regions(self, ax)
         return plot_distances(self, ax) if kind == "distances" else plot_history(self, ax)

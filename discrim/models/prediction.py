@@ -125,11 +125,8 @@ def score_frame(
     return pd.Series(out, index=blocks.table.index, name=str(classes[1]))
 
 
-def augmented(
-    fit: ClassifierResults, data: Any, values: pd.DataFrame, name: str, unseen: Any = None
-) -> pd.DataFrame:
+def augmented(fit: ClassifierResults, blocks: Blocks, values: pd.DataFrame, name: str) -> pd.DataFrame:
     """The table with each row's label, and values by class under a name; see `ClassifierResults.augment`."""
-    blocks = fit._new_rows(data, unseen)
     table = blocks.table
     frame = table.frame(table.names)
     frame[".fitted"] = fit._labelled(fit._predicted_codes(blocks), table.index)

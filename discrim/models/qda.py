@@ -259,7 +259,7 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
 
         Other kinds are "log_determinants", and for robust fits "distances", robust against classical ones.
         """
-        choice("kind", kind or "posteriors", ("posteriors", "regions", "log_determinants", "distances"))
+        choice("kind", kind, ("posteriors", "regions", "log_determinants", "distances"), optional=True)
         if kind == "distances":
             return self._plot_distances(ax)
         if kind == "log_determinants":

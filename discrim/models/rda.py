@@ -233,8 +233,9 @@ def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
         light = moments.counts[k] != moments.rows[k]
         held = f"rows of a total weight of {moments.counts[k]:g}" if light else "one row only"
         more = ", or pass weights that count rows, for example divided by their mean" if light else ""
+        which = "Class" if len(single) == 1 else "Each of the classes"
         raise CollinearError(
-            f"Class {named(levels[k] for k in single)} has {held}, which has no covariance: merge it with "
+            f"{which} {named(levels[k] for k in single)} has {held}, which has no covariance: merge it with "
             f"another class, or leave it out{more}."
         )
 
@@ -375,7 +376,7 @@ class RDAResults(SeparateCovariances, ClassifierResults):
             the errors of the choice by alpha and gamma, with the pair chosen.
         ax : Axes, optional
         """
-        choice("kind", kind or "posteriors", ("posteriors", "regions", "path"))
+        choice("kind", kind, ("posteriors", "regions", "path"), optional=True)
         if kind == "path":
             from discrim.report.heat_map import heat_map
 

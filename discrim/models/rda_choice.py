@@ -182,8 +182,11 @@ def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
                 if plan.splits
                 else (f"cv={plan.cv} leaves", 'use more folds or cv="loo"')
             )
+            # Of two rows one is learnt from at the most, whatever the folds are.
+            enough = held.rows[too_few(held)] + np.bincount(codes, minlength=k)[too_few(held)] > 2
+            instead = f"{instead}, " if plan.splits or enough.all() else ""
             raise DataError(
-                f"{what} no more than one row of class {named(few)} to learn from: {instead}, merge the "
+                f"{what} no more than one row of class {named(few)} to learn from: {instead}merge the "
                 "class with another one, or give alpha= and gamma=."
             )
         total[fold] = np.bincount(codes, weights, minlength=k)

@@ -204,7 +204,7 @@ class ClassifierResults(Judging):
             self._need_posteriors("costs= and reject=")
         codes = self._predicted_codes(blocks, prior, Decision(cost_matrix(costs, self.classes), reject))
         if outlier is not None:
-            strange = (self.typicality(data, unseen=unseen).to_numpy() < outlier).all(axis=1)
+            strange = (self.typicality(blocks).to_numpy() < outlier).all(axis=1)
             codes[strange & (codes >= 0)] = len(self.classes) + 1
         return self._labelled(codes, blocks.table.index)
 
@@ -257,7 +257,7 @@ class ClassifierResults(Judging):
         unseen: Unseen | None = None,
     ) -> pd.DataFrame:
         choice("method", method, ("plugin", "predictive", "debiased"))
-        choice("convention", convention or "MASS", ("MASS",))
+        choice("convention", convention, ("MASS",), optional=True)
         blocks = self._new_rows(data, unseen)
         rule = self._rule(self._prior_values(prior), method, convention)
         return posterior_frame(blocks, rule, self.classes, finish)
@@ -275,7 +275,10 @@ class ClassifierResults(Judging):
         return prior_vector(prior, self.classes, self.counts.to_numpy(dtype=np.float64))
 
     def _new_rows(self, data: Any, unseen: Unseen | None = None) -> Blocks:
-        choice("unseen", unseen or "raise", ("raise", "missing"))
+        """The rows to speak of: those of a table, those of the fit, or rows that were read before."""
+        if isinstance(data, Blocks):
+            return data
+        choice("unseen", unseen, ("raise", "missing"), optional=True)
         if data is None:
             return self._rows("predict", "pass data=")
         table = Table(data)
@@ -324,7 +327,8 @@ class ClassifierResults(Judging):
 
     def augment(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`)."""
-        return augmented(self, data, self.predict_proba(data, unseen=unseen), "posterior", unseen)
+        rows = self._new_rows(data, unseen)
+        return augmented(self, rows, self.predict_proba(rows), "posterior")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fit to a file that `discrim.load` reads, without the rows of the table (but of `knn`)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -90,11 +90,7 @@ def sample(
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
     if not moments.total:
-        raise DataError(
-            f"No row is left: each of the {blocks.table.nrows} rows misses a value in "
-            f"{named(blocks.design.columns)} or in the response {blocks.design.response!r}. Fill "
-            "values, or leave columns out."
-        )
+        _refuse_no_row(blocks)
     refuse_extreme(moments, blocks.terms)
     if blocks.weights is not None:
         used = blocks.weights[(blocks.codes >= 0) & (blocks.weights > 0)]
@@ -139,6 +135,22 @@ def narrowed(
     if blocks.dropped and blocks.table.nrows:
         return less, class_moments(less, moments.spread, rooted=rooted)
     return less, moments.columns(keep)
+
+
+def _refuse_no_row(blocks: Blocks) -> NoReturn:
+    """Raise a DataError that names the columns without any value, or all where each has some."""
+    table, columns = blocks.table, blocks.design.columns
+    bare = [name for name in columns if not table.column(name).notna().any()]
+    if bare:
+        be = "has" if len(bare) == 1 else "have"
+        raise DataError(
+            f"No row is left: {named(bare)} {be} no value in any of the {table.nrows} rows. Leave out such "
+            "columns."
+        )
+    raise DataError(
+        f"No row is left: each of the {table.nrows} rows misses a value in {named(columns)} or in the "
+        f"response {blocks.design.response!r}. Fill values, or leave columns out."
+    )
 
 
 def _refuse_all(terms: tuple[str, ...], where: str) -> None:
@@ -318,9 +330,8 @@ def refuse_little_weight(counts: pd.Series, least: int, what: str) -> None:
     if len(few):
         raise NotSupportedError(
             f"{what} needs more than {least} rows, or as much weight, in each class; "
-            f"{shown(few.index[0])} has "
-            f"{few.iloc[0]:g}. Use fewer columns, merge the class with another, or pass weights that count "
-            "rows."
+            f"{shown(few.index[0])} has {few.iloc[0]:g}. Use fewer columns, merge the class with "
+            "another, or pass weights that count rows."
         )
 
 

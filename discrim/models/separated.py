@@ -30,8 +30,6 @@ NO_ROWS = np.zeros(0, dtype=np.intp)
 
 OVERLAP = "The classes overlap: no hyperplane lies between any of them, and the likelihood has a maximum."
 
-WAYS_OUT = "Pass bias_reduction=True, leave out one of these terms, or use lda()."
-
 
 def refuse_empty_cells(blocks: Blocks) -> None:
     """Raise where a category has rows, but none of some class: the indicator of the category separates.
@@ -83,6 +81,15 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
     return certificate._replace(on_plane=index[on_plane], message=message)
 
 
+def _ways_out(fit: LogisticFit) -> str:
+    """What can be done about separated classes: the covariance of many columns takes shrinkage."""
+    moments = fit.moments
+    wide = moments.n_columns > moments.rows.sum() - moments.n_classes
+    other = 'lda(covariance="shrunk")' if wide else "lda()"
+    less = "leave out one of these terms, " if moments.n_columns > 1 else ""
+    return f"Pass bias_reduction=True, {less}or use {other}."
+
+
 def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
     """The certificate that a maximum is: at a score of zero the probabilities are the weights."""
     rule = fit.rule(np.log(fit.counts / fit.counts.sum()))
@@ -114,7 +121,7 @@ def settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certifi
     if certificate.kind == "overlap":
         return None
     if not warn:
-        raise SeparationError(f"{certificate.message} {WAYS_OUT}", certificate)
+        raise SeparationError(f"{certificate.message} {_ways_out(fit)}", certificate)
     warn_user(
         f"{certificate.message} Those given are where the search stopped, and mean nothing; the direction "
         "in which they grow is separation.direction."

@@ -208,6 +208,10 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
     """
 
     title: ClassVar[str] = "Nearest shrunken centroids"
+    _no_fit = (
+        "no column varies, or the threshold is chosen and a class has one row",
+        "a threshold= that is given",
+    )
     _fit: ShrunkenFit
 
     def __init__(
@@ -377,7 +381,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         """
         from discrim.report import shrunken_plots
 
-        choice("kind", kind or "centroids", ("centroids", "path", "posteriors", "regions"))
+        choice("kind", kind, ("centroids", "path", "posteriors", "regions"), optional=True)
         if kind == "path":
             return shrunken_plots.threshold_path(self.path, self.threshold, ax=ax)
         if kind == "posteriors":

@@ -110,8 +110,9 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[
     levels, k = blocks.design.levels, fit.moments.n_classes
     single = [level for level, rows in zip(levels, fit.moments.rows.tolist(), strict=True) if rows < 2]
     if single:
+        which = "Class" if len(single) == 1 else "Each of the classes"
         raise DataError(
-            f"Class {named(single)} has one row, which cannot be left out and still be known: give "
+            f"{which} {named(single)} has one row, which cannot be left out and still be known: give "
             "threshold=, merge it with another class, or leave it out."
         )
     thresholds = thresholds_of(search, fit)

@@ -61,8 +61,8 @@ def refuse_singular(
         rows = int(moments.rows[k])
         if rows <= least:
             too_few = (
-                f" for a covariance of {moments.n_columns} columns ({named(terms)}), which takes {least + 1} "
-                "at least"
+                f" for a covariance of {moments.n_columns} column{'s' * (len(terms) > 1)} "
+                f"({named(terms)}), which takes {least + 1} at least"
             )
             said.append(
                 f"class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few{'' if few else too_few}"

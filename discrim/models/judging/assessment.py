@@ -132,7 +132,7 @@ def judged_scores(
         blocks = fit._new_rows(data, plan.unseen)
         actual = response_codes(blocks.design, blocks.table, blocks.functions)
         return actual, _scores(fit, blocks), None, blocks
-    blocks = fit._rows(f'method="{method}"')
+    blocks = fit._rows(f'method="{method}"', "pass data=" if method == "apparent" else "fit formula and data")
     if method == "loo":
         scores = left_out_scores(fit, plan.refit_prior)
     elif method == "cv":
@@ -195,6 +195,7 @@ def _posterior_based(fit: ClassifierResults, plan: Plan, *, stratified: bool) ->
     if plan.costs is not None:
         raise NotSupportedError("The posterior-based error rates count errors: leave out costs=.")
     fit._need_posteriors('method="posterior"')
+    fit._rows('method="posterior"')
     actual, scores, weights, _ = judged_scores(fit, None, "apparent", plan)
     return rates_of.posterior_based(
         posteriors(scores), actual, fit._prior_values(None), weights, plan.level, stratified=stratified

@@ -149,7 +149,8 @@ def warn_unlabelled(found: CrossValidation, who: str = "") -> None:
         row = int(np.argmax((found._actual >= 0) & ~found._judged))
         first = found._fit._blocks.table.label(row)
         warn_user(
-            f"{who}{found.unlabelled} rows have no label in some repeat (first of them {first!r}), and no "
+            f"{who}{found.unlabelled} row{'s have' if found.unlabelled > 1 else ' has'} no label in some "
+            f"repeat (first of them {first!r}), and no "
             "figure counts them: each class is impossible there (fit with laplace=1, for example), or no row "
             "of another fold has a level of theirs (merge it with another)."
         )

@@ -177,7 +177,8 @@ def left_out_scores(fit: ClassifierResults, refit_prior: bool | None = None) -> 
     none = [row for row in without if np.isnan(out[:, row]).all()]
     if none:
         warn_user(
-            f"{len(none)} rows have no leave-one-out rule (first of them {blocks.table.label(none[0])!r}): "
+            f"{len(none)} row{'s have' if len(none) > 1 else ' has'} no leave-one-out rule (first of them "
+            f"{blocks.table.label(none[0])!r}): "
             "without them a class has no rows, a covariance is singular, or classes are separated. Their "
             "labels are missing."
         )
