@@ -263,6 +263,38 @@ def test_a_transform_names_its_column():
         discrim.lda("y ~ x + poly(one, degree=2)", data)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda data: discrim.lda("y ~ u + v", data).boundary(),
+        lambda data: discrim.lda("y ~ u + v", data, prior=[0, 0.5, 0.5]).boundary(0, 1),
+        lambda data: discrim.qda("y ~ u + v", data, prior=[0, 0, 1]).quadratic(0, 1),
+        lambda data: discrim.qda("y ~ u + v", data.iloc[:12]).predict_proba(method="debiased"),
+        lambda data: discrim.cross_validate(discrim.lda("y ~ u + v", data), folds=data["y"]),
+        lambda data: discrim.qda(
+            "y ~ u + v", data, weights=np.full(len(data), 0.01), method="mle"
+        ).log_determinants(),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The weights of")
+def test_classes_that_are_numbers_are_shown_as_numbers(wrong):
+    data = pd.DataFrame(np.random.default_rng(0).standard_normal((30, 2)), columns=["u", "v"])
+    data["y"] = np.arange(30) % 3
+    with pytest.raises(discrim.errors.DiscrimError) as raised:
+        wrong(data)
+    assert "np." not in str(raised.value)
+    assert re.search(r"\b[012]\b", str(raised.value))
+
+
+def test_the_fold_that_is_uneven_is_shown_as_a_number():
+    data = pd.DataFrame(np.random.default_rng(0).standard_normal((30, 2)), columns=["u", "v"])
+    data["y"] = np.repeat(["a", "b"], 15)
+    found = discrim.cross_validate(discrim.lda("y ~ u + v", data), folds=np.arange(30) // 12)
+    text = str(found.summary())
+    assert "uneven by class" in text
+    assert "np." not in text
+
+
 @pytest.mark.parametrize("labels", [[4, 6, 8], [0.5, 1.5, 2.5], [False, True]])
 def test_labels_are_shown_as_python_shows_them(labels):
     label = labels[-1]

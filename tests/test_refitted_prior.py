@@ -246,3 +246,23 @@ def test_rows_left_out_have_the_posteriors_of_r(case):
         fit, wanted = verb(formula, data), case[verb.__name__]
         np.testing.assert_allclose(fit.leave_one_out()[1], wanted["held"], rtol=1e-8)
         np.testing.assert_allclose(fit.leave_one_out(refit_prior=True)[1], wanted["refitted"], rtol=1e-8)
+
+
+def test_penalized_likelihoods_with_several_maxima_are_refitted_to_that_of_a_new_fit():
+    """Without row 12 there are two maxima, -9.1868 and -9.3079; R's brmultinom finds the first as well."""
+    few = pd.concat([IRIS.iloc[:7], IRIS.iloc[50:58], IRIS.iloc[100:109]]).reset_index(drop=True)
+    without = logistic("species ~ .", few.drop(index=12), bias_reduction=True).predict_proba(few.iloc[[12]])
+    left_out = logistic("species ~ .", few, bias_reduction=True).leave_one_out().drop(columns="label")
+    np.testing.assert_allclose(left_out.iloc[12], without.iloc[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("verb", "n", "p"), [(lda, 24, 19), (qda, 30, 8)])
+def test_rows_left_out_of_few_and_of_the_prior_are_those_of_refits(verb, n, p):
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame(rng.standard_normal((n, p)), columns=[f"x{j}" for j in range(p)])
+    data["y"] = np.repeat(["a", "b", "c"], n // 3)
+    data.loc[n - 1, "y"] = "b" if verb is lda else "c"
+    found = verb("y ~ .", data).leave_one_out(refit_prior=True).drop(columns="label")
+    for row in range(0, n, 3):
+        refit = verb("y ~ .", data.drop(index=row)).predict_proba(data.iloc[[row]])
+        np.testing.assert_allclose(found.iloc[row], refit.iloc[0], rtol=1e-7, atol=1e-12)

@@ -258,3 +258,59 @@ def test_whole_weights_are_repeated_rows_in_every_number(name, counts):
                 ask(weighted)
             continue
         np.testing.assert_allclose(numbers(ask(weighted)), numbers(want), rtol=2e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [1e-40, 1e-250])
+def test_columns_are_not_constant_because_weights_are_light(weight):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        fit = discrim.lda("species ~ .", IRIS, weights=np.full(150, weight), method="mle")
+    want = discrim.lda("species ~ .", IRIS, method="mle").predict_proba()
+    np.testing.assert_allclose(fit.predict_proba(), want, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("total", [1.0, 3.0])
+def test_tests_without_degrees_of_freedom_are_missing_and_said_to_be(total):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        fit = discrim.lda("species ~ .", IRIS, weights=np.full(150, total / 150), method="mle")
+    tests = fit.canonical().dimension_tests
+    assert tests[["F", "df2", "p", "chi2"]].isna().all(axis=None)
+    text = " ".join(str(fit.canonical().summary()).split())
+    assert f"a total weight of {total:g} leave no degrees of freedom" in text
+
+
+def test_posterior_based_rates_of_weights_that_sum_to_one_have_no_standard_error():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", DiscrimWarning)
+        fit = discrim.lda("species ~ .", IRIS, weights=np.full(150, 1 / 150), method="mle")
+        rates = fit.error_rates(["posterior"]).iloc[0]
+    assert 0 < rates["estimate"] < 1
+    assert rates[["se", "low", "high"]].isna().all()
+
+
+def test_there_are_no_odds_between_classes_of_no_prior():
+    fit = discrim.qda("species ~ .", IRIS, prior={"setosa": 0, "versicolor": 0, "virginica": 1})
+    with pytest.raises(DataError, match="'setosa' and 'versicolor' both have a prior of zero"):
+        fit.quadratic("setosa", "versicolor")
+    assert fit.quadratic("virginica", "setosa").c == np.inf
+
+
+def test_a_row_whose_class_varies_by_it_alone_has_no_rule_without_it():
+    """In setosa's first six rows petal_width is .2 but for the last one."""
+    few = pd.concat([IRIS.iloc[:6], IRIS.iloc[50:56], IRIS.iloc[100:106]]).reset_index(drop=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.warns(DiscrimWarning, match="no leave-one-out rule"):
+            left_out = discrim.qda("species ~ .", few).leave_one_out()
+    assert left_out.iloc[5].isna().all()
+    assert left_out.iloc[6:].notna().all(axis=None)
+
+
+def test_errors_of_regressions_without_residual_freedom_are_said_to_be_missing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        fit = discrim.indicator("species ~ .", IRIS, weights=np.full(150, 1 / 150))
+    assert fit.coefficients()["se"].isna().all()
+    assert "leave no residual degrees of freedom" in " ".join(str(fit.summary()).split())

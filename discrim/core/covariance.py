@@ -240,7 +240,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     Moments without roots were found well-conditioned, so that only constant columns are looked for.
     """
     held = moments.pooled() if k is None else moments.classes(np.array([k]))
-    rounding = EPS * np.sqrt(max(held.counts.sum(), 1.0)) * held.magnitude
+    rounding = EPS * np.sqrt(held.counts.sum()) * held.magnitude
     lengths = np.sqrt(_squares(held).sum(axis=0))
     constant = [Dependency(j, ()) for j in np.flatnonzero(lengths <= rounding).tolist()]
     if held.roots is None or diagonal:

@@ -163,11 +163,17 @@ class LogisticFit:
     def refit(self, blocks: Iterable[Rows], counts: Floats) -> LogisticFit | None:
         """The same model of other weights, from where this one ended; None where it has no maximum.
 
-        The frame stays that of all rows, whose columns are close to orthonormal over part of them too.
+        A penalized likelihood may have several maxima, and the search begins where that of a new fit does, so
+        that it ends at the same one. The frame stays that of all rows, whose columns are close to orthonormal
+        over part of them too.
         """
         if not (counts > 0).all():
             return None
-        found = self._from_here(blocks, counts, MOST_STEPS, TOLERANCE, SINGULAR)
+        begun = self
+        if self.bias_reduction:
+            start = class_odds(counts, self.reference, len(self.newton.coef))
+            begun = replace(self, newton=replace(self.newton, coef=start))
+        found = begun._from_here(blocks, counts, MOST_STEPS, TOLERANCE, SINGULAR)
         return replace(self, counts=counts, newton=found) if found.converged else None
 
     def of_columns(self, moments: ClassMoments) -> LogisticFit:

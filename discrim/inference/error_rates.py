@@ -184,7 +184,10 @@ def posterior_based(
         variance = np.bincount(codes, w * (best - mean[codes]) ** 2, k)
         spread = float((shares**2 * variance / np.where(rows > 1, rows * (rows - 1), 1)).sum())
     else:
-        spread = float(w @ (best - w @ best / total) ** 2) / (total * (total - 1)) if total > 1 else np.nan
+        free = total - 1
+        # Weights that sum to one leave no variance, whatever rounding makes of the difference.
+        few = free <= np.finfo(np.float64).eps * len(w)
+        spread = np.nan if few else float(w @ (best - w @ best / total) ** 2) / (total * free)
     error = float(np.sqrt(spread))
     return Rates(by_class, rate, error, *logit_interval(rate, error, level))
 
@@ -259,7 +262,8 @@ def logit_interval(rate: float, error: float, level: float) -> tuple[float, floa
         return np.nan, np.nan
     half = check_level(level) * error / (rate * (1 - rate))
     logit = np.log(rate / (1 - rate))
-    return float(1 / (1 + np.exp(half - logit))), float(1 / (1 + np.exp(-half - logit)))
+    with np.errstate(over="ignore"):
+        return float(1 / (1 + np.exp(half - logit))), float(1 / (1 + np.exp(-half - logit)))
 
 
 def rates_table(rates: Sequence[tuple[str, Rates]]) -> pd.DataFrame:

@@ -144,6 +144,8 @@ def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float)
         chi2 = multiplier * float(np.log1p(roots[k:]).sum()) if multiplier > 0 else np.nan
         df = float((p - k) * (n_classes - 1 - k))
         f = float(rao.table["statistic"].iloc[0])
-        rows[k] = (rao.statistic, f, *rao.df, rao.pvalue, chi2, df, float(chi2_sf(chi2, df)))
+        df1, df2 = rao.df
+        df2 = df2 if df2 > 0 else np.nan
+        rows[k] = (rao.statistic, f, df1, df2, rao.pvalue, chi2, df, float(chi2_sf(chi2, df)))
     columns = ["wilks", "F", "df1", "df2", "p", "chi2", "df", "p_chi2"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns)

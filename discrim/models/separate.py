@@ -9,6 +9,7 @@ import pandas as pd
 
 from discrim.core import gaussian
 from discrim.errors import DataError
+from discrim.frame.categories import shown
 from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import generalized_distances
 from discrim.models.arguments import named
@@ -77,6 +78,12 @@ class SeparateCovariances:
     def quadratic(self: Any, a: Any, b: Any) -> Quadratic:
         """Log odds of class a against class b as x'Ax + x'b + c."""
         i, j = class_code(a, self.classes), class_code(b, self.classes)
+        if not self.prior.iloc[[i, j]].to_numpy().any():
+            raise DataError(
+                f"{shown(a)} and {shown(b)} both have a prior of zero, so that there are no odds between "
+                "them: name a "
+                "class with a positive prior, or fit with another prior=."
+            )
         self._refuse_extreme(i, j)
         matrix, slopes, constant = gaussian.quadratic_form(
             self._fit.moments, self._fit.covariances, self._log_prior(), i, j

@@ -13,6 +13,7 @@ from discrim.core.rules import posteriors
 from discrim.core.separation import Separation, separation
 from discrim.errors import DataError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
+from discrim.frame.categories import shown
 from discrim.frame.cells import class_cells
 from discrim.inference.resampling import progress_bar, watched
 from discrim.models.arguments import named
@@ -53,7 +54,7 @@ def refuse_empty_cells(blocks: Blocks) -> None:
             more = f" and {bare - 1:,} more of its {len(cells.levels):,} levels {verb} a class" * (bare > 1)
             said.append(
                 f"none of the {rows} row{'s' * (rows > 1)} where {cells.label!r} is {cells.levels[level]!r} "
-                f"is of class {classes[code]!r}{more}"
+                f"is of class {shown(classes[code])}{more}"
             )
     if said:
         raise SeparationError(

@@ -80,8 +80,18 @@ def _dimensions(result: CanonicalResults) -> Section:
         "Tests that this and all later axes have no eigenvalue",
         table,
         formats,
-        note="Wilks' lambda with Rao's F; Bartlett's chi-square.",
+        note="Wilks' lambda with Rao's F; Bartlett's chi-square." + _without_freedom(result),
         source=".dimension_tests",
+    )
+
+
+def _without_freedom(result: CanonicalResults) -> str:
+    tests, total = result.dimension_tests, result._numbers.moments.total
+    if tests["F"].notna().all() and tests["chi2"].notna().all():
+        return ""
+    return (
+        f" Missing where rows of a total weight of {total:.6g} leave no degrees of freedom for a test of "
+        f"{len(result._fit.terms)} columns."
     )
 
 

@@ -63,7 +63,7 @@ def uneven_note(found: CrossValidation) -> str:
         float(found.class_shares().loc[(repeat, fold)].iloc[code]),
         float(found._fit.prior.iloc[code]),
     )
-    where = f"fold {fold!r}" + (f" of repeat {repeat}" if len(found._dealt) > 1 else "")
+    where = f"fold {shown(fold)}" + (f" of repeat {repeat}" if len(found._dealt) > 1 else "")
     return (
         f"The folds are uneven by class: of the rows outside {where}, {share:.3g} are of class "
         f"{shown(found._fit.classes[code])}, and of all rows {prior:.3g}. The prior that is held is "

@@ -117,5 +117,7 @@ def _tests(fit: IndicatorResults) -> Section:
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"t": "z", "p": "p"}
     headings = INTERVAL | {"p": "P>|t|"}
     note = "Standard errors of least squares, for normal errors of one variance, which indicators have not."
+    if not fit.df_resid > 0:
+        note += " Missing, as the rows or their weights leave no residual degrees of freedom."
     source = "fit.coefficients()"
     return Section("Coefficients", table, formats, headings=headings, note=note, source=source)
