@@ -1,4 +1,4 @@
-"""Every vignette runs, from a clean kernel, to its end."""
+"""Vignettes are pages that Sphinx executes to their end, and an error in a cell is an error of the build."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ FOLDER = Path(__file__).resolve().parent.parent / "vignettes"
 PAGES = sorted(FOLDER.glob("*.md"))
 
 
-def execute(page: Path) -> int:
-    """Run a page's cells where it stands and give their number."""
+def execute(page: Path) -> None:
+    """Run a page's cells where it stands."""
     notebook = jupytext.read(page, fmt="md:myst")
     NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(page.parent)}}
     ).execute()
-    return sum(cell.cell_type == "code" for cell in notebook.cells)
 
 
 @pytest.fixture(autouse=True)
@@ -30,11 +29,6 @@ def _kernel_imports_the_package_under_test(monkeypatch):
 
 def test_there_is_a_vignette():
     assert PAGES
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_vignette_runs(page):
-    assert execute(page) > 0
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -48,3 +42,11 @@ def test_an_error_in_a_cell_fails(tmp_path, source):
     page.write_text(f"# A page\n\n```{{code-cell}} ipython3\n{source}\n```\n", encoding="utf-8")
     with pytest.raises(CellExecutionError, match=r"ZeroDivisionError|AttributeError"):
         execute(page)
+
+
+def test_cells_without_an_error_run_to_their_end(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# A page\n\n```{code-cell} ipython3\nimport discrim; discrim.lda\n```\n", encoding="utf-8"
+    )
+    execute(page)
