@@ -371,3 +371,39 @@ def test_common_principal_components_that_have_no_digits_are_missing_with_a_reas
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert discrim.covariance_models(f"g ~ {mended}", frame)["llf"].notna().all()
+
+
+@pytest.mark.parametrize("options", [{}, {"bias_reduction": True}])
+@pytest.mark.parametrize("exponents", [(997,), (-997,), (-997, 0, 997), (531, 0, -531)])
+def test_the_inference_of_a_logistic_fit_holds_in_any_units(options, exponents):
+    frame = table((60, 3))
+    factors = np.ldexp(1.0, np.resize(exponents, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        want = discrim.logistic("g ~ .", frame, **options)
+        got = discrim.logistic("g ~ .", scaled(frame, exponents), **options)
+        np.testing.assert_allclose(got.bse.iloc[1:] * factors[:, None], want.bse.iloc[1:], rtol=1e-9)
+        np.testing.assert_allclose(got.zvalues, want.zvalues, rtol=1e-8)
+        np.testing.assert_allclose(got.pvalues, want.pvalues, rtol=1e-7)
+        np.testing.assert_allclose(got.lr_test(by="term"), want.lr_test(by="term"), rtol=1e-7)
+        bounds, held = (f.conf_int(method="profile").to_numpy().reshape(2, 4, 2) for f in (got, want))
+        np.testing.assert_allclose(bounds[:, 1:] * factors[:, None], held[:, 1:], rtol=1e-6)
+        got.summary().as_text()
+    named = "x0" if exponents != (531, 0, -531) else "x2"
+    with pytest.warns(DiscrimWarning, match=f"variance of a coefficient of .*{named}.* out of the range"):
+        got.cov_params()
+
+
+def test_a_hyperplane_in_units_without_squares_says_so_of_its_multipliers():
+    frame = table(TALL).query("g != 'c'")
+    frame["x0"] += 10.0 * (frame["g"] == "b")
+    want = discrim.hyperplane("g ~ .", frame)
+    for exponent in (-997, 997):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fit = discrim.hyperplane("g ~ .", scaled(frame, exponent))
+            fit.summary().as_text()
+            assert fit.confusion(method="loo").equals(want.confusion(method="loo"))
+            assert fit.support.equals(want.support)
+        with pytest.warns(DiscrimWarning, match="multipliers go as the square"):
+            _ = fit.multipliers
