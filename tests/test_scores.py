@@ -13,6 +13,7 @@ from scipy import stats
 
 import discrim
 import discrim.sklearn
+from discrim.core import nearest_means
 from discrim.datasets import load_iris
 from discrim.errors import DataError
 from discrim.inference.log_determinants import quantile
@@ -104,8 +105,11 @@ def wide_scores(x, codes, k):
     return logs
 
 
+@pytest.mark.parametrize("room", [None, 100], ids=["held", "made for the rows"])
 @pytest.mark.parametrize("form", ["clusters", "line", "scattered", "plane"])
-def test_many_classes_at_any_distances(form):
+def test_many_classes_at_any_distances(form, room, monkeypatch):
+    if room is not None:
+        monkeypatch.setattr(nearest_means, "MOST_NUMBERS", room)
     rng = np.random.default_rng(5)
     k, p = 150, 3
     centres = {
