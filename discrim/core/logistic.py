@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -98,17 +98,34 @@ class LogisticFit:
         """Coefficients (p + 1, K - 1) in the units of the data, the constants first."""
         return np.asarray(self.frame.to_data() @ self.newton.coef)
 
-    def cov_params(self) -> Floats:
-        """Inverse information of the coefficients in the units of the data, class by class."""
+    def _half(self) -> Floats:
+        """A root H (r, r) of the covariance H'H of the coefficients of the data, r = q (p + 1)."""
         p1, q = self.newton.coef.shape
         factor = cholesky(self.newton.information, lower=True)
         half = solve_triangular(factor, np.eye(q * p1), lower=True, overwrite_b=True)
         # Class by class, as the same matrix takes each one's coefficients to those of the data.
-        half = (half.reshape(q * p1 * q, p1) @ self.frame.to_data().T).reshape(q * p1, q * p1)
-        return np.asarray(half.T @ half)
+        return np.asarray((half.reshape(q * p1 * q, p1) @ self.frame.to_data().T).reshape(q * p1, q * p1))
 
-    def score_covariance(self, x: Floats) -> Floats:
-        """Covariances (m, K, K) of the scores of rows x (m, p), that of the reference being zero.
+    def standard_errors(self) -> Floats:
+        """Standard errors (p + 1, K - 1) in the units of the data, whose squares may be no doubles."""
+        half = self._half()
+        largest = np.abs(half).max(axis=0)
+        half /= largest
+        lengths = largest * np.sqrt(np.einsum("ij,ij->j", half, half))
+        return np.asarray(lengths.reshape(self.newton.coef.shape[::-1]).T)
+
+    def cov_params(self) -> Floats:
+        """Inverse information of the coefficients in the units of the data, class by class."""
+        half = self._half()
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return np.asarray(half.T @ half)
+
+    def score_covariances(self) -> Callable[[Floats], tuple[Floats, Callable[[Floats], Floats]]]:
+        """From rows x (m, p) to variances (m, K) of their scores, and products (m, K) of their covariances.
+
+        The score of the reference is zero. What is held of m rows is m K (p + 1) numbers: with z a row in the
+        frame and C_ab the covariance of the coefficients of two classes, the covariances times v are z'u_a, u
+        that of all coefficients times v and z multiplied out.
 
         Under a given prior the scores move by its log odds against the rows' own, whose chance is then no
         part of them: the constants have less variance than the information says by that of the log shares,
@@ -116,15 +133,27 @@ class LogisticFit:
         """
         p1, q = self.newton.coef.shape
         half = solve_triangular(cholesky(self.newton.information, lower=True), np.eye(q * p1), lower=True)
-        inverse = (half.T @ half).reshape(q, p1, q, p1)
+        inverse = half.T @ half
+        blocks = inverse.reshape(q, p1, q, p1)
         if not self.estimated_prior:
-            inverse[:, 0, :, 0] += self._known_shares()
-        columns, k = self.frame.columns(x), self.moments.n_classes
-        out = np.zeros((len(x), k, k))
-        for a, row in enumerate(self.others):
-            for b, column in enumerate(self.others):
-                out[:, row, column] = ((inverse[a, :, b] @ columns) * columns).sum(axis=0)
-        return out
+            blocks[:, 0, :, 0] += self._known_shares()
+        others, k = self.others, self.moments.n_classes
+
+        def of_rows(x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
+            columns = self.frame.columns(x)
+            own = np.zeros((len(x), k))
+            for a, place in enumerate(others):
+                own[:, place] = ((blocks[a, :, a] @ columns) * columns).sum(axis=0)
+
+            def times(v: Floats) -> Floats:
+                spread = (v[:, others].T[:, None, :] * columns).reshape(q * p1, len(x))
+                out = np.zeros((len(x), k))
+                out[:, others] = ((inverse @ spread).reshape(q, p1, len(x)) * columns).sum(axis=1).T
+                return out
+
+            return own, times
+
+        return of_rows
 
     def _known_shares(self) -> Floats:
         """What the covariance (q, q) of the constants changes by where the prior is given."""

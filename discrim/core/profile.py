@@ -256,6 +256,8 @@ def deviance_without(
     goal, best = _goal(fit, rows), _best(fit, rows)
     # In the frame the slope of column j is a row of the inverse root; its length does not matter.
     normals = fit.frame.to_data()[1:][list(columns)]
+    # Scaled first, as squares of what takes units far from one may be no doubles.
+    normals = normals / np.abs(normals).max(axis=1, keepdims=True)
     normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
     plane = np.kron(np.eye(len(fit.others)), normals).T
     # Where the likelihood has its maximum on the plane if it is quadratic.
@@ -293,7 +295,7 @@ def profile_bounds(fit: LogisticFit, rows: Iterable[Rows], drop: float) -> Float
         for j in range(p1):
             normal = np.zeros((q, p1))
             normal[k] = normals[j]
-            size = float(np.linalg.norm(normal))
+            size = float(np.hypot.reduce(normals[j]))
             unit = normal.ravel() / size
             error = float(np.sqrt(unit @ cho_solve(factor, unit)))
             for side, sign in enumerate((-1.0, 1.0)):
