@@ -33,7 +33,9 @@ __all__ = [
     "is_singular",
     "pooled",
     "separate",
+    "slack",
     "total_squares",
+    "turning",
 ]
 
 Floats = NDArray[np.float64]
@@ -205,10 +207,10 @@ def is_singular(root: Floats, moments: ClassMoments, least: float) -> bool:
         return True
     # A column of the inverse is that of the slopes over the residual.
     inverse = np.triu(scipy.linalg.lapack.dtrtri(root / lengths)[0])
-    return bool(np.sqrt((inverse**2).sum(axis=0)).max() >= 1 / _turning(moments))
+    return bool(np.sqrt((inverse**2).sum(axis=0)).max() >= 1 / turning(moments))
 
 
-def _turning(moments: ClassMoments) -> float:
+def turning(moments: ClassMoments) -> float:
     """What the QR of the rows may do to a column of length one."""
     return (4 * moments.n_columns + float(np.sqrt(moments.rows.sum()))) * EPS
 
@@ -248,7 +250,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     barren = {dependency.column for dependency in constant}
     unit = np.where(lengths > 0, lengths, 1.0)
     root, rounding = held.roots[0] / unit, rounding / unit
-    p, turning = held.n_columns, _turning(held)
+    p, turned = held.n_columns, turning(held)
     # The columns kept are basis @ triangle, so that slopes come by substitution.
     basis, triangle = np.zeros((len(root), p), order="F"), np.zeros((p, p), order="F")
     kept: list[int] = []
@@ -263,14 +265,28 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
             residual, along = residual - basis[:, :m] @ step, along + step
         length = float(np.linalg.norm(residual))
         slopes = _substituted(triangle[:m, :m], along)
-        slack = rounding[j] + np.abs(slopes) @ rounding[kept] + turning * np.hypot(1, np.linalg.norm(slopes))
-        if length <= slack:
+        if length <= slack(slopes, rounding[j], rounding[kept], turned):
             on = [kept[i] for i in np.flatnonzero(np.abs(slopes) > 1e-6)]
             found.append(Dependency(j, tuple(on)))
             continue
         basis[:, m], triangle[:m, m], triangle[m, m] = residual / length, along, length
         kept.append(j)
     return sorted(found, key=lambda dependency: dependency.column)
+
+
+def slack(slopes: Floats, own: float, others: Floats, turned: float) -> float:
+    """The residual that rounding may leave of nothing, as in `dependencies`.
+
+    Parameters
+    ----------
+    slopes : (m,) float
+        Of the column on those before it.
+    own, others : float, (m,) float
+        Rounding of the numbers that the column, and those before it, are made of.
+    turned : float
+        What the QR of the rows may do to a column of length one.
+    """
+    return float(own + np.abs(slopes) @ others + turned * np.hypot(1, np.linalg.norm(slopes)))
 
 
 def _substituted(triangle: Floats, column: Floats) -> Floats:
