@@ -85,7 +85,8 @@ def logistic(
         below rounding it is that of rounding. However large, it lets no separation through, which is judged
         to 1e-7 standard deviations of a column.
     maxiter : int
-        Most steps; a penalized fit, whose steps are slower, may take 20 times as many.
+        Most steps, without those between them that do without the information; a penalized fit, whose steps
+        are slower, may take 20 times as many.
 
     Returns
     -------
