@@ -100,10 +100,10 @@ class _Point(NamedTuple):
     def of(cls, blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) -> _Point:
         llf, score, information, _ = sweep(blocks, frame, coef, reference)
         goal = llf + 0.5 * _logdet(information)
-        if not np.isfinite(goal):
+        adjustment = _adjustment(blocks, frame, coef, reference, information) if np.isfinite(goal) else None
+        if adjustment is None:
             return cls(coef, llf, -np.inf, None, information)
-        adjusted = (score + _adjustment(blocks, frame, coef, reference, information)).T.ravel()
-        return cls(coef, llf, goal, adjusted, information)
+        return cls(coef, llf, goal, (score + adjustment).T.ravel(), information)
 
 
 def _ahead(
@@ -164,9 +164,8 @@ def penalized_sweep(
     Where the information is singular in floating point the penalized likelihood is minus infinity.
     """
     llf, score, information, _ = sweep(blocks, frame, coef, reference)
-    try:
-        adjustment = _adjustment(blocks, frame, coef, reference, information)
-    except LinAlgError:
+    adjustment = _adjustment(blocks, frame, coef, reference, information)
+    if adjustment is None:
         return -np.inf, score, information
     return llf + 0.5 * _logdet(information), score + adjustment, information
 
@@ -182,11 +181,17 @@ def _logdet(information: Floats) -> float:
 
 def _adjustment(
     blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int, information: Floats
-) -> Floats:
-    """Gradient (p + 1, q) of ln|I|/2."""
+) -> Floats | None:
+    """Gradient (p + 1, q) of ln|I|/2; None where the information, or its inverse, is lost to rounding."""
     p1, q = coef.shape
-    half = solve_triangular(cholesky(information, lower=True), np.eye(q * p1), lower=True)
-    inverse = (half.T @ half).reshape(q, p1, q, p1)
+    try:
+        half = solve_triangular(cholesky(information, lower=True), np.eye(q * p1), lower=True)
+    except (LinAlgError, ValueError):
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        inverse = (half.T @ half).reshape(q, p1, q, p1)
+    if not np.isfinite(inverse).all():
+        return None
     gradient = np.zeros((p1, q))
     for x, _, weights in blocks:
         z = frame.columns(x)
