@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 
 from discrim import logistic
 from discrim.core.logistic_start import PART, ROWS_A_COEFFICIENT
-from discrim.core.symmetric_pairs import Information, quadratic_forms
+from discrim.core.symmetric_pairs import Forms, Information
 from discrim.errors import SeparationError
 
 
@@ -117,5 +117,5 @@ def test_pairs_of_columns_and_classes_are_the_whole_information(p1, q):
     whole = np.einsum("abm,im,jm->aibj", weights, z, z).reshape(q * p1, q * p1)
     np.testing.assert_allclose(found.whole(), whole, rtol=1e-12, atol=1e-12 * np.abs(whole).max())
     forms = np.einsum("im,aibj,jm->abm", z, whole.reshape(q, p1, q, p1), z)
-    for k, part in quadratic_forms(whole, z, p1):
+    for k, part in enumerate(Forms(whole, p1).of(z)):
         np.testing.assert_allclose(part, forms[k, k:], rtol=1e-11, atol=1e-11 * np.abs(forms).max())
