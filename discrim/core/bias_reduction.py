@@ -42,8 +42,13 @@ LONGEST = 8.0
 PIECE = 2**20
 """Numbers worked on at once."""
 
-ROUNDED = 1e-5
-"""Adjusted score, in standard errors, that may be rounding where no step leads up."""
+EPS = float(np.finfo(np.float64).eps)
+
+ROUNDED, MOST_ROUNDED = 1e-5, 1e-3
+"""Adjusted score, in standard errors, that may be rounding where no step leads up; and of heavy rows."""
+
+IN_VAIN = 20
+"""Steps that neither rise nor come closer after which a search has ended."""
 
 
 def maximize_penalized(
@@ -64,13 +69,15 @@ def maximize_penalized(
         Its `llf` is the likelihood without the penalty.
     """
     at = _Point.of(blocks, frame, start, reference)
-    beyond, decrement = np.zeros_like(at.information), np.inf
+    beyond, progress = np.zeros_like(at.information), _Progress()
     for steps in range(maxiter + 1):
         if at.adjusted is None:
             return Newton(at.coef, at.information, at.llf, np.inf, steps, False)
         scoring = cho_solve(at.factor, at.adjusted)
         decrement = float(np.sqrt(max(at.adjusted @ scoring, 0.0)))
         if decrement <= tol or steps == maxiter:
+            return Newton(at.coef, at.information, at.llf, decrement, steps, decrement <= tol)
+        if progress.has_ended(at, decrement):
             break
         try:
             step = cho_solve(cho_factor(at.information + beyond), at.adjusted)
@@ -82,14 +89,33 @@ def maximize_penalized(
             beyond[:], step = 0.0, scoring
             moved = _ahead(blocks, frame, at, step, reference, decrement**2, near=near)
         if moved is None:
-            # No step leads up: what is left of the adjusted score is rounding.
-            return Newton(at.coef, at.information, at.llf, decrement, steps, decrement <= ROUNDED)
+            break
         size, there = moved
         if there.adjusted is not None:
             curvature = learnt(there.information + beyond, size * step, at.adjusted - there.adjusted)
             beyond = curvature - there.information
         at = there
-    return Newton(at.coef, at.information, at.llf, decrement, steps, decrement <= tol)
+    # No step leads up: what is left of the adjusted score is rounding, if it is no more than that could be.
+    best, decrement = progress.best
+    rounded = decrement <= min(max(ROUNDED, best.rounding(frame.longest)), MOST_ROUNDED)
+    return Newton(best.coef, best.information, best.llf, decrement, steps, rounded)
+
+
+class _Progress:
+    """Whether a search still rises, or comes closer."""
+
+    def __init__(self) -> None:
+        self.best: tuple[_Point, float]
+        self._goal, self._closest, self._in_vain = -np.inf, np.inf, 0
+
+    def has_ended(self, at: _Point, decrement: float) -> bool:
+        """Whether many steps have done neither, with that to a point."""
+        if decrement < self._closest:
+            self.best = at, decrement
+        rises = at.goal > self._goal + at.flat
+        self._in_vain = 0 if rises or decrement <= 0.5 * self._closest else self._in_vain + 1
+        self._goal, self._closest = max(self._goal, at.goal), min(self._closest, decrement)
+        return self._in_vain >= IN_VAIN
 
 
 class _Point(NamedTuple):
@@ -105,6 +131,16 @@ class _Point(NamedTuple):
     information: Floats
     factor: tuple[Floats, bool]
     farthest: float
+
+    @property
+    def flat(self) -> float:
+        """What the goal may differ by from rounding."""
+        return 64 * EPS * max(1.0, abs(self.llf), abs(self.goal))
+
+    def rounding(self, weight: float) -> float:
+        """Adjusted score, in standard errors, that rounding may leave of rows of a weight in all."""
+        lower = dpotri(self.factor[0], lower=1)[0]
+        return float(EPS * weight * np.sqrt(np.trace(lower)))
 
     @classmethod
     def of(cls, blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) -> _Point:
@@ -133,14 +169,13 @@ def _ahead(
     would lead anywhere; nor is a point taken where the goal falls more steeply than it rose before.
     """
     size = min(1.0, LONGEST / (_reach(blocks, frame, at, step) or 1.0))
-    rounding = 64 * np.finfo(np.float64).eps * max(1.0, abs(at.llf), abs(at.goal))
     for _ in range(HALVINGS):
         moved = at.coef + size * step.reshape(at.coef.T.shape).T
         there = _Point.of(blocks, frame, moved, reference)
         # Beside the maximum the goal is flat to rounding: there the step is right as it is.
         if there.adjusted is not None and (
             near
-            or (there.goal >= at.goal + 1e-4 * size * slope - rounding and there.adjusted @ step >= -slope)
+            or (there.goal >= at.goal + 1e-4 * size * slope - at.flat and there.adjusted @ step >= -slope)
         ):
             return size, there
         size /= 2
