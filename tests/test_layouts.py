@@ -10,10 +10,11 @@ from discrim import lda
 from discrim.errors import DataError
 
 
-@pytest.mark.parametrize(("p", "k"), [(4, 3), (50, 10), (130, 3), (150, 70)])
-def test_layouts_give_the_same_bits_and_missing_values_are_found(p, k):
+@pytest.mark.parametrize("centre", [0.0, 50.0])
+@pytest.mark.parametrize(("p", "k"), [(4, 3), (50, 10), (130, 3), (150, 20), (150, 70)])
+def test_layouts_give_the_same_bits_and_missing_values_are_found(p, k, centre):
     rng = np.random.default_rng(p)
-    x = rng.standard_normal((1500, p))
+    x = rng.normal(centre, 1.0, (1500, p))
     rows = pd.DataFrame(x, copy=False).add_prefix("x")
     columns = pd.DataFrame(np.asfortranarray(x), copy=False).add_prefix("x")
     fit = lda("y ~ .", rows.assign(y=np.arange(1500) % k))
