@@ -338,3 +338,15 @@ def test_rows_without_which_a_class_has_no_covariance_raise_no_warning_of_numpy(
             warnings.simplefilter("error", RuntimeWarning)
             found = discrim.qda("y ~ .", data, method=method).leave_one_out()
         assert found.iloc[rows:].notna().all(axis=None)
+
+
+def test_a_table_that_lda_fits_is_chosen_from_backward():
+    table = hard_table("Hill_Valley_without_noise")
+    steps = discrim.stepwise("target ~ .", table, direction="backward").steps
+    tests = discrim.lda("target ~ .", table).partial_tests()
+    first = steps.iloc[0]
+    # The weakest by partial_tests(), another way to the same numbers; both have some six digits here.
+    assert first["term"] == tests["F"].idxmin()
+    second = discrim.lda(f"target ~ . - {first['term']}", table)
+    assert first["wilks"] == pytest.approx(second.wilks.statistic, rel=1e-6)
+    assert steps["term"].iloc[1] == second.partial_tests()["F"].idxmin()

@@ -516,3 +516,24 @@ def test_words_that_are_not_known():
         fit.conf_int(method="likelihood")
     with pytest.raises(DataError, match="level"):
         fit.conf_int(1.5, "profile")
+
+
+@pytest.mark.parametrize("prior", [None, "equal"])
+def test_covariances_of_scores_are_those_of_the_coefficients(prior):
+    rng = np.random.default_rng(3)
+    codes = np.arange(200) % 4
+    x = rng.normal(size=(200, 3)) + 0.6 * rng.normal(size=(4, 3))[codes] + 5.0
+    frame = pd.DataFrame(x, columns=list("uvw")).assign(g=np.array(list("abcd"))[codes])
+    fit = discrim.logistic("g ~ .", frame, reference="b", prior=prior)
+    own, times = fit._fit.score_covariances()(x[:7])
+    whole = fit.cov_params().to_numpy().reshape(3, 4, 3, 4).copy()
+    others = [0, 2, 3]
+    if prior is not None:
+        # Constants against given odds lose the variance of the log shares.
+        whole[:, 0, :, 0] -= np.diag(np.full(3, 1 / 50)) + 1 / 50
+    v = rng.normal(size=(7, 4))
+    for i, row in enumerate(np.insert(x[:7], 0, 1.0, axis=1)):
+        covariance = np.zeros((4, 4))
+        covariance[np.ix_(others, others)] = np.einsum("aibj,i,j->ab", whole, row, row)
+        np.testing.assert_allclose(own[i], np.diagonal(covariance), rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(times(v[:7])[i], covariance @ v[i], rtol=1e-8, atol=1e-10)

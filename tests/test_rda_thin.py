@@ -9,7 +9,6 @@ from discrim.core.mixtures import Pair
 from discrim.core.moments import gather
 from discrim.core.rda import fit_rda
 from discrim.core.rda_path import path_rules
-from discrim.core.rda_thin_path import ThinPathRule
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -25,7 +24,7 @@ def test_scores_are_those_of_each_fit(sizes, weighted):
     pairs = [Pair(a, g) for a in (0.0, 0.3, 0.9) for g in (0.0, 0.5, 0.99)]
     pairs.append(Pair(1.0, 0.5))
     (rule,) = path_rules(moments, pairs, "esl", "moment", np.log(prior))
-    assert isinstance(rule, ThinPathRule)
+    assert [path.factor is not None for path in rule.classes] == [size <= 43 for size in sizes]
     new = x[::7] + rng.normal(size=x[::7].shape)
     found = np.stack(list(rule.scores(new)))
     assert sorted(rule.pairs.tolist()) == list(range(9))

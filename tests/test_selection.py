@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pandas as pd
 import pytest
 
 from discrim import lda, qda, stepwise
+from discrim.core.updated_root import UpdatedRoot
 from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import CollinearError, DataError, DiscrimError, FormulaError
-from discrim.inference.selection import Sweep
 
 IRIS, WINE = load_iris(), load_wine()
 COLUMNS = [c for c in WINE.columns if c != "cultivar"]
@@ -86,17 +87,82 @@ def test_both_ways_takes_back_what_others_have_made_needless():
     assert set(result.selected) == {"a", "b"}
 
 
-def test_a_sweep_and_its_way_back_leave_the_matrix_as_it_was():
-    sweep = Sweep(fit(COLUMNS)._fit.moments)
-    before = sweep._within.copy(), sweep._total.copy()
-    for columns in ([3], [5, 7], [0]):
-        sweep.sweep(np.array(columns))
-    for columns in ([5, 7], [3], [0]):
-        sweep.sweep(np.array(columns))
-    np.testing.assert_allclose(sweep._within, before[0], atol=1e-12)
-    np.testing.assert_allclose(sweep._total, before[1], atol=1e-12 * np.abs(before[1]).max())
-    assert sweep.chosen == []
-    assert sweep.log_wilks == pytest.approx(0, abs=1e-12)
+def test_columns_that_enter_and_leave_leave_the_root_as_it_was():
+    rng = np.random.default_rng(0)
+    root = np.linalg.qr(rng.normal(size=(30, 8)) @ rng.normal(size=(8, 8)), mode="r")
+    held = UpdatedRoot(root)
+    for column in (3, 5, 7, 0):
+        held.add(column)
+    held.drop(5)
+    others = [3, 7, 0]
+    triangle = held.triangle()
+    assert not np.tril(triangle, -1).any()
+    scatter = root.T @ root
+    np.testing.assert_allclose(triangle.T @ triangle, scatter[np.ix_(others, others)], rtol=1e-12, atol=1e-11)
+    basis = np.linalg.qr(root[:, others])[0]
+    left = root - basis @ (basis.T @ root)
+    np.testing.assert_allclose(held.squares(), (left**2).sum(axis=0), rtol=1e-11, atol=1e-11)
+    for column in others:
+        held.drop(column)
+    np.testing.assert_allclose(held.squares(), np.diagonal(scatter), rtol=1e-12)
+    assert held.chosen == []
+
+
+def exact_partials(frame, response):
+    """Partial F of each column given all others, and Wilks' lambda of all, from fractions of the doubles."""
+    mpmath.mp.dps = 120
+    x, labels = frame.drop(columns=response).to_numpy(), frame[response].to_numpy()
+    n, p = x.shape
+    rows = np.array([[mpmath.mpf(float(v)) for v in row] for row in x], dtype=object)
+
+    def scatter(groups):
+        whole = np.zeros((p, p), dtype=object)
+        for own in groups:
+            d = rows[own] - rows[own].sum(axis=0) / len(own)
+            whole = whole + d.T @ d
+        return mpmath.matrix(whole.tolist())
+
+    classes = sorted(set(labels))
+    within = scatter([np.flatnonzero(labels == c) for c in classes])
+    total = scatter([np.arange(n)])
+    inner, outer = within**-1, total**-1
+    free, q = n - len(classes) - (p - 1), len(classes) - 1
+    partials = [float((inner[j, j] / outer[j, j] - 1) * free / q) for j in range(p)]
+    return np.array(partials), float(mpmath.det(within) / mpmath.det(total))
+
+
+def curves(kind, n=48):
+    """Smooth columns whose correlation is all but singular."""
+    rng = np.random.default_rng(4)
+    at = rng.uniform(1, 2, (n, 1)) if kind == "powers" else rng.uniform(0.2, 0.8, (n, 1))
+    x = at ** np.arange(1, 8) if kind == "powers" else np.exp(-((np.linspace(0, 1, 6) - at) ** 2) / 2)
+    x = x * (1 + 0.1 * rng.normal(size=(n, 1)))
+    codes = np.arange(n) % 3
+    x = x + 1e-3 * (codes[:, None] - 1) * np.linspace(0, 1, x.shape[1]) ** 2 * x.std(axis=0)
+    return pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])]).assign(
+        g=np.array(list("abc"))[codes]
+    )
+
+
+@pytest.mark.parametrize("kind", ["powers", "bumps"])
+def test_smooth_columns_are_taken_back_with_the_digits_that_they_have(kind):
+    frame = curves(kind)
+    steps = stepwise("g ~ .", frame, direction="backward", stay=1e-12).steps
+    left = frame
+    # The inherent loss: what a move of each number to a neighbour does to a partial F.
+    rng = np.random.default_rng(0)
+    for _, row in steps.iloc[:3].iterrows():
+        want, _ = exact_partials(left, "g")
+        x = left.drop(columns="g")
+        moved = x * (1 + np.finfo(float).eps * rng.choice([-1, 1], x.shape))
+        loss = np.abs(exact_partials(moved.assign(g=left["g"]), "g")[0] / want - 1).max()
+        assert row["term"] == x.columns[np.argmin(want)]
+        assert abs(row["F"] / want.min() - 1) <= 30 * loss + 1e-13
+        left = left.drop(columns=row["term"])
+        assert row["wilks"] == pytest.approx(exact_partials(left, "g")[1], rel=30 * loss + 1e-13)
+    ahead = stepwise("g ~ .", frame, direction="forward", enter=1.0, stay=1.0)
+    # Nothing of full rank is a combination of those chosen.
+    assert "combination" not in ahead.summary().as_text()
 
 
 def test_a_term_of_several_columns_enters_as_one():

@@ -287,3 +287,123 @@ def test_classes_and_categories_keep_all_digits_of_their_integers():
         assert discrim.lda("g ~ C(c) + x", frame).terms[0] == f"C(c)[T.{2**60 + 1}]"
     missing = pd.DataFrame({"g": pd.array([None, *two[1:]], dtype="Int64"), "x": x})
     assert discrim.lda("g ~ x", missing).classes.tolist() == [2**60, 2**60 + 1]
+
+
+# ---- tables and tests of single columns in units that no double can square
+
+
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+@pytest.mark.parametrize("exponents", [(-997, 0, 997), (-531, 0, 531), (0, 0, 997)])
+def test_the_median_alone_is_refused_where_a_column_is_far_above_it(verb, exponents):
+    frame = scaled(table(TALL), exponents)
+    with pytest.raises(DataError, match=r"that of 'x.', beside which 'x2' .*standardize\(\).*below 1"):
+        verb("g ~ .", frame, covariance="diagonal", shrinkage=1)
+    ways_out = {"standardize(x0) + standardize(x1) + standardize(x2)": 1, ".": 0.99}
+    for terms, g in ways_out.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fit = verb(f"g ~ {terms}", frame, covariance="diagonal", shrinkage=g)
+            assert fit.predict_log_proba().notna().all(axis=None)
+    # What leave-one-out chooses from leaves it out, and holds the others.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = verb("g ~ .", frame, covariance="diagonal", shrinkage="loo", grid=[0.1, 0.5, 1.0])
+        assert fit.path["error"].isna().tolist() == [False, False, True]
+        assert fit.error_rates(["loo", "cv"], seed=1)["estimate"].notna().all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"covariance": "shrunk"},
+        {"covariance": "spherical"},
+        {"covariance": "diagonal", "shrinkage": 0.3},
+        {"covariance": "pinv"},
+        {"covariance": "diagonal"},
+        {},
+    ],
+)
+def test_an_anova_is_of_single_columns_whatever_their_units(options, tmp_path):
+    frame = table(TALL)
+    wild = scaled(frame, (-997, 0, 997))
+    scale_free = ["R2", "F", "p", "levene_F", "levene_p"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        want = discrim.lda("g ~ .", frame).anova()[scale_free]
+        fit = discrim.lda("g ~ .", wild, **options)
+        np.testing.assert_allclose(fit.anova()[scale_free], want, rtol=1e-11)
+        fit.save(tmp_path / "fit")
+        loaded = discrim.load(tmp_path / "fit")
+    np.testing.assert_allclose(loaded.anova(levene=None)["F"], want["F"], rtol=1e-11)
+    np.testing.assert_array_equal(loaded.predict_proba(wild), fit.predict_proba())
+
+
+@pytest.mark.parametrize("exponent", [-997, -540, 531, 997])
+def test_a_variance_that_no_double_holds_is_named(exponent):
+    frame = scaled(table(TALL), (0, exponent, 0))
+    fit = discrim.lda("g ~ .", frame)
+    with pytest.warns(DiscrimWarning, match="the variance of 'x1' is out of the range.*standardize"):
+        cov = fit.cov
+    held = discrim.lda("g ~ .", table(TALL)).cov
+    np.testing.assert_allclose(cov.loc["x0", "x2"], held.loc["x0", "x2"], rtol=1e-12)
+    np.testing.assert_allclose(cov.loc["x0", "x1"], np.ldexp(held.loc["x0", "x1"], exponent), rtol=1e-12)
+    for kind in (discrim.qda, discrim.rda):
+        options = {"alpha": 0.5, "gamma": 1.0} if kind is discrim.rda else {}
+        with pytest.warns(DiscrimWarning, match="the variance of 'x1' is out of"):
+            _ = kind("g ~ .", frame, **options).covs
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for kind in (discrim.lda, discrim.qda):
+            text = " ".join(kind("g ~ .", frame).summary().as_text().split())
+            assert "the variance of 'x1' is out of the range" in text
+        _ = discrim.lda("g ~ .", scaled(table(TALL), (-500, 0, 500))).cov
+
+
+def test_common_principal_components_that_have_no_digits_are_missing_with_a_reason():
+    frame = scaled(table(TALL), (-531, 0, 531))
+    with pytest.warns(DiscrimWarning, match="of 'x0' beside 'x2', so that this model is missing"):
+        ladder = discrim.covariance_models("g ~ .", frame)
+    assert ladder.index[ladder["llf"].isna()].tolist() == ["common principal components"]
+    want = discrim.covariance_models("g ~ .", table(TALL))
+    shift = want["llf"] - ladder["llf"]
+    np.testing.assert_allclose(shift[["diagonal", "common", "proportional", "free"]], 0.0, atol=1e-9)
+    mended = "standardize(x0) + standardize(x1) + standardize(x2)"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert discrim.covariance_models(f"g ~ {mended}", frame)["llf"].notna().all()
+
+
+@pytest.mark.parametrize("options", [{}, {"bias_reduction": True}])
+@pytest.mark.parametrize("exponents", [(997,), (-997,), (-997, 0, 997), (531, 0, -531)])
+def test_the_inference_of_a_logistic_fit_holds_in_any_units(options, exponents):
+    frame = table((60, 3))
+    factors = np.ldexp(1.0, np.resize(exponents, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        want = discrim.logistic("g ~ .", frame, **options)
+        got = discrim.logistic("g ~ .", scaled(frame, exponents), **options)
+        np.testing.assert_allclose(got.bse.iloc[1:] * factors[:, None], want.bse.iloc[1:], rtol=1e-9)
+        np.testing.assert_allclose(got.zvalues, want.zvalues, rtol=1e-8)
+        np.testing.assert_allclose(got.pvalues, want.pvalues, rtol=1e-7)
+        np.testing.assert_allclose(got.lr_test(by="term"), want.lr_test(by="term"), rtol=1e-7)
+        bounds, held = (f.conf_int(method="profile").to_numpy().reshape(2, 4, 2) for f in (got, want))
+        np.testing.assert_allclose(bounds[:, 1:] * factors[:, None], held[:, 1:], rtol=1e-6)
+        got.summary().as_text()
+    named = "x0" if exponents != (531, 0, -531) else "x2"
+    with pytest.warns(DiscrimWarning, match=f"variance of a coefficient of .*{named}.* out of the range"):
+        got.cov_params()
+
+
+def test_a_hyperplane_in_units_without_squares_says_so_of_its_multipliers():
+    frame = table(TALL).query("g != 'c'")
+    frame["x0"] += 10.0 * (frame["g"] == "b")
+    want = discrim.hyperplane("g ~ .", frame)
+    for exponent in (-997, 997):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fit = discrim.hyperplane("g ~ .", scaled(frame, exponent))
+            fit.summary().as_text()
+            assert fit.confusion(method="loo").equals(want.confusion(method="loo"))
+            assert fit.support.equals(want.support)
+        with pytest.warns(DiscrimWarning, match="multipliers go as the square"):
+            _ = fit.multipliers

@@ -33,7 +33,9 @@ __all__ = [
     "is_singular",
     "pooled",
     "separate",
+    "slack",
     "total_squares",
+    "turning",
 ]
 
 Floats = NDArray[np.float64]
@@ -206,10 +208,10 @@ def is_singular(root: Floats, moments: ClassMoments, least: float) -> bool:
         return True
     # A column of the inverse is that of the slopes over the residual.
     inverse = np.triu(scipy.linalg.lapack.dtrtri(root / lengths)[0])
-    return bool(np.sqrt((inverse**2).sum(axis=0)).max() >= 1 / _turning(moments))
+    return bool(np.sqrt((inverse**2).sum(axis=0)).max() >= 1 / turning(moments))
 
 
-def _turning(moments: ClassMoments) -> float:
+def turning(moments: ClassMoments) -> float:
     """What the QR of the rows may do to a column of length one."""
     return (4 * moments.n_columns + float(np.sqrt(moments.rows.sum()))) * EPS
 
@@ -249,8 +251,8 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     barren = {dependency.column for dependency in constant}
     unit = np.where(lengths > 0, lengths, 1.0)
     root, rounding = held.roots[0] / unit, rounding / unit
-    p, turning = held.n_columns, _turning(held)
-    if not barren and _plainly_independent(root, rounding, turning):
+    p, turned = held.n_columns, turning(held)
+    if not barren and _plainly_independent(root, rounding, turned):
         return []
     # The columns kept are basis @ triangle, so that slopes come by substitution.
     basis, triangle = np.zeros((len(root), p), order="F"), np.zeros((p, p), order="F")
@@ -266,8 +268,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
             residual, along = residual - basis[:, :m] @ step, along + step
         length = float(np.linalg.norm(residual))
         slopes = _substituted(triangle[:m, :m], along)
-        slack = rounding[j] + np.abs(slopes) @ rounding[kept] + turning * np.hypot(1, np.linalg.norm(slopes))
-        if length <= slack:
+        if length <= slack(slopes, rounding[j], rounding[kept], turned):
             on = [kept[i] for i in np.flatnonzero(np.abs(slopes) > 1e-6)]
             found.append(Dependency(j, tuple(on)))
             continue
@@ -276,7 +277,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     return sorted(found, key=lambda dependency: dependency.column)
 
 
-def _plainly_independent(root: Floats, rounding: Floats, turning: float) -> bool:
+def _plainly_independent(root: Floats, rounding: Floats, turned: float) -> bool:
     """Whether each column of a triangular root (p, p) leaves twice as much as `dependencies` asks for."""
     residuals = np.abs(np.diagonal(root))
     if len(root) < root.shape[1] or not residuals.all():
@@ -284,8 +285,23 @@ def _plainly_independent(root: Floats, rounding: Floats, turning: float) -> bool
     with np.errstate(over="ignore", invalid="ignore"):
         # A column of the inverse is that of the slopes over the residual.
         slopes = np.abs(np.triu(np.linalg.inv(root))) * residuals
-        slack = rounding @ slopes + turning * np.linalg.norm(slopes, axis=0)
-        return bool((residuals > 2 * slack).all())
+        nothing = rounding @ slopes + turned * np.linalg.norm(slopes, axis=0)
+        return bool((residuals > 2 * nothing).all())
+
+
+def slack(slopes: Floats, own: float, others: Floats, turned: float) -> float:
+    """The residual that rounding may leave of nothing, as in `dependencies`.
+
+    Parameters
+    ----------
+    slopes : (m,) float
+        Of the column on those before it.
+    own, others : float, (m,) float
+        Rounding of the numbers that the column, and those before it, are made of.
+    turned : float
+        What the QR of the rows may do to a column of length one.
+    """
+    return float(own + np.abs(slopes) @ others + turned * np.hypot(1, np.linalg.norm(slopes)))
 
 
 def _substituted(triangle: Floats, column: Floats) -> Floats:

@@ -164,7 +164,10 @@ def optimal_plane(x: Floats, positive: NDArray[np.bool_]) -> OptimalPlane | Comm
     if isinstance(found, CommonPoint):
         return found
     coef = found.coef if axes is None else axes @ found.coef
-    return replace(found, coef=coef / unit, multipliers=found.multipliers / unit / unit)
+    with np.errstate(over="ignore", under="ignore"):
+        # In such units the plane itself is a double, and may be where these are none.
+        multipliers = found.multipliers / unit / unit
+    return replace(found, coef=coef / unit, multipliers=multipliers)
 
 
 def _span(x: Floats) -> Floats | None:

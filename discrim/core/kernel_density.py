@@ -17,13 +17,13 @@ sum of squares less the row's own and from the order statistics of the others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance import EPS
-from discrim.core.kernel_sums import log_kernel_sums
+from discrim.core.kernel_sums import KernelSums
 from discrim.core.leave_one_out import SPOILT
 
 __all__ = ["FACTORS", "KernelColumns", "KernelDensity", "normal_reference"]
@@ -47,11 +47,22 @@ class KernelDensity:
         How many rows have each.
     bandwidth : float
         Zero where the rule gives none: too few rows, or all of one value.
+    sums : KernelSums
+        Of kernels about the points.
+    order : _Order
+        The rows in the order of their values.
     """
 
     points: Floats
     weights: Floats
     bandwidth: float
+    sums: KernelSums = field(init=False, repr=False, compare=False)
+    order: _Order = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Make ready what serves all places."""
+        object.__setattr__(self, "sums", KernelSums(self.points, self.weights, self.bandwidth))
+        object.__setattr__(self, "order", _Order.of(self.points, self.weights))
 
     @staticmethod
     def of(values: Floats, weights: Floats | None, rule: str, given: float) -> KernelDensity:
@@ -64,7 +75,7 @@ class KernelDensity:
     def log_density(self, at: Floats) -> Floats:
         """Log density (m,) at some values (m,)."""
         sums = self._log_sums(at, np.full(len(at), self.bandwidth), None, None)
-        return np.asarray(sums - np.log(self.weights.sum()))
+        return np.asarray(sums - np.log(self.order.total))
 
     def log_density_without(self, at: Floats, weights: Floats | None, rule: str, given: float) -> Floats:
         """Log density (m,) at rows of the class, each without itself; NaN where it has no bandwidth.
@@ -78,7 +89,7 @@ class KernelDensity:
             As for `of`: a given bandwidth is held, one by a rule is computed without the row.
         """
         out = np.ones(len(at)) if weights is None else np.minimum(weights, 1.0)
-        own, total = np.searchsorted(self.points, at), self.weights.sum()
+        own, total = np.searchsorted(self.points, at), self.order.total
         bandwidths = np.full(len(at), given) if given else self._bandwidths_without(own, out, rule)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self._log_sums(at, bandwidths, own, out) - np.log(total - out))
@@ -89,45 +100,77 @@ class KernelDensity:
         if own is not None and out is not None:
             held = self.weights[own]
             left = np.where(held - out <= EPS * held, 0.0, held - out)
-        logs = log_kernel_sums(self.points, self.weights, at, bandwidths, own, left)
+        logs = self.sums.logs(at, bandwidths, own, left)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(logs - np.log(bandwidths) - 0.5 * np.log(2 * np.pi))
 
     def _bandwidths_without(self, own: Codes, out: Floats, rule: str) -> Floats:
         """Bandwidths by a rule without each row, NaN where there is none."""
-        total = self.weights.sum()
+        total = self.order.total
         left = total - out
         with np.errstate(divide="ignore", invalid="ignore"):
-            quartiles = [self._value_without(own, out, (left - 1) * share) for share in (0.25, 0.75)]
+            quartiles = [self.order.value_without(own, out, (left - 1) * share) for share in (0.25, 0.75)]
             between = quartiles[1] - quartiles[0]
-            bandwidths = _reference(self._sds_without(own, out), between, left, FACTORS[rule])
+            bandwidths = _reference(self.order.sds_without(own, out), between, left, FACTORS[rule])
         return np.where((left > 1 + EPS * total) & (bandwidths > 0), bandwidths, np.nan)
 
-    def _sds_without(self, own: Codes, out: Floats) -> Floats:
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """Rows in the order of their values, of which one can be left out.
+
+    Attributes
+    ----------
+    points, weights : (u,) float
+        Values that differ, sorted, and how many rows have each.
+    reached : (u,) float
+        Running sums of the weights.
+    total : float
+    centred : (u,) float
+        Deviations of the points from the mean, in units of the largest.
+    size : float
+        That unit.
+    squares : float
+        Their sum of squares, weighted.
+    """
+
+    points: Floats
+    weights: Floats
+    reached: Floats
+    total: float
+    centred: Floats
+    size: float
+    squares: float
+
+    @staticmethod
+    def of(points: Floats, weights: Floats) -> _Order:
+        centred, size = _centred(points, weights)
+        total, squares = float(weights.sum()), float(weights @ centred**2)
+        return _Order(points, weights, np.cumsum(weights), total, centred, size, squares)
+
+    def sds_without(self, own: Codes, out: Floats) -> Floats:
         """Standard deviations without each row: downdated, or anew where that would cost digits."""
-        centred, size = _centred(self.points, self.weights)
-        squares, left = float(self.weights @ centred**2), self.weights.sum() - out
-        rest = squares - out * self.weights.sum() / left * centred[own] ** 2
-        sds = size * np.sqrt(np.maximum(rest, 0.0) / (left - 1))
-        for row in np.flatnonzero(rest <= SPOILT * squares).tolist():
+        left = self.total - out
+        rest = self.squares - out * self.total / left * self.centred[own] ** 2
+        sds = self.size * np.sqrt(np.maximum(rest, 0.0) / (left - 1))
+        for row in np.flatnonzero(rest <= SPOILT * self.squares).tolist():
             weights = self.weights.copy()
             weights[own[row]] -= out[row]
             others = weights > EPS * self.weights
             sds[row] = _sd(self.points[others], weights[others])
         return np.asarray(sds)
 
-    def _value_without(self, own: Codes, out: Floats, place: Floats) -> Floats:
+    def value_without(self, own: Codes, out: Floats, place: Floats) -> Floats:
         """The value at a place among the sorted rows, counted from zero, without one row each."""
         lower = np.floor(place + EPS * place)
-        values = [self._order_statistic(own, out, lower + step) for step in (0, 1)]
+        values = [self._statistic(own, out, lower + step) for step in (0, 1)]
         share = np.clip(place - lower, 0.0, 1.0)
         return np.asarray(np.where(share > 0, values[0] + share * (values[1] - values[0]), values[0]))
 
-    def _order_statistic(self, own: Codes, out: Floats, place: Floats) -> Floats:
-        reached = np.cumsum(self.weights)
-        slack = EPS * reached[-1]
-        before = np.searchsorted(reached, place + slack, side="right")
-        after = np.searchsorted(reached, place + out + slack, side="right")
+    def _statistic(self, own: Codes, out: Floats, place: Floats) -> Floats:
+        slack = EPS * self.reached[-1]
+        before = np.searchsorted(self.reached, place + slack, side="right")
+        after = np.searchsorted(self.reached, place + out + slack, side="right")
         found = np.where(before < own, before, after)
         return np.asarray(self.points[np.minimum(found, len(self.points) - 1)])
 
@@ -141,15 +184,15 @@ def normal_reference(points: Floats, weights: Floats, rule: str) -> float:
     >>> round(normal_reference(np.arange(1.0, 11.0), np.ones(10), "nrd0"), 6)
     1.719286
     """
-    total = float(weights.sum())
-    if total <= 1 or len(points) < 2:
+    order = _Order.of(points, weights)
+    if order.total <= 1 or len(points) < 2:
         return 0.0
-    density = KernelDensity(points, weights, 0.0)
     nothing, beyond = np.zeros(1), np.full(1, len(points))
-    low, high = (density._value_without(beyond, nothing, np.array([(total - 1) * q])) for q in (0.25, 0.75))
-    return float(
-        _reference(np.array([_sd(points, weights)]), high - low, np.array([total]), FACTORS[rule])[0]
+    low, high = (
+        order.value_without(beyond, nothing, np.array([(order.total - 1) * share])) for share in (0.25, 0.75)
     )
+    sd = np.array([_sd(points, weights)])
+    return float(_reference(sd, high - low, np.array([order.total]), FACTORS[rule])[0])
 
 
 def _reference(sd: Floats, between: Floats, counts: Floats, factor: float) -> Floats:

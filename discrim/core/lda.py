@@ -85,6 +85,9 @@ class LDAFit:
         How the moments were found, where they are not those of the rows.
     standardize : bool
         Whether the sphere that covariances are drawn to is one of columns over their standard deviations.
+    gathered : ClassMoments or None
+        The moments before they were brought within reach of one unit, where columns so small that a sphere
+        or a median does not see them lose what tests of single columns see.
     """
 
     moments: ClassMoments
@@ -100,6 +103,12 @@ class LDAFit:
     estimator: str | None = None
     robust: Robust | None = None
     standardize: bool = False
+    gathered: ClassMoments | None = None
+
+    @property
+    def by_column(self) -> ClassMoments:
+        """The moments with all digits of each column on its own."""
+        return self.moments if self.gathered is None else self.gathered
 
     @property
     def residual_df(self) -> float:
@@ -410,6 +419,7 @@ def fit_lda(
         As of `LDAFit`.
     """
     divisor = moments.total - (moments.n_classes if method == "moment" else 0)
+    gathered = moments
     if not standardize:
         moments = in_one_unit(moments, structure, shrinkage)
     if covariance is None:
@@ -431,4 +441,5 @@ def fit_lda(
         estimator,
         robust,
         standardize,
+        None if gathered is moments else gathered,
     )

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 
 from discrim.core.bias_reduction import maximize_penalized
 from discrim.core.covariance import Covariance, pooled
+from discrim.core.logistic_start import class_odds, start_of
 from discrim.core.moments import ClassMoments
-from discrim.core.newton import NOTHING, Frame, Newton, Swept, above, maximize, sweep
+from discrim.core.newton import NOTHING, Frame, Newton, Swept, maximize, sweep
 from discrim.core.passes import Rows
 from discrim.core.rules import LinearRule
 from discrim.errors import NotSupportedError
@@ -37,11 +38,14 @@ NEAR_SUPREMUM = 1e-3
 SINGULAR = 1e-7
 """Share of the information at the class proportions below which Newton's method hints at a separation."""
 
-PIECE = (2**14, 2**18)
-"""Fewest and most numbers worked on at once: a part of a large table, what the cache holds at most."""
+TABLE, PIECE = 32, (2**14, 2**18)
+"""Part of a large table that is worked on at once, and fewest and most numbers: what the cache holds."""
 
 FEWEST = 256
 """Rows worked on at once where there are more: a product of fewer costs what writing its result does."""
+
+WORTH = 2.0**24
+"""Products in the information beyond which passes without it are worth their while."""
 
 WEAK = 30.0
 """Condition number of the correlations up to which columns need not be orthogonalised to keep digits."""
@@ -94,17 +98,34 @@ class LogisticFit:
         """Coefficients (p + 1, K - 1) in the units of the data, the constants first."""
         return np.asarray(self.frame.to_data() @ self.newton.coef)
 
-    def cov_params(self) -> Floats:
-        """Inverse information of the coefficients in the units of the data, class by class."""
+    def _half(self) -> Floats:
+        """A root H (r, r) of the covariance H'H of the coefficients of the data, r = q (p + 1)."""
         p1, q = self.newton.coef.shape
         factor = cholesky(self.newton.information, lower=True)
         half = solve_triangular(factor, np.eye(q * p1), lower=True, overwrite_b=True)
         # Class by class, as the same matrix takes each one's coefficients to those of the data.
-        half = (half.reshape(q * p1 * q, p1) @ self.frame.to_data().T).reshape(q * p1, q * p1)
-        return np.asarray(half.T @ half)
+        return np.asarray((half.reshape(q * p1 * q, p1) @ self.frame.to_data().T).reshape(q * p1, q * p1))
 
-    def score_covariance(self, x: Floats) -> Floats:
-        """Covariances (m, K, K) of the scores of rows x (m, p), that of the reference being zero.
+    def standard_errors(self) -> Floats:
+        """Standard errors (p + 1, K - 1) in the units of the data, whose squares may be no doubles."""
+        half = self._half()
+        largest = np.abs(half).max(axis=0)
+        half /= largest
+        lengths = largest * np.sqrt(np.einsum("ij,ij->j", half, half))
+        return np.asarray(lengths.reshape(self.newton.coef.shape[::-1]).T)
+
+    def cov_params(self) -> Floats:
+        """Inverse information of the coefficients in the units of the data, class by class."""
+        half = self._half()
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return np.asarray(half.T @ half)
+
+    def score_covariances(self) -> Callable[[Floats], tuple[Floats, Callable[[Floats], Floats]]]:
+        """From rows x (m, p) to variances (m, K) of their scores, and products (m, K) of their covariances.
+
+        The score of the reference is zero. What is held of m rows is m K (p + 1) numbers: with z a row in the
+        frame and C_ab the covariance of the coefficients of two classes, the covariances times v are z'u_a, u
+        that of all coefficients times v and z multiplied out.
 
         Under a given prior the scores move by its log odds against the rows' own, whose chance is then no
         part of them: the constants have less variance than the information says by that of the log shares,
@@ -112,15 +133,27 @@ class LogisticFit:
         """
         p1, q = self.newton.coef.shape
         half = solve_triangular(cholesky(self.newton.information, lower=True), np.eye(q * p1), lower=True)
-        inverse = (half.T @ half).reshape(q, p1, q, p1)
+        inverse = half.T @ half
+        blocks = inverse.reshape(q, p1, q, p1)
         if not self.estimated_prior:
-            inverse[:, 0, :, 0] += self._known_shares()
-        columns, k = self.frame.columns(x), self.moments.n_classes
-        out = np.zeros((len(x), k, k))
-        for a, row in enumerate(self.others):
-            for b, column in enumerate(self.others):
-                out[:, row, column] = ((inverse[a, :, b] @ columns) * columns).sum(axis=0)
-        return out
+            blocks[:, 0, :, 0] += self._known_shares()
+        others, k = self.others, self.moments.n_classes
+
+        def of_rows(x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
+            columns = self.frame.columns(x)
+            own = np.zeros((len(x), k))
+            for a, place in enumerate(others):
+                own[:, place] = ((blocks[a, :, a] @ columns) * columns).sum(axis=0)
+
+            def times(v: Floats) -> Floats:
+                spread = (v[:, others].T[:, None, :] * columns).reshape(q * p1, len(x))
+                out = np.zeros((len(x), k))
+                out[:, others] = ((inverse @ spread).reshape(q, p1, len(x)) * columns).sum(axis=1).T
+                return out
+
+            return own, times
+
+        return of_rows
 
     def _known_shares(self) -> Floats:
         """What the covariance (q, q) of the constants changes by where the prior is given."""
@@ -223,6 +256,7 @@ class LogisticFit:
             counts,
             tol,
             maxiter,
+            rows=int(self.moments.rows.sum()),
             penalized=penalized,
             singular=singular,
         )
@@ -253,34 +287,13 @@ def frame_of(moments: ClassMoments) -> Frame:
     spread = np.linalg.svd(covariance.root / covariance.sd, compute_uv=False)
     if spread[0] <= np.sqrt(WEAK) * spread[-1]:
         covariance = Covariance.from_root(covariance.sd)
-    rows, width = int(whole.rows[0]), moments.n_classes * (moments.n_columns + 1)
-    piece = max(int(np.clip(rows * (moments.n_columns + 1) // 32, *PIECE)) // width, min(rows, FEWEST), 1)
+    rows, p1, q = int(whole.rows[0]), moments.n_columns + 1, moments.n_classes - 1
+    # What a sweep holds of a row: its columns and some of their pairs, numbers of classes and of their pairs.
+    width = 2 * p1 if q == 1 else 3 * p1 + min(q * (q + 1) // 2, q * p1) + 5 * q
+    piece = max(int(np.clip(rows * p1 // TABLE, *PIECE)) // width, min(rows, FEWEST), 1)
     # No row's square exceeds the sum of all, whose eigenvalues are those of the correlations.
     longest = WEAK * float(whole.counts[0])
     return Frame(whole.centres[0], whole.rests[0], whole.scale, covariance, piece, longest)
-
-
-def class_odds(counts: Floats, reference: int, p1: int) -> Floats:
-    """Coefficients (p + 1, K - 1) of the class proportions alone."""
-    odds = np.zeros((p1, len(counts) - 1))
-    odds[0] = np.log(np.delete(counts, reference) / counts[reference])
-    return odds
-
-
-def _discriminant(moments: ClassMoments, frame: Frame, reference: int) -> Floats:
-    """Log odds (p + 1, K - 1) of linear discriminant analysis, in the frame; not finite where it has none."""
-    try:
-        within = pooled(moments, moments.total)
-    except LinAlgError:
-        return np.full((moments.n_columns + 1, moments.n_classes - 1), np.nan)
-    means = (moments.means_from(frame.centre) - frame.rest).T
-    whitened = within.whiten(means)
-    slopes = within.unwhiten(whitened)
-    root = frame.covariance.root
-    scores = np.empty((moments.n_columns + 1, moments.n_classes))
-    scores[0] = np.log(moments.counts) - 0.5 * (whitened**2).sum(axis=0)
-    scores[1:] = root[:, None] * slopes if frame.covariance.is_diagonal else root @ slopes
-    return np.delete(scores - scores[:, [reference]], reference, axis=1)
 
 
 def fit_logistic(
@@ -296,8 +309,7 @@ def fit_logistic(
 ) -> LogisticFit:
     """Maximum likelihood, penalized where asked for.
 
-    The search starts from linear discriminant analysis, which is close where classes are close to normal, or
-    from the class proportions, whichever is likelier.
+    Where the search begins says `discrim.core.logistic_start`.
 
     Parameters
     ----------
@@ -315,14 +327,20 @@ def fit_logistic(
     """
     frame, counts = frame_of(moments), moments.counts
     start, first = class_odds(counts, reference, moments.n_columns + 1), None
-    guess = None if bias_reduction else _discriminant(moments, frame, reference)
-    if guess is not None and np.isfinite(guess).all():
-        swept = sweep(blocks, frame, guess, reference)
-        likelier = swept[0] > counts @ np.log(counts / counts.sum())
-        if likelier and _informs(swept.information, _floor(counts, reference, SINGULAR)):
-            start, first = guess, swept
+    if not bias_reduction:
+        start, first = start_of(blocks, moments, frame, reference, _floor(counts, reference, SINGULAR))
+    rows = int(moments.rows.sum())
     found = _search(
-        blocks, frame, start, reference, counts, tol, maxiter, penalized=bias_reduction, first=first
+        blocks,
+        frame,
+        start,
+        reference,
+        counts,
+        tol,
+        maxiter,
+        rows=rows,
+        penalized=bias_reduction,
+        first=first,
     )
     return LogisticFit(moments, counts, prior, estimated_prior, reference, frame, found, bias_reduction)
 
@@ -336,6 +354,7 @@ def _search(
     tol: float,
     maxiter: int,
     *,
+    rows: int,
     penalized: bool,
     singular: float = SINGULAR,
     first: Swept | None = None,
@@ -348,22 +367,22 @@ def _search(
         return maximize_penalized(blocks, frame, start, reference, tol=tol, maxiter=20 * maxiter)
     tol = max(tol, least)
     floor = _floor(counts, reference, singular)
-    return maximize(blocks, frame, start, reference, tol=tol, maxiter=maxiter, floor=floor, first=first)
+    short = _short_passes(start.size, rows) if singular else 0.0
+    return maximize(
+        blocks, frame, start, reference, tol=tol, maxiter=maxiter, floor=floor, first=first, short=short
+    )
+
+
+def _short_passes(coefficients: int, rows: int) -> float:
+    """Passes without the information that cost what one with it does; zero where that saves too little."""
+    # Of few rows what is done once a pass costs more than its products.
+    return 1 + coefficients / 20 if rows * coefficients**2 >= WORTH else 0.0
 
 
 def _floor(counts: Floats, reference: int, singular: float) -> Floats:
     """A share of what a column of unit variance tells (K - 1, K - 1) of the classes where it has no slope."""
     others = np.delete(counts, reference)
     return np.asarray(singular * (np.diag(others) - np.outer(others, others) / counts.sum()))
-
-
-def _informs(information: Floats, floor: Floats) -> bool:
-    """Whether a search can go on from where the information is this: slopes may be too steep for it."""
-    try:
-        above(information, floor)
-    except LinAlgError:
-        return False
-    return True
 
 
 def fit_from_search(

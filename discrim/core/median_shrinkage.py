@@ -25,12 +25,16 @@ __all__ = [
     "column_held_at",
     "diagonal_left_out",
     "median_shrunk",
+    "out_of_reach",
     "strimmer_without",
     "without_row",
 ]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+
+REACH = 450
+"""Binary orders of magnitude by which a column may vary more than that of the median, if it stands for it."""
 
 
 def median_shrunk(squares: Floats, scale: Floats, divisor: float, g: float) -> Covariance:
@@ -51,7 +55,29 @@ def median_shrunk(squares: Floats, scale: Floats, divisor: float, g: float) -> C
     unit = scale[median_column(squares, scale)] / scale
     with np.errstate(over="ignore"):
         median = np.median(squares * unit * unit) / divisor
-        return Covariance.from_root(np.sqrt((1.0 - g) * squares / divisor + g * median / unit / unit))
+        return Covariance.from_root(
+            np.hypot(np.sqrt((1.0 - g) * squares / divisor), np.sqrt(g * median) / unit)
+        )
+
+
+def out_of_reach(squares: Floats, scale: Floats, g: float) -> tuple[int, int] | None:
+    """A column whose squared distances would be no doubles by the median alone, and that of the median.
+
+    Parameters
+    ----------
+    squares : (p,) float
+        Sums of squares in z = x * scale.
+    scale : (p,) float
+    g : float
+        A share of a column's own variance, as any below one leaves, is enough for it.
+    """
+    if g < 1 or not squares.any():
+        return None
+    middle = median_column(squares, scale)
+    with np.errstate(divide="ignore"):
+        sizes = 0.5 * np.log2(squares) - np.log2(scale)
+    wild = int(np.argmax(sizes))
+    return (wild, middle) if sizes[wild] - sizes[middle] > REACH else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def mixture(
 
 @dataclass(frozen=True, slots=True)
 class Scatters:
-    """Scatters in the units of the data times one power of two, in which the identity is meant.
+    """Scatters in the units of the data times one power of two, in which the identity is meant, or in others.
 
     Attributes
     ----------
@@ -99,6 +99,15 @@ class Scatters:
         divisors = moments.counts - (1.0 if method == "moment" else 0.0)
         p = moments.n_columns if columns is None else columns
         return Scatters(moments, unit, own, own.sum(axis=0), divisors, p)
+
+    @staticmethod
+    def unitless(moments: ClassMoments, method: str) -> Scatters:
+        """In units of the standard deviations within classes, for mixtures without a ridge."""
+        sd = np.sqrt(moments.squares.sum(axis=0))
+        unit = 1.0 / np.where(sd > 0, sd, 1.0)
+        own = moments.scatters * unit * unit[:, None]
+        divisors = moments.counts - (1.0 if method == "moment" else 0.0)
+        return Scatters(moments, unit, own, own.sum(axis=0), divisors, moments.n_columns)
 
     @property
     def squares(self) -> Floats:

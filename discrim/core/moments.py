@@ -250,6 +250,8 @@ class ClassMoments:
 
     def rescaled(self, scale: Floats) -> ClassMoments:
         """The same moments on another scale (p,); the square of a ratio may be out of range."""
+        if (scale == self.scale).all():
+            return self
         ratio = scale / self.scale
         scatters = self.scatters * ratio * (ratio if self.scatters.ndim == 2 else ratio[:, None])
         return replace(
@@ -306,16 +308,13 @@ def gather(
         What to hold of the scatter.
     rooted : bool
         Take roots where digits ask for it; not needed where a ridge is put on the scatters.
-
-    Returns
-    -------
-    ClassMoments
     """
     sums = Sums(n_classes, n_columns, _products(spread))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for block in blocks:
             sums.add(*block)
-    return _settled(blocks, sums, int(sums.rows.sum()), spread, rooted)
+    few = int(sums.rows.sum()) * n_columns**2 <= ROOT_WORK
+    return _settled(blocks, sums, spread, few, rooted)
 
 
 def gather_parts(
@@ -334,7 +333,7 @@ def gather_parts(
     blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
         The codes hold part and class: part * n_classes + class.
     n_parts, n_classes, n_columns, spread, rooted
-        As of `gather`.
+        As of `gather`; not rooted, there are no roots of few rows either.
 
     Returns
     -------
@@ -354,9 +353,9 @@ def gather_parts(
                 if stop > start:
                     held = None if weights is None else weights[start:stop]
                     own.add(columns[:, start:stop].T, codes[start:stop], held)
-    rows = sum(int(own.rows.sum()) for own in sums)
+    few = rooted and sum(int(own.rows.sum()) for own in sums) * n_columns**2 <= ROOT_WORK
     single = [_Part(blocks, part, n_classes) for part in range(n_parts)]
-    found = [_settled(part, own, rows, spread, rooted) for part, own in zip(single, sums, strict=True)]
+    found = [_settled(part, own, spread, few, rooted) for part, own in zip(single, sums, strict=True)]
     if any(moments.roots is not None for moments in found):
         return [
             moments if moments.roots is not None or spread == "diagonal" else _with_roots(part, own, moments)
@@ -385,8 +384,8 @@ def _products(spread: Spread) -> Spread:
     return "diagonal" if spread in ("thin", "thin class") else spread
 
 
-def _settled(blocks: Iterable[Rows], sums: Sums, rows: int, spread: Spread, rooted: bool) -> ClassMoments:
-    """Moments of the sums of a pass over all or some of the rows, with what their digits ask for."""
+def _settled(blocks: Iterable[Rows], sums: Sums, spread: Spread, few: bool, rooted: bool) -> ClassMoments:
+    """Moments of the sums of a pass, with what their digits ask for; with roots where rows are few."""
     if sums.out_of_range():
         sums = again(blocks, sums, column_scale(peaks(blocks, len(sums.scale))))
     elif sums.cancelled():
@@ -398,7 +397,6 @@ def _settled(blocks: Iterable[Rows], sums: Sums, rows: int, spread: Spread, root
         return replace(_moved(moments, left), scatters=(held**2).sum(axis=1), roots=held)
     if sums.spread == "diagonal" or not moments.total:
         return moments
-    few = rows * moments.n_columns**2 <= ROOT_WORK
     if few or (rooted and _ask_for_roots(moments)):
         return _with_roots(blocks, sums, moments)
     return moments

@@ -16,8 +16,8 @@ the curvature is then learnt from the gradients of the steps, and carried from o
 the next.
 
 Where coefficients are many, nearly all of a pass is the information. There the maximum without columns is
-sought by passes that are short of it: by what the gradients of the steps teach (Nocedal, 1980, Mathematics of
-Computation 35, 773-782) of the projected inverse information at the estimates, factored once for all terms.
+sought by passes that are short of it: by what the gradients of the steps teach (`limited_memory`) of the
+projected inverse information at the estimates, factored once for all terms.
 
 *The bound.* With t = b^ + d se, the root r(d) = sqrt(2 [l(b^) - l_p]) is d where the likelihood is quadratic
 and close to a line where it is not; its derivative follows from the score at the constrained maximum, which
@@ -26,7 +26,6 @@ is a multiple of A. Newton's method on r(d) = z, held between points inside and 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -35,6 +34,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from discrim.core.bias_reduction import learnt, penalized_sweep
+from discrim.core.limited_memory import LimitedMemory
 from discrim.core.logistic import LogisticFit
 from discrim.core.newton import HALVINGS, gradient, sweep
 from discrim.core.passes import Rows
@@ -55,8 +55,8 @@ SHORT_TOLERANCE = 1e-5
 MANY = 60
 """Coefficients beyond which a pass without the information costs a small part of one with it."""
 
-REMEMBERED, SHORT_STEPS = 12, 60
-"""Steps that are learnt from, and passes without the information after which Newton's method is faster."""
+SHORT_STEPS = 60
+"""Passes without the information after which Newton's method is faster."""
 
 MOST_TRIALS = 100
 """Points at which a profile is looked at for one bound."""
@@ -207,11 +207,11 @@ def _value_on_plane(
 
     None where the search has not ended after as many steps as would be slower than Newton's.
     """
-    coef, memory = start, deque[tuple[Floats, Floats]](maxlen=REMEMBERED)
+    coef, memory = start, LimitedMemory(metric)
     value, score = goal(coef)
     for _ in range(SHORT_STEPS):
         ascent = metric.along(score.T.ravel())
-        step = _remembering(ascent, memory, metric)
+        step = memory(ascent)
         decrement = float(np.sqrt(max(float(ascent @ step), 0.0)))
         if decrement <= SHORT_TOLERANCE:
             return value + decrement**2 / 2
@@ -225,26 +225,9 @@ def _value_on_plane(
             size /= 2
         else:
             return None
-        fall = ascent - metric.along(there.T.ravel())
-        if fall @ step > 0:
-            memory.append((size * step, fall))
+        memory.learn(size * step, ascent - metric.along(there.T.ravel()))
         coef, value, score = moved, found, there
     return None
-
-
-def _remembering(ascent: Floats, memory: deque[tuple[Floats, Floats]], metric: _Metric) -> Floats:
-    """The step of a gradient by what steps and falls of the gradient have taught of the metric.
-
-    The two loops of Nocedal & Wright (2006, Numerical Optimization, algorithm 7.4).
-    """
-    left, shares = ascent.copy(), []
-    for step, fall in reversed(memory):
-        shares.append(float(step @ left) / float(step @ fall))
-        left -= shares[-1] * fall
-    moved = metric(left)
-    for (step, fall), share in zip(memory, reversed(shares), strict=True):
-        moved += (share - float(fall @ moved) / float(step @ fall)) * step
-    return moved
 
 
 def deviance_without(
@@ -273,6 +256,8 @@ def deviance_without(
     goal, best = _goal(fit, rows), _best(fit, rows)
     # In the frame the slope of column j is a row of the inverse root; its length does not matter.
     normals = fit.frame.to_data()[1:][list(columns)]
+    # Scaled first, as squares of what takes units far from one may be no doubles.
+    normals = normals / np.abs(normals).max(axis=1, keepdims=True)
     normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
     plane = np.kron(np.eye(len(fit.others)), normals).T
     # Where the likelihood has its maximum on the plane if it is quadratic.
@@ -310,7 +295,7 @@ def profile_bounds(fit: LogisticFit, rows: Iterable[Rows], drop: float) -> Float
         for j in range(p1):
             normal = np.zeros((q, p1))
             normal[k] = normals[j]
-            size = float(np.linalg.norm(normal))
+            size = float(np.hypot.reduce(normals[j]))
             unit = normal.ravel() / size
             error = float(np.sqrt(unit @ cho_solve(factor, unit)))
             for side, sign in enumerate((-1.0, 1.0)):

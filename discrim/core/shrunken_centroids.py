@@ -21,7 +21,6 @@ linear in the row. A row's leave-one-out scores come from moments less that row,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -43,6 +42,9 @@ Offset = float | Literal["median"]
 
 PIECE = 2**18
 """Numbers of a column-by-row array that leave-one-out holds at once."""
+
+AT_ONCE = 2**16
+"""Numbers of a column-by-class or row-by-class array of several thresholds."""
 
 SPOILT = 1e-3
 """Share of a column's sum of squares that a row may leave before the difference has lost digits."""
@@ -209,11 +211,11 @@ def unshrunken(moments: ClassMoments) -> tuple[Floats, Floats]:
     return centre, means - centre
 
 
-def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Floats) -> Iterator[Codes]:
-    """Predicted class (m,) of rows x (m, p) at each threshold in turn.
+def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Floats) -> Codes:
+    """Predicted class (T, m) of rows x (m, p) at each threshold.
 
     The columns stand in the order in which they survive, so that a threshold costs no more than the
-    columns that are left at it.
+    columns that are left at it, or at the one before it where both are few enough to be one product.
 
     Parameters
     ----------
@@ -221,30 +223,34 @@ def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Flo
         Of any threshold.
     x : (m, p) float
     thresholds : (T,) float
+        In increasing order.
     log_prior : (K,) float
     """
     if replace(fit, threshold=0.0).rule(log_prior).crowds:
-        for threshold in thresholds.tolist():
-            yield best_class(replace(fit, threshold=threshold).rule(log_prior).scores(x))
-        return
+        rules = (replace(fit, threshold=threshold).rule(log_prior) for threshold in thresholds.tolist())
+        return np.stack([best_class(rule.scores(x)) for rule in rules])
     reach = fit.reach()
     order = np.argsort(-reach, kind="stable")
     left = len(order) - np.searchsorted(reach[order[::-1]], thresholds, side="right")
     order = order[: int(left.max(initial=0))]
     if not len(order):
         # No column is left at any threshold: the prior alone speaks.
-        for _ in thresholds:
-            yield best_class(np.repeat(log_prior[None, :], len(x), axis=0))
-        return
-    held = fit.moments
+        return np.full((len(thresholds), len(x)), best_class(log_prior[None])[0])
+    held, k = fit.moments, fit.moments.n_classes
     origin, differences = held.origin + fit.centre / held.scale, fit.differences[:, order]
     columns = standard_columns(np.take(x.T, order, axis=0).T, origin[order], held.scale[order])
     columns /= fit.unit[order, None]
-    for threshold, n in zip(thresholds.tolist(), left.tolist(), strict=True):
-        gaps = _soft(differences[:, :n], threshold) * fit.errors[:, None]
-        scores = gaps @ columns[:n]
-        scores += (log_prior - 0.5 * (gaps**2).sum(axis=1))[:, None]
-        yield best_class(scores.T)
+    step = max(AT_ONCE // (k * max(len(x), len(order))), 1)
+    labels = np.empty((len(thresholds), len(x)), dtype=np.intp)
+    for start in range(0, len(thresholds), step):
+        now = slice(start, start + step)
+        n = int(left[start])
+        gaps = _soft(differences[:, :n], thresholds[now, None, None]) * fit.errors[:, None]
+        scores = (gaps.reshape(len(gaps) * k, n) @ columns[:n]).reshape(len(gaps), k, len(x))
+        scores += (log_prior - 0.5 * (gaps**2).sum(axis=2))[:, :, None]
+        by_row = np.swapaxes(scores, 1, 2).reshape(-1, k)
+        labels[now] = best_class(by_row).reshape(len(gaps), len(x))
+    return labels
 
 
 def left_out_scores(

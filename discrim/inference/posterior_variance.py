@@ -34,7 +34,6 @@ __all__ = [
     "delta_intervals",
     "separate_covariance",
     "typical",
-    "whole_covariance",
 ]
 
 Floats = NDArray[np.float64]
@@ -116,12 +115,6 @@ def separate_covariance(
     """Covariances of scores where each class has its own; as `common_covariance`."""
     own = (d2 + estimated_prior) / counts + (d2**2 - 2 * d2 + p) / (2 * nu)
     return ScoreCovariance(own, lambda v: own * v)
-
-
-def whole_covariance(covariance: Floats) -> ScoreCovariance:
-    """Covariances (m, K, K) that are held in full."""
-    own = np.diagonal(covariance, axis1=1, axis2=2)
-    return ScoreCovariance(own, lambda v: (covariance @ v[:, :, None])[:, :, 0])
 
 
 def delta_intervals(posteriors: Floats, covariance: ScoreCovariance, level: float) -> tuple[Floats, Floats]:

@@ -13,8 +13,9 @@ Application, ch. 4).
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 __all__ = [
     "bootstrap_ratios",
     "exceedance",
+    "late_bar",
     "permutation_ratios",
     "progress_bar",
     "ratio",
@@ -123,7 +125,7 @@ def exceedance(observed: float, replicates: Floats) -> float:
     return float((1 + (replicates >= observed * (1 - 1e-12)).sum()) / (1 + len(replicates)))
 
 
-def progress_bar(total: int | None, what: str) -> Any:
+def progress_bar(total: int | None, what: str, delay: float = 1.0) -> Any:
     """A bar on standard error, where a task takes more than a second and a person looks on.
 
     That is on a terminal or in a notebook; TQDM_DISABLE=1 hides it there too.
@@ -131,7 +133,31 @@ def progress_bar(total: int | None, what: str) -> Any:
     from tqdm import tqdm
 
     disable = None if "ipykernel" not in sys.modules else False
-    return tqdm(total=total, desc=what, delay=1, leave=False, disable=disable)
+    return tqdm(total=total, desc=what, delay=delay, leave=False, disable=disable)
+
+
+@contextmanager
+def late_bar(total: int, what: str) -> Iterator[Callable[[int], None]]:
+    """What is told of so many more that are done; after a second it shows them on a bar.
+
+    A quick task does not wait for the bar's package to be imported.
+    """
+    start, done, bar = monotonic(), 0, None
+
+    def tell(more: int) -> None:
+        nonlocal done, bar
+        done += more
+        if bar is not None:
+            bar.update(more)
+        elif monotonic() - start > 1:
+            bar = progress_bar(total, what, delay=0)
+            bar.update(done)
+
+    try:
+        yield tell
+    finally:
+        if bar is not None:
+            bar.close()
 
 
 @contextmanager

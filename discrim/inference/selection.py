@@ -1,13 +1,15 @@
-"""Choice of variables by sweeping one matrix: what each adds to those chosen, or takes from them.
+"""Choice of variables from triangular roots: what each adds to those chosen, or takes from them.
 
-Theory. Sweeping the scatter within classes on the chosen columns s leaves, for every other column j, its
-scatter given them, W_jj.s, and in the borders its class means given them (Goodnight, 1979, The American
-Statistician 33, 149-158); a step costs p^2. For a term of g columns, partial Wilks' lambda is
-|W_gg.s|/|T_gg.s| with T the total scatter, and Rao's F, for one column the exact (1 - lambda)/lambda (N -
-K - |s|)/(K - 1). (R's klaR has one degree of freedom too few there.) Of a chosen term, the same ratio is
-that of the swept inverses. The distance between two classes grows by d'W_gg.s^-1 d with d the difference
-of the adjusted means, and Rao's V, the Hotelling-Lawley trace times N - K, likewise (Rao, 1952, Advanced
-Statistical Methods in Biometric Research).
+Theory. A root of the scatter within classes that is triangular in the chosen columns s holds, for every other
+column j, its residual given them, whose sum of squares is W_jj.s; so does one of the total scatter T. For a
+term of g columns, partial Wilks' lambda is |W_gg.s|/|T_gg.s|, and Rao's F, for one column the exact
+(1 - lambda)/lambda (N - K - |s|)/(K - 1). (R's klaR has one degree of freedom too few there.) Of a chosen
+term, the same ratio is that of the rows of the inverse triangles. The distance between two classes grows by
+d'W_gg.s^-1 d with d the difference of the means given the chosen columns, and Rao's V, the Hotelling-Lawley
+trace times N - K, likewise (Rao, 1952, Advanced Statistical Methods in Biometric Research).
+
+No scatter is formed or swept, so that what `dependencies` lets pass is never refused here, and has the digits
+here that a fit to the same columns has.
 """
 
 from __future__ import annotations
@@ -16,22 +18,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from discrim.core.canonical import weighted_centre
-from discrim.core.covariance import EPS
+from discrim.core.covariance import EPS, slack, turning
+from discrim.core.leave_one_out import squared_gaps
 from discrim.core.moments import ClassMoments
 from discrim.core.tails import f_sf
+from discrim.core.updated_root import UpdatedRoot
 
-__all__ = ["CRITERIA", "Partial", "Sweep"]
+__all__ = ["CRITERIA", "Choice", "Partial"]
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
 CRITERIA = ("wilks", "mahalanobis", "maxminf", "rao")
-
-TOLERANCE = 1e-8
-"""Share of a column's scatter, given those chosen, below which it is taken for their combination."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,60 +54,80 @@ class Partial:
     pvalue: float
 
 
-class Sweep:
-    """Scatters within classes and in total, swept on the chosen columns.
-
-    Attributes
-    ----------
-    chosen : list of int
-        Columns swept.
-    log_wilks : float
-        ln of Wilks' lambda of the chosen columns.
-    """
+class Choice:
+    """Roots of the scatters within classes and in total, triangular in the chosen columns."""
 
     def __init__(self, moments: ClassMoments) -> None:
         means = moments.means
-        centred = means - weighted_centre(means, moments.counts)
-        scatter = moments.pooled().scatters[0]
-        lengths = np.sqrt(np.diagonal(scatter))
-        self._flat = lengths <= EPS * np.sqrt(moments.total) * moments.magnitude
+        held = moments.pooled()
+        lengths = np.sqrt(held.squares[0])
+        rounding = EPS * np.sqrt(moments.total) * moments.magnitude
+        self._flat = lengths <= rounding
         unit = 1 / np.where(self._flat, 1.0, lengths)
-        self._centred = centred = centred * unit
-        within = scatter * unit[:, None] * unit
-        self.n_columns, self.n_classes = moments.n_columns, moments.n_classes
+        self._rounding, self._turned = rounding * unit, turning(moments)
+        self._centred = centred = (means - weighted_centre(means, moments.counts)) * unit
+        root = _root(held, self._flat) * unit
+        lifts = np.sqrt(moments.counts)[:, None] * centred
+        self._within = UpdatedRoot(root)
+        self._total = UpdatedRoot(np.asarray(np.linalg.qr(np.concatenate([root, lifts]), mode="r")))
+        self.n_classes = moments.n_classes
         self._counts, self._nu = moments.counts, moments.total - moments.n_classes
-        self._total = within + (centred.T * moments.counts) @ centred
-        # Class means border the scatter within: sweeping leaves the means given the chosen columns.
-        self._within = np.block([[within, centred.T], [centred, np.zeros((self.n_classes, self.n_classes))]])
-        self.chosen: list[int] = []
-        self.log_wilks = 0.0
+        self._inverses: tuple[Floats, Floats] | None = None
+        self._clear: NDArray[np.bool_] | None = None
+
+    @property
+    def chosen(self) -> list[int]:
+        """The chosen columns."""
+        return self._within.chosen
 
     # ---- one term at a time
 
     def dependent(self, columns: Positions) -> bool:
-        """Whether a term holds a column that the chosen ones, or its others, determine within classes."""
+        """Whether a term holds a column that the chosen ones, or its others, determine within classes.
+
+        As `dependencies` says of the columns in this order.
+        """
         if self._flat[columns].any():
             return True
-        if len(columns) == 1:
-            return bool(self._within[columns[0], columns[0]] < TOLERANCE)
-        return bool(np.linalg.eigvalsh(self._within[np.ix_(columns, columns)])[0] < TOLERANCE)
+        within, m = self._within, len(self.chosen)
+        below = within.residuals(columns)
+        if len(below) < len(columns):
+            return True
+        if len(columns) == 1 and self._clearly_apart()[columns[0]]:
+            return False
+        corner = np.linalg.qr(below, mode="r")
+        root = np.zeros((m + len(columns), m + len(columns)))
+        root[:m, :m], root[:m, m:], root[m:, m:] = within.triangle(), within.above(columns), corner
+        order = np.array([*self.chosen, *columns.tolist()])
+        for i in range(m, len(root)):
+            slopes = scipy.linalg.solve_triangular(root[:i, :i], root[:i, i]) if i else np.zeros(0)
+            left = slack(slopes, self._rounding[order[i]], self._rounding[order[:i]], self._turned)
+            if abs(root[i, i]) <= left:
+                return True
+        return False
+
+    def _clearly_apart(self) -> NDArray[np.bool_]:
+        """Columns (p,) whose residual is above what any slopes on the chosen ones could make of nothing."""
+        if self._clear is None:
+            # No slopes of columns of length one are longer than the inverse of the triangle of the others.
+            reach = float(np.linalg.norm(self._inverted()[0])) if self.chosen else 0.0
+            others = reach * np.sqrt(len(self.chosen)) * self._rounding.max(initial=0.0)
+            bound = self._rounding + others + self._turned * np.hypot(1, reach)
+            self._clear = np.sqrt(self._within.squares()) > bound
+        return self._clear
+
+    def _inverted(self) -> tuple[Floats, Floats]:
+        """Inverse triangles of the chosen columns, within classes and in total."""
+        if self._inverses is None:
+            self._inverses = self._within.inverse(), self._total.inverse()
+        return self._inverses
 
     def partials(self, terms: Sequence[Positions]) -> list[Partial]:
         """What each term adds to the chosen ones, or, chosen themselves, each to the others of them."""
         if not terms:
             return []
         inside = terms[0][0] in self.chosen
-        within, total = self._both
-        single = np.array([columns[0] for columns in terms])
-        ratio = within[single, single] / total[single, single]
-        logs = np.log(np.where(ratio > 0, ratio, 1.0))
-        for i, columns in enumerate(terms):
-            if len(columns) > 1:
-                blocks = (m[np.ix_(columns, columns)] * (-1 if inside else 1) for m in (within, total))
-                own, whole = (float(np.linalg.slogdet(block)[1]) for block in blocks)
-                logs[i] = own - whole
-        # Swept corners are minus the inverses, whose ratio is the reciprocal.
-        logs = np.minimum(-logs if inside else logs, 0.0)
+        logs = np.minimum(self._logs(terms, inside), 0.0)
         g, q = np.array([len(columns) for columns in terms], dtype=np.float64), self.n_classes - 1
         v = self._nu - len(self.chosen) + (g if inside else 0.0)
         free = g**2 + q**2 - 5
@@ -116,69 +138,87 @@ class Sweep:
         columns_of = (np.exp(logs), f, df1, df2, f_sf(f, df1, df2))
         return [Partial(*row) for row in np.stack(columns_of, axis=1).tolist()]
 
+    def _logs(self, terms: Sequence[Positions], inside: bool) -> Floats:
+        """Logarithms of partial lambdas."""
+        single = np.array([columns[0] for columns in terms])
+        if inside:
+            at = {column: i for i, column in enumerate(self.chosen)}
+            # The order of the chosen is that of the triangles of both.
+            places = [np.array([at[c] for c in columns.tolist()]) for columns in terms]
+            within, total = self._inverted()
+            firsts = np.array([place[0] for place in places])
+            own, whole = ((inverse[firsts] ** 2).sum(axis=1) for inverse in (total, within))
+        else:
+            own, whole = self._within.squares()[single], self._total.squares()[single]
+        logs = np.log(np.where(own > 0, own / whole, 1.0))
+        for i, columns in enumerate(terms):
+            if len(columns) == 1:
+                continue
+            if inside:
+                parts = total[places[i]].T, within[places[i]].T
+            else:
+                parts = self._within.residuals(columns), self._total.residuals(columns)
+            logs[i] = _log_gram(parts[0]) - _log_gram(parts[1])
+        return np.asarray(logs)
+
     def gain(self, columns: Positions, criterion: str) -> float:
         """The criterion's value once a term is chosen: what a step maximizes among admissible terms."""
         if criterion == "wilks":
             return -self.partials([columns])[0].wilks
-        block = self._within[np.ix_(columns, columns)]
-        means = self._within[self.n_columns :, columns]
-        return self._value(
-            self._products() + means @ np.linalg.solve(block, means.T), len(columns), criterion
-        )
+        held = self._scores(self._within)
+        rest = self._centred[:, columns].T - self._within.above(columns).T @ held
+        corner = np.linalg.qr(self._within.residuals(columns), mode="r")
+        more = scipy.linalg.solve_triangular(corner, rest, trans=1)
+        return self._value(np.concatenate([held, more]), criterion)
 
     def value(self, criterion: str) -> float:
         """Wilks' lambda, the smallest D2 or F between two classes, or Rao's V, of the chosen columns."""
         if criterion == "wilks":
-            return float(np.exp(self.log_wilks))
-        return self._value(self._products(), 0, criterion)
+            within, total = (np.diagonal(root.triangle()) for root in (self._within, self._total))
+            return float(np.exp(2.0 * (np.log(np.abs(within)) - np.log(np.abs(total))).sum()))
+        return self._value(self._scores(self._within), criterion)
 
-    def sweep(self, columns: Positions) -> None:
+    def move(self, columns: Positions) -> None:
         """Choose a term, or take a chosen one back."""
-        inside = columns[0] in self.chosen
-        step = np.log(self.partials([columns])[0].wilks)
-        self.log_wilks += -step if inside else step
-        for column in columns.tolist():
-            _sweep(self._within, column, back=inside)
-            _sweep(self._total, column, back=inside)
-            if inside:
-                self.chosen.remove(column)
-            else:
-                self.chosen.append(column)
+        self._inverses = self._clear = None
+        for root in (self._within, self._total):
+            inside = columns[0] in root.chosen
+            for column in columns.tolist():
+                root.drop(column) if inside else root.add(column)
 
     # ---- all chosen ones
 
     @property
     def pillai(self) -> float:
         """Pillai's trace of the chosen; over K - 1 it is SAS's average squared canonical correlation."""
-        if not self.chosen:
-            return 0.0
-        means = self._centred[:, self.chosen]
-        inverse = -self._total[np.ix_(self.chosen, self.chosen)]
-        return float(self._counts @ ((means @ inverse) * means).sum(axis=1))
+        return float(self._counts @ (self._scores(self._total) ** 2).sum(axis=0))
 
-    @property
-    def _both(self) -> tuple[Floats, Floats]:
-        return self._within[: self.n_columns, : self.n_columns], self._total
+    def _scores(self, root: UpdatedRoot) -> Floats:
+        """Class means (m, K) on the chosen columns, whitened by a scatter."""
+        return root.solved(self._centred[:, root.chosen].T, transposed=True)
 
-    def _products(self) -> Floats:
-        """M W_s^-1 M' (K, K) of the class means on the chosen columns."""
-        return -self._within[self.n_columns :, self.n_columns :]
-
-    def _value(self, products: Floats, more: int, criterion: str) -> float:
+    def _value(self, scores: Floats, criterion: str) -> float:
         if criterion == "rao":
-            return float(self._nu * (self._counts @ np.diagonal(products)))
-        own = np.diagonal(products)
-        d2 = self._nu * (own[:, None] + own - 2 * products)
+            return float(self._nu * (self._counts @ (scores**2).sum(axis=0)))
+        d2 = self._nu * squared_gaps(scores.T)
         if criterion == "maxminf":
-            n, p = self._counts, len(self.chosen) + more
+            n, p = self._counts, len(scores)
             d2 = d2 * (n[:, None] * n / (n[:, None] + n)) * (self._nu - p + 1) / (self._nu * max(p, 1))
         return float(d2[np.triu_indices(self.n_classes, 1)].min())
 
 
-def _sweep(matrix: Floats, k: int, *, back: bool) -> None:
-    """Sweep a symmetric matrix on column k, in place; the swept corner is minus the inverse."""
-    pivot = matrix[k, k]
-    line = matrix[k] / pivot
-    matrix -= np.outer(matrix[:, k], line)
-    matrix[k] = matrix[:, k] = -line if back else line
-    matrix[k, k] = -1 / pivot
+def _root(held: ClassMoments, flat: NDArray[np.bool_]) -> Floats:
+    """A root (p, p) of the one scatter, with zeros for columns that do not vary."""
+    if held.roots is not None:
+        return np.asarray(np.where(flat, 0.0, held.roots[0]))
+    varies = np.flatnonzero(~flat)
+    scatter = held.scatters[0][np.ix_(varies, varies)]
+    sd = np.sqrt(np.diagonal(scatter))
+    root = np.zeros((held.n_columns, held.n_columns))
+    root[np.ix_(varies, varies)] = scipy.linalg.cholesky(scatter / sd / sd[:, None], check_finite=False) * sd
+    return root
+
+
+def _log_gram(block: Floats) -> float:
+    """Log-determinant of block'block."""
+    return 2.0 * float(np.log(np.abs(np.diagonal(np.linalg.qr(block, mode="r")))).sum())

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 def anova(fit: LDAResults, *, levene: str | None, adjust: str | None) -> pd.DataFrame:
     """One row a column; see `LDAResults.anova`."""
-    moments = fit._fit.moments
+    moments = fit._fit.by_column
     table = anova_table(moments, fit.terms)
     if levene is not None:
         choice("levene", levene, ("mean", "median"))

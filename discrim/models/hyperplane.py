@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discrim.core.hyperplane import CommonPoint, HyperplaneFit, fit_hyperplane
 from discrim.core.leave_one_out import LeftOut
 from discrim.core.separation import separation, standard
-from discrim.errors import DataError, NotSupportedError, SeparationError
+from discrim.errors import DataError, NotSupportedError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.models.arguments import choice, named
 from discrim.models.certificate import labelled
@@ -183,7 +183,13 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
     @property
     def multipliers(self) -> pd.Series:
         """Multipliers of the support points."""
-        return pd.Series(self._fit.plane.multipliers, index=self.support, name="multiplier")
+        held = self._fit.plane.multipliers
+        if not (np.isfinite(held) & (held > 0)).all():
+            warn_user(
+                "The multipliers go as the square of the columns' units, and are out of the range of double "
+                "precision here: give all columns in another unit. The plane holds in any."
+            )
+        return pd.Series(held, index=self.support, name="multiplier")
 
     @property
     def kkt(self) -> float:

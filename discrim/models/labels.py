@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,21 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.label_type import LabelType
 from discrim.models.arguments import named
 
-__all__ = ["REJECTED", "UNKNOWN", "class_code", "covariance_frame", "known", "labelled"]
+__all__ = [
+    "REJECTED",
+    "UNKNOWN",
+    "beyond_doubles",
+    "class_code",
+    "covariance_frame",
+    "known",
+    "labelled",
+]
 
 REJECTED, UNKNOWN = "rejected", "unknown"
 """Labels of rows that a reject option, or a bound on typicality, leaves without a class."""
+
+LEAST, MOST = -1022.0, 1024.0
+"""Binary exponents between which a variance is a double with all its digits."""
 
 TEXTS = ("str", "string", "object")
 """Dtypes that have room for these."""
@@ -88,8 +100,22 @@ def known(fit: Any, name: str) -> Any:
 
 
 def covariance_frame(covariance: Covariance, scale: NDArray[np.float64], terms: pd.Index) -> pd.DataFrame:
-    """A covariance in the units of the data; a variance beyond 1e308 shows as infinite."""
+    """A covariance in the units of the data; what no double can hold shows as infinite or zero."""
     unit = 1 / scale
     with np.errstate(over="ignore", under="ignore"):
         matrix = covariance.matrix() * unit[:, None] * unit
     return pd.DataFrame(matrix, index=terms, columns=terms)
+
+
+def beyond_doubles(covariances: Iterable[Covariance], scale: NDArray[np.float64], terms: pd.Index) -> str:
+    """What to say of variances that are too large or too small for a double; empty where there are none."""
+    sd = np.stack([covariance.sd for covariance in covariances])
+    exponents = 2.0 * (np.log2(np.where(sd > 0, sd, scale)) - np.log2(scale))
+    wild = np.asarray(((exponents >= MOST) | (exponents < LEAST)).any(axis=0))
+    if not wild.any():
+        return ""
+    return (
+        f"In the units of the columns the variance of {named(terms[wild])} is out of the range of double "
+        "precision, so that it, or a covariance with it, shows as infinite or as zero: give the columns in "
+        "other units, as standardize() does. Posteriors hold in any."
+    )

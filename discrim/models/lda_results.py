@@ -20,7 +20,7 @@ from discrim.core.lda import LDAFit
 from discrim.core.plane import Plane
 from discrim.core.rules import log_posteriors
 from discrim.core.shrinkage import is_regular
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.inference.log_odds import log_odds, wald_table
@@ -32,7 +32,7 @@ from discrim.models.arguments import choice, is_number, is_share, named
 from discrim.models.canonical import CanonicalResults, Convention
 from discrim.models.geometry import LinearGeometry
 from discrim.models.group_summary import group_summary
-from discrim.models.labels import class_code, covariance_frame
+from discrim.models.labels import beyond_doubles, class_code, covariance_frame
 from discrim.models.pictures import plot_regions
 from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
@@ -105,7 +105,10 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
     @property
     def cov(self) -> pd.DataFrame:
         """Covariance within classes."""
-        return covariance_frame(self._fit.covariance, self._fit.moments.scale, self.terms)
+        covariance, scale = self._fit.covariance, self._fit.moments.scale
+        if note := beyond_doubles([covariance], scale, self.terms):
+            warn_user(note)
+        return covariance_frame(covariance, scale, self.terms)
 
     @property
     def shrinkage(self) -> float:

@@ -14,12 +14,12 @@ from discrim.core.logistic import MOST_STEPS, TOLERANCE, LogisticFit
 from discrim.core.moments import Spread
 from discrim.core.rules import Rule, log_odds_against
 from discrim.core.tails import chi2_sf, normal_sf
-from discrim.errors import NotSupportedError
+from discrim.errors import NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
-from discrim.models.arguments import choice, prior_vector
+from discrim.models.arguments import choice, named, prior_vector
 from discrim.models.certificate import Certificate
 from discrim.models.geometry import LinearGeometry
 from discrim.models.judging.validation import used_codes
@@ -85,7 +85,8 @@ def logistic(
         below rounding it is that of rounding. However large, it lets no separation through, which is judged
         to 1e-7 standard deviations of a column.
     maxiter : int
-        Most steps; a penalized fit, whose steps are slower, may take 20 times as many.
+        Most steps, without those between them that do without the information; a penalized fit, whose steps
+        are slower, may take 20 times as many.
 
     Returns
     -------
@@ -228,7 +229,10 @@ class LogisticResults(LinearGeometry, ClassifierResults):
     @property
     def bse(self) -> pd.DataFrame:
         """Standard errors."""
-        return self._frame(np.sqrt(np.diagonal(self._covariance())).reshape(len(self._fit.others), -1).T)
+        if "se" not in self._cache:
+            self._cache["se"] = self._fit.standard_errors()
+        held: Floats = self._cache["se"]
+        return self._frame(held.copy())
 
     @property
     def zvalues(self) -> pd.DataFrame:
@@ -241,7 +245,21 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         return self._frame(2 * normal_sf(np.abs(self.zvalues.to_numpy())))
 
     def cov_params(self) -> pd.DataFrame:
-        """Covariance of the estimates, by (class, term)."""
+        """Covariance of the estimates, by (class, term).
+
+        Warns
+        -----
+        DiscrimWarning
+            The units of a column are such that a variance is no double.
+        """
+        logs = 2 * np.log2(self.bse.to_numpy())
+        wild = ((logs >= 1023) | (logs < -1022)).any(axis=1)
+        if wild.any():
+            warn_user(
+                f"In these units the variance of a coefficient of {named(self._columns[wild])} is out of the "
+                "range of double precision, so that it, or a covariance with it, shows as infinite or as "
+                "zero: see bse, or give the columns in other units, as standardize() does."
+            )
         labels: list[Any] = [self.classes[self._fit.others], self._columns]
         index = pd.MultiIndex.from_product(labels, names=["class", "term"])
         return pd.DataFrame(self._covariance(), index=index, columns=index, copy=True)

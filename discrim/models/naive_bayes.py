@@ -48,8 +48,8 @@ def naive_bayes(
     formula, data, prior, weights, levels, na_action, functions
         As for `discrim.lda`. A category is a term of its own, not multiplied with another column.
     kernel : bool or list of str
-        Columns whose density is a sum of normal kernels about the rows of the class, evaluated as it stands
-        (not on a grid, as R's density() and klaR's NaiveBayes do); True for every numeric column.
+        Columns whose density is a sum of normal kernels about the rows of the class, exact to rounding (not
+        on a grid, as R's density() and klaR's NaiveBayes do); True for every numeric column.
     bandwidth : {"nrd0", "nrd"}, float, or dict of column to float
         Standard deviation of the kernels: Silverman's rule of thumb as R's bw.nrd0, Scott's as bw.nrd, both
         by class and column; or given, for all columns or for those named (the others follow "nrd0").

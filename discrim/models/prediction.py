@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discrim.core.rules import MANY_CLASSES, IndependentRule, LinearRule, Rule, best_class, posteriors
 from discrim.errors import warn_user
 from discrim.frame.blocks import Blocks
+from discrim.inference.resampling import late_bar
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -68,23 +69,28 @@ def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, 
     Those of a row with a missing value are NaN, but where the blocks let it be used in part. A row that is
     impossible in every class has no posterior, and a warning says so.
     """
-    piece, impossible = max(2**17 // n_classes, 64), []
+    independent = isinstance(rule, IndependentRule)
+    impossible: list[int] = []
+    # Columns that are each looked at by themselves, class by class, gain nothing by pieces in the cache.
+    piece = max((2**21 if independent else 2**17) // n_classes, 64)
     # By a linear rule a value that is not finite leaves no finite score, so that a look at the sum is enough.
     told = isinstance(rule, LinearRule)
-    for place, x, missing in blocks.every_row(checked=not told):
-        for start in range(0, len(x), piece):
-            stop = min(start + piece, len(x))
-            scores = rule.scores(x[start:stop])
-            with np.errstate(over="ignore", invalid="ignore"):
-                looked = told and not np.isfinite(scores.sum())
-            if looked:
-                missing = blocks.missing(x, place.start)
-            if missing is not None and not blocks.partial:
-                scores[missing[start:stop]] = np.nan
-            if isinstance(rule, IndependentRule):
-                rows = place.start + start + np.flatnonzero(np.isneginf(scores).all(axis=1))
-                impossible.extend(rows.tolist())
-            yield slice(place.start + start, place.start + stop), scores
+    with late_bar(blocks.table.nrows, "scores of rows") as tell:
+        for place, x, missing in blocks.every_row(checked=not told):
+            for start in range(0, len(x), piece):
+                stop = min(start + piece, len(x))
+                scores = rule.scores(x[start:stop])
+                with np.errstate(over="ignore", invalid="ignore"):
+                    looked = told and not np.isfinite(scores.sum())
+                if looked:
+                    missing = blocks.missing(x, place.start)
+                if missing is not None and not blocks.partial:
+                    scores[missing[start:stop]] = np.nan
+                if independent:
+                    rows = place.start + start + np.flatnonzero(np.isneginf(scores).all(axis=1))
+                    impossible.extend(rows.tolist())
+                yield slice(place.start + start, place.start + stop), scores
+                tell(stop - start)
     if impossible:
         warn_impossible(len(impossible), blocks.table.label(impossible[0]))
 

@@ -21,7 +21,7 @@ from discrim.models.arguments import choice, named, prior_vector
 from discrim.models.judging.splits import Split, Splits, read_splits
 from discrim.models.judging.validation import drawn_seed
 from discrim.models.pictures import plot_posteriors, plot_regions
-from discrim.models.rda_choice import Choice, choose
+from discrim.models.rda_choice import Choice
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, is_wide, lean, sample
 from discrim.models.separate import SeparateCovariances
@@ -137,14 +137,16 @@ def rda(
     pairs = _pairs(given, grid)
     blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
     spread: Spread = "thin class" if is_wide(blocks) else "class"
-    blocks, moments = sample(blocks, spread, na_action, rooted=needs_roots(pairs, parametrization))
+    chooses = None in given.values()
+    # A choice by folds sees to roots where it comes to them.
+    rooted = (not chooses or isinstance(cv, str)) and needs_roots(pairs, parametrization)
+    blocks, moments = sample(blocks, spread, na_action, rooted=rooted)
     splits = _splits(cv, blocks)
     if len(splits) == 1 and select == "1se":
         raise DataError('select="1se" takes the standard error of the splits, and cv is one: give two.')
     _refuse_single(moments, blocks.design.levels)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     # Choices in folds are made by the same seed, so that they can be made again.
-    chooses = None in given.values()
     plan = Choice(
         pairs,
         (len(splits) or cv) if chooses else None,
@@ -157,11 +159,7 @@ def rda(
         splits=splits if chooses else (),
         standardize=bool(standardize),
     )
-    if chooses:
-        pair, path = choose(blocks, moments, plan)
-    else:
-        (pair,), path = pairs, None
-    fit = plan.fit(moments, pair)
+    fit, path = plan.chosen(blocks, moments) if chooses else (plan.fit(moments, pairs[0]), None)
     _refuse_singular(fit, blocks)
     if not standardize and fit.ridged:
         warn_of_units(moments, blocks.terms, "The ridge")

@@ -6,9 +6,10 @@ the rows once for each group of pairs that share their decompositions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cache, partial
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -19,13 +20,13 @@ from discrim.core.mixtures import Pair, Parametrization
 from discrim.core.moments import ClassMoments, Spread
 from discrim.core.rda import RDAFit, fit_rda, needs_roots, too_few
 from discrim.core.rda_path import PathRule, path_rules, wrong_by_class
-from discrim.core.rda_thin_path import ThinPathRule
 from discrim.core.rules import best_class
 from discrim.core.span import Span
 from discrim.core.standardized import in_units, within_sd
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.rates_along import rates_along
+from discrim.inference.resampling import progress_bar
 from discrim.models.arguments import named
 from discrim.models.judging.splits import Split, split_moments, used_splits
 from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
@@ -41,6 +42,9 @@ AT_ONCE = 2**22
 
 TIE = 1e-12
 """Difference of errors up to which pairs are tied."""
+
+CHOICE = "choice of alpha and gamma"
+"""What the progress bar says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +91,18 @@ class Choice:
 
     @property
     def rooted(self) -> bool:
-        """Whether the moments are to have roots where their digits ask for it."""
-        return needs_roots(self.pairs, self.parametrization)
+        """Whether the choice wants roots of all rows where their digits ask for it; folds see to theirs."""
+        return self.cv in (None, "loo") and needs_roots(self.pairs, self.parametrization)
 
-    def rules(self, moments: ClassMoments, pairs: list[Pair]) -> Iterator[PathRule | ThinPathRule]:
+    def rules(
+        self,
+        moments: ClassMoments,
+        pairs: list[Pair],
+        with_roots: Callable[[], ClassMoments] | None = None,
+    ) -> Iterator[PathRule]:
         """The rules of pairs by moments, as of `path_rules`."""
-        return path_rules(moments, pairs, self.parametrization, self.method, self.log_prior, self.columns)
+        how = self.parametrization, self.method, self.log_prior, self.columns
+        return path_rules(moments, pairs, *how, with_roots)
 
     def fit(self, moments: ClassMoments, pair: Pair) -> RDAFit:
         """The fit of a pair to moments."""
@@ -109,13 +119,20 @@ class Choice:
             standardize=self.standardize,
         )
 
+    def chosen(self, blocks: Blocks, moments: ClassMoments) -> tuple[RDAFit, pd.DataFrame]:
+        """The fit of the pair that is chosen, and the path, as of `choose`."""
+        pair, path = choose(blocks, moments, self)
+        if moments.roots is None and needs_roots([pair], self.parametrization):
+            moments = class_moments(blocks, moments.spread)
+        return self.fit(moments, pair), path
+
     def refit(self, blocks: Blocks, spread: Spread) -> RDAFit | None:
         """The fit of the pair that other weights of the rows choose, the prior held; None where none is."""
         moments = class_moments(blocks, spread, rooted=self.rooted)
         if too_few(moments):
             return None
         try:
-            fit = self.fit(moments, choose(blocks, moments, self)[0])
+            fit, _ = self.chosen(blocks, moments)
         except DataError:
             return None
         return None if fit.singular() else fit
@@ -174,24 +191,15 @@ def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
     k = len(plan.prior)
     wrong = np.full((len(plan.pairs), plan.cv, k), np.nan)
     total = np.zeros((plan.cv, k))
-    for fold, (held, x, codes, weights) in enumerate(_parts(blocks, plan)):
-        few = [blocks.design.levels[c] for c in too_few(held)]
-        if few:
-            what, instead = (
-                (f"Split {fold + 1} of cv has", "give it two to learn from")
-                if plan.splits
-                else (f"cv={plan.cv} leaves", 'use more folds or cv="loo"')
-            )
-            # Of two rows one is learnt from at the most, whatever the folds are.
-            enough = held.rows[too_few(held)] + np.bincount(codes, minlength=k)[too_few(held)] > 2
-            instead = f"{instead}, " if plan.splits or enough.all() else ""
-            raise DataError(
-                f"{what} no more than one row of class {named(few)} to learn from: {instead}merge the "
-                "class with another one, or give alpha= and gamma=."
-            )
-        total[fold] = np.bincount(codes, weights, minlength=k)
-        for rule in plan.rules(held, plan.pairs):
-            wrong[rule.pairs, fold] = wrong_by_class(rule, x, codes, weights)
+    with progress_bar(plan.cv * len(plan.pairs), CHOICE) as bar:
+        for fold, part in enumerate(_parts(blocks, plan)):
+            few = too_few(part.moments)
+            if few:
+                _refuse_few(part, few, fold, blocks, plan)
+            total[fold] = np.bincount(part.codes, part.weights, minlength=k)
+            for rule in plan.rules(part.moments, plan.pairs, part.with_roots):
+                wrong[rule.pairs, fold] = wrong_by_class(rule, part.x, part.codes, part.weights)
+                bar.update(len(rule.pairs))
     # A class that is not in a fold has no part in its rate.
     there = total > 0
     share = np.where(there, plan.prior, 0.0) / np.where(there, total, 1.0)
@@ -207,25 +215,65 @@ def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
         return rates.mean(axis=1), rates.std(axis=1, ddof=1) / np.sqrt(counts.sum())
 
 
-def _parts(blocks: Blocks, plan: Choice) -> Iterator[tuple[ClassMoments, Floats, Codes, Floats | None]]:
-    """By fold or split the moments of the rows to learn from; x, codes and weights of those to judge."""
+def _refuse_few(part: _Part, few: list[int], fold: int, blocks: Blocks, plan: Choice) -> NoReturn:
+    what, instead = (
+        (f"Split {fold + 1} of cv has", "give it two to learn from")
+        if plan.splits
+        else (f"cv={plan.cv} leaves", 'use more folds or cv="loo"')
+    )
+    # Of two rows one is learnt from at the most, whatever the folds are.
+    enough = (part.moments.rows + np.bincount(part.codes, minlength=len(plan.prior)))[few] > 2
+    instead = f"{instead}, " if plan.splits or enough.all() else ""
+    raise DataError(
+        f"{what} no more than one row of class {named(blocks.design.levels[c] for c in few)} to learn from: "
+        f"{instead}merge the class with another one, or give alpha= and gamma=."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One fold or split.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Of the rows to learn from, without roots.
+    with_roots : callable
+        Gives them with roots, where digits ask for these.
+    x : (m, p) float
+        Rows to judge.
+    codes : (m,) int
+    weights : (m,) float or None
+    """
+
+    moments: ClassMoments
+    with_roots: Callable[[], ClassMoments]
+    x: Floats
+    codes: Codes
+    weights: Floats | None
+
+
+def _parts(blocks: Blocks, plan: Choice) -> Iterator[_Part]:
     if plan.splits:
-        held = split_moments(blocks, plan.splits, "class", rooted=plan.rooted)
+        held = split_moments(blocks, plan.splits, "class", rooted=False)
         for moments, split in zip(held, plan.splits, strict=True):
-            yield moments, *_judged_rows(blocks, split.test)
+            alone = split_moments(blocks, [split], "class")
+            yield _Part(moments, partial(next, alone), *_judged_rows(blocks, split.test))
         return
     dealt = dealt_codes(used_codes(blocks), plan.cv, plan.seed)
-    outside = moment_folds(blocks, dealt, plan.cv, "class", rooted=plan.rooted)
+    outside = moment_folds(blocks, dealt, plan.cv, "class", rooted=False)
+    rooted = cache(partial(moment_folds, blocks, dealt, plan.cv, "class"))
+    again = [partial(lambda fold: rooted()[fold], fold) for fold in range(plan.cv)]
     if blocks.table.nrows * len(blocks.terms) > AT_ONCE:
         for fold, moments in enumerate(outside):
-            yield moments, *_judged_rows(blocks, (dealt == fold).astype(np.float64))
+            yield _Part(moments, again[fold], *_judged_rows(blocks, (dealt == fold).astype(np.float64)))
         return
     x, codes, weights = _judged_rows(blocks, np.ones(len(dealt)))
     fold_of = dealt[dealt >= 0]
     for fold, moments in enumerate(outside):
         at = np.flatnonzero(fold_of == fold)
         judged = np.take(x.T, at, axis=1).T
-        yield moments, judged, codes[at], None if weights is None else weights[at]
+        yield _Part(moments, again[fold], judged, codes[at], None if weights is None else weights[at])
 
 
 def _judged_rows(blocks: Blocks, judged: Floats) -> tuple[Floats, Codes, Floats | None]:
@@ -257,19 +305,20 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Floa
     wrong = np.full((len(plan.pairs), k), np.nan)
     wrong[regular] = 0.0
     again: dict[int, list[int]] = {}
-    for group in left_out_groups(
-        moments, pairs, plan.parametrization, plan.method, plan.log_prior, plan.columns
-    ):
-        which = regular[group.positions]
-        for rows, x, codes, weights in used_rows(blocks):
-            positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-            for i, scores in zip(which.tolist(), group.scores(x, codes, weights), strict=True):
-                labels = best_class(scores.T)
-                missed = (labels != codes) & (labels >= 0)
-                times = missed if weights is None else missed * weights
-                wrong[i] += np.bincount(codes, times, minlength=k)
-                for row in positions[labels < 0].tolist():
-                    again.setdefault(row, []).append(i)
+    groups = left_out_groups(moments, pairs, plan.parametrization, plan.method, plan.log_prior, plan.columns)
+    with progress_bar(len(pairs), CHOICE) as bar:
+        for group in groups:
+            which = regular[group.positions]
+            for rows, x, codes, weights in used_rows(blocks):
+                positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+                for i, scores in zip(which.tolist(), group.scores(x, codes, weights), strict=True):
+                    labels = best_class(scores.T)
+                    missed = (labels != codes) & (labels >= 0)
+                    times = missed if weights is None else missed * weights
+                    wrong[i] += np.bincount(codes, times, minlength=k)
+                    for row in positions[labels < 0].tolist():
+                        again.setdefault(row, []).append(i)
+            bar.update(len(which))
     _refit(blocks, plan, again, wrong)
     return rates_along(wrong, moments.counts, plan.prior, sampled=plan.estimated_prior)
 

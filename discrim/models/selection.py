@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance import dependencies
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks, read
-from discrim.inference.selection import CRITERIA, Partial, Sweep
+from discrim.inference.selection import CRITERIA, Choice, Partial
 from discrim.models.arguments import choice, named
 from discrim.models.logistic_inference import parts_of
 from discrim.models.sample import NaAction, collinear_error, refuse_no_freedom, sample
@@ -131,7 +131,7 @@ def stepwise(
             found = dependencies(moments)
             if found:
                 raise collinear_error(found, blocks.terms)
-        path = _Path(Sweep(moments), parts, criterion, enter, stay)
+        path = _Path(Choice(moments), parts, criterion, enter, stay)
         chosen, steps = path.walk(direction, include)
         note = f"Enters at p <= {enter:g}, leaves at p > {stay:g} (partial F)."
         if blocks.constant:
@@ -156,9 +156,9 @@ class _Path:
     """The steps of one choice by partial F."""
 
     def __init__(
-        self, sweep: Sweep, parts: Mapping[str, Positions], criterion: str, enter: float, stay: float
+        self, held: Choice, parts: Mapping[str, Positions], criterion: str, enter: float, stay: float
     ) -> None:
-        self._sweep, self._parts, self._criterion = sweep, parts, criterion
+        self._held, self._parts, self._criterion = held, parts, criterion
         self._enter, self._stay = enter, stay
         self._chosen: list[str] = []
         self._rows: list[dict[str, Any]] = []
@@ -166,16 +166,15 @@ class _Path:
 
     def walk(self, direction: Direction, include: list[str]) -> tuple[list[str], pd.DataFrame]:
         """Terms in the order in which they entered, and the table of steps."""
-        for term in list(self._parts) if direction == "backward" else include:
-            if self._sweep.dependent(self._parts[term]):
+        for term in self._parts if direction == "backward" else ():
+            self._move(term)
+        for term in include if direction != "backward" else ():
+            if self._held.dependent(self._parts[term]):
                 raise CollinearError(
                     f"The term {term!r} is constant, or a combination of those before it, within classes: "
-                    "leave it out of the formula."
+                    "leave it out of include=."
                 )
-            if direction == "backward":
-                self._move(term)
-            else:
-                self._step("included", term)
+            self._step("included", term)
         moved = True
         # Each pass changes the chosen set; a set that came back would go round for ever.
         seen = {frozenset(self._chosen)}
@@ -214,7 +213,7 @@ class _Path:
 
     def _add(self) -> bool:
         open_terms = [term for term in self._parts if term not in self._chosen]
-        independent = [term for term in open_terms if not self._sweep.dependent(self._parts[term])]
+        independent = [term for term in open_terms if not self._held.dependent(self._parts[term])]
         self.excluded = [term for term in open_terms if term not in independent]
         tests = self._tests(independent)
         ready = [term for term, test in tests.items() if test.df2 > 0 and test.pvalue <= self._enter]
@@ -223,12 +222,12 @@ class _Path:
         if self._criterion == "wilks":
             best = min(ready, key=lambda term: (tests[term].pvalue, -tests[term].F))
         else:
-            best = max(ready, key=lambda term: self._sweep.gain(self._parts[term], self._criterion))
+            best = max(ready, key=lambda term: self._held.gain(self._parts[term], self._criterion))
         self._step("entered", best)
         return True
 
     def _tests(self, terms: list[str]) -> dict[str, Partial]:
-        return dict(zip(terms, self._sweep.partials([self._parts[term] for term in terms]), strict=True))
+        return dict(zip(terms, self._held.partials([self._parts[term] for term in terms]), strict=True))
 
     def _step(self, action: str, term: str) -> None:
         test = self._tests([term])[term]
@@ -236,18 +235,18 @@ class _Path:
         self._rows.append(self._row(action, term, test))
 
     def _move(self, term: str) -> None:
-        self._sweep.sweep(self._parts[term])
+        self._held.move(self._parts[term])
         if term in self._chosen:
             self._chosen.remove(term)
         else:
             self._chosen.append(term)
 
     def _row(self, action: str, term: str, test: Partial) -> dict[str, Any]:
-        sweep = self._sweep
+        held = self._held
         row = {"step": len(self._rows) + 1, "action": action, "term": term, "terms_in": len(self._chosen)}
         row |= {"partial_R2": 1 - test.wilks, "F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
-        row |= {"wilks": sweep.value("wilks"), "ascc": sweep.pillai / (sweep.n_classes - 1)}
-        return row | {self._criterion: sweep.value(self._criterion)}
+        row |= {"wilks": held.value("wilks"), "ascc": held.pillai / (held.n_classes - 1)}
+        return row | {self._criterion: held.value(self._criterion)}
 
 
 class StepwiseResults:

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 
 from discrim.core import gaussian
-from discrim.errors import DataError
+from discrim.errors import DataError, warn_user
 from discrim.frame.categories import shown
 from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import generalized_distances
 from discrim.models.arguments import named
 from discrim.models.group_summary import group_summary
-from discrim.models.labels import class_code, covariance_frame
+from discrim.models.labels import beyond_doubles, class_code, covariance_frame
 from discrim.models.prediction import score_frame
 
 __all__ = ["Quadratic", "SeparateCovariances"]
@@ -49,9 +49,12 @@ class SeparateCovariances:
     @property
     def covs(self: Any) -> dict[Any, pd.DataFrame]:
         """Covariance of each class."""
+        covariances, scale = self._fit.covariances, self._fit.moments.scale
+        if note := beyond_doubles(covariances, scale, self.terms):
+            warn_user(note)
         return {
-            label: covariance_frame(covariance, self._fit.moments.scale, self.terms)
-            for label, covariance in zip(self.classes, self._fit.covariances, strict=True)
+            label: covariance_frame(covariance, scale, self.terms)
+            for label, covariance in zip(self.classes, covariances, strict=True)
         }
 
     @property

@@ -10,7 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.lda import fit_lda
+from discrim.core.median_shrinkage import out_of_reach
 from discrim.core.moments import ClassMoments
+from discrim.core.principal import one_scatter
 from discrim.core.qda import fit_qda
 from discrim.core.shrinkage import Structure, is_none, obstacles
 from discrim.core.shrinkage_choice import Trial, common_trial, diagonal_trial, missed, separate_trial
@@ -74,6 +76,10 @@ class Task:
         if is_none(g, moments.n_columns) and moments.spread in ("thin", "thin class"):
             return True
         each: Sequence[int | None] = [None] if self.is_common else range(moments.n_classes)
+        if self.structure == "diagonal":
+            held = [one_scatter(moments, k) for k in each]
+            if any(out_of_reach(own.squares[0], own.scale, g) for own in held):
+                return True
         return any(obstacles(moments, self.structure, k, g) for k in each)
 
     def without(self, position: int, code: int) -> Floats:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import Covariance, Dependency
 from discrim.core.fourth_moments import Powers, column_powers, row_fourths, turned_powers
+from discrim.core.median_shrinkage import out_of_reach
 from discrim.core.moments import ClassMoments
-from discrim.core.principal import principal
+from discrim.core.principal import one_scatter, principal
 from discrim.core.shrinkage import Chosen, Structure, in_one_unit, is_none, ledoit_wolf, obstacles, strimmer
 from discrim.core.shrinkage_choice import most_shrunk
 from discrim.core.standardized import in_units, within_sd
@@ -314,6 +315,15 @@ def _refuse_singular(
             f"{said} {where}, which leaves the covariance of {len(terms)} columns ({named(terms)}) singular: "
             f'there are {free} degrees of freedom. Pass a larger number, or shrinkage="oas".'
         )
+    if asked.structure == "diagonal":
+        held = one_scatter(moments, k)
+        if wild := out_of_reach(held.squares[0], held.scale, g):
+            column, middle = (repr(terms[j]) for j in wild)
+            raise DataError(
+                f"A shrinkage of 1 gives each column the variance of the median {where}, that of {middle}, "
+                f"beside which {column} varies so much that its squared distances are no doubles: give the "
+                "columns in units of one size, as standardize() does, or pass a shrinkage below 1."
+            )
     found = obstacles(moments, asked.structure, k, g)
     if found and shrinks_nothing:
         raise collinear_error(found, tuple(terms), where)

@@ -112,8 +112,8 @@ class ShrunkCovariances:
     def path(self: Any) -> pd.DataFrame:
         """Leave-one-out errors of `shrinkage="loo"`: shrinkage, error, se.
 
-        Missing where a covariance is singular without some row. The choice has the least error, and of equal
-        ones the most shrinkage. Each shrinkage is held while a row is left out.
+        Missing where a covariance is singular without some row, or distances are no doubles. The choice has
+        the least error, and of equal ones the most shrinkage. Each shrinkage is held while a row is left out.
 
         Raises
         ------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from discrim.core.shrunken_centroids import ShrunkenFit, labels_along
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.inference.rates_along import rates_along
+from discrim.inference.resampling import progress_bar
 from discrim.models.arguments import is_number, named
 from discrim.models.judging.splits import Split, split_moments
 from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
@@ -93,6 +94,18 @@ def _parts(blocks: Blocks, search: Search) -> tuple[Iterable[ClassMoments], list
     return moment_folds(blocks, dealt, search.folds, "diagonal"), judged
 
 
+def _refuse_part(search: Search, fold: int) -> NoReturn:
+    what, instead = (
+        (f"Among the rows that split {fold + 1} of cv learns from", "splits with more of them")
+        if search.splits
+        else (f"Without fold {fold + 1} of {search.folds}", "more folds")
+    )
+    raise CollinearError(
+        f"{what} some column does not vary within classes, or a class is gone: give an offset above 0, "
+        f"threshold=, or {instead}."
+    )
+
+
 def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[float, pd.DataFrame]:
     """The threshold chosen, and the path: threshold, error, se, genes.
 
@@ -121,28 +134,21 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[
     with np.errstate(divide="ignore"):
         log_prior = np.log(fit.prior)
     wrong, judged_rows = np.zeros((len(thresholds), k)), np.zeros(k)
-    for rows, x, own, weights in used_rows(blocks):
-        positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-        for fold, part in enumerate(parts):
-            part_of = judged[fold][positions]
-            at = np.flatnonzero(part_of)
-            if part is None:
-                what, instead = (
-                    (f"Among the rows that split {fold + 1} of cv learns from", "splits with more of them")
-                    if search.splits
-                    else (f"Without fold {fold + 1} of {search.folds}", "more folds")
-                )
-                raise CollinearError(
-                    f"{what} some column does not vary within classes, or a class is gone: give an offset "
-                    f"above 0, threshold=, or {instead}."
-                )
-            if not len(at):
-                continue
-            times = part_of[at] if weights is None else weights[at] * part_of[at]
-            there = own[at]
-            judged_rows += np.bincount(there, times, minlength=k)
-            for i, codes in enumerate(labels_along(part, x[at], thresholds, log_prior)):
-                wrong[i] += np.bincount(there, times * (codes != there), minlength=k)
+    if None in parts:
+        _refuse_part(search, parts.index(None))
+    with progress_bar(blocks.table.nrows * len(parts), "choice of the threshold") as bar:
+        for rows, x, own, weights in used_rows(blocks):
+            positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            for part, often in zip(parts, judged, strict=True):
+                bar.update(len(positions))
+                part_of = often[positions]
+                at = np.flatnonzero(part_of)
+                if part is None or not len(at):
+                    continue
+                times = part_of[at] if weights is None else weights[at] * part_of[at]
+                member = np.equal(own[at, None], np.arange(k)) * times[:, None]
+                judged_rows += member.sum(axis=0)
+                wrong += (labels_along(part, x[at], thresholds, log_prior) != own[at]) @ member
     if not judged_rows.any():
         raise DataError("No row is left to judge thresholds by: give splits that judge more of them.")
     path = pd.DataFrame({"threshold": thresholds})

@@ -199,7 +199,8 @@ def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
         "dropped": fit._dropped,
         "weighted": blocks.weights is not None,
     }
-    moments = numbers.moments
+    # Reading brings them within reach again.
+    moments = getattr(numbers, "gathered", None) or numbers.moments
     tensors = {
         key: getattr(moments, key) for key in ("counts", "rows", "centres", "rests", "scale", "scatters")
     }

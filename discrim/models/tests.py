@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import pooled, separate
 from discrim.core.moments import ClassMoments
-from discrim.errors import DataError, NotSupportedError
+from discrim.core.standardized import within_sd
+from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, read
 from discrim.inference import likelihood_ratio
 from discrim.inference.covariance_models import covariance_models as ladder
@@ -296,7 +297,8 @@ def covariance_models(
     DataFrame
         By model: df, llf, AIC, BIC; the likelihood ratio against the next model with its df and p; and the
         same against the free one. Spherical covariances and common principal components depend on the units
-        of the columns, the other models do not.
+        of the columns, the other models do not. Common principal components are missing, with a warning,
+        where standard deviations differ by more than 1e7.
 
     Raises
     ------
@@ -319,4 +321,13 @@ def covariance_models(
 def covariance_models_of(fit: LDAResults | QDAResults) -> pd.DataFrame:
     """The ladder of covariance models for the classes of a fit."""
     moments = _moments_by_class(fit, "covariance_models()")
-    return ladder(moments, fit._prior_values(None), estimated_prior=fit._fit.estimated_prior)
+    table = ladder(moments, fit._prior_values(None), estimated_prior=fit._fit.estimated_prior)
+    if table["llf"].isna().any():
+        spread = within_sd(moments)
+        wide, narrow = (repr(fit.terms[int(at(spread))]) for at in (np.argmax, np.argmin))
+        warn_user(
+            "Common principal components are axes in the units of the columns, and there are no digits for "
+            f"those of {narrow} beside {wide}, so that this model is missing: give the columns in units of "
+            "like size, as standardize() does."
+        )
+    return table

@@ -23,7 +23,6 @@ from discrim.inference.posterior_variance import (
     delta_intervals,
     separate_covariance,
     typical,
-    whole_covariance,
 )
 from discrim.inference.resampling import progress_bar
 from discrim.inference.running_quantiles import RunningInterval
@@ -110,14 +109,14 @@ def posterior_intervals(
 
 def _held_by_row(fit: ClassifierResults) -> int:
     """Numbers that a row takes for its covariances."""
-    return len(fit.classes) ** (2 if isinstance(fit._fit, LogisticFit) else 1)
+    return len(fit.classes) * (len(fit.terms) + 1 if isinstance(fit._fit, LogisticFit) else 1)
 
 
 def _score_covariance(fit: ClassifierResults) -> Callable[[Floats], ScoreCovariance]:
     """From rows x (m, p) to the covariances of their scores."""
     if isinstance(fit._fit, LogisticFit):
-        logistic = fit._fit
-        return lambda x: whole_covariance(logistic.score_covariance(x))
+        of_rows = fit._fit.score_covariances()
+        return lambda x: ScoreCovariance(*of_rows(x))
     numbers: MomentsFit = fit._fit
     held, free = numbers.unbiased_distances()
     # What counts is the relative noise of a covariance, and that of the divisor N is the same.

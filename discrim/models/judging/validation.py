@@ -28,6 +28,7 @@ from discrim.frame.relearning import learns, loses_levels, relearn, strange_rows
 from discrim.frame.response import classes_as_seen
 from discrim.frame.unseen import absent_levels
 from discrim.inference.folds import deal
+from discrim.inference.resampling import late_bar
 from discrim.models.judging.refitted_prior import left_out_shift, refits_prior
 from discrim.models.prediction import warn_impossible
 from discrim.models.refits import rule_of_rows
@@ -160,20 +161,24 @@ def left_out_scores(fit: ClassifierResults, refit_prior: bool | None = None) -> 
     counts = fit.counts.to_numpy(dtype=np.float64)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     used = np.zeros(blocks.table.nrows, dtype=bool)
-    for rows, x, codes, weights in used_rows(blocks):
-        out[:, rows] = scores(x, codes, weights).T
-        if anew and fit._prior_without == "held":
-            positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-            out[codes, positions] += left_out_shift(codes, weights, counts)
-        used[rows] = True
+    with late_bar(blocks.table.nrows, "rows left out") as tell:
+        for rows, x, codes, weights in used_rows(blocks):
+            out[:, rows] = scores(x, codes, weights).T
+            if anew and fit._prior_without == "held":
+                positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+                out[codes, positions] += left_out_shift(codes, weights, counts)
+            used[rows] = True
+            tell(len(x))
     without = np.flatnonzero(used & np.isnan(out[0])).tolist()
     refitted = _downdated(scores, blocks, without, out) if isinstance(scores, FullLeftOut) else without
     settled = np.setdiff1d(without, refitted).astype(np.intp)
     if len(settled) and anew and fit._prior_without == "held":
         own = None if blocks.weights is None else blocks.weights[settled]
         out[blocks.codes[settled], settled] += left_out_shift(blocks.codes[settled], own, counts)
-    for row in refitted:
-        out[:, row] = _scores_without(fit, blocks, row, anew=anew)
+    with late_bar(len(refitted), "refits without a row") as tell:
+        for row in refitted:
+            out[:, row] = _scores_without(fit, blocks, row, anew=anew)
+            tell(1)
     none = [row for row in without if np.isnan(out[:, row]).all()]
     if none:
         warn_user(

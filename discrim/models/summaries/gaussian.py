@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from discrim.core.shrinkage import is_regular
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.result import TestResult
-from discrim.models.labels import known
+from discrim.models.labels import beyond_doubles, covariance_frame, known
 from discrim.models.shrunk import shrinkage_label
 from discrim.models.summaries.headers import (
     dropped_note,
@@ -260,7 +259,11 @@ def _path(fit: RDAResults) -> Section:
 def _shrinkage_path(fit: LDAResults | QDAResults) -> Section:
     table = fit.path.set_index("shrinkage").rename_axis(index=None)
     table.index = [f"{value:g}" for value in table.index]
-    note = "Missing where a covariance is singular without some row." if table["error"].isna().any() else ""
+    note = (
+        "Missing where a covariance is singular without some row, or distances are no doubles."
+        if table["error"].isna().any()
+        else ""
+    )
     formats: dict[Any, Any] = {"error": "share", "se": "share"}
     title = "Leave-one-out error by shrinkage"
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
@@ -289,34 +292,46 @@ def _means(fit: LDAResults | QDAResults | RDAResults) -> Section:
 
 
 def _covariance(fit: LDAResults) -> Section:
-    title = f"Covariance within classes, divisor {'N' if fit._fit.method == 'mle' else 'N-K'}"
+    held, divisor = fit._fit.covariance, "N" if fit._fit.method == "mle" else "N-K"
+    kind = "Pooled c" if fit._fit.has_distances else "Pooled and shrunk c"
+    title = f"{kind}ovariance within classes, divisor {divisor}"
     if fit._fit.robust is not None:
         title = f"Robust covariance within classes ({estimate_text(fit)})"
-        return Section(title, fit.cov, shared=True, triangle=True, source="fit.cov")
-    if fit._fit.covariance.is_diagonal:
-        kind = f"Variances ({fit._fit.structure} c"
-        sd = fit._fit.covariance.sd / fit._fit.moments.scale
-        return Section(kind + title[1:] + ")", _variances(sd, fit.terms), source="fit.cov")
-    if fit._fit.moments.spread == "thin":
-        return _thin_variances(fit, fit._fit.covariance, title[len("Covariance ") :], "fit.cov")
-    if fit._fit.estimator is not None:
+    elif held.is_diagonal:
+        title = f"Variances ({fit._fit.structure} covariance within classes, divisor {divisor})"
+        return _variances(fit, held, title, "fit.cov")
+    elif fit._fit.moments.spread == "thin":
+        return _thin_variances(fit, held, f"within classes, divisor {divisor}", "fit.cov")
+    elif fit._fit.estimator is not None:
         title = "Covariance within classes, as the estimator has it"
-        return Section(title, fit.cov, shared=True, triangle=True, source="fit.cov")
-    pooled = "Pooled c" if fit._fit.has_distances else "Pooled and shrunk c"
-    return Section(pooled + title[1:], fit.cov, shared=True, triangle=True, source="fit.cov")
+    return _matrix(fit, held, title, "fit.cov")
 
 
-def _variances(sd: NDArray[np.float64], terms: pd.Index) -> pd.DataFrame:
+def _matrix(
+    fit: LDAResults | QDAResults, held: Covariance, title: str, source: str, note: str = ""
+) -> Section:
+    scale, terms = fit._fit.moments.scale, fit.terms
+    note = f"{note} {beyond_doubles([held], scale, terms)}".strip()
+    table = covariance_frame(held, scale, terms)
+    return Section(title, table, shared=True, triangle=True, note=note, source=source)
+
+
+def _variances(
+    fit: LDAResults | QDAResults, held: Covariance, title: str, source: str, note: str = ""
+) -> Section:
+    """The diagonal of a covariance."""
+    scale, terms = fit._fit.moments.scale, fit.terms
+    note = f"{note} {beyond_doubles([held], scale, terms)}".strip()
     with np.errstate(over="ignore", under="ignore"):
-        return pd.DataFrame([sd**2], index=["variance"], columns=terms)
+        table = pd.DataFrame([(held.sd / scale) ** 2], index=["variance"], columns=terms)
+    return Section(title, table, note=note, source=source)
 
 
 def _thin_variances(fit: LDAResults | QDAResults, held: Covariance, where: str, source: str) -> Section:
     """The diagonal of a covariance that is never formed whole unless it is asked for."""
-    table = _variances(held.sd / fit._fit.moments.scale, fit.terms)
     p = len(fit.terms)
     note = f"The whole {fit._fit.structure} covariance, {p} x {p}: {source}."
-    return Section(f"Variances {where}", table, note=note, source=source)
+    return _variances(fit, held, f"Variances {where}", source, note)
 
 
 def _class_covariance(fit: QDAResults, label: Any) -> Section:
@@ -328,17 +343,15 @@ def _class_covariance(fit: QDAResults, label: Any) -> Section:
         else ""
     )
     source = f"fit.covs[{label!r}]"
+    held = fit._fit.covariances[list(fit.classes).index(label)]
     if fit._fit.is_diagonal:
-        covariance = fit._fit.covariances[list(fit.classes).index(label)]
-        table = _variances(covariance.sd / fit._fit.moments.scale, fit.terms)
-        return Section(f"Variances in {label}, divisor {divisor}", table, note=note, source=source)
+        return _variances(fit, held, f"Variances in {label}, divisor {divisor}", source, note)
     if fit._fit.moments.spread == "thin class":
-        held = fit._fit.covariances[list(fit.classes).index(label)]
         return _thin_variances(fit, held, f"in {label}, divisor {divisor}", source)
     title = f"Covariance in {label}, {_divisor_words(fit, divisor)}"
     if fit._fit.robust is not None:
         title = f"Robust covariance in {label} ({estimate_text(fit)})"
-    return Section(title, fit.covs[label], shared=True, triangle=True, note=note, source=source)
+    return _matrix(fit, held, title, source, note)
 
 
 def _divisor_words(fit: QDAResults, divisor: str) -> str:

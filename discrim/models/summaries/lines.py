@@ -135,16 +135,16 @@ def _hyperplane_coefficients(fit: HyperplaneResults) -> Section:
 
 
 def _support(fit: HyperplaneResults) -> Section:
-    shown = fit.multipliers.head(MOST_SUPPORT)
+    held = fit._fit.plane.multipliers[:MOST_SUPPORT]
     labels = fit._labelled(fit._blocks.codes, fit._blocks.table.index)
     positions = fit._support_positions()[:MOST_SUPPORT]
     table = pd.DataFrame(
         {
             "class": labels.iloc[positions].astype(str).to_numpy(),
-            "multiplier": shown.to_numpy(),
+            "multiplier": held,
             "distance": fit.distance().iloc[positions].to_numpy(),
         },
-        index=shown.index,
+        index=fit.support[:MOST_SUPPORT],
     )
     left = len(fit._fit.plane.support) - len(table)
     note = f"{left} more support points: fit.multipliers." if left else ""
