@@ -199,6 +199,8 @@ class Distances:
         if self.nearest is not None:
             return self.nearest.squared(x)
         distances = np.empty((len(self.means), len(x)))
+        if x.strides[0] > x.strides[1]:
+            x = np.ascontiguousarray(x.T).T  # Turned once, not for each class.
         for k, covariance in enumerate(self.covariances):
             z = standard_columns(x, self.origin[k], self.scale)
             z -= self.means[k][:, None]
