@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ NEAR = 2.0
 """Typical deviations of the rows from the origin up to which zero is as good an origin, but for a bit."""
 
 MOST_NUMBERS = 2**24
-"""Numbers of the coefficients of all crowds together; crowds beyond them are not scored again."""
+"""Numbers of the coefficients that crowds hold together; those of crowds beyond are made when rows come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,23 @@ class Means:
         """Squared distances of rows to the points, about an origin (p,) amid them."""
         rule = nearest_mean_rule(self, origin, np.zeros(len(self.centres)))
         return Nearest(rule, self.centres, self.rests, self.whiten)
+
+
+@dataclass(frozen=True, slots=True)
+class Unheld:
+    """A rule whose coefficients are made for the rows that it scores, and forgotten.
+
+    Attributes
+    ----------
+    made : callable
+        The rule, from the numbers that its own crowds may hold.
+    """
+
+    made: Callable[[list[int]], LinearRule]
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, k) of rows x (m, p)."""
+        return self.made([MOST_NUMBERS]).scores(x)
 
 
 def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: float = 1.0) -> LinearRule:
@@ -125,13 +143,15 @@ def _about(
     intercept = constant[classes] - 0.5 * factor * (whitened**2).sum(axis=0)
     crowds = []
     for covered, members in _crowded(whitened, constant[classes], best):
-        room[0] -= members.size * len(origin)
-        if room[0] < 0:
-            break
         own = classes[members]
         within = np.flatnonzero(np.isin(members, covered))
-        rule = _about(means, means.centres[own[0]], own, within, constant, factor, room)
-        crowds.append(Crowd(covered, members, rule))
+        nearby = partial(_about, means, means.centres[own[0]], own, within, constant, factor)
+        numbers = members.size * len(origin)
+        if numbers <= room[0]:
+            room[0] -= numbers
+            crowds.append(Crowd(covered, members, nearby(room)))
+        else:
+            crowds.append(Crowd(covered, members, Unheld(nearby)))
     # Whatever the metric's layout: products with one of rows and with one of columns have the same bits then.
     coef = np.ascontiguousarray(factor * coef)
     return LinearRule(origin, means.scale, coef, intercept, tuple(crowds))

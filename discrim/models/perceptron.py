@@ -210,7 +210,7 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
         names = ["separable", "converged", "passes", "updates", "errors", "margin"]
         table = pd.DataFrame(self._fit.planes[:, :6], index=self._planes, columns=names)
         table = table.astype({"separable": bool, "converged": bool} | dict.fromkeys(names[2:5], "int64"))
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             bound = np.where(table["separable"], self._fit.planes[:, 6] ** -2.0, np.nan)
         table.insert(4, "bound", bound)
         return table
