@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -621,3 +623,27 @@ def test_box_m_is_statsmodels(seed):
         (theirs.statistic_chi2, theirs.pvalue_chi2), rel=1e-9
     )
     assert ours.loc["Box's M, F", ["df", "df2"]].tolist() == pytest.approx(theirs.df_f)
+
+
+@pytest.mark.parametrize("zero", ["setosa", "versicolor", "virginica"])
+def test_odds_that_a_prior_of_zero_settles_have_no_standard_error(zero):
+    prior = {name: 0.0 if name == zero else 0.5 for name in ("setosa", "versicolor", "virginica")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = lda("species ~ petal_length", load_iris(), prior=prior)
+        want = lda("species ~ petal_length", load_iris(), prior="equal").log_odds()
+        table = fit.log_odds()
+        text = fit.summary().as_text()
+    slopes = pd.IndexSlice[:, "petal_length"]
+    pd.testing.assert_frame_equal(table.loc[slopes, :], want.loc[slopes, :])
+    for name in table.index.get_level_values("class").unique():
+        row, given = table.loc[(name, "constant")], want.loc[(name, "constant")]
+        if zero in (name, "setosa"):
+            limit = np.inf if zero == "setosa" else -np.inf
+            assert row[["coef", "low", "high"]].tolist() == [limit] * 3
+            assert row[["se", "z", "p"]].isna().all()
+        else:
+            pd.testing.assert_series_equal(row, given)
+    assert f"No finite constant: '{zero}' with a prior of zero" in text
+    alone = lda("species ~ petal_length", load_iris(), prior={"virginica": 1.0, "setosa": 0, "versicolor": 0})
+    assert alone.log_odds().loc[("versicolor", "constant")].isna().all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
+import warnings
 
 import matplotlib.pyplot as plt
 import mpmath
@@ -17,6 +18,7 @@ from scipy.optimize import nnls
 
 import discrim
 from discrim import compare, hyperplane, lda, logistic, perceptron, qda
+from discrim.core.perceptron import perceptron as one_perceptron
 from discrim.datasets import load_iris
 from discrim.errors import (
     CollinearError,
@@ -415,6 +417,48 @@ def test_the_pocket_of_what_cannot_be_separated():
     assert short.history["updates"].tolist() == moves
     at_end = (y * (np.column_stack([np.ones(100), x]) @ b) <= 0).sum()
     assert short.history["errors"].iloc[-1] == at_end
+
+
+@given(SEEDS)
+@settings(max_examples=20, deadline=None)
+def test_leaving_a_row_out_of_the_perceptron_is_a_run_without_it(seed):
+    """Rows of small whole numbers, so that no order of sums rounds; with and without a plane between them."""
+    rng = np.random.default_rng(seed)
+    n, p, k = int(rng.integers(4, 25)), int(rng.integers(1, 4)), int(rng.integers(2, 4))
+    x = rng.integers(-4, 5, size=(n, p)).astype(float)
+    codes = np.digitize(x @ rng.integers(-3, 4, size=p) + rng.integers(-2, 3, n), [-1, 3][: k - 1])
+    assume((np.ptp(x, axis=0) > 0).all() and len(np.unique(codes)) == k)
+    order = None if seed % 2 else seed % 1000
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        fit = perceptron("y ~ .", frame(x, codes), seed=order, step=0.5)
+        found = fit.leave_one_out()
+    for i in range(n):
+        rest = np.arange(n) != i
+        if len(np.unique(codes[rest])) < k or (np.ptp(x[rest], axis=0) == 0).any():
+            continue
+        wanted = [0.0] if k == 2 else []
+        for own, most in zip([1] if k == 2 else range(k), fit._fit.passes, strict=True):
+            run = one_perceptron(x[rest], codes[rest] == own, step=0.5, passes=most, seed=order)
+            wanted.append(run.coef[0] + x[i] @ run.coef[1:])
+        np.testing.assert_array_equal(found.drop(columns="label").iloc[i], wanted)
+        assert found["label"].iloc[i] == int(np.argmax(wanted))
+
+
+def test_rows_that_take_a_class_a_level_or_a_column_with_them_have_no_run():
+    data = SETOSA.iloc[::5].assign(kind=list("uvw" * 10), lone=0.0)
+    data.loc[data.index[3], "kind"] = "only"
+    data.loc[data.index[7], "lone"] = 1e-3
+    fit = perceptron("setosa ~ petal_length + lone + kind", data)
+    with pytest.warns(DiscrimWarning, match="1 row has no leave-one-out rule"):
+        found = fit.leave_one_out()
+    assert found["label"].isna().to_numpy().nonzero()[0].tolist() == [3]
+    # Without its only row that varies, the column is left out.
+    part = data.drop(index=data.index[7])
+    with pytest.warns(DiscrimWarning, match="'lone'"):
+        alone = perceptron("setosa ~ petal_length + lone + kind", part)
+    value = alone.decision_function(data.iloc[[7]]).iloc[0]
+    assert found[True].iloc[7] == pytest.approx(value, rel=1e-12)
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [1, 0, 2, 3], [3, 2, 1, 0]])

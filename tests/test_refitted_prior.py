@@ -266,3 +266,23 @@ def test_rows_left_out_of_few_and_of_the_prior_are_those_of_refits(verb, n, p):
     for row in range(0, n, 3):
         refit = verb("y ~ .", data.drop(index=row)).predict_proba(data.iloc[[row]])
         np.testing.assert_allclose(found.iloc[row], refit.iloc[0], rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("fit", "said"),
+    [
+        (lambda: lda("species ~ .", IRIS), "holds the prior"),
+        (lambda: qda("species ~ .", IRIS), "holds the prior"),
+        (lambda: rda("species ~ .", IRIS, alpha=0.5, gamma=0.5), "holds the prior"),
+        (lambda: naive_bayes("species ~ .", IRIS), "holds the prior"),
+        (lambda: shrunken_centroids("species ~ .", IRIS, threshold=1.0), "holds the prior"),
+        (lambda: knn("species ~ .", IRIS, k=3), "estimates the prior anew"),
+        (lambda: lda("species ~ .", IRIS, prior="equal"), ""),
+        (lambda: indicator("species ~ .", IRIS), ""),
+        (lambda: lda("species ~ .", IRIS, ncomp=1), ""),
+        (lambda: logistic("species ~ sepal_length", IRIS), ""),
+    ],
+)
+def test_a_summary_says_what_its_leave_one_out_error_does_of_the_prior(fit, said):
+    text = " ".join(fit().summary().as_text().split())
+    assert (f"Leave-one-out {said}." in text) if said else ("Leave-one-out" not in text)

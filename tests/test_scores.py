@@ -13,6 +13,7 @@ from scipy import stats
 
 import discrim
 import discrim.sklearn
+from discrim.core import nearest_means
 from discrim.datasets import load_iris
 from discrim.errors import DataError
 from discrim.inference.log_determinants import quantile
@@ -104,8 +105,11 @@ def wide_scores(x, codes, k):
     return logs
 
 
+@pytest.mark.parametrize("room", [None, 100], ids=["held", "made for the rows"])
 @pytest.mark.parametrize("form", ["clusters", "line", "scattered", "plane"])
-def test_many_classes_at_any_distances(form):
+def test_many_classes_at_any_distances(form, room, monkeypatch):
+    if room is not None:
+        monkeypatch.setattr(nearest_means, "MOST_NUMBERS", room)
     rng = np.random.default_rng(5)
     k, p = 150, 3
     centres = {
@@ -282,3 +286,23 @@ def test_canonical_coefficients_are_those_of_the_convention(convention):
     pd.testing.assert_frame_equal(theirs.coef(), fit.canonical().coef(convention))
     pd.testing.assert_frame_equal(theirs.coef().iloc[1:], theirs.raw)
     pd.testing.assert_frame_equal(theirs.coef("stata"), fit.canonical("stata").coef())
+
+
+@pytest.mark.parametrize("far", [1e6, 1e10])
+@pytest.mark.parametrize("threshold", [0.0, 1.0])
+def test_centroids_left_out_of_crowds_are_those_of_refits(far, threshold):
+    rng = np.random.default_rng(1)
+    codes = np.repeat(np.arange(8), 9)
+    # In 64ths, so that no number is rounded beside the far crowd.
+    x = np.round(64 * (2 * rng.normal(size=(8, 3))[codes] + rng.normal(size=(72, 3)))) / 64
+    x[codes >= 4] += far
+    frame = pd.DataFrame(x).add_prefix("x").assign(y=codes)
+    fit = discrim.shrunken_centroids("y ~ .", frame, threshold=threshold)
+    left_out = fit.leave_one_out()
+    for row in range(0, 72, 5):
+        refit = discrim.shrunken_centroids(
+            "y ~ .", frame.drop(index=row), threshold=threshold, prior=fit.prior.to_dict()
+        )
+        one = frame.iloc[[row]]
+        np.testing.assert_allclose(left_out.iloc[[row], 1:], refit.predict_proba(one), atol=1e-12)
+        assert left_out.iloc[row, 0] == refit.predict(one).iloc[0]

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ CLOSE, COVERED = 0.25, 0.0625
 """Shares of the farthest mean's distance: what is close to a class, and how far it speaks for others."""
 
 MOST_NUMBERS = 2**24
-"""Numbers of the coefficients of all crowds together; crowds beyond them are not scored again."""
+"""Numbers of the coefficients that crowds hold together; those of crowds beyond are made when rows come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,23 @@ class Means:
         return Nearest(rule, self.centres, self.rests, self.whiten)
 
 
+@dataclass(frozen=True, slots=True)
+class Unheld:
+    """A rule whose coefficients are made for the rows that it scores, and forgotten.
+
+    Attributes
+    ----------
+    made : callable
+        The rule, from the numbers that its own crowds may hold.
+    """
+
+    made: Callable[[list[int]], LinearRule]
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, k) of rows x (m, p)."""
+        return self.made([MOST_NUMBERS]).scores(x)
+
+
 def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: float = 1.0) -> LinearRule:
     """Scores constant_k - factor D2_k / 2, up to what the classes of a row have in common.
 
@@ -102,13 +120,15 @@ def _about(
     intercept = constant[classes] - 0.5 * factor * (whitened**2).sum(axis=0)
     crowds = []
     for covered, members in _crowded(whitened, constant[classes], best):
-        room[0] -= members.size * len(origin)
-        if room[0] < 0:
-            break
         own = classes[members]
         within = np.flatnonzero(np.isin(members, covered))
-        rule = _about(means, means.centres[own[0]], own, within, constant, factor, room)
-        crowds.append(Crowd(covered, members, rule))
+        nearby = partial(_about, means, means.centres[own[0]], own, within, constant, factor)
+        numbers = members.size * len(origin)
+        if numbers <= room[0]:
+            room[0] -= numbers
+            crowds.append(Crowd(covered, members, nearby(room)))
+        else:
+            crowds.append(Crowd(covered, members, Unheld(nearby)))
     return LinearRule(origin, means.scale, factor * coef, intercept, tuple(crowds))
 
 

@@ -12,6 +12,7 @@ ends of passes, where errors are counted anyway.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from discrim.core.hyperplane import largest_margin
 from discrim.core.moments import ClassMoments
 from discrim.core.one_against_rest import plane_rule, sides
+from discrim.core.perceptron_left_out import left_out_planes
 from discrim.core.rules import LinearRule
 from discrim.core.separation import separation, standard
 
@@ -84,13 +86,8 @@ def perceptron(
     >>> found.converged, found.coef.tolist(), int(found.history[:, 0].sum())
     (True, [-4.0, 2.0], 8)
     """
-    signed = np.column_stack([np.ones(len(x)), x])
-    signed[~positive] *= -1
+    signed, unit = _signed(x, positive)
     rng = None if seed is None else np.random.default_rng(seed)
-    # The step, and a power of two as the unit of rows, scale coefficients that start from zero: without
-    # them moves are the same, whatever a step's rounding, and squares of rows do not overflow.
-    unit = 2.0 ** np.floor(np.log2(np.abs(signed).max()))
-    signed /= unit
     run = _Run(signed)
     history = []
     for _ in range(passes):
@@ -103,6 +100,19 @@ def perceptron(
     length = float(np.linalg.norm(coef[1:]))
     margin = unit * float((signed @ coef).min()) / length if length > 0 else 0.0
     return Perceptron(step * (unit * coef), converged, np.array(history, dtype=np.int64), errors, margin)
+
+
+def _signed(x: Floats, positive: NDArray[np.bool_]) -> tuple[Floats, float]:
+    """Rows y (1, x) over a unit, and this unit.
+
+    The step, and a power of two as the unit of rows, scale coefficients that start from zero: without them
+    moves are the same, whatever a step's rounding, and squares of rows do not overflow.
+    """
+    signed = np.column_stack([np.ones(len(x)), x])
+    signed[~positive] *= -1
+    unit = float(2.0 ** np.floor(np.log2(np.abs(signed).max())))
+    signed /= unit
+    return signed, unit
 
 
 class _Run:
@@ -191,6 +201,27 @@ class PerceptronFit:
         """The same rule run over other rows, without a certificate."""
         runs = _runs(x, codes, self.moments.n_classes, self.step, self.passes, self.seed)
         return replace(self, coef=np.column_stack([run.coef for run in runs]))
+
+    def left_out(
+        self, x: Floats, codes: NDArray[np.intp], seen: Callable[[], object] | None = None
+    ) -> Floats:
+        """Scores (n, K) of the rows of the fit, each under the same rule run over the others.
+
+        Parameters
+        ----------
+        x : (n, p) float
+        codes : (n,) int
+        seen : callable, optional
+            Called after each pass of each plane.
+        """
+        scores = np.zeros((len(x), self.moments.n_classes))
+        together = zip(sides(codes, self.moments.n_classes), self.passes, strict=True)
+        for column, (positive, most) in enumerate(together, self.moments.n_classes - len(self.passes)):
+            signed, unit = _signed(x, positive)
+            coef = left_out_planes(signed, passes=most, seed=self.seed, seen=seen)
+            coef *= self.step * unit
+            scores[:, column] = coef[:, 0] + np.einsum("ij,ij->i", coef[:, 1:], x)
+        return scores
 
 
 def fit_perceptron(

@@ -128,13 +128,13 @@ class Crowd:
         A row whose best class is one of these is scored again.
     members : (k,) int
         The classes of the rule, which are all that lie close to those covered.
-    rule : LinearRule
-        About the first of the members.
+    rule : Rule
+        Linear, about the first of the members.
     """
 
     covered: NDArray[np.intp]
     members: NDArray[np.intp]
-    rule: LinearRule
+    rule: LinearRule | OtherRule
 
 
 @dataclass(frozen=True, slots=True)

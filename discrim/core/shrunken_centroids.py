@@ -274,17 +274,18 @@ def left_out_scores(
     """
     step = max(PIECE // max(x.shape[1], 1), 1)
     out = np.empty((len(fit.prior), len(codes)))
+    crowded = bool(replace(fit, threshold=0.0).rule(log_prior).crowds)
     for start in range(0, len(codes), step):
         rows = slice(start, start + step)
         held = None if weights is None else weights[rows]
-        out[:, rows] = _left_out_piece(fit, x[rows], codes[rows], held, log_prior)
+        out[:, rows] = _left_out_piece(fit, x[rows], codes[rows], held, log_prior, crowded)
     return out.T
 
 
 def _left_out_piece(
-    fit: ShrunkenFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats
+    fit: ShrunkenFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats, crowded: bool
 ) -> Floats:
-    """Scores (K, m) of a few rows."""
+    """Scores (K, m) of a few rows; where classes are crowded, from gaps to the best class of each."""
     moments = fit.moments
     counts, n_classes = moments.counts, moments.n_classes
     out = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
@@ -308,18 +309,42 @@ def _left_out_piece(
         moved = -(moments.total - total) / total * outer
         rows = (outer - moved) / unit
         scores = np.empty((n_classes, len(codes)))
-        for k in range(n_classes):
+        shift = np.where(alone, 0.0, -out / np.where(alone, 1.0, left))
+
+        def gaps_of(k: int | Codes) -> tuple[Floats, Floats]:
+            """Differences times M_k, which is zero where one class is left, and by how much they shrink."""
             mine = codes == k
             count = np.where(mine, left, counts[k])
-            shift = np.where(mine & ~alone, -out / np.where(alone, 1.0, left), 0.0)
-            # The differences times M_k, which is zero where one class is left.
-            gaps = (means[k][:, None] + shift * inner - moved) / unit
             error = np.sqrt(np.maximum(1.0 / count - 1.0 / total, 0.0))
-            gaps = _soft(gaps, fit.threshold * error)
+            from_all = means[k].reshape(-1, x.shape[1]).T
+            return (from_all + np.where(mine, shift, 0.0) * inner - moved) / unit, fit.threshold * error
+
+        for k in range(n_classes):
+            gaps = _soft(*gaps_of(k))
             scores[k] = log_prior[k] + np.einsum("ij,ij->j", gaps, rows - 0.5 * gaps)
+        if crowded:
+            best = np.nan_to_num(scores, nan=-np.inf).argmax(axis=0)
+            lead = _clipped(*gaps_of(best))
+            beside = inner * (1.0 - np.where(codes == best, shift, 0.0))
+            beside = (beside + _between(moments, codes, best)) / unit + lead
+            for k in range(n_classes):
+                moves = np.where(codes == k, shift, 0.0) - np.where(codes == best, shift, 0.0)
+                gaps = (_between(moments, k, best) + moves * inner) / unit - (_clipped(*gaps_of(k)) - lead)
+                scores[k] = log_prior[k] + np.einsum("ij,ij->j", gaps, beside - 0.5 * gaps)
     scores[codes[alone], np.flatnonzero(alone)] = -np.inf
     scores[:, _doubtful(squares, fit, unit) | ~(free > 0)] = np.nan
     return scores
+
+
+def _between(moments: ClassMoments, k: int | Codes, best: Codes) -> Floats:
+    """The means of a class, or of one for each row, less those of others (p, m), in z."""
+    gaps = (moments.centres[k] - moments.centres[best]) * moments.scale
+    return np.asarray((gaps + (moments.rests[k] - moments.rests[best])).T)
+
+
+def _clipped(values: Floats, by: Floats) -> Floats:
+    """What `_soft` takes off."""
+    return np.asarray(np.clip(values, -by, by))
 
 
 def _doubtful(squares: Floats, fit: ShrunkenFit, unit: Floats) -> NDArray[np.bool_]:

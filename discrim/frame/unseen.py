@@ -17,7 +17,7 @@ from discrim.frame.formula import spline_bases
 from discrim.frame.grammar import expression
 from discrim.frame.table import Table
 
-__all__ = ["Unseen", "absent_levels", "unseen_rows"]
+__all__ = ["Unseen", "absent_levels", "lone_rows", "unseen_rows"]
 
 Unseen = Literal["raise", "missing"]
 """What a level of new rows is that the fit has not seen: an error, or missing."""
@@ -69,6 +69,17 @@ def absent_levels(design: Design, table: Table, keep: Mask, functions: Functions
         if values[keep[at]].nunique() < len(levels):
             return True
     return False
+
+
+def lone_rows(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> Mask:
+    """Which rows (n,) leave some level of a category without any other row among those to keep (n,)."""
+    lone = np.zeros(table.nrows, dtype=bool)
+    for _, levels, values, at in _categories(design, table, functions):
+        kept = values[keep[at]]
+        if kept.nunique() < len(levels):
+            lone[:] = True
+        lone[at[keep[at]]] |= ~kept.duplicated(keep=False).to_numpy()
+    return lone
 
 
 def _categories(design: Design, table: Table, functions: Functions | None) -> Iterator[_Category]:

@@ -120,6 +120,11 @@ def wald_table(odds: LogOdds, shrink: float, index: pd.MultiIndex, level: float)
     index : MultiIndex by (class, term)
     level : float
         Of the intervals.
+
+    Returns
+    -------
+    DataFrame
+        coef, se, z, p, low, high. A constant that is infinite, or missing, has neither se nor z nor p.
     """
     if not 0 < level < 1:
         raise DataError(f"level={level!r}: give a share between 0 and 1, such as 0.95.")
@@ -127,6 +132,8 @@ def wald_table(odds: LogOdds, shrink: float, index: pd.MultiIndex, level: float)
     se = shrink * np.column_stack([odds.constant_se, odds.slopes_se]).ravel()
     with np.errstate(divide="ignore", invalid="ignore"):
         z = coef / se
-    half = normal_isf((1 - level) / 2) * se
+    # Odds that a prior of zero settles are no estimates, and are not uncertain.
+    se, z = (np.where(np.isfinite(coef), part, np.nan) for part in (se, z))
+    half = np.where(np.isfinite(coef), normal_isf((1 - level) / 2) * se, 0.0)
     columns = {"coef": coef, "se": se, "z": z, "p": 2 * normal_sf(np.abs(z))}
     return pd.DataFrame(columns | {"low": coef - half, "high": coef + half}, index=index)

@@ -222,7 +222,9 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         Returns
         -------
         DataFrame by (class, term)
-            coef, se, z, p, low, high: asymptotic, by the delta method under the model (Efron, 1975).
+            coef, se, z, p, low, high: asymptotic, by the delta method under the model (Efron, 1975). Where
+            one of the two classes has a prior of zero, the constant is minus infinity, or infinity if that is
+            the reference, without a standard error; where both have, it is missing.
         """
         fit = self._fit
         self._need_moments("log_odds()")

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from discrim.core.leave_one_out import LeftOut
 from discrim.core.perceptron import PerceptronFit, fit_perceptron
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
+from discrim.frame.unseen import lone_rows
+from discrim.inference.resampling import progress_bar
 from discrim.models.arguments import choice, named
 from discrim.models.geometry import LinearGeometry
+from discrim.models.judging.validation import gathered_rows
 from discrim.models.lines import SeparatingLines, read_rows
 from discrim.models.pictures import plot_distances, plot_history, plot_regions
 from discrim.models.results import ClassifierResults
@@ -27,6 +32,11 @@ __all__ = ["PerceptronResults", "perceptron"]
 
 LARGEST = 1e150
 """Size of a column up to which products of rows with coefficients, which are sums of rows, are doubles."""
+
+SOLE = 1e-6
+"""Share of a column's sum of squares up to which the other rows may be one value."""
+
+Floats = NDArray[np.float64]
 
 
 def perceptron(
@@ -134,6 +144,12 @@ def _warn(fit: PerceptronResults) -> None:
         )
 
 
+def _sole(x: Floats) -> NDArray[np.bool_]:
+    """Rows (n,) of x (n, p) without which a column has one value, or may have."""
+    squares = (x - x.mean(axis=0)) ** 2
+    return np.asarray((squares * len(x) / (len(x) - 1) > (1 - SOLE) * squares.sum(axis=0)).any(axis=1))
+
+
 def _many(bound: float) -> str:
     if not np.isfinite(bound):
         return "more than can be counted"
@@ -194,7 +210,7 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
         names = ["separable", "converged", "passes", "updates", "errors", "margin"]
         table = pd.DataFrame(self._fit.planes[:, :6], index=self._planes, columns=names)
         table = table.astype({"separable": bool, "converged": bool} | dict.fromkeys(names[2:5], "int64"))
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             bound = np.where(table["separable"], self._fit.planes[:, 6] ** -2.0, np.nan)
         table.insert(4, "bound", bound)
         return table
@@ -222,6 +238,27 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
             [self._planes[numbers[:, 0]], numbers[:, 1]], names=["plane", "pass"]
         )
         return pd.DataFrame(numbers[:, 2:], index=index, columns=["updates", "errors"])
+
+    def _left_out(self) -> LeftOut:
+        """Scores of rows by runs without each, side by side; missing where columns would go as well."""
+        super()._left_out()
+        blocks = self._rows("leave_one_out()")
+        rows = gathered_rows(blocks)
+        with progress_bar(sum(self._fit.passes), "passes without each row, at most") as bar:
+            every = self._fit.left_out(rows.x, rows.codes, bar.update)
+        there = np.zeros(blocks.table.nrows, dtype=bool)
+        there[rows.positions] = True
+        lone = lone_rows(blocks.design, blocks.table, there, blocks.functions)[rows.positions]
+        every[lone | _sole(rows.x) | (np.bincount(rows.codes)[rows.codes] == 1)] = np.nan
+        taken = 0
+
+        def scores(x: Floats, codes: NDArray[np.intp], weights: Floats | None) -> Floats:
+            # The rows are those of the fit, in the order in which they are asked for.
+            nonlocal taken
+            taken += len(x)
+            return every[taken - len(x) : taken]
+
+        return scores
 
     def tidy(self) -> pd.DataFrame:
         """One row a plane and term, in broom's names."""

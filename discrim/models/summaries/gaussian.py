@@ -12,11 +12,13 @@ import pandas as pd
 from discrim.core.shrinkage import is_regular
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.result import TestResult
+from discrim.models.arguments import named
 from discrim.models.labels import beyond_doubles, covariance_frame, known
 from discrim.models.shrunk import shrinkage_label
 from discrim.models.summaries.headers import (
     dropped_note,
     error_item,
+    header,
     prior_item,
     row_items,
     size_items,
@@ -162,7 +164,7 @@ def _linear_header(fit: LDAResults) -> Pairs:
         first = "first canonical axis" if m == 1 else f"first {m} canonical axes"
         note = f"The rule uses the {first} only (ncomp={m})."
     note = f"{note} {dropped_note(fit, 'within classes')} {_covariance_note(fit)}"
-    return Pairs(fit.formula, [*left, *right], note.strip())
+    return header(fit, [*left, *right], note.strip())
 
 
 def _quadratic_header(fit: QDAResults) -> Pairs:
@@ -175,7 +177,7 @@ def _quadratic_header(fit: QDAResults) -> Pairs:
         text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
         left.append((shrinkage_label(fit._fit.chosen), fit.shrinkage.to_dict(), text))
     left += _sphere(fit)
-    return Pairs(fit.formula, [*left, *right], _covariance_note(fit))
+    return header(fit, [*left, *right], _covariance_note(fit))
 
 
 def units_text(standardize: bool) -> str:
@@ -238,7 +240,7 @@ def _regularized_header(fit: RDAResults) -> Pairs:
         error_item(fit, "apparent", "Error, apparent"),
         error_item(fit, "loo", "Error, leave-one-out"),
     ]
-    return Pairs(fit.formula, items, note=note)
+    return header(fit, items, note)
 
 
 def _path(fit: RDAResults) -> Section:
@@ -382,7 +384,9 @@ def _log_odds(fit: LDAResults) -> Section:
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
     title = f"Log odds against {fit.classes[0]} (asymptotic standard errors under the model)"
     headings = INTERVAL | {"p": "P>|z|"}
-    return Section(title, table, formats, headings=headings, source="fit.log_odds()")
+    none = fit.classes[fit.prior.to_numpy() == 0]
+    note = f"No finite constant: {named(none)} with a prior of zero." if len(none) else ""
+    return Section(title, table, formats, headings=headings, note=note, source="fit.log_odds()")
 
 
 def _equal_covariances(fit: LDAResults | QDAResults) -> Section:

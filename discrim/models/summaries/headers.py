@@ -8,15 +8,29 @@ import numpy as np
 
 from discrim.errors import NotSupportedError
 from discrim.models.arguments import named
+from discrim.models.judging.refitted_prior import prior_of_rest
 from discrim.report.numbers import clean, shorten
+from discrim.report.tables import Pairs
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
 
-__all__ = ["Item", "dropped_note", "error_item", "number", "prior_item", "row_items", "size_items", "title"]
+__all__ = [
+    "Item",
+    "dropped_note",
+    "error_item",
+    "header",
+    "number",
+    "prior_item",
+    "row_items",
+    "size_items",
+    "title",
+]
 
 Item = tuple[str, Any, str]
 """Label, value and text of a line."""
+
+LEFT_OUT = "Error, leave-one-out"
 
 LONGEST = 1e15
 """Whole numbers up to this are written out."""
@@ -69,6 +83,13 @@ def error_item(fit: ClassifierResults, method: Any, label: str) -> Item:
         return label, np.nan, "not available"
     wrong, total = number(row["wrong"]), number(row["total"])
     return label, float(row["estimate"]), f"{100 * row['estimate']:.1f} %  ({wrong}/{total})"
+
+
+def header(fit: ClassifierResults, items: list[Item], note: str = "") -> Pairs:
+    """The header, and what became of the prior where its leave-one-out error leaves rows out."""
+    shown = any(label == LEFT_OUT and value == value for label, value, _ in items)
+    did = {"held": "holds the prior", "refitted": "estimates the prior anew"}.get(prior_of_rest(fit, None))
+    return Pairs(fit.formula, items, f"{note} Leave-one-out {did}.".strip() if shown and did else note)
 
 
 def dropped_note(fit: ClassifierResults, where: str) -> str:

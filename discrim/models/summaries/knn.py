@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.summaries.headers import error_item, prior_item, row_items, size_items, title
+from discrim.models.summaries.headers import error_item, header, prior_item, row_items, size_items, title
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _header(fit: KNNResults) -> Pairs:
     )
     if "path" in fit._cache:
         note = f"{note} The leave-one-out error is the least one, that chose k: see error_rates(['cv'])."
-    return Pairs(fit.formula, items, note)
+    return header(fit, items, note)
 
 
 def _classes(fit: KNNResults) -> Section:

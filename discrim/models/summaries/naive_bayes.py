@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from discrim.models.labels import known
-from discrim.models.summaries.headers import error_item, prior_item, row_items, size_items, title
+from discrim.models.summaries.headers import error_item, header, prior_item, row_items, size_items, title
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _header(fit: NaiveBayesResults) -> Pairs:
         items.append((label, value, "not available" if pd.isna(value) else f"{value:.2f}"))
     items.append(error_item(fit, "apparent", "Error, apparent"))
     items.append(error_item(fit, "loo", "Error, leave-one-out"))
-    return Pairs(fit.formula, items)
+    return header(fit, items)
 
 
 def _densities(fit: NaiveBayesResults) -> list[tuple[str, Any, str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.summaries.headers import error_item, prior_item, row_items, size_items, title
+from discrim.models.summaries.headers import error_item, header, prior_item, row_items, size_items, title
 from discrim.report.numbers import column_texts
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
@@ -63,7 +63,7 @@ def _header(fit: ShrunkenCentroidsResults) -> Pairs:
             "The errors hold the threshold, which the same rows have chosen; error_rates(['cv']) chooses "
             "anew in each fold."
         )
-    return Pairs(fit.formula, items, " ".join(notes))
+    return header(fit, items, " ".join(notes))
 
 
 def _classes(fit: ShrunkenCentroidsResults) -> Section:

@@ -40,3 +40,9 @@ def left_out() -> Callable[[], object]:
 def friedman() -> Callable[[], object]:
     table = normal_rows(1600, 1000, 4)
     return lambda: discrim.rda("y ~ .", table, parametrization="friedman")
+
+
+@corner("perceptron left out, 700 x 10 x 3 that overlap")
+def perceptron() -> Callable[[], object]:
+    fit = discrim.perceptron("y ~ .", normal_rows(700, 10, 3))
+    return fit.leave_one_out
