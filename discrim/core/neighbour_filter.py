@@ -192,9 +192,19 @@ class ProductFilter:
 def _least(minima: Singles, looked: int) -> tuple[Codes, Singles]:
     """Groups (m, looked + 1) whose minima are least, and the largest of these (m,)."""
     # Values are parted in half the time of their positions.
+    (m, n_groups), count = minima.shape, looked + 1
     beyond = np.partition(minima, looked, axis=1)[:, looked]
-    groups = np.flatnonzero(minima <= beyond[:, None]) % minima.shape[1]
-    if len(groups) == len(minima) * (looked + 1):
-        return groups.reshape(len(minima), -1), beyond
-    # More than one is equal to the largest.
-    return np.argpartition(minima, looked, axis=1)[:, : looked + 1], beyond
+    near = np.flatnonzero(minima <= beyond[:, None])
+    if len(near) > m * count:
+        # More than one is equal to the largest.
+        row = near // n_groups
+        equal = np.take(minima, near) == beyond[row]
+        room = count - np.bincount(row[~equal], minlength=m)
+        rank = np.cumsum(equal)
+        before = np.concatenate([[0], np.cumsum(np.bincount(row[equal], minlength=m))[:-1]])
+        near = near[~equal | (rank - before[row] <= room[row])]
+    if len(near) == m * count:
+        return (near % n_groups).reshape(m, count), beyond
+    # Some are no numbers.
+    groups = np.argpartition(minima, looked, axis=1)[:, :count]
+    return groups, beyond
