@@ -13,9 +13,9 @@ import os
 import sys
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 from discrim import datasets
@@ -196,23 +196,23 @@ def _say(message: object) -> None:
     print(f"discrim: {one_line(message)}", file=sys.stderr)
 
 
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """Stand in for :func:`warnings.showwarning`: the message alone, not where in the code it arose."""
-    _say(f"warning: {message}")
+def _shown_once() -> Callable[..., None]:
+    """Stand in for :func:`warnings.showwarning`: each message alone, and once."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, *where: object, **more: object) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            _say(f"warning: {message}")
+
+    return show
 
 
 def _run(argv: Sequence[str] | None) -> None:
     arguments = build_parser().parse_args(argv)
     with warnings.catch_warnings():
         warnings.simplefilter("always", DiscrimWarning)
-        warnings.showwarning = _show_warning
+        warnings.showwarning = _shown_once()
         text = _predict(arguments) if arguments.verb == "predict" else _summarize(arguments)
     print(text.rstrip("\n"))
     sys.stdout.flush()

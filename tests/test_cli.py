@@ -312,9 +312,10 @@ def test_a_defect_is_not_hidden(monkeypatch):
         cli.main(["lda", FORMULA, "iris"])
 
 
-def test_a_warning_is_one_line_beside_the_summary(verb, monkeypatch, capsys):
+def test_a_warning_is_one_line_said_once_beside_the_summary(verb, monkeypatch, capsys):
     def warn(formula, data):
-        warnings.warn("3 rows dropped:\nvalues missing", DiscrimWarning, stacklevel=2)
+        for _ in range(2):
+            warnings.warn("3 rows dropped:\nvalues missing", DiscrimWarning, stacklevel=2)
         return verb
 
     monkeypatch.setitem(vars(discrim), "lda", warn)

@@ -514,6 +514,8 @@ def test_summary_tidy_and_pictures_show_every_family():
     assert len(fit.plot("table", term="island").patches) == 9
     with pytest.raises(DataError, match="'sex'"):
         fit.plot("density", term="sex")
+    with pytest.raises(DataError, match="'table' shows a column of levels, of which this fit has none"):
+        naive_bayes("species ~ bill_depth_mm", PENGUINS).plot("table")
     with pytest.raises(NotSupportedError, match="regions"):
         fit.plot("regions")
 

@@ -332,11 +332,15 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
 
         numeric = [*self.normal_terms, *self.bandwidths.columns]
         names = numeric if kind == "density" else list(self._levels)
-        name = next(iter(names), "") if term is None else term
+        if not names:
+            shown = "numbers" if kind == "density" else "levels"
+            raise DataError(
+                f"kind={kind!r} shows a column of {shown}, of which this fit has none: use kind='posteriors'."
+            )
+        name = names[0] if term is None else term
         if name not in names:
             raise DataError(
-                f"kind={kind!r} shows one of {named(names) or 'no column'} here, not {name!r}: "
-                "give one of them."
+                f"kind={kind!r} shows one of {named(names)} here, not {name!r}: give one of them."
             )
         return (
             draw_densities(self.density(name), ax)
