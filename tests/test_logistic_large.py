@@ -9,8 +9,8 @@ from scipy.special import log_softmax
 
 from discrim import logistic
 from discrim.core.logistic_start import PART, ROWS_A_COEFFICIENT
-from discrim.core.symmetric_pairs import Information, quadratic_forms
-from discrim.errors import SeparationError
+from discrim.core.symmetric_pairs import Forms, Information
+from discrim.errors import DataError, SeparationError
 
 
 def table(n: int, p: int, n_classes: int, seed: int = 0) -> pd.DataFrame:
@@ -102,6 +102,24 @@ def test_many_separated_rows_are_refused():
     assert np.sqrt(score @ np.linalg.solve(information, score)) <= 1e-6
 
 
+@pytest.mark.parametrize("weight", [1.0, 1e4, 1e7])
+def test_heavy_separated_rows_have_the_penalized_maximum_of_their_table(weight):
+    """A table of two by two is saturated: the penalty adds half a row to each of its cells."""
+    frame = pd.DataFrame({"x": [0.0, 1.0, 1.0], "y": ["a", "b", "b"], "w": [weight, weight, 3 * weight]})
+    fit = logistic("y ~ x", frame, weights="w", bias_reduction=True)
+    constant = np.log(0.5 / (weight + 0.5))
+    expected = [constant, np.log((4 * weight + 0.5) / 0.5) - constant]
+    np.testing.assert_allclose(fit.params["b"], expected, rtol=1e-6)
+
+
+def test_rows_too_heavy_for_the_penalty_say_what_helps():
+    frame = pd.DataFrame({"x": np.arange(12.0), "y": np.repeat(["a", "b", "c"], 4), "w": 1e14})
+    with pytest.raises(DataError, match=r"more would not help.*Divide the weights by their mean"):
+        logistic("y ~ x", frame, weights="w", bias_reduction=True)
+    frame["w"] /= frame["w"].mean()
+    assert logistic("y ~ x", frame, weights="w", bias_reduction=True).nobs == 12
+
+
 @pytest.mark.parametrize(("p1", "q"), [(3, 1), (4, 2), (21, 4), (2, 9), (3, 30), (40, 3), (1, 5)])
 def test_pairs_of_columns_and_classes_are_the_whole_information(p1, q):
     rng = np.random.default_rng(p1 * q)
@@ -117,5 +135,5 @@ def test_pairs_of_columns_and_classes_are_the_whole_information(p1, q):
     whole = np.einsum("abm,im,jm->aibj", weights, z, z).reshape(q * p1, q * p1)
     np.testing.assert_allclose(found.whole(), whole, rtol=1e-12, atol=1e-12 * np.abs(whole).max())
     forms = np.einsum("im,aibj,jm->abm", z, whole.reshape(q, p1, q, p1), z)
-    for k, part in quadratic_forms(whole, z, p1):
+    for k, part in enumerate(Forms(whole, p1).of(z)):
         np.testing.assert_allclose(part, forms[k, k:], rtol=1e-11, atol=1e-11 * np.abs(forms).max())

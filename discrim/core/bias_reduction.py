@@ -25,10 +25,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
 
 from discrim.core.newton import HALVINGS, Frame, Newton, class_shares, sweep
 from discrim.core.passes import Rows
+from discrim.core.symmetric_pairs import Forms
 
 __all__ = ["learnt", "maximize_penalized", "penalized_sweep"]
 
@@ -37,8 +39,16 @@ Floats = NDArray[np.float64]
 LONGEST = 8.0
 """Log odds that a step moves a row by at most."""
 
-ROUNDED = 1e-5
-"""Adjusted score, in standard errors, that may be rounding where no step leads up."""
+PIECE = 2**20
+"""Numbers worked on at once."""
+
+EPS = float(np.finfo(np.float64).eps)
+
+ROUNDED, MOST_ROUNDED = 1e-5, 1e-3
+"""Adjusted score, in standard errors, that may be rounding where no step leads up; and of heavy rows."""
+
+IN_VAIN = 20
+"""Steps that neither rise nor come closer after which a search has ended."""
 
 
 def maximize_penalized(
@@ -59,13 +69,15 @@ def maximize_penalized(
         Its `llf` is the likelihood without the penalty.
     """
     at = _Point.of(blocks, frame, start, reference)
-    beyond, decrement = np.zeros_like(at.information), np.inf
+    beyond, progress = np.zeros_like(at.information), _Progress()
     for steps in range(maxiter + 1):
         if at.adjusted is None:
             return Newton(at.coef, at.information, at.llf, np.inf, steps, False)
-        scoring = cho_solve(cho_factor(at.information), at.adjusted)
+        scoring = cho_solve(at.factor, at.adjusted)
         decrement = float(np.sqrt(max(at.adjusted @ scoring, 0.0)))
         if decrement <= tol or steps == maxiter:
+            return Newton(at.coef, at.information, at.llf, decrement, steps, decrement <= tol)
+        if progress.has_ended(at, decrement):
             break
         try:
             step = cho_solve(cho_factor(at.information + beyond), at.adjusted)
@@ -77,33 +89,68 @@ def maximize_penalized(
             beyond[:], step = 0.0, scoring
             moved = _ahead(blocks, frame, at, step, reference, decrement**2, near=near)
         if moved is None:
-            # No step leads up: what is left of the adjusted score is rounding.
-            return Newton(at.coef, at.information, at.llf, decrement, steps, decrement <= ROUNDED)
+            break
         size, there = moved
         if there.adjusted is not None:
             curvature = learnt(there.information + beyond, size * step, at.adjusted - there.adjusted)
             beyond = curvature - there.information
         at = there
-    return Newton(at.coef, at.information, at.llf, decrement, steps, decrement <= tol)
+    # No step leads up: what is left of the adjusted score is rounding, if it is no more than that could be.
+    best, decrement = progress.best
+    rounded = decrement <= min(max(ROUNDED, best.rounding(frame.longest)), MOST_ROUNDED)
+    return Newton(best.coef, best.information, best.llf, decrement, steps, rounded)
+
+
+class _Progress:
+    """Whether a search still rises, or comes closer."""
+
+    def __init__(self) -> None:
+        self.best: tuple[_Point, float]
+        self._goal, self._closest, self._in_vain = -np.inf, np.inf, 0
+
+    def has_ended(self, at: _Point, decrement: float) -> bool:
+        """Whether many steps have done neither, with that to a point."""
+        if decrement < self._closest:
+            self.best = at, decrement
+        rises = at.goal > self._goal + at.flat
+        self._in_vain = 0 if rises or decrement <= 0.5 * self._closest else self._in_vain + 1
+        self._goal, self._closest = max(self._goal, at.goal), min(self._closest, decrement)
+        return self._in_vain >= IN_VAIN
 
 
 class _Point(NamedTuple):
-    """The penalized likelihood at coefficients (p + 1, q); minus infinity and no score where it is lost."""
+    """The penalized likelihood at coefficients (p + 1, q); minus infinity and no score where it is lost.
+
+    The farthest row is that whose log odds have the largest variance, which is given.
+    """
 
     coef: Floats
     llf: float
     goal: float
     adjusted: Floats | None
     information: Floats
+    factor: tuple[Floats, bool]
+    farthest: float
+
+    @property
+    def flat(self) -> float:
+        """What the goal may differ by from rounding."""
+        return 64 * EPS * max(1.0, abs(self.llf), abs(self.goal))
+
+    def rounding(self, weight: float) -> float:
+        """Adjusted score, in standard errors, that rounding may leave of rows of a weight in all."""
+        lower = dpotri(self.factor[0], lower=1)[0]
+        return float(EPS * weight * np.sqrt(np.trace(lower)))
 
     @classmethod
     def of(cls, blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) -> _Point:
         llf, score, information, _ = sweep(blocks, frame, coef, reference)
-        goal = llf + 0.5 * _logdet(information)
-        if not np.isfinite(goal):
-            return cls(coef, llf, -np.inf, None, information)
-        adjusted = (score + _adjustment(blocks, frame, coef, reference, information)).T.ravel()
-        return cls(coef, llf, goal, adjusted, information)
+        factor = _factored(information)
+        if factor is None or not np.isfinite(llf):
+            return cls(coef, llf, -np.inf, None, information, (information, True), np.inf)
+        adjustment, farthest = _adjustment(blocks, frame, coef, reference, factor)
+        adjusted = (score + adjustment).T.ravel()
+        return cls(coef, llf, llf + _half_logdet(factor), adjusted, information, factor, farthest)
 
 
 def _ahead(
@@ -121,24 +168,28 @@ def _ahead(
     No row's log odds move far at once, where its information would be all but lost, and the step after
     would lead anywhere; nor is a point taken where the goal falls more steeply than it rose before.
     """
-    size = min(1.0, LONGEST / (_reach(blocks, frame, step.reshape(at.coef.T.shape).T) or 1.0))
-    rounding = 64 * np.finfo(np.float64).eps * max(1.0, abs(at.llf), abs(at.goal))
+    size = min(1.0, LONGEST / (_reach(blocks, frame, at, step) or 1.0))
     for _ in range(HALVINGS):
         moved = at.coef + size * step.reshape(at.coef.T.shape).T
         there = _Point.of(blocks, frame, moved, reference)
         # Beside the maximum the goal is flat to rounding: there the step is right as it is.
         if there.adjusted is not None and (
             near
-            or (there.goal >= at.goal + 1e-4 * size * slope - rounding and there.adjusted @ step >= -slope)
+            or (there.goal >= at.goal + 1e-4 * size * slope - at.flat and there.adjusted @ step >= -slope)
         ):
             return size, there
         size /= 2
     return None
 
 
-def _reach(blocks: Iterable[Rows], frame: Frame, step: Floats) -> float:
-    """The most that a step (p + 1, q) moves the log odds of a row."""
-    return max(float(np.abs(step.T @ frame.columns(x)).max(initial=0.0)) for x, _, _ in blocks)
+def _reach(blocks: Iterable[Rows], frame: Frame, at: _Point, step: Floats) -> float:
+    """The most that a step moves the log odds of a row, or a bound of it that is no matter."""
+    # By the inequality of Cauchy and Schwarz in the metric of the information.
+    bound = float(np.sqrt(max(float(step @ at.information @ step), 0.0) * at.farthest))
+    if bound <= LONGEST:
+        return bound
+    lines = step.reshape(at.coef.T.shape)
+    return max((float(np.abs(lines @ frame.columns(x)).max(initial=0.0)) for x, _, _ in blocks), default=0.0)
 
 
 def learnt(curvature: Floats, step: Floats, fall: Floats) -> Floats:
@@ -164,39 +215,47 @@ def penalized_sweep(
     Where the information is singular in floating point the penalized likelihood is minus infinity.
     """
     llf, score, information, _ = sweep(blocks, frame, coef, reference)
-    try:
-        adjustment = _adjustment(blocks, frame, coef, reference, information)
-    except LinAlgError:
+    factor = _factored(information)
+    if factor is None:
         return -np.inf, score, information
-    return llf + 0.5 * _logdet(information), score + adjustment, information
+    adjustment, _ = _adjustment(blocks, frame, coef, reference, factor)
+    return llf + _half_logdet(factor), score + adjustment, information
 
 
-def _logdet(information: Floats) -> float:
-    # By the root: of a matrix that is singular to rounding the sign of the determinant says nothing.
+def _factored(information: Floats) -> tuple[Floats, bool] | None:
+    """Its lower triangular root; None where it is singular to rounding, or not finite."""
     try:
-        root = cholesky(information)
+        root, lower = cho_factor(information, lower=True)
     except (LinAlgError, ValueError):
-        return -np.inf
-    return 2 * float(np.log(np.diagonal(root)).sum())
+        return None
+    return root, lower
+
+
+def _half_logdet(factor: tuple[Floats, bool]) -> float:
+    # By the root: of a matrix that is singular to rounding the sign of the determinant says nothing.
+    return float(np.log(np.diagonal(factor[0])).sum())
 
 
 def _adjustment(
-    blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int, information: Floats
-) -> Floats:
-    """Gradient (p + 1, q) of ln|I|/2."""
+    blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int, factor: tuple[Floats, bool]
+) -> tuple[Floats, float]:
+    """Gradient (p + 1, q) of ln|I|/2, and the largest variance of the log odds of a row."""
     p1, q = coef.shape
-    half = solve_triangular(cholesky(information, lower=True), np.eye(q * p1), lower=True)
-    inverse = (half.T @ half).reshape(q, p1, q, p1)
-    gradient = np.zeros((p1, q))
+    lower = np.tril(dpotri(factor[0], lower=1)[0])
+    forms = Forms(lower + np.tril(lower, -1).T, p1)
+    gradient, farthest, piece = np.zeros((p1, q)), 0.0, forms.piece(PIECE)
     for x, _, weights in blocks:
-        z = frame.columns(x)
-        shares = class_shares(coef.T @ z, reference)[1]
-        spread = np.stack(
-            [np.stack([((inverse[a, :, b] @ z) * z).sum(axis=0) for b in range(q)]) for a in range(q)]
-        )
-        own = np.diagonal(spread, axis1=0, axis2=1).T
-        across = np.einsum("bm,abm->am", shares, spread)
-        part = 0.5 * (own - (shares * own).sum(axis=0)) - (across - (shares * across).sum(axis=0))
-        part *= shares
-        gradient += z @ (part if weights is None else part * weights).T
-    return gradient
+        for start in range(0, len(x), piece):
+            at = slice(start, start + piece)
+            z = frame.columns(x[at])
+            shares = class_shares(coef.T @ z, reference)[1]
+            own, across = np.empty(shares.shape), np.zeros(shares.shape)
+            for k, form in enumerate(forms.of(z)):
+                own[k] = form[0]
+                across[k] += np.einsum("bm,bm->m", shares[k:], form)
+                across[k + 1 :] += shares[k] * form[1:]
+            part = 0.5 * (own - (shares * own).sum(axis=0)) - (across - (shares * across).sum(axis=0))
+            part *= shares
+            gradient += z @ (part if weights is None else part * weights[at]).T
+            farthest = max(farthest, float(own.max(initial=0.0)))
+    return gradient, farthest

@@ -19,7 +19,7 @@ from discrim.core.passes import Rows
 from discrim.core.rules import LinearRule
 from discrim.errors import NotSupportedError
 
-__all__ = ["Even", "LogisticFit", "fit_from_search", "fit_logistic", "frame_of"]
+__all__ = ["PENALIZED_STEPS", "Even", "LogisticFit", "fit_from_search", "fit_logistic", "frame_of"]
 
 Floats = NDArray[np.float64]
 
@@ -28,6 +28,9 @@ TOLERANCE = 1e-6
 
 MOST_STEPS = 50
 """Steps of Newton's method, unless it is told otherwise."""
+
+PENALIZED_STEPS = 20
+"""Steps of a penalized search in units of those of another, which are faster."""
 
 PENALIZED_TOLERANCE = 1e-4
 """Share of the tolerance to which a penalized search goes, since its last step does not square the rest."""
@@ -364,7 +367,7 @@ def _search(
     if penalized:
         # The last step does not square what is left, and there are more of them.
         tol = max(tol * PENALIZED_TOLERANCE, least)
-        return maximize_penalized(blocks, frame, start, reference, tol=tol, maxiter=20 * maxiter)
+        return maximize_penalized(blocks, frame, start, reference, tol=tol, maxiter=PENALIZED_STEPS * maxiter)
     tol = max(tol, least)
     floor = _floor(counts, reference, singular)
     short = _short_passes(start.size, rows) if singular else 0.0

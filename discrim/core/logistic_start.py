@@ -135,8 +135,9 @@ class _Part(Iterable[Rows]):
             held.append((x[some], codes[some], None if weights is None else weights[some]))
             first += len(x)
             if sum(len(rows) for _, rows, _ in held) >= TOGETHER:
-                yield _joined(held)
+                together = _joined(held)
                 held.clear()
+                yield together
         if held:
             yield _joined(held)
 

@@ -27,6 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 
+from discrim.core.symmetric_pairs import Information
+
 __all__ = ["Recession", "recede"]
 
 Floats = NDArray[np.float64]
@@ -54,8 +56,8 @@ PROJECTIONS, REPAIRS = 12, 6
 POLISHES = 4
 """Steps from a proof of overlap to the maximum, each of which squares the distance."""
 
-PIECE = 2**18
-"""Numbers worked on at once."""
+PIECE, FEWEST = 2**18, 256
+"""Numbers worked on at once, and fewest rows: a product of fewer costs what writing its result does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +176,8 @@ class _Differences:
     def _curvature(self, shares: Floats) -> Floats:
         """Sum of (diag(p) - pp') x zz' over the rows, without the first class."""
         p1, q = len(self.columns), self.n_classes - 1
-        own, across = np.zeros((q * p1, p1)), np.zeros((q * p1, q * p1))
-        piece = max(PIECE // (q * p1), 16)
+        piece = max(PIECE // (q * p1), FEWEST)
+        information = Information(p1, q, piece)
         for start in range(0, len(self.codes), piece):
             z, held = self.columns[:, start : start + piece], shares[:, start : start + piece]
             # p(1 - p) without what cancels where p is all but one.
@@ -183,15 +185,8 @@ class _Differences:
             for sure in np.flatnonzero(held.max(axis=1) > 0.5):
                 others = np.delete(held, sure, axis=0).sum(axis=0)
                 rest[sure] = np.where(held[sure] > 0.5, others, rest[sure])
-            times = (held * rest)[1:, None] * z
-            own += times.reshape(q * p1, -1) @ z.T
-            if q > 1:
-                times = (held[1:, None] * z).reshape(q * p1, -1)
-                across -= times @ times.T
-        blocks = across.reshape(q, p1, q, p1)
-        for k in range(q):
-            blocks[k, :, k] = own[k * p1 : (k + 1) * p1]
-        return across
+            information.add(z, (held * rest)[1:], held[1:], held[1:])
+        return information.whole()
 
     def gram(self, level: Bools) -> Floats:
         """Sum of dd' over level differences."""

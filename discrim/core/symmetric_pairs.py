@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm
 
-__all__ = ["Information", "quadratic_forms"]
+__all__ = ["Forms", "Information"]
 
 Floats = NDArray[np.float64]
 
@@ -119,22 +119,38 @@ def _places(lines: int) -> NDArray[np.intp]:
     return places
 
 
-def quadratic_forms(matrix: Floats, z: Floats, p1: int) -> Iterator[tuple[int, Floats]]:
-    """For each class k the forms z'M_kl z, (q - k, m), of the classes l from k on.
+class Forms:
+    """The quadratic forms z'M_kl z of the blocks of a matrix, for each pair of classes once.
 
     Parameters
     ----------
     matrix : (q (p + 1), q (p + 1)) float
         Symmetric, class by class.
-    z : (p + 1, m) float
     p1 : int
     """
-    q = len(matrix) // p1
-    blocks = matrix.reshape(q, p1, q, p1)
-    (part,) = _parts(p1, p1 * p1)
-    pairs = _products(part, z, z, np.empty(part.size * z.shape[1]))
-    upper = np.triu_indices(p1)
-    once = np.where(upper[0] == upper[1], 0.5, 1.0)
-    for k in range(q):
-        held = np.swapaxes(blocks[k, :, k:], 0, 1)
-        yield k, (held[:, upper[0], upper[1]] + held[:, upper[1], upper[0]]) * once @ pairs
+
+    def __init__(self, matrix: Floats, p1: int) -> None:
+        self.q = len(matrix) // p1
+        self._matrix, self._held = matrix.reshape(self.q, p1, self.q, p1), list[Floats]()
+        if self.q <= FEW_CLASSES:
+            return
+        ((_, self.pairs),) = self._columns = _parts(p1, p1 * p1)
+        first, second = np.triu_indices(p1)
+        once = np.where(first == second, 0.5, 1.0)
+        for k in range(self.q):
+            own = np.swapaxes(self._matrix[k, :, k:], 0, 1)
+            self._held.append((own[:, first, second] + own[:, second, first]) * once)
+
+    def piece(self, numbers: int) -> int:
+        """Rows at once that hold no more than some numbers, or a few."""
+        return max(numbers // (self.pairs if self._held else self._matrix.shape[1]), 16)
+
+    def of(self, z: Floats) -> Iterator[Floats]:
+        """For each class k the forms (q - k, m) of the classes from k on, of columns z (p + 1, m)."""
+        if not self._held:
+            for k in range(self.q):
+                yield np.stack([((self._matrix[k, :, j] @ z) * z).sum(axis=0) for j in range(k, self.q)])
+            return
+        pairs = _products(self._columns[0], z, z, np.empty(self.pairs * z.shape[1]))
+        for held in self._held:
+            yield held @ pairs

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.logistic import Even, LogisticFit, fit_logistic
+from discrim.core.logistic import PENALIZED_STEPS, Even, LogisticFit, fit_logistic
 from discrim.core.moments import ClassMoments
 from discrim.core.rules import posteriors
 from discrim.core.separation import Separation, separation
@@ -176,9 +176,7 @@ def searched(
         )
     certificate = None
     if not fit.newton.converged and bias_reduction:
-        raise DataError(
-            f"The penalized likelihood has not converged in {fit.newton.steps} steps: raise maxiter=."
-        )
+        raise DataError(_unfinished_penalized(fit, maxiter))
     if not fit.newton.converged:
         certificate = settle_separated(fit, blocks, warn=warn)
         even = None
@@ -190,6 +188,23 @@ def searched(
     if certificate is None:
         refuse_unfinished(fit, maxiter)
     return fit, certificate
+
+
+def _unfinished_penalized(fit: LogisticFit, maxiter: int) -> str:
+    steps = fit.newton.steps
+    said = f"The penalized likelihood has not converged in {steps} step{'s' * (steps != 1)}"
+    if steps >= PENALIZED_STEPS * maxiter:
+        return f"{said}: raise maxiter=."
+    weight, rows = float(fit.counts.sum()), int(fit.moments.rows.sum())
+    if weight > 1e3 * rows:
+        return (
+            f"{said}, and more would not help: beside weights that sum to {weight:.3g} over {rows:,} rows "
+            "the penalty is lost in rounding. Divide the weights by their mean."
+        )
+    return (
+        f"{said}, and more would not help: rounding has lost the way. Leave out columns that few rows have, "
+        "or merge rare classes."
+    )
 
 
 def _said(

@@ -46,6 +46,27 @@ def separation_of_many_classes() -> Callable[[], object]:
     return lambda: logistic("y ~ .", frame, separation="warn", collinear="drop")
 
 
+@corner("logistic: separation of 10,000 x 100 x 26")
+def separation_of_many_rows() -> Callable[[], object]:
+    from discrim import logistic
+
+    frame = normal_classes(10_000, 100, 26, 2.0)
+    return lambda: logistic("y ~ .", frame, separation="warn")
+
+
+@corner("logistic: separation of 540 x 93 indicators x 18")
+def separation_of_indicators() -> Callable[[], object]:
+    from discrim import logistic
+
+    answers = coded_answers(540, 35, 18, 0.4)
+    columns = [f"x{j}" for j in range(35)]
+    answers[columns] = "level " + answers[columns].astype(str)
+    # Some rows are of two classes at once, so that the separation is one in part.
+    again = answers.sample(120, random_state=0)
+    frame = pd.concat([answers, again.assign(y=(again["y"] + 1) % 18)])
+    return lambda: logistic("y ~ .", frame, separation="warn", collinear="drop")
+
+
 @corner("logistic: bias reduction of 800 x 16 x 26")
 def bias_reduction_of_many_classes() -> Callable[[], object]:
     from discrim import logistic
@@ -60,6 +81,22 @@ def bias_reduction_of_rare_marks() -> Callable[[], object]:
 
     frame = rare_marks(20_000, 100)
     return lambda: logistic("y ~ .", frame, bias_reduction=True, collinear="drop")
+
+
+@corner("logistic: tests by term of 20 classes x 100 columns")
+def tests_of_many_terms() -> Callable[[], object]:
+    from discrim import logistic
+
+    fit = logistic("y ~ .", normal_classes(4000, 100, 20, 0.1))
+    return lambda: fit.lr_test(by="term")
+
+
+@corner("logistic: fit of 50,000 x 20 with 5 classes")
+def fit_of_many_rows() -> Callable[[], object]:
+    from discrim import logistic
+
+    frame = normal_classes(50_000, 20, 5, 0.3)
+    return lambda: logistic("y ~ .", frame).bse
 
 
 @corner("logistic: summary of 20 classes x 100 columns")
