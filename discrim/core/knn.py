@@ -178,8 +178,14 @@ class KNNFit:
             return tally.of_classes(prior)
         return tally.of_classes_without(prior, self.search.codes[rows], 1 / self.moments.total)
 
-    def left_out_scores(self, prior: Floats) -> Floats:
+    def left_out_scores(self, prior: Floats, done: Callable[[int], object] | None = None) -> Floats:
         """Scores (n, K) of the rows, each by the others.
+
+        Parameters
+        ----------
+        prior : (K,) float
+        done : callable, optional
+            Is told of so many more rows that have been looked at.
 
         Raises
         ------
@@ -196,6 +202,8 @@ class KNNFit:
         for rows, tally in self.left_out(self.k):
             (votes,) = tally.votes([self.k])
             out[rows] = tally.scores(votes, weights, self._chances(tally, prior, rows))
+            if done is not None:
+                done(rows.stop - rows.start)
         return out
 
     def wrong_by_class(

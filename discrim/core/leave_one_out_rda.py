@@ -52,6 +52,9 @@ WORTH = 1e8
 LEAST = 1e-6
 """And how large at least."""
 
+REGULAR = 1e-4
+"""Least over greatest eigenvalue from which scatters serve as well as their roots."""
+
 
 def rda_left_out(
     moments: ClassMoments, pair: Pair, parametrization: Parametrization, method: str, log_prior: Floats
@@ -94,10 +97,11 @@ def left_out_groups(
     columns : int, optional
         Columns of the data where the moments are those of coordinates of fewer.
     """
-    apart, own_scale = (
+    apart, unitless = (
         Scatters.of(comparable(moments), method, columns),
-        Scatters.of(moments, method, columns),
+        Scatters.unitless(moments, method, columns),
     )
+    sources = [_Source.of(apart), _Source.of(unitless)]
     together: dict[tuple[bool, float], list[int]] = {}
     for i, pair in enumerate(pairs):
         own, pooled, ridge = mixture(parametrization, pair, apart.divisors, np.ones(len(apart.divisors)), 1.0)
@@ -105,7 +109,7 @@ def left_out_groups(
         together.setdefault((not ridge.any(), round(float(share), 12)), []).append(i)
     groups = []
     for (plain, _), at in together.items():
-        mixer = _Mixer(own_scale if plain else apart, [pairs[i] for i in at], parametrization, plain)
+        mixer = _Mixer(sources[plain], [pairs[i] for i in at], parametrization)
         groups.append(LeftOutGroup(np.array(at), mixer, log_prior, lru_cache(maxsize=2)(mixer.bases)))
     return groups
 
@@ -140,21 +144,57 @@ class _Basis:
 
 
 @dataclass(frozen=True, slots=True)
+class _Source:
+    """What is mixed.
+
+    Attributes
+    ----------
+    held : Scatters
+    means : (K, p) float
+        Of the classes, in z.
+    roots : (K, p, p) float, optional
+        Of the scatters, in their unit.
+    root : (p, p) float, optional
+        Of their sum.
+    """
+
+    held: Scatters
+    means: Floats
+    roots: Floats | None
+    root: Floats | None
+
+    @staticmethod
+    def of(held: Scatters) -> _Source:
+        roots = None if held.moments.roots is None else held.moments.roots * held.unit
+        root = None if roots is None else triangle(roots.reshape(-1, len(held.unit)))
+        return _Source(held, held.moments.means, roots, root)
+
+    def axes(self, k: int, a: float, b: float, ridge: float) -> tuple[Floats, Floats]:
+        """Eigenvalues (p,) and eigenvectors (p, p) of a W_k + b W, to which a ridge or more will be added."""
+        lengths, vectors = np.linalg.eigh(a * self.held.own[k] + b * self.held.whole)
+        if (
+            self.roots is not None
+            and self.root is not None
+            and not lengths[0] + ridge > REGULAR * lengths[-1]
+        ):
+            stacked = np.concatenate([np.sqrt(a) * self.roots[k], np.sqrt(b) * self.root])
+            _, singular, axes = np.linalg.svd(triangle(stacked))
+            return singular**2, axes.T
+        return np.maximum(lengths, 0.0), vectors
+
+
+@dataclass(frozen=True, slots=True)
 class _Mixer:
     """What the pairs of a group mix, and its axes."""
 
-    held: Scatters
+    source: _Source
     pairs: list[Pair]
     parametrization: Parametrization
-    plain: bool
 
     @property
-    def unit(self) -> Floats:
-        """What z (p,) is multiplied by."""
-        if not self.plain:
-            return self.held.unit
-        sd = np.sqrt(np.diagonal(self.held.moments.pooled().scatters[0]))
-        return np.asarray(1.0 / np.where(sd > 0, sd, 1.0))
+    def held(self) -> Scatters:
+        """The scatters that are mixed."""
+        return self.source.held
 
     def bases(self, out: float) -> list[tuple[_Basis | None, _Basis]]:
         """For each class its basis as that of a row, of which the weight `out` is left out, and as another's.
@@ -169,7 +209,7 @@ class _Mixer:
 
     def _basis(self, k: int, g: int, out: float) -> _Basis:
         """Of class k for rows of class g."""
-        held, moments = self.held, self.held.moments
+        held = self.held
         divisors = held.divisors.copy()
         divisors[g] -= out
         total, p = divisors.sum(), held.columns
@@ -185,29 +225,20 @@ class _Mixer:
         a, b, from_own, from_pooled = shares
         reference = int(np.argmax(a + b))
         most = a[reference] + b[reference]
-        unit = self.unit
         if most == 0:
-            lengths, vectors = np.zeros(len(unit)), np.eye(len(unit))
+            lengths, vectors = np.zeros(len(held.unit)), np.eye(len(held.unit))
         else:
-            lengths, vectors = self._axes(k, a[reference], b[reference], unit)
-        axes = vectors.T * unit
-        gaps = axes @ (moments.means - moments.means[k]).T
+            # Without the row the traces are less, and by no more than what is left to a refit.
+            mixed = a + b > 0
+            ridges = (from_own * held.squares[k] + from_pooled * held.squares.sum())[mixed]
+            ridges *= most / (a + b)[mixed]
+            lengths, vectors = self.source.axes(k, a[reference], b[reference], SPOILT * float(ridges.min()))
+        axes = vectors.T * held.unit
+        gaps = axes @ (self.source.means - self.source.means[k]).T
         factors = (a + b) / most if most > 0 else np.zeros(len(a))
         return _Basis(
             axes, lengths, gaps, factors, a + b if k == g % len(divisors) else b, from_own, from_pooled
         )
-
-    def _axes(self, k: int, a: float, b: float, unit: Floats) -> tuple[Floats, Floats]:
-        """Eigenvalues (p,) and eigenvectors (p, p) of a W_k + b W in a unit."""
-        moments = self.held.moments
-        if moments.roots is not None:
-            whole = triangle(moments.roots.reshape(-1, len(unit)))
-            stacked = triangle(np.concatenate([np.sqrt(a) * moments.roots[k], np.sqrt(b) * whole]) * unit)
-            _, singular, axes = np.linalg.svd(stacked)
-            return singular**2, axes.T
-        mixed = a * moments.scatters[k] + b * moments.scatters.sum(axis=0)
-        lengths, vectors = np.linalg.eigh(mixed * unit * unit[:, None])
-        return np.maximum(lengths, 0.0), vectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,20 +94,20 @@ class Scatters:
     @staticmethod
     def of(moments: ClassMoments, method: str, columns: int | None = None) -> Scatters:
         """From moments by class and the method of the divisors, n_k - 1 by "moment" or n_k by "mle"."""
-        unit = common_unit(moments.scale)
+        return Scatters._in(common_unit(moments.scale), moments, method, columns)
+
+    @staticmethod
+    def unitless(moments: ClassMoments, method: str, columns: int | None = None) -> Scatters:
+        """As `of`, in units of the standard deviations within classes, for mixtures without a ridge."""
+        sd = np.sqrt(moments.squares.sum(axis=0))
+        return Scatters._in(1.0 / np.where(sd > 0, sd, 1.0), moments, method, columns)
+
+    @staticmethod
+    def _in(unit: Floats, moments: ClassMoments, method: str, columns: int | None) -> Scatters:
         own = moments.scatters * unit * unit[:, None]
         divisors = moments.counts - (1.0 if method == "moment" else 0.0)
         p = moments.n_columns if columns is None else columns
         return Scatters(moments, unit, own, own.sum(axis=0), divisors, p)
-
-    @staticmethod
-    def unitless(moments: ClassMoments, method: str) -> Scatters:
-        """In units of the standard deviations within classes, for mixtures without a ridge."""
-        sd = np.sqrt(moments.squares.sum(axis=0))
-        unit = 1.0 / np.where(sd > 0, sd, 1.0)
-        own = moments.scatters * unit * unit[:, None]
-        divisors = moments.counts - (1.0 if method == "moment" else 0.0)
-        return Scatters(moments, unit, own, own.sum(axis=0), divisors, moments.n_columns)
 
     @property
     def squares(self) -> Floats:

@@ -59,7 +59,10 @@ METRICS = (
 """Metrics by the names of scipy's `cdist`."""
 
 TREE_COLUMNS = 8
-"""Directions in which rows spread up to which a tree is faster than products."""
+"""Columns up to which a tree is as fast as products, or faster."""
+
+TREE_DIRECTIONS = 4
+"""Directions in which rows of more columns spread, up to which it is."""
 
 TREE_MOST = 10
 """Columns beyond which no tree is thought of."""
@@ -406,7 +409,7 @@ def _suits_a_tree(points: Floats, norm: float) -> bool:
     some = points[:: max(len(points) // 4096, 1)]
     squares = (some - some.mean(axis=0)).T @ (some - some.mean(axis=0))
     size = float((squares**2).sum())
-    return bool(not size > 0 or float(np.trace(squares)) ** 2 <= TREE_COLUMNS * size)
+    return bool(not size > 0 or float(np.trace(squares)) ** 2 <= TREE_DIRECTIONS * size)
 
 
 def _at_least_k(distances: Floats, k: int) -> Floats:

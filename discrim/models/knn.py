@@ -16,7 +16,7 @@ from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.rates_along import rates_along
-from discrim.inference.resampling import progress_bar
+from discrim.inference.resampling import late_bar, progress_bar
 from discrim.models.arguments import choice, prior_vector
 from discrim.models.judging.validation import gathered_rows, refuse_large, used_rows
 from discrim.models.knn_options import (
@@ -109,9 +109,10 @@ def knn(
     A saved fit holds its rows, in the coordinates that distances are taken in, with their classes.
 
     Leave-one-out takes one search for all k. A row that is left out leaves the covariance of "mahalanobis"
-    too, by a rank-one update, and the class proportions that break ties. Held are the standard deviations,
-    which do not depend on classes, and a prior that was given with its weights of votes pi_g / s_g. Folds are
-    fitted anew, and choose k anew.
+    too, by a rank-one update, and the class proportions that break ties. The standard deviations of `scale`
+    are held: they are those of all rows, the one that is left out among them, and do not depend on classes.
+    So is a prior that was given, with its weights of votes pi_g / s_g. Folds are fitted anew, with their own
+    standard deviations, and choose k anew.
 
     Examples
     --------
@@ -261,7 +262,8 @@ class KNNResults(ClassifierResults):
         return self._fit.refit(x, codes)
 
     def _left_out(self) -> LeftOut:
-        every = self._fit.left_out_scores(self._prior_values(None))
+        with late_bar(len(self._fit.search.points), "rows left out") as tell:
+            every = self._fit.left_out_scores(self._prior_values(None), tell)
         taken = 0
 
         def scores(x: Floats, codes: NDArray[np.intp], weights: Floats | None) -> Floats:

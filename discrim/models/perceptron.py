@@ -14,7 +14,7 @@ from discrim.core.perceptron import PerceptronFit, fit_perceptron
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import lone_rows
-from discrim.inference.resampling import progress_bar
+from discrim.inference.resampling import late_bar
 from discrim.models.arguments import choice, named
 from discrim.models.geometry import LinearGeometry
 from discrim.models.judging.validation import gathered_rows
@@ -244,8 +244,8 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
         super()._left_out()
         blocks = self._rows("leave_one_out()")
         rows = gathered_rows(blocks)
-        with progress_bar(sum(self._fit.passes), "passes without each row, at most") as bar:
-            every = self._fit.left_out(rows.x, rows.codes, bar.update)
+        with late_bar(sum(self._fit.passes), "passes without each row, at most") as tell:
+            every = self._fit.left_out(rows.x, rows.codes, lambda: tell(1))
         there = np.zeros(blocks.table.nrows, dtype=bool)
         there[rows.positions] = True
         lone = lone_rows(blocks.design, blocks.table, there, blocks.functions)[rows.positions]

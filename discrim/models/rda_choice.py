@@ -26,7 +26,7 @@ from discrim.core.standardized import in_units, within_sd
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.rates_along import rates_along
-from discrim.inference.resampling import progress_bar
+from discrim.inference.resampling import late_bar
 from discrim.models.arguments import named
 from discrim.models.judging.splits import Split, split_moments, used_splits
 from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
@@ -191,7 +191,7 @@ def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
     k = len(plan.prior)
     wrong = np.full((len(plan.pairs), plan.cv, k), np.nan)
     total = np.zeros((plan.cv, k))
-    with progress_bar(plan.cv * len(plan.pairs), CHOICE) as bar:
+    with late_bar(plan.cv * len(plan.pairs), CHOICE) as tell:
         for fold, part in enumerate(_parts(blocks, plan)):
             few = too_few(part.moments)
             if few:
@@ -199,7 +199,7 @@ def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
             total[fold] = np.bincount(part.codes, part.weights, minlength=k)
             for rule in plan.rules(part.moments, plan.pairs, part.with_roots):
                 wrong[rule.pairs, fold] = wrong_by_class(rule, part.x, part.codes, part.weights)
-                bar.update(len(rule.pairs))
+                tell(len(rule.pairs))
     # A class that is not in a fold has no part in its rate.
     there = total > 0
     share = np.where(there, plan.prior, 0.0) / np.where(there, total, 1.0)
@@ -306,7 +306,7 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Floa
     wrong[regular] = 0.0
     again: dict[int, list[int]] = {}
     groups = left_out_groups(moments, pairs, plan.parametrization, plan.method, plan.log_prior, plan.columns)
-    with progress_bar(len(pairs), CHOICE) as bar:
+    with late_bar(len(pairs), CHOICE) as tell:
         for group in groups:
             which = regular[group.positions]
             for rows, x, codes, weights in used_rows(blocks):
@@ -318,7 +318,7 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Floa
                     wrong[i] += np.bincount(codes, times, minlength=k)
                     for row in positions[labels < 0].tolist():
                         again.setdefault(row, []).append(i)
-            bar.update(len(which))
+            tell(len(which))
     _refit(blocks, plan, again, wrong)
     return rates_along(wrong, moments.counts, plan.prior, sampled=plan.estimated_prior)
 
@@ -326,16 +326,18 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Floa
 def _refit(blocks: Blocks, plan: Choice, again: dict[int, list[int]], wrong: Floats) -> None:
     """Add to the wrong rows (G, K) of pairs those that have to be fitted without a row."""
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
-    for row, which in again.items():
-        code, own = int(blocks.codes[row]), float(weights[row])
-        left = [i for i in which if not np.isnan(wrong[i, 0])]
-        if not left:
-            continue
-        without = weights.copy()
-        without[row] -= min(1.0, own)
-        moments = class_moments(replace(blocks, weights=without), "class", rooted=plan.rooted)
-        missed = np.full((len(left), len(plan.prior)), np.nan)
-        x = blocks.row(row)
-        for rule in plan.rules(moments, [plan.pairs[i] for i in left]):
-            missed[rule.pairs] = wrong_by_class(rule, x, np.array([code]), np.array([own]))
-        wrong[left] += missed
+    with late_bar(len(again), "refits without a row") as tell:
+        for row, which in again.items():
+            tell(1)
+            code, own = int(blocks.codes[row]), float(weights[row])
+            left = [i for i in which if not np.isnan(wrong[i, 0])]
+            if not left:
+                continue
+            without = weights.copy()
+            without[row] -= min(1.0, own)
+            moments = class_moments(replace(blocks, weights=without), "class", rooted=plan.rooted)
+            missed = np.full((len(left), len(plan.prior)), np.nan)
+            x = blocks.row(row)
+            for rule in plan.rules(moments, [plan.pairs[i] for i in left]):
+                missed[rule.pairs] = wrong_by_class(rule, x, np.array([code]), np.array([own]))
+            wrong[left] += missed

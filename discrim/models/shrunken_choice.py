@@ -15,7 +15,7 @@ from discrim.core.shrunken_centroids import ShrunkenFit, labels_along
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.inference.rates_along import rates_along
-from discrim.inference.resampling import progress_bar
+from discrim.inference.resampling import late_bar
 from discrim.models.arguments import is_number, named
 from discrim.models.judging.splits import Split, split_moments
 from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
@@ -136,11 +136,11 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[
     wrong, judged_rows = np.zeros((len(thresholds), k)), np.zeros(k)
     if None in parts:
         _refuse_part(search, parts.index(None))
-    with progress_bar(blocks.table.nrows * len(parts), "choice of the threshold") as bar:
+    with late_bar(blocks.table.nrows * len(parts), "choice of the threshold") as tell:
         for rows, x, own, weights in used_rows(blocks):
             positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
             for part, often in zip(parts, judged, strict=True):
-                bar.update(len(positions))
+                tell(len(positions))
                 part_of = often[positions]
                 at = np.flatnonzero(part_of)
                 if part is None or not len(at):
