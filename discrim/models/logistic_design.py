@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
@@ -10,17 +11,35 @@ import numpy as np
 
 from discrim.core.covariance import dependencies
 from discrim.core.moments import ClassMoments
+from discrim.core.passes import Rows
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.models.arguments import named
 from discrim.models.sample import collinear_error, drop_columns
 
-__all__ = ["OVER_ALL", "check_search", "refuse_many_levels", "refuse_wide", "without_collinear"]
+__all__ = ["OVER_ALL", "check_search", "held", "refuse_many_levels", "refuse_wide", "without_collinear"]
 
 OVER_ALL = "over all rows"
 
+WRITTEN = 2**23
+"""Numbers that a formula writes up to which they are held: to write them takes longer than their products."""
+
 MOST_CODED = 2000
 """Coefficients of categories up to which they are fitted: their information grows by the square."""
+
+
+def held(blocks: Blocks, most: int) -> Iterable[Rows]:
+    """The rows as they are, or copied where they are few, so that no pass makes them again.
+
+    Few are no more than some numbers, or `WRITTEN` where a formula writes the columns.
+    """
+    numbers = blocks.table.nrows * max(len(blocks.terms), 1)
+    if numbers > (most if blocks.design.plain else max(most, WRITTEN)):
+        return blocks
+    return [
+        (np.array(x, order="F"), codes.copy(), None if weights is None else weights.copy())
+        for x, codes, weights in blocks
+    ]
 
 
 def check_search(tol: Any, maxiter: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor
 
-from discrim.core.passes import Rows
 from discrim.core.profile import deviance_without, profile_bounds
 from discrim.core.tails import chi2_isf, chi2_sf
 from discrim.errors import DataError, NotSupportedError
@@ -19,6 +17,7 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.resampling import watched
 from discrim.models.arguments import named
 from discrim.models.judging.validation import gathered_rows
+from discrim.models.logistic_design import held
 
 if TYPE_CHECKING:
     from discrim.models.logistic import LogisticResults
@@ -28,7 +27,7 @@ __all__ = ["parts_of", "profile_intervals", "ratios_by_term", "to_statsmodels"]
 Floats = NDArray[np.float64]
 
 HELD = 2**20
-"""Numbers of a table up to which its rows are held for the many passes of a search."""
+"""Numbers of a table up to which its rows are held for the many passes of several searches."""
 
 
 def parts_of(blocks: Blocks) -> dict[str, tuple[int, ...]]:
@@ -48,7 +47,7 @@ def ratios_by_term(fit: LogisticResults) -> pd.DataFrame:
     if "ratios by term" in fit._cache:
         kept: pd.DataFrame = fit._cache["ratios by term"]
         return kept.copy()
-    rows, found, parts = _held(blocks), {}, parts_of(blocks)
+    rows, found, parts = held(blocks, HELD), {}, parts_of(blocks)
     factor = cho_factor(fit._fit.newton.information)
     for label, columns in parts.items():
         with watched(rows, f"likelihood ratio without {label}, passes over the rows") as passed:
@@ -69,7 +68,7 @@ def profile_intervals(fit: LogisticResults, level: float) -> pd.DataFrame:
     """Intervals by the profile of each coefficient; see `LogisticResults.conf_int`."""
     check_level(level)
     blocks = _rows_with_maximum(fit, 'method="profile"')
-    bounds = profile_bounds(fit._fit, _held(blocks), float(chi2_isf(1 - level, 1)))
+    bounds = profile_bounds(fit._fit, held(blocks, HELD), float(chi2_isf(1 - level, 1)))
     index = fit.log_odds(level).index
     table = pd.DataFrame({side: bounds[i].T.ravel() for i, side in enumerate(("low", "high"))}, index=index)
     if table.isna().any(axis=None):
@@ -89,16 +88,6 @@ def _rows_with_maximum(fit: LogisticResults, what: str) -> Blocks:
             "fit with bias_reduction=True."
         )
     return fit._rows(what)
-
-
-def _held(blocks: Blocks) -> Iterable[Rows]:
-    """The rows as they are, or copied where they are few, so that no pass makes them again."""
-    if blocks.table.nrows * max(len(blocks.terms), 1) > HELD:
-        return blocks
-    return [
-        (np.array(x, order="F"), codes.copy(), None if weights is None else weights.copy())
-        for x, codes, weights in blocks
-    ]
 
 
 def to_statsmodels(fit: LogisticResults) -> Any:

@@ -19,12 +19,16 @@ from discrim.inference.resampling import progress_bar, watched
 from discrim.models.arguments import named
 from discrim.models.certificate import Certificate, Pair, labelled, separated_pairs
 from discrim.models.judging.validation import gathered_rows
+from discrim.models.logistic_design import held
 
 __all__ = ["certify", "overlap_by_score", "refuse_empty_cells", "searched"]
 
 Floats = NDArray[np.float64]
 
 PASSES = "logistic regression, passes over the rows"
+
+HELD = 2**14
+"""Numbers of a table up to which its rows are held for a search."""
 
 NO_ROWS = np.zeros(0, dtype=np.intp)
 
@@ -163,7 +167,8 @@ def searched(
     DataError
         There is one, and the search has not found it.
     """
-    with watched(blocks, PASSES) as rows:
+    table = held(blocks, HELD)
+    with watched(table, PASSES) as rows:
         fit = fit_logistic(
             rows,
             moments,
@@ -183,7 +188,7 @@ def searched(
         if blocks.weights is not None:
             ones = np.where(blocks.weights > 0, 1.0, blocks.weights)
             even = Even(replace(blocks, weights=ones), moments.rows.astype(np.float64))
-        with watched(blocks, PASSES) as rows:
+        with watched(table, PASSES) as rows:
             fit = fit.resume(rows, tol, maxiter, overlap=certificate is None, even=even)
     if certificate is None:
         refuse_unfinished(fit, maxiter)
