@@ -1073,3 +1073,15 @@ def test_the_size_of_the_table_does_not_matter(monkeypatch, data):
     again, _ = resolve("y ~ log(x)*g + z", Table(data))
     assert again == design
     np.testing.assert_array_equal(matrix(again, data), expected)
+
+
+def test_text_that_names_the_rows_warns():
+    numbers = {"y": list("ab") * 10, "x": np.arange(20.0) ** 2}
+    data = pd.DataFrame({**numbers, "row name": [f"r{row}" for row in range(20)]})
+    seldom = pd.DataFrame({**numbers, "row name": [f"r{row // 2}" for row in range(20)]})
+    with pytest.warns(DiscrimWarning, match="'row name' has 20 different texts in 20 rows.*- `row name`"):
+        resolve("y ~ .", Table(data))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        resolve("y ~ . - `row name`", Table(data))
+        resolve("y ~ .", Table(seldom))

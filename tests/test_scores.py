@@ -76,6 +76,24 @@ def test_log_posteriors_lose_no_digits_to_a_class_that_is_far_away(gaps, p, meth
         assert (np.abs(ref.to_float(gap)) <= 10 * np.maximum(loss["logs"], 10.0**-15.5) * (1 + size)).all()
 
 
+@pytest.mark.parametrize("shift", [0.0, 0.5, 1.5, 10.0, 1e3, 1e8])
+@pytest.mark.parametrize("gap", [1e-3, 1.0, 30.0])
+def test_log_posteriors_keep_their_digits_wherever_zero_lies(shift, gap):
+    x, codes, _ = apart((0, gap, 2.5 * gap), 4, n=9)
+    x = x - x.mean(axis=0) + shift * x.std(axis=0) * np.array([1, -1, 1, 0.3])
+    prior = np.full(3, 1 / 3)
+
+    def run(values):
+        moments = ref.Moments.of(values, codes)
+        scores = ref.linear_scores(values, moments, moments.pooled("moment"), ref.exact(prior), "plugin")
+        return {"logs": ref.normalise(scores)}
+
+    value, loss = ref.inherent_loss(run, x, draws=4, floors={"logs": 1.0})
+    fit = discrim.lda("y ~ .", pd.DataFrame(x).add_prefix("x").assign(y=codes), prior="equal")
+    error = ref.relative(ref.exact(fit.predict_log_proba().to_numpy()) - value["logs"], value["logs"], 1.0)
+    assert (error <= 10 * np.maximum(loss["logs"], 10.0**-15.5)).all(), error.max()
+
+
 def wide_scores(x, codes, k):
     """Log posteriors of a linear discriminant analysis in 64-bit mantissas, from gaps to each row's best."""
     x = x.astype(np.longdouble)

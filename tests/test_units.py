@@ -407,3 +407,18 @@ def test_a_hyperplane_in_units_without_squares_says_so_of_its_multipliers():
             assert fit.support.equals(want.support)
         with pytest.warns(DiscrimWarning, match="multipliers go as the square"):
             _ = fit.multipliers
+
+
+@pytest.mark.parametrize("exponents", [(997,), (-531,), (-997, 0, 997)])
+def test_hausmans_test_holds_in_any_units(exponents):
+    frame = table((60, 3))
+    moved = scaled(frame, exponents)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        want, got = (
+            discrim.compare(discrim.lda("g ~ .", data), discrim.logistic("g ~ .", data, bias_reduction=True))
+            for data in (frame, moved)
+        )
+    columns = ["statistic", "df", "p"]
+    np.testing.assert_allclose(got[columns], want[columns], rtol=1e-6)
+    assert want["statistic"].notna().any()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import discrim
 from discrim.core.gamma_ratios import determinant_bias, student_gain
 from discrim.datasets import load_iris
-from discrim.errors import DataError, DiscrimError, DiscrimWarning, NotSupportedError
+from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, NotSupportedError
 
 IRIS = load_iris()
 TERMS = [name for name in IRIS if name != "species"]
@@ -314,3 +314,29 @@ def test_errors_of_regressions_without_residual_freedom_are_said_to_be_missing()
         fit = discrim.indicator("species ~ .", IRIS, weights=np.full(150, 1 / 150))
     assert fit.coefficients()["se"].isna().all()
     assert "leave no residual degrees of freedom" in " ".join(str(fit.summary()).split())
+
+
+def test_weights_of_any_size_leave_a_summary_and_intervals():
+    base = np.random.default_rng(0).integers(1, 5, 150).astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", DiscrimWarning)
+        tiny = load_iris().assign(w=base * 1e-12)
+        text = discrim.logistic("species ~ .", tiny, weights="w", bias_reduction=True).summary().as_text()
+        assert "Likelihood ratio by term" in text
+        spread = base * 10.0 ** np.random.default_rng(1).integers(-6, 7, 150)
+        fit = discrim.qda("species ~ .", load_iris().assign(w=spread), weights="w")
+        found = fit.posterior_intervals(method="delta").to_numpy().reshape(150, 3, 3)
+    assert ((found[..., 1] <= found[..., 0] + 1e-12) & (found[..., 0] <= found[..., 2] + 1e-12)).all()
+
+
+def test_a_kernel_density_of_light_rows_says_that_the_weights_are_light():
+    frame = load_iris().assign(w=1 / 300)
+    with pytest.raises(CollinearError, match=r"'setosa' have weights that sum to 0.166667.*bandwidth="):
+        discrim.naive_bayes("species ~ .", frame, weights="w", kernel=True)
+    columns = dict.fromkeys(frame.columns[:4], 0.3)
+    light = discrim.naive_bayes("species ~ .", frame, weights="w", kernel=True, bandwidth=columns)
+    plain = discrim.naive_bayes("species ~ . - w", frame, kernel=True, bandwidth=columns)
+    np.testing.assert_allclose(light.predict_proba(), plain.predict_proba(), rtol=1e-12)
+    mended = discrim.naive_bayes("species ~ .", frame.assign(w=1.0), weights="w", kernel=True)
+    assert mended.predict().notna().all()

@@ -44,6 +44,9 @@ PIECE = 2**20
 
 EPS = float(np.finfo(np.float64).eps)
 
+LEAST_ROOT = 1e-140
+"""Least number on the diagonal of a root of the information whose inverse is sure to be finite."""
+
 ROUNDED, MOST_ROUNDED = 1e-5, 1e-3
 """Adjusted score, in standard errors, that may be rounding where no step leads up; and of heavy rows."""
 
@@ -228,7 +231,8 @@ def _factored(information: Floats) -> tuple[Floats, bool] | None:
         root, lower = cho_factor(information, lower=True)
     except (LinAlgError, ValueError):
         return None
-    return root, lower
+    # The inverse has to be finite as well.
+    return (root, lower) if np.diagonal(root).min(initial=1.0) > LEAST_ROOT else None
 
 
 def _half_logdet(factor: tuple[Floats, bool]) -> float:

@@ -176,7 +176,8 @@ def _covariance(moments: ClassMoments, k: int, divisor: float) -> Covariance:
     if moments.roots is not None:
         return Covariance.from_root(moments.roots[k] / np.sqrt(divisor))
     sd = np.sqrt(np.diagonal(moments.scatters[k]))
-    root = scipy.linalg.cholesky(moments.scatters[k] / sd / sd[:, None], check_finite=False)
+    correlation = moments.scatters[k] / sd / sd[:, None]
+    root = scipy.linalg.cholesky(correlation.T, overwrite_a=True, check_finite=False)
     return Covariance.from_root(root * (sd / np.sqrt(divisor)))
 
 
@@ -251,6 +252,8 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     unit = np.where(lengths > 0, lengths, 1.0)
     root, rounding = held.roots[0] / unit, rounding / unit
     p, turned = held.n_columns, turning(held)
+    if not barren and _plainly_independent(root, rounding, turned):
+        return []
     # The columns kept are basis @ triangle, so that slopes come by substitution.
     basis, triangle = np.zeros((len(root), p), order="F"), np.zeros((p, p), order="F")
     kept: list[int] = []
@@ -272,6 +275,18 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
         basis[:, m], triangle[:m, m], triangle[m, m] = residual / length, along, length
         kept.append(j)
     return sorted(found, key=lambda dependency: dependency.column)
+
+
+def _plainly_independent(root: Floats, rounding: Floats, turned: float) -> bool:
+    """Whether each column of a triangular root (p, p) leaves twice as much as `dependencies` asks for."""
+    residuals = np.abs(np.diagonal(root))
+    if len(root) < root.shape[1] or not residuals.all():
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        # A column of the inverse is that of the slopes over the residual.
+        slopes = np.abs(np.triu(np.linalg.inv(root))) * residuals
+        nothing = rounding @ slopes + turned * np.linalg.norm(slopes, axis=0)
+        return bool((residuals > 2 * nothing).all())
 
 
 def slack(slopes: Floats, own: float, others: Floats, turned: float) -> float:

@@ -28,12 +28,32 @@ from discrim.core.canonical import positive_signs
 from discrim.core.covariance import EPS
 from discrim.core.moments import ClassMoments
 from discrim.core.nearest_means import Means, nearest_mean_rule
-from discrim.core.rules import VariateRule
+from discrim.core.rules import LinearRule
 
 __all__ = ["FlexibleFit", "fit_flexible", "starting_scores"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class VariateRule:
+    """Scores that are linear in variates, themselves any function of the rows.
+
+    Attributes
+    ----------
+    variates : callable
+        From rows (m, p) to variates (m, r).
+    linear : LinearRule
+        Of the variates.
+    """
+
+    variates: Callable[[Floats], Floats]
+    linear: LinearRule
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p)."""
+        return self.linear.scores(self.variates(x))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from discrim.core.canonical import Canonical, weighted_centre
 from discrim.core.covariance import Covariance
 from discrim.core.gamma_ratios import determinant_bias, student_gain
 from discrim.core.moments import ClassMoments
-from discrim.core.nearest_means import Means, nearest_mean_rule
+from discrim.core.nearest_means import Means, nearest_mean_rule, uncentred
 from discrim.core.rules import Distances, GaussianRule, LinearRule, StudentRule
 
 __all__ = [
@@ -47,11 +47,11 @@ def linear_rule(
     moments: ClassMoments, covariance: Covariance, log_prior: Floats, reduced: Canonical | None = None
 ) -> LinearRule:
     """Rule of one common covariance; with reduced axes, in their space alone."""
-    if reduced is not None:
-        origin, _ = centred(moments, reduced.centre)
-        return nearest_mean_rule(class_means(moments, reduced), origin, log_prior)
-    origin, _ = centred(moments, weighted_centre(moments.means, moments.counts))
-    return nearest_mean_rule(class_means(moments, covariance), origin, log_prior)
+    centre = weighted_centre(moments.means, moments.counts) if reduced is None else reduced.centre
+    origin, _ = centred(moments, centre)
+    means = class_means(moments, covariance if reduced is None else reduced)
+    typical = np.sqrt(moments.squares.sum(axis=0) / moments.total)
+    return uncentred(nearest_mean_rule(means, origin, log_prior), typical)
 
 
 def class_means(moments: ClassMoments, metric: Covariance | Canonical) -> Means:

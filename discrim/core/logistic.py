@@ -117,9 +117,11 @@ class LogisticFit:
         lengths = largest * np.sqrt(np.einsum("ij,ij->j", half, half))
         return np.asarray(lengths.reshape(self.newton.coef.shape[::-1]).T)
 
-    def cov_params(self) -> Floats:
-        """Inverse information of the coefficients in the units of the data, class by class."""
+    def cov_params(self, unit: Floats | None = None) -> Floats:
+        """Inverse information of the coefficients, class by class, for columns over a unit (p,), if given."""
         half = self._half()
+        if unit is not None:
+            half *= np.tile(np.insert(unit, 0, 1.0), len(self.others))
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return np.asarray(half.T @ half)
 

@@ -293,8 +293,10 @@ def ill_conditioned(scatter: Floats) -> bool:
         return True
     unit = 1.0 / np.sqrt(diagonal)
     correlation = scatter * unit[:, None] * unit
-    factor, failed = scipy.linalg.lapack.dpotrf(correlation)
+    norm = np.abs(correlation).sum(axis=0).max()
+    # The transpose, the same matrix, lies as LAPACK wants it.
+    factor, failed = scipy.linalg.lapack.dpotrf(correlation.T, clean=0, overwrite_a=1)
     if failed:
         return True
-    rcond, _ = scipy.linalg.lapack.dpocon(factor, np.abs(correlation).sum(axis=0).max())
+    rcond, _ = scipy.linalg.lapack.dpocon(factor, norm)
     return bool(rcond < ROOT_RCOND)

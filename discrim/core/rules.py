@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,6 @@ __all__ = [
     "PartRule",
     "Rule",
     "StudentRule",
-    "VariateRule",
     "best_class",
     "log_odds_against",
     "log_posteriors",
@@ -41,8 +40,8 @@ Floats = NDArray[np.float64]
 MANY_CLASSES = 64
 """Classes beyond which scores lie row by row in memory, not class by class."""
 
-WIDE, PIECE = 128, 2**16
-"""Columns from which a product is taken of pieces of the rows that stay in the cache, and their numbers."""
+FEW_CLASSES, SHORT = 16, 2**19
+"""Classes for which products of rows that lie row by row are best kept short, and their multiplications."""
 
 MOST_MOVES = 4
 """Times that a row may turn out to be nearest to another crowd than it seemed from farther away."""
@@ -83,19 +82,16 @@ class LinearRule:
 
     def _products(self, x: Floats) -> Floats:
         """Products z'coef (m, K)."""
-        (m, p), by_rows = x.shape, len(self.intercept) > MANY_CLASSES
-        piece = max(PIECE // p, 16) if p >= WIDE else m
-        if m <= piece:
-            z = standard_columns(x, self.origin, self.scale)
-            return np.asarray(z.T @ self.coef if by_rows else (self.coef.T @ z).T)
-        products = np.empty((m, len(self.intercept)), order="C" if by_rows else "F")
-        coef, buffer = self.coef if by_rows else np.ascontiguousarray(self.coef.T), np.empty((p, piece))
+        (m, p), n_classes = x.shape, len(self.intercept)
+        z = standard_columns(x, self.origin, self.scale, order="K")
+        if n_classes > MANY_CLASSES:
+            return np.asarray(z.T @ self.coef)
+        short = n_classes <= FEW_CLASSES and x.strides[0] > x.strides[1]
+        products, piece = np.empty((n_classes, m)), max(SHORT // (p * n_classes), 64) if short else m
         for start in range(0, m, piece):
-            rows = slice(start, min(start + piece, m))
-            z = standard_columns(x[rows], self.origin, self.scale, out=buffer[:, : rows.stop - start])
-            left, right, out = (z.T, coef, products) if by_rows else (coef, z, products.T)
-            np.matmul(left, right, out=out[rows] if by_rows else out[:, rows])
-        return products
+            part = slice(start, start + piece)
+            np.matmul(self.coef.T, z[:, part], out=products[:, part])
+        return products.T
 
     def _crowds_scored(self, x: Floats, scores: Floats) -> Floats:
         """Scores (m, K) in which the classes around the best one of each row are about their own origin."""
@@ -203,6 +199,8 @@ class Distances:
         if self.nearest is not None:
             return self.nearest.squared(x)
         distances = np.empty((len(self.means), len(x)))
+        if x.strides[0] > x.strides[1]:
+            x = np.ascontiguousarray(x.T).T  # Turned once, not for each class.
         for k, covariance in enumerate(self.covariances):
             z = standard_columns(x, self.origin[k], self.scale)
             z -= self.means[k][:, None]
@@ -344,26 +342,6 @@ class IndependentRule:
 
 
 @dataclass(frozen=True, slots=True)
-class VariateRule:
-    """Scores that are linear in variates, themselves any function of the rows.
-
-    Attributes
-    ----------
-    variates : callable
-        From rows (m, p) to variates (m, r).
-    linear : LinearRule
-        Of the variates.
-    """
-
-    variates: Callable[[Floats], Floats]
-    linear: LinearRule
-
-    def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p)."""
-        return self.linear.scores(self.variates(x))
-
-
-@dataclass(frozen=True, slots=True)
 class PartRule:
     """A rule of some of the columns.
 
@@ -389,7 +367,7 @@ class OtherRule(Protocol):
         """Scores (m, K) of rows x (m, p)."""
 
 
-Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | VariateRule | PartRule | OtherRule
+Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | PartRule | OtherRule
 
 
 def log_posteriors(scores: Floats) -> Floats:
@@ -410,12 +388,15 @@ def log_posteriors(scores: Floats) -> Floats:
 
 
 def posteriors(scores: Floats, out: Floats | None = None) -> Floats:
-    """Posteriors (m, K) of scores (m, K); each row sums to one, or is missing as in `log_posteriors`."""
+    """Posteriors (m, K) of scores (m, K); each row sums to one, or is missing as in `log_posteriors`.
+
+    With a place for them, the scores are worked on where they are and do not stay.
+    """
     with np.errstate(invalid="ignore"):
-        weights = np.subtract(scores, scores.max(axis=1, keepdims=True), out=out)
+        weights = np.subtract(scores, scores.max(axis=1, keepdims=True), out=None if out is None else scores)
     np.exp(weights, out=weights)
-    weights *= 1 / weights.sum(axis=1, keepdims=True)
-    return np.asarray(weights)
+    sums = weights @ np.ones(weights.shape[1])
+    return np.asarray(np.multiply(weights, 1 / sums[:, None], out=weights if out is None else out))
 
 
 def log_odds_against(scores: Floats, at: int) -> Floats:
@@ -429,19 +410,29 @@ def best_class(scores: Floats) -> NDArray[np.intp]:
 
     It is -1 for a missing row, and for one whose every score is minus infinity.
     """
-    rows = np.ascontiguousarray(scores)
-    best = np.argmax(rows, axis=1)
-    best[~(rows[np.arange(len(rows)), best] > -np.inf)] = -1
+    if scores.shape[1] > FEW_CLASSES:
+        rows = np.ascontiguousarray(scores)
+        best = np.argmax(rows, axis=1)
+        largest = rows[np.arange(len(rows)), best]
+    else:
+        best, largest = np.zeros(len(scores), dtype=np.intp), scores[:, 0].copy()
+        for k in range(1, scores.shape[1]):
+            best[scores[:, k] > largest] = k
+            np.maximum(largest, scores[:, k], out=largest)
+    best[~(largest > -np.inf)] = -1
     return np.asarray(best)
 
 
-def standard_columns(x: Floats, origin: Floats, scale: Floats, out: Floats | None = None) -> Floats:
-    """The coordinates z (p, m) of rows x (m, p), about one origin (p,) or one for each row (p, m)."""
-    # One memory layout whatever the table's, so that the same numbers give the same bits.
-    z = np.subtract(x.T, origin.reshape(len(scale), -1), out=out, order="C")
-    if not (scale == 1).all():
-        z *= scale[:, None]
-    return np.asarray(z)
+def standard_columns(x: Floats, origin: Floats, scale: Floats, order: Literal["C", "K"] = "C") -> Floats:
+    """The coordinates z (p, m) of rows x (m, p), about one origin (p,) or one for each row (p, m).
+
+    In one memory layout whatever the table's; by "K" in that of the table, x itself where that is z.
+    """
+    unscaled = bool((scale == 1).all())
+    if order == "K" and unscaled and not origin.any():
+        return x.T
+    z = np.subtract(x.T, origin.reshape(len(scale), -1), order=order)
+    return np.asarray(z if unscaled else np.multiply(z, scale[:, None], out=z))
 
 
 def column_squares(columns: Floats) -> Floats:

@@ -28,6 +28,9 @@ BLOCK_NUMBERS = 2**18
 BLOCK_ROWS = (1024, 8192)
 """Fewest and most rows of a block."""
 
+LONG_ROWS, LONG_NUMBERS = 4096, 2**22
+"""Rows of a block that is read in place, and its most numbers: short runs of a column are read slowly."""
+
 
 class Block(NamedTuple):
     """Rows of a design, good until the next block is asked for.
@@ -166,6 +169,8 @@ class Blocks:
         # A small table's block is a part of it, too.
         m = int(np.clip(min(max(BLOCK_NUMBERS // max(p, 1), 4 * p), n // 32), *BLOCK_ROWS))
         columns = self.table.view(self.design.columns) if self.design.plain else None
+        if columns is not None:
+            m = max(m, min(LONG_ROWS, LONG_NUMBERS // p, n // 4))
         buffer = np.empty((p, min(m, n))) if columns is None else columns
         for start in range(0, n, m):
             stop = min(start + m, n)

@@ -19,6 +19,9 @@ from discrim.errors import DataError, warn_user
 FACTORIZED = 2**13
 """Values that are looked up at once."""
 
+ROWS_NAMED = 10
+"""Rows from which text that seldom repeats is taken for the names of the rows."""
+
 Scalar = str | int | float | bool
 Codes = NDArray[np.intp]
 
@@ -136,6 +139,15 @@ def refuse_numbers_as_text(values: pd.Series, name: str) -> None:
         f"{values.iloc[row]!r}, {problem}. Convert it with pd.to_numeric(..., errors='coerce'), or write "
         f"C({name}) in the formula to use it as categories."
     )
+
+
+def warn_of_names(levels: int, rows: int, what: str, code: str) -> None:
+    """Warn of text with another level on most rows: it names the rows, and no new row has its levels."""
+    if rows >= ROWS_NAMED and 2 * levels > rows:
+        warn_user(
+            f"{what} has {levels:,} different texts in {rows:,} rows: it names the rows rather than groups "
+            f"them, and each text takes a column of its own. Leave it out of the formula, as in . - {code}."
+        )
 
 
 def _factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:

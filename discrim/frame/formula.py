@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.errors import DataError, FormulaError, warn_user
-from discrim.frame.categories import Scalar, find_levels, refuse_numbers_as_text
+from discrim.frame.categories import Scalar, find_levels, refuse_numbers_as_text, warn_of_names
 from discrim.frame.design import Coding, Design, Factor, Product, Spec
 from discrim.frame.factors import (
     Categories,
@@ -372,6 +372,8 @@ def _learn(each: Expression, rows: Rows, functions: Functions) -> tuple[Factor, 
         refuse_numbers_as_text(value.values, root.name)
     what = f"The predictor {each.label!r}"
     levels, _ = find_levels(value.values, what, value.levels, unused=rows.table.part)
+    if isinstance(root, Column) and rows.kind(root.name) == "text":
+        warn_of_names(len(levels), len(value.values), what, each.code)
     return Factor(each.code, 0, levels, tuple(memory.states)), value.contrast
 
 

@@ -70,6 +70,7 @@ class Table:
         "_dtypes",
         "_kinds",
         "_labels",
+        "_views",
         "data",
         "index",
         "learnt_from",
@@ -94,6 +95,7 @@ class Table:
                 "rename the columns so that each name stands for one."
             )
         self._arrays: dict[str, NDArray[Any] | None] = {}
+        self._views: dict[tuple[str, ...], NDArray[np.float64] | None] = {}
         self._kinds: dict[str, Kind] = {}
         self._compared: set[str] = set()
         self._dtypes = list(data.dtypes) if isinstance(data, pd.DataFrame) else []
@@ -233,6 +235,12 @@ class Table:
 
         A frame that was made from one array is read in place: no row is ever copied. The view is read-only.
         """
+        asked = tuple(names)
+        if asked not in self._views:  # Of a small table the search costs as much as a pass over its rows.
+            self._views[asked] = self._view(asked)
+        return self._views[asked]
+
+    def _view(self, names: tuple[str, ...]) -> NDArray[np.float64] | None:
         if not names or not self.nrows:
             return None
         positions = [self.position(name) for name in names]

@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 def slope_covariance(
     moments: ClassMoments, covariance: Covariance, nu: float, reference: int
 ) -> tuple[Floats, Floats]:
-    """Slopes (K - 1, p) of LDA's log odds in the units of the data, and the covariance of them all, stacked.
+    """Slopes (K - 1, p) of LDA's log odds in the units of z, and the covariance of them all, stacked.
 
     Parameters
     ----------
@@ -48,8 +48,7 @@ def slope_covariance(
     others = [k for k in range(moments.n_classes) if k != reference]
     means = moments.means
     gaps = covariance.whiten((means[others] - means[reference]).T)
-    slopes = covariance.unwhiten(gaps).T * moments.scale
-    precision = covariance.precision() * moments.scale[:, None] * moments.scale
+    slopes, precision = covariance.unwhiten(gaps).T, covariance.precision()
     inner = gaps.T @ gaps
     shared = 1 / moments.counts[reference] + np.diag(1 / moments.counts[others]) + inner / nu
     q, p = slopes.shape

@@ -132,7 +132,7 @@ def delta_intervals(posteriors: Floats, covariance: ScoreCovariance, level: floa
     rest[rows, top] = 0.0
     # Where p is one in floating point, the others' sum is what it leaves of them.
     others[rows, top] = np.where(posteriors[rows, top] > 0.5, rest.sum(axis=1), others[rows, top])
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # The derivatives for class k are (e_k - p)/(1 - p_k): one product a row for all k together.
         product = covariance.times(posteriors)
         whole = np.einsum("mk,mk->m", posteriors, product)[:, None]

@@ -67,7 +67,9 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     fit = lda_fit._fit
     lda_fit._need_full("hausman()")
     slopes, cov = slope_covariance(fit.moments, fit.covariance, fit.residual_df, 0)
-    params, theirs = _estimates(lda_fit, logit)
+    # In units in which squares of slopes are doubles.
+    unit = 1 / fit.moments.scale
+    params, theirs = _estimates(lda_fit, logit, unit)
     q, p = slopes.shape
     rows = getattr(logit, "nobs", lda_fit.nobs)
     if not np.isclose(rows, lda_fit.nobs, rtol=1e-9):
@@ -84,8 +86,12 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     return hausman_test(slopes.ravel(), cov, params[1:].T.ravel(), theirs[np.ix_(keep, keep)])
 
 
-def _estimates(lda_fit: LDAResults, logit: Any) -> tuple[Floats, Floats]:
-    """Coefficients (p + 1, K - 1) of a logistic fit against the first class, and their covariance."""
+def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, Floats]:
+    """Coefficients (p + 1, K - 1) of a logistic fit against the first class, and their covariance.
+
+    They are those of columns over a unit (p,).
+    """
+    of_unit = np.insert(unit, 0, 1.0)[:, None]
     from discrim.models.logistic import LogisticResults
 
     if isinstance(logit, LogisticResults):
@@ -113,14 +119,18 @@ def _estimates(lda_fit: LDAResults, logit: Any) -> tuple[Floats, Floats]:
                 "with LDA's: fit with bias_reduction=True."
             )
         against_first = logit._fit.against(0)
-        return against_first.params(), against_first.cov_params()
+        return against_first.params() * of_unit, against_first.cov_params(unit)
     if not (hasattr(logit, "params") and hasattr(logit, "cov_params")):
         raise DataError(
             f"hausman() compares lda() with a logistic regression; the second is {type(logit).__name__}: "
             "give what logistic() returns, or statsmodels' Logit or MNLogit."
         )
     params = np.asarray(logit.params, dtype=np.float64)
-    return params.reshape(len(params), -1), np.asarray(logit.cov_params(), dtype=np.float64)
+    params, cov = params.reshape(len(params), -1), np.asarray(logit.cov_params(), dtype=np.float64)
+    if len(params) != len(of_unit):
+        return params, cov
+    stacked = np.tile(of_unit[:, 0], params.shape[1])
+    return params * of_unit, cov * stacked * stacked[:, None]
 
 
 def lda_beside_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResults] | None:
@@ -155,7 +165,7 @@ def log_odds_of_both(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame
     NotSupportedError
         A hyperplane separates classes, so that the logistic fit has no estimates.
     """
-    _estimates(linear, logit)
+    _estimates(linear, logit, np.ones(len(linear.terms)))
     ours = linear.log_odds(reference=logit.reference)
     theirs = logit.log_odds()
     table = pd.DataFrame(
@@ -167,9 +177,11 @@ def log_odds_of_both(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame
         }
     )
     table["difference"] = table["LDA"] - table["logistic"]
-    variance = table["logistic_se"] ** 2 - table["LDA_se"] ** 2
+    # In standard errors of the logistic regression, whose squares may be no doubles.
+    variance = 1 - (table["LDA_se"] / table["logistic_se"]) ** 2
     slope = table.index.get_level_values("term") != "constant"
-    table["statistic"] = (table["difference"] ** 2 / variance).where((variance > 0) & slope)
+    apart = table["difference"] / table["logistic_se"]
+    table["statistic"] = (apart**2 / variance).where((variance > 0) & slope)
     table["df"] = table["statistic"].notna().astype(np.float64).where(table["statistic"].notna())
     table["p"] = chi2_sf(table["statistic"], 1)
     last = pd.MultiIndex.from_tuples([("all", "slopes")], names=["class", "term"])

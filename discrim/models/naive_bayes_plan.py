@@ -147,6 +147,15 @@ def refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
     if not lacking.any():
         return
     names = [blocks.terms[j] for j in fit.plan.kernels]
+    counts, rows = fit.moments.counts, fit.moments.rows
+    light = (counts <= 1) & (rows > 1) & lacking.any(axis=1)
+    if light.any():
+        k = int(light.argmax())
+        raise CollinearError(
+            f"The rows of class {blocks.design.levels[k]!r} have weights that sum to {counts[k]:g}, and a "
+            "bandwidth by a rule takes more than one row: pass weights that count rows, for example divided "
+            f"by their mean, or give the bandwidths, as in bandwidth={{{names[0]!r}: ...}}."
+        )
     said = [
         f"{named(name for name, none in zip(names, own, strict=True) if none)} "
         f"{'has' if own.sum() == 1 else 'have'} one row or one value only in class {label!r}"

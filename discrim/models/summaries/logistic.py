@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from discrim.errors import DataError
 from discrim.models.logistic_inference import parts_of
 from discrim.models.summaries.headers import (
     dropped_note,
@@ -91,13 +92,12 @@ def _lr_terms(fit: LogisticResults) -> Section:
     penalized = "Penalized likelihood ratios. " if fit._fit.bias_reduction else ""
     note = f"{penalized}Each against the model without the term."
     formats: dict[Any, Any] = {"statistic": "z", "df": "count", "p": "tail"}
-    return Section(
-        "Likelihood ratio by term",
-        fit.lr_test(by="term"),
-        formats,
-        note=note,
-        source='fit.lr_test(by="term")',
-    )
+    try:
+        table = fit.lr_test(by="term")
+    except DataError as error:
+        # One test that was not found is no reason to show nothing of the fit.
+        table, note = pd.DataFrame(columns=list(formats)), f"Not tested. {error}"
+    return Section("Likelihood ratio by term", table, formats, note=note, source='fit.lr_test(by="term")')
 
 
 def _odds_ratios(fit: LogisticResults) -> Section:
