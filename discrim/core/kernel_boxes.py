@@ -146,8 +146,9 @@ class KernelBoxes:
             self._held = self._held.and_more(made)
         new = ~known & (found != -1)
         self._asked[place[known]] = found[known]
-        self._keys = np.insert(self._keys, place[new], boxes[new])
-        self._asked = np.insert(self._asked, place[new], found[new])
+        if new.any():
+            self._keys = np.insert(self._keys, place[new], boxes[new])
+            self._asked = np.insert(self._asked, place[new], found[new])
         return found
 
     def _windows(self, boxes: Keys) -> _Windows:

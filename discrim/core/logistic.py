@@ -41,7 +41,7 @@ NEAR_SUPREMUM = 1e-3
 SINGULAR = 1e-7
 """Share of the information at the class proportions below which Newton's method hints at a separation."""
 
-TABLE, PIECE = 32, (2**14, 2**18)
+TABLE, PIECE = 40, (2**14, 2**18)
 """Part of a large table that is worked on at once, and fewest and most numbers: what the cache holds."""
 
 FEWEST = 256

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 PART = 16
 """Rows of which one is in the part."""
 
-TOGETHER = 256
+TOGETHER = 128
 """Rows of the part that are worked on at once."""
 
 ROWS_A_COEFFICIENT = 10

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 
+from discrim.core.differences import Differences
 from discrim.core.symmetric_pairs import Information
 
 __all__ = ["Recession", "recede"]
@@ -97,7 +98,7 @@ def recede(
     tick : callable, optional
         Called after each step.
     """
-    rows = _Differences(columns, codes, n_classes)
+    rows = _Runaway(columns, codes, n_classes)
     level = rows.others.copy()
     coef, found = np.zeros(rows.shape), np.zeros(rows.shape)
     llf, score, information = rows.sweep(coef, level)
@@ -131,20 +132,12 @@ def recede(
     return Recession(found, level, None)
 
 
-class _Differences:
-    """Sums over the differences of rows from other classes, (K, n) of them, by the coefficients of K - 1."""
+class _Runaway(Differences):
+    """Sums over the differences, by the coefficients of all classes but the first."""
 
     def __init__(self, columns: Floats, codes: Codes, n_classes: int) -> None:
-        self.columns, self.codes, self.n_classes = columns, codes, n_classes
-        self.at = codes, np.arange(len(codes))
-        self.others = np.ones((n_classes, len(codes)), dtype=bool)
-        self.others[self.at] = False
+        super().__init__(columns, codes, n_classes)
         self.shape = len(columns), n_classes
-
-    def gaps(self, coef: Floats) -> Floats:
-        """All differences eta_y - eta_k (K, n), zero for the class itself."""
-        eta = coef.T @ self.columns
-        return np.asarray(eta[self.at] - eta)
 
     def sweep(self, coef: Floats, level: Bools) -> tuple[float, Floats, Floats]:
         """Log-likelihood of the level differences alone, score (p + 1, K - 1) and information."""
@@ -205,11 +198,6 @@ class _Differences:
         size = (k - 1) * p1
         return np.ascontiguousarray(out[1:, :, 1:]).reshape(size, size)
 
-    def _wide(self, values: Floats) -> Floats:
-        """Coefficients (p + 1, K) of those (K - 1)(p + 1) of the classes but the first."""
-        p1, k = self.shape
-        return np.column_stack([np.zeros(p1), values.reshape(k - 1, p1).T])
-
     def solved(self, information: Floats, score: Floats) -> Floats:
         """Newton's step (p + 1, K), with a trace of a ridge."""
         ridge, own = RIDGE * float(np.trace(information)) / len(information), np.arange(len(information))
@@ -217,7 +205,7 @@ class _Differences:
             held = information.copy()
             held[own, own] += ridge
             try:
-                return self._wide(cho_solve(cho_factor(held, overwrite_a=True), score.T.ravel()))
+                return self.wide(cho_solve(cho_factor(held, overwrite_a=True), score.T.ravel()))
             except LinAlgError:
                 ridge *= 10
 
@@ -281,7 +269,7 @@ class _Differences:
                 return None
             if np.abs(values - before).max() <= 1e-12 * largest:
                 break
-        return self._wide(values / largest)
+        return self.wide(values / largest)
 
     def combined(self, found: Floats, direction: Floats, level: Bools) -> Floats | None:
         """What was found and as much of a further direction as takes nothing back; None if that is little."""

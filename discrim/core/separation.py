@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 from scipy.optimize import linprog
 
+from discrim.core.differences import Differences
 from discrim.core.nearest_point import nearest_point
 from discrim.core.recession import recede
 from discrim.errors import NotSupportedError
@@ -169,13 +170,14 @@ class _OutOfTime(Exception):
     """A program was not solved in its time."""
 
 
-class _Program:
+class _Program(Differences):
     """The linear programs over the differences of some (row, other class), which grow as they are solved."""
 
     def __init__(
         self, columns: Floats, codes: Codes, n_classes: int, guess: Floats | None, seconds: float
     ) -> None:
-        self.columns, self.codes, self.n_classes, self.seconds = columns, codes, n_classes, seconds
+        super().__init__(columns, codes, n_classes)
+        self.seconds = seconds
         self.size = len(columns) * (n_classes - 1)
         self.held = np.zeros((n_classes, len(codes)), dtype=bool)
         if guess is None:
@@ -185,11 +187,9 @@ class _Program:
                 some = rng.permutation(rows)[: ROWS_A_COEFFICIENT * self.size // n_classes + 1]
                 self.held[:, some] = True
         else:
-            gaps = self.gaps(guess)
-            gaps[codes, np.arange(len(codes))] = np.inf
             most = min(GUESSED_A_COEFFICIENT * self.size, len(codes) * (n_classes - 1)) - 1
-            self.held.ravel()[np.argpartition(gaps.ravel(), most)[: most + 1]] = True
-        self.held[codes, np.arange(len(codes))] = False
+            self.held.ravel()[np.argpartition(self.leads(guess).ravel(), most)[: most + 1]] = True
+        self.held &= self.others
         self._made: Floats | None = None
 
     @property
@@ -207,20 +207,12 @@ class _Program:
         line[at, others] -= self.columns[:, rows].T
         return line[:, 1:].reshape(len(rows), -1)
 
-    def gaps(self, coef: Floats) -> Floats:
-        """All differences eta_y - eta_k (K, n), zero for the class itself."""
-        eta = coef.T @ self.columns
-        return np.asarray(eta[self.codes, np.arange(len(self.codes))] - eta)
-
     def _coef(self, chosen: Floats) -> Floats:
-        coef = np.zeros((len(self.columns), self.n_classes))
-        coef[:, 1:] = chosen[: self.size].reshape(self.n_classes - 1, len(self.columns)).T
-        return coef
+        return self.wide(chosen[: self.size])
 
     def _take_in(self, gaps: Floats, least: float) -> bool:
         """Hold the differences farthest below a bound; whether there was one."""
-        low = np.where(self.held, np.inf, gaps)
-        low[self.codes, np.arange(len(self.codes))] = np.inf
+        low = np.where(self.held | ~self.others, np.inf, gaps)
         worst = np.flatnonzero(low.ravel() < least)
         if not len(worst):
             return False
@@ -237,9 +229,7 @@ class _Program:
 
     def least(self, coef: Floats) -> float:
         """The smallest difference of a row's own class from another."""
-        gaps = self.gaps(coef)
-        gaps[self.codes, np.arange(len(self.codes))] = np.inf
-        return float(gaps.min())
+        return float(self.leads(coef).min())
 
     def margin(self) -> tuple[Floats, float] | None:
         """Coefficients of the largest margin over all rows, and it; None where it is zero."""
@@ -258,12 +248,10 @@ class _Program:
 
     def narrow_margin(self) -> tuple[Floats, float] | None:
         """The same where a margin hides below the program's slack: along the shortest of the differences."""
-        own = self.codes, np.arange(len(self.codes))
 
         def lowest(chosen: Floats) -> tuple[tuple[int, int], Floats]:
-            gaps = self.gaps(self._coef(chosen))
-            gaps[own] = np.inf
-            k, i = (int(at) for at in np.unravel_index(np.argmin(gaps), gaps.shape))
+            leads = self.leads(self._coef(chosen))
+            k, i = (int(at) for at in np.unravel_index(np.argmin(leads), leads.shape))
             line = np.zeros((self.n_classes, len(self.columns)))
             line[self.codes[i]], line[k] = self.columns[:, i], -self.columns[:, i]
             return (i, k), line[1:].ravel()
@@ -273,9 +261,7 @@ class _Program:
         if not largest > 0:
             return None
         coef /= largest
-        gaps = self.gaps(coef)
-        gaps[own] = np.inf
-        least = float(gaps.min())
+        least = self.least(coef)
         size = np.sqrt((coef**2).sum() * (self.columns**2).sum(axis=0).max())
         return (coef, least) if least > TOUCHING * size else None
 
@@ -284,8 +270,7 @@ class _Program:
 
         What one program leaves at zero another may lift, and the sum of the two lifts both.
         """
-        level = np.ones((self.n_classes, len(self.codes)), dtype=bool)
-        level[self.codes, np.arange(len(self.codes))] = False
+        level = self.others.copy()
         whole = np.zeros((len(self.columns), self.n_classes))
         while True:
             coef, multipliers = self._lift(level)
@@ -298,13 +283,13 @@ class _Program:
             return whole / np.abs(whole).max(), None
         weights = np.ones(level.shape)
         weights[self.held] += multipliers
-        weights[self.codes, np.arange(len(self.codes))] = 0.0
+        weights[self.at] = 0.0
         return whole, weights.T
 
     def _lift(self, level: NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Coefficients of the largest sum of some differences (K, n), and the multipliers of the program."""
         share = -level.astype(np.float64)
-        share[self.codes, np.arange(len(self.codes))] += level.sum(axis=0)
+        share[self.at] += level.sum(axis=0)
         cost = -(share @ self.columns.T)[1:].ravel()
         while True:
             chosen, multipliers = _solve(cost, self.differences, [(-1.0, 1.0)] * self.size, self.seconds)

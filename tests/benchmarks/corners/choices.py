@@ -42,7 +42,7 @@ def friedman() -> Callable[[], object]:
     return lambda: discrim.rda("y ~ .", table, parametrization="friedman")
 
 
-@corner("perceptron left out, 700 x 10 x 3 that overlap")
+@corner("perceptron left out, 700 x 10 x 3")
 def perceptron() -> Callable[[], object]:
     fit = discrim.perceptron("y ~ .", normal_rows(700, 10, 3))
     return fit.leave_one_out

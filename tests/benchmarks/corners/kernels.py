@@ -41,3 +41,20 @@ def left_out() -> Callable[[], object]:
 def heavy() -> Callable[[], object]:
     table = heavy_rows(30_000)
     return lambda: discrim.naive_bayes("y ~ .", table, **KERNEL).predict(table)
+
+
+@corner("naive_bayes kernel loo, 50,000 x 4, one class in the gap of another")
+def gap() -> Callable[[], object]:
+    rng = np.random.default_rng(3)
+    codes, noise = rng.integers(0, 2, 50_000), 0.01 * rng.normal(size=(50_000, 4))
+    rows = np.where(codes[:, None] == 0, rng.choice([-1.0, 1.0], (50_000, 4)), 0.0) + noise
+    fit = discrim.naive_bayes(
+        "y ~ .", pd.DataFrame(rows).add_prefix("x").assign(y=codes.astype(str)), **KERNEL
+    )
+    return lambda: fit.leave_one_out()
+
+
+@corner("naive_bayes kernel loo, 20,000 x 10, 100 classes")
+def classes() -> Callable[[], object]:
+    fit = discrim.naive_bayes("y ~ .", normal_rows(20_000, 10, 100), **KERNEL)
+    return lambda: fit.leave_one_out()
