@@ -40,8 +40,8 @@ __all__ = ["LogisticResults", "logistic"]
 
 Floats = NDArray[np.float64]
 
-MOST_REFITS, PENALIZED_REFITS = 2000, 100
-"""Rows up to which leave-one-out is computed, by a refit for each; those of a penalized fit are slower."""
+MOST_REFITS = 2000
+"""Rows up to which leave-one-out is computed, by a refit for each."""
 
 
 def logistic(
@@ -208,11 +208,10 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         return None if refit is None else refit.rule(self._log_prior())
 
     def _left_out(self) -> LeftOut:
-        most = PENALIZED_REFITS if self._fit.bias_reduction else MOST_REFITS
-        if self.nobs > most:
+        if self.nobs > MOST_REFITS:
             raise NotSupportedError(
                 f"Leave-one-out of a logistic regression takes a refit a row; {self.nobs} are more than "
-                f'{most:,}: cross-validate (method="cv").'
+                f'{MOST_REFITS:,}: cross-validate (method="cv").'
             )
         return lambda x, codes, weights: np.full((len(x), len(self.classes)), np.nan)
 
