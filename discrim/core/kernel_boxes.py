@@ -61,11 +61,8 @@ STEP = 2e-3
 TILT = 0.5 * float(np.expm1(STEP))
 """The largest |d| then."""
 
-FEW = 4
-"""Places of a box up to which sums as they stand are faster."""
-
 FEW_POINTS = 48
-"""Points in reach of a box up to which they are."""
+"""Points in reach of a box up to which sums as they stand are faster."""
 
 PLACES = 2.0**30
 """Boxes to either side of the first point that have a number."""
@@ -90,7 +87,11 @@ AT_ONCE = 8192
 
 
 class KernelBoxes:
-    """Boxes of the places that were asked for, and the moments of those that were asked for often.
+    """Boxes of places, with the moments of those that were asked for.
+
+    Whether a sum is an expansion depends on its place and bandwidth alone, so that a row has the same bits
+    whatever was asked before. Each point is in reach of some twenty boxes a bandwidth, which bounds what all
+    moments together take.
 
     Parameters
     ----------
@@ -101,15 +102,12 @@ class KernelBoxes:
         By which most are asked for.
     """
 
-    __slots__ = ("_asked", "_bandwidth", "_held", "_keys", "_logs", "_points", "_whole")
+    __slots__ = ("_bandwidth", "_held", "_logs", "_points", "_whole")
 
     def __init__(self, points: Floats, weights: Floats, bandwidth: float) -> None:
         self._points, self._bandwidth = points, bandwidth
         self._logs, self._whole = np.log(weights), float(np.log(weights.sum()))
-        self._keys: Keys = np.zeros(0, dtype=np.int64)
-        # Number of the expansion, once there is one; before that -1 - how often a box was asked for.
-        self._asked: Codes = np.zeros(0, dtype=np.intp)
-        self._held = _Expansions.none()
+        self._held = _Held(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.intp), _Expansions.none())
 
     def log_sums(self, at: Floats, bandwidths: Floats) -> Floats:
         """Logs (m,) of the sums of kernels at places (m,); NaN where an expansion is not worth it, or bad."""
@@ -119,37 +117,30 @@ class KernelBoxes:
         place = np.rint((at - self._points[0]) / h / (2 * HALF))
         fits = np.flatnonzero((np.abs(place) < PLACES) & (np.abs(levels) < STEPS))
         keys = levels[fits].astype(np.int64) * 2**32 + place[fits].astype(np.int64)
-        boxes, of, counts = np.unique(keys, return_inverse=True, return_counts=True)
-        expansion = self._expansions(boxes, counts)[of]
+        boxes, of = np.unique(keys, return_inverse=True)
+        expansion, expansions = self._expansions(boxes)
+        expansion = expansion[of]
         held = np.flatnonzero(expansion >= 0)
         for start in range(0, len(held), AT_ONCE):
             some = held[start : start + AT_ONCE]
             rows = fits[some]
-            out[rows] = self._held.log_sums(expansion[some], at[rows], bandwidths[rows])
+            out[rows] = expansions.log_sums(expansion[some], at[rows], bandwidths[rows])
         return out
 
-    def _expansions(self, boxes: Keys, counts: Codes) -> Codes:
-        """The expansion of each of some boxes (B,) that are asked for so often; below zero for none."""
-        place = np.searchsorted(self._keys, boxes)
-        known = np.append(self._keys, np.iinfo(np.int64).max)[place] == boxes
-        found = np.full(len(boxes), -1, dtype=np.intp)
-        found[known] = self._asked[place[known]]
+    def _expansions(self, boxes: Keys) -> tuple[Codes, _Expansions]:
+        """The number of the expansion of each of some boxes (B,), below zero for none, among those held."""
+        # Taken and put back as one: threads that ask at once may repeat work, and see no half of it.
+        held = self._held
+        found = held.numbers_of(boxes)
         waiting = np.flatnonzero(found < 0)
         windows = self._windows(boxes[waiting])
         many = windows.lengths > FEW_POINTS
-        waiting, windows = waiting[many], windows.part(many)
-        found[waiting] -= counts[waiting]
-        often = found[waiting] < -1 - FEW
-        if often.any():
-            made = _Expansions.of(self._points, self._logs, windows.part(often))
-            found[waiting[often]] = len(self._held.right) + np.arange(int(often.sum()))
-            self._held = self._held.and_more(made)
-        new = ~known & (found != -1)
-        self._asked[place[known]] = found[known]
-        if new.any():
-            self._keys = np.insert(self._keys, place[new], boxes[new])
-            self._asked = np.insert(self._asked, place[new], found[new])
-        return found
+        if many.any():
+            made = _Expansions.of(self._points, self._logs, windows.part(many))
+            found[waiting[many]] = len(held.expansions.right) + np.arange(int(many.sum()))
+            held = held.and_more(boxes[waiting[many]], found[waiting[many]], made)
+            self._held = held
+        return found, held.expansions
 
     def _windows(self, boxes: Keys) -> _Windows:
         """What boxes (B,) reach."""
@@ -294,6 +285,38 @@ class _Expansions:
             other = self.log_sums(self.right[box[two]], at[two], bandwidths[two])
             found[two] = np.logaddexp(found[two], other)
         return np.asarray(found)
+
+
+class _Held(NamedTuple):
+    """Boxes whose expansions are there.
+
+    Attributes
+    ----------
+    keys : (B,) int
+        Sorted.
+    numbers : (B,) int
+        Of the expansion of each.
+    expansions : _Expansions
+    """
+
+    keys: Keys
+    numbers: Codes
+    expansions: _Expansions
+
+    def numbers_of(self, boxes: Keys) -> Codes:
+        """The numbers (b,) of some boxes, -1 for one that is not there."""
+        place = np.searchsorted(self.keys, boxes)
+        known = np.append(self.keys, np.iinfo(np.int64).max)[place] == boxes
+        return np.where(known, np.append(self.numbers, -1)[place], -1)
+
+    def and_more(self, keys: Keys, numbers: Codes, expansions: _Expansions) -> _Held:
+        """These and others, whose keys are sorted."""
+        place = np.searchsorted(self.keys, keys)
+        return _Held(
+            np.insert(self.keys, place, keys),
+            np.insert(self.numbers, place, numbers),
+            self.expansions.and_more(expansions),
+        )
 
 
 def _is_good(terms: Floats, s: Floats, means: Floats, first: Codes, of: Codes) -> NDArray[np.bool_]:
