@@ -107,6 +107,17 @@ def test_a_likelihood_of_class_and_row_is_not_beside_that_of_the_class_given_the
     assert quiet(linear, indicator(SHORT, TWO), knn(SHORT, TWO, k=5))["AIC"].iloc[0] == linear.aic
 
 
+def test_lda_and_logistic_of_other_terms_are_compared_by_fit():
+    linear, logit = lda(SHORT, TWO), logistic("species ~ sepal_width", TWO)
+    with pytest.warns(DiscrimWarning, match="are missing"):
+        found = compare(linear, logit)
+    assert list(found.index) == ["LDA", "Logistic"]
+    given = [own_posteriors(fit, TWO, "species") for fit in (linear, logit)]
+    np.testing.assert_allclose(found["llf_given_row"], given, rtol=1e-9)
+    with pytest.raises(DataError, match="differ in terms"):
+        compare(linear, logit, by="term")
+
+
 def test_a_count_has_a_probability_and_no_density():
     rng = np.random.default_rng(1)
     data = pd.DataFrame({"a": rng.poisson(4, 60), "b": rng.poisson(2, 60), "y": np.repeat(["u", "v"], 30)})

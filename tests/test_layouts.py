@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from discrim import lda, qda
+from discrim.core.rules import LinearRule
 from discrim.errors import DataError
 
 
@@ -37,3 +38,27 @@ def test_quadratic_posteriors_of_either_layout_are_the_same_bits(p, k):
     fit = qda("y ~ .", rows.assign(y=np.arange(1500) % k))
     expected = fit.predict_log_proba(rows)
     pd.testing.assert_frame_equal(fit.predict_log_proba(columns), expected, check_exact=True)
+
+
+@pytest.mark.parametrize(("p", "k", "n"), [(100, 16, 9000), (30, 64, 5000), (301, 5, 6873)])
+def test_posteriors_of_a_table_that_is_not_one_array_are_the_same_bits(p, k, n):
+    rng = np.random.default_rng(p)
+    x = rng.normal(0.0, 1.0, (n, p)).astype(np.float32).astype(np.float64)
+    table = pd.DataFrame(x, copy=False).add_prefix("x")
+    y = np.arange(1500) % k
+    fit = lda("y ~ .", table[:1500].assign(y=y))
+    expected = fit.predict_log_proba(table)
+    apart = pd.DataFrame({name: x[:, j].copy() for j, name in enumerate(table)}, copy=False)
+    for other in (apart, table.astype(np.float32)):
+        pd.testing.assert_frame_equal(fit.predict_log_proba(other), expected, check_exact=True)
+
+
+@pytest.mark.parametrize(("p", "k"), [(200, 10), (130, 3), (50, 16)])
+def test_a_row_beyond_whole_pieces_has_the_same_bits_in_either_layout(p, k):
+    rng = np.random.default_rng(p)
+    coef = rng.standard_normal((p, k))
+    rule = LinearRule(np.zeros(p), np.ones(p), coef, np.zeros(k))
+    length = 2**19 // (p * k)
+    for m in (1, length + 1, length // 64 * 64 + 1):
+        x = rng.standard_normal((m, p))
+        np.testing.assert_array_equal(rule.scores(np.asfortranarray(x)), rule.scores(x))

@@ -26,6 +26,8 @@ from discrim import (
 )
 from discrim.datasets import load_iris
 from discrim.errors import DataError, NotSupportedError
+from discrim.frame import blocks
+from discrim.frame.formula import fill
 
 IRIS = load_iris()
 
@@ -286,3 +288,23 @@ def test_rows_left_out_of_few_and_of_the_prior_are_those_of_refits(verb, n, p):
 def test_a_summary_says_what_its_leave_one_out_error_does_of_the_prior(fit, said):
     text = " ".join(fit().summary().as_text().split())
     assert (f"Leave-one-out {said}." in text) if said else ("Leave-one-out" not in text)
+
+
+@pytest.mark.parametrize("options", [{}, {"bias_reduction": True}])
+def test_a_refit_of_a_formula_writes_its_columns_a_few_times_and_not_once_a_pass(options, monkeypatch):
+    data = IRIS.iloc[50::4].astype({"species": str})
+    data = data.assign(wide=np.where(np.arange(len(data)) % 3, "no", "yes"))
+    fit = logistic("species ~ sepal_width + wide", data, **options)
+    written = []
+
+    def counted(*arguments, **named):
+        written.append(1)
+        return fill(*arguments, **named)
+
+    monkeypatch.setattr(blocks, "fill", counted)
+    got = fit.leave_one_out()
+    assert len(written) <= 6 * len(data)
+    for row in data.index[:3]:
+        refit = logistic("species ~ sepal_width + wide", data.drop(row), **options)
+        wanted = refit.predict_proba(data.loc[[row]]).iloc[0]
+        np.testing.assert_allclose(got.loc[row].iloc[1:].astype(float), wanted, rtol=1e-6)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, Protocol
 
 import numpy as np
@@ -87,10 +88,10 @@ class LinearRule:
         if n_classes > MANY_CLASSES:
             return np.asarray(z.T @ self.coef)
         short = n_classes <= FEW_CLASSES and x.strides[0] > x.strides[1]
-        products, piece = np.empty((n_classes, m)), max(SHORT // (p * n_classes), 64) if short else m
-        for start in range(0, m, piece):
-            part = slice(start, start + piece)
-            np.matmul(self.coef.T, z[:, part], out=products[:, part])
+        products, piece = np.empty((n_classes, m)), max(SHORT // (p * n_classes) & -64, 64) if short else m
+        # The last piece takes in a row left alone: a product with one vector is rounded in its own way.
+        for start, stop in pairwise([0, *range(piece, m - 1, piece), m]):
+            np.matmul(self.coef.T, z[:, start:stop], out=products[:, start:stop])
         return products.T
 
     def _crowds_scored(self, x: Floats, scores: Floats) -> Floats:

@@ -28,6 +28,9 @@ BLOCK_NUMBERS = 2**18
 BLOCK_ROWS = (1024, 8192)
 """Fewest and most rows of a block."""
 
+EVEN_ROWS = 64
+"""What the rows of a block are a multiple of: products round the odd rows at the end in their own way."""
+
 LONG_ROWS, LONG_NUMBERS = 4096, 2**22
 """Rows of a block that is read in place, and its most numbers: short runs of a column are read slowly."""
 
@@ -171,6 +174,7 @@ class Blocks:
         columns = self.table.view(self.design.columns) if self.design.plain else None
         if columns is not None:
             m = max(m, min(LONG_ROWS, LONG_NUMBERS // p, n // 4))
+        m -= m % EVEN_ROWS
         buffer = np.empty((p, min(m, n))) if columns is None else columns
         for start in range(0, n, m):
             stop = min(start + m, n)

@@ -14,6 +14,9 @@ OF_R = {
     **dict.fromkeys(["cut", "findInterval"], "cut the column before the fit, with pd.cut, and write C(x)"),
     **dict.fromkeys(["as.numeric", "as.integer"], "convert the column before the fit, with pd.to_numeric"),
     "ln": "write log(x)",
+    "relevel": "write C(x, Treatment('a')), which names the level to compare with",
+    "interaction": "write C(a):C(b)",
+    "ifelse": "compute the column before the fit, with numpy.where",
     "pow": "write I(x**2)",
     "offset": "leave it out, as a classifier has none",
 }

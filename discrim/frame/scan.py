@@ -243,8 +243,10 @@ def _unreadable(text: str, position: int) -> FormulaError:
         return _pointing(
             "This string is never closed, or holds an unknown escape.", text, position, position + 1
         )
+    way_out = " A comparison is computed before the fit, as a column." if character in "<>=!" else ""
     return _pointing(
-        f"{character!r} is not part of the formula language; a column whose name has it goes in backticks.",
+        f"{character!r} is not part of the formula language; a column whose name has it goes in "
+        f"backticks.{way_out}",
         text, position, position + 1,
     )  # fmt: skip
 

@@ -38,7 +38,8 @@ def compare(
     by : {"fit", "term", "pair"}, optional
         A row for each fit; or, of a linear discriminant analysis and a logistic regression, their log odds
         term by term; or, with `folds`, a row for each pair of fits. Without it, by pair with `folds`; else by
-        term where there are just those two, whose likelihoods are not to be compared; else by fit.
+        term where there are just those two, of the same terms, whose likelihoods are not to be compared; else
+        by fit.
     folds, repeats, groups, seed : optional
         As for `discrim.cross_validate`, by which all fits are judged on the same folds. The fits are of one
         table and response; formulas and verbs may differ.
@@ -118,7 +119,7 @@ def compare(
     pair = lda_beside_logistic(fits)
     if by == "term" and pair is None:
         raise NotSupportedError('by="term" compares one fit of lda() with one of logistic().')
-    if by != "fit" and pair is not None:
+    if pair is not None and (by == "term" or (by is None and pair[0].terms.equals(pair[1].terms))):
         return log_odds_of_both(*pair)
     return _by_fit(fits, names, refit_prior)
 

@@ -64,9 +64,10 @@ class ValuesOnly:
     """What to turn to where posteriors were asked for."""
 
     def _need_posteriors(self, what: str) -> NoReturn:
+        article = "an" if self.title[0] in "AEIOU" else "a"
         raise NotSupportedError(
-            f"{what} needs probabilities, which a {self.title.lower()} has not: {self.instead}, or fit "
-            "logistic() or lda()."
+            f"{what} needs probabilities, which {article} {self.title.lower()} has not: {self.instead}, or "
+            "fit logistic() or lda()."
         )
 
     def _prior_values(self: Any, prior: Any) -> Floats:

@@ -22,13 +22,18 @@ from discrim.inference.result import TestResult, approximations
 from discrim.models.arguments import choice, named, prior_vector
 from discrim.models.certificate import Certificate
 from discrim.models.geometry import LinearGeometry
-from discrim.models.judging.validation import used_codes
 from discrim.models.labels import class_code
-from discrim.models.logistic_design import check_search, refuse_many_levels, refuse_wide, without_collinear
+from discrim.models.logistic_design import (
+    check_search,
+    refitted,
+    refuse_many_levels,
+    refuse_wide,
+    without_collinear,
+)
 from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import NaAction, class_moments, lean, sample
+from discrim.models.sample import NaAction, lean, sample
 from discrim.models.separated import certify, overlap_by_score, refuse_empty_cells, searched
 from discrim.models.summaries.logistic import logistic_brief, logistic_sections
 
@@ -199,12 +204,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         return None
 
     def _refitted_rule(self, blocks: Blocks) -> Rule | None:
-        codes = used_codes(blocks)
-        weights = None if blocks.weights is None else blocks.weights[codes >= 0]
-        counts = np.bincount(codes[codes >= 0], weights, len(self.classes)).astype(np.float64)
-        same = blocks.terms == tuple(self.terms)
-        numbers = self._fit if same else self._fit.of_columns(class_moments(blocks, "pooled"))
-        refit = numbers.refit(blocks, counts)
+        refit = refitted(self._fit, tuple(self.terms), blocks)
         return None if refit is None else refit.rule(self._log_prior())
 
     def _left_out(self) -> LeftOut:
