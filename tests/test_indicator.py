@@ -610,3 +610,10 @@ def test_more_columns_than_rows_are_dropped_as_lm_does():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
         assert "Residual df" in str(fit.summary())
+
+
+def test_a_picture_is_drawn_against_the_first_numeric_column():
+    fit = indicator("species ~ island + bill_length_mm + body_mass_g", PENGUINS)
+    assert fit.plot().get_xlabel() == "bill_length_mm"
+    with pytest.raises(NotSupportedError, match="'island' is not: name a numeric one"):
+        fit.plot(column="island")

@@ -397,7 +397,7 @@ def test_mcd_has_no_likelihood_and_is_cross_validated():
     fit = discrim.lda("species ~ bill_length_mm + bill_depth_mm", load_penguins(), method="mcd")
     with pytest.raises(NotSupportedError, match='method="t"'):
         _ = fit.llf
-    with pytest.raises(NotSupportedError, match=r'342 rows.*confusion\(method="cv"\)'):
+    with pytest.raises(NotSupportedError, match=r'342 rows.*confusion\("cv"\)'):
         fit.leave_one_out()
     rates = fit.error_rates(["cv"], folds=3, seed=0)
     assert 0 <= rates.loc["cv", "estimate"] < 0.15

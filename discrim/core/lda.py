@@ -244,7 +244,7 @@ class LDAFit:
         if self.reduced() is not None:
             raise NotSupportedError(
                 "leave_one_out() has a closed form for all axes only: fit without ncomp=, "
-                'or cross-validate (method="cv").'
+                'or cross-validate, error_rates(["cv"]) or confusion("cv").'
             )
         if self.standardize:
             unit = within_sd(self.moments)

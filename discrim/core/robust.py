@@ -131,7 +131,7 @@ class Robust:
         if self.method == "mcd" or moments.rows.sum() > MOST_REFITS:
             raise NotSupportedError(
                 f'leave_one_out() of method="{self.method}" takes a new search for each of '
-                f'{moments.rows.sum()} rows: cross-validate instead, confusion(method="cv").'
+                f'{moments.rows.sum()} rows: cross-validate, error_rates(["cv"]) or confusion("cv").'
             )
         k = moments.n_classes
         return lambda x, codes, weights: np.full((len(x), k), np.nan)

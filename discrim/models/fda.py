@@ -209,7 +209,7 @@ class FDAResults(ClassifierResults):
         if self.nobs > MOST_REFITS:
             raise NotSupportedError(
                 f"Leave-one-out takes a fit of the engine a row; {self.nobs} are more than {MOST_REFITS:,}: "
-                'cross-validate (method="cv").'
+                'cross-validate, error_rates(["cv"]) or confusion("cv").'
             )
         # Missing scores are left to refits, row by row.
         return lambda x, codes, weights: np.full((len(x), len(self.classes)), np.nan)

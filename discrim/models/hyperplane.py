@@ -202,7 +202,7 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
         if held**2 * columns * (held**2 + self.nobs) > MOST_PRODUCTS:
             raise NotSupportedError(
                 f"Leave-one-out of a hyperplane takes a refit of {self.nobs} rows for each of its {held} "
-                'support points, which takes long: cross-validate (method="cv").'
+                'support points, which takes long: cross-validate, error_rates(["cv"]) or confusion("cv").'
             )
         rule = self._rule(self._prior_values(None))
 

@@ -301,7 +301,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
             rows of two classes.
         ax : Axes, optional
         column : str, optional
-            A numeric column of the table, of kind "fitted"; the first of the formula by default.
+            A numeric column of the table, of kind "fitted"; the first such of the formula by default.
         """
         choice("kind", kind, ("fitted", "regions", "distances"), optional=True)
         if kind in (None, "fitted"):

@@ -136,7 +136,7 @@ class SeparatingLines(ValuesOnly):
         if self.nobs > MOST_REFITS:
             raise NotSupportedError(
                 f"Leave-one-out of a {self.title.lower()} takes a refit a row; {self.nobs} are more than "
-                f'{MOST_REFITS:,}: cross-validate (method="cv").'
+                f'{MOST_REFITS:,}: cross-validate, error_rates(["cv"]) or confusion("cv").'
             )
         # Missing scores are left to refits, row by row.
         return lambda x, codes, weights: np.full((len(x), len(self.classes)), np.nan)

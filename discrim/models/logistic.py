@@ -211,7 +211,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         if self.nobs > MOST_REFITS:
             raise NotSupportedError(
                 f"Leave-one-out of a logistic regression takes a refit a row; {self.nobs} are more than "
-                f'{MOST_REFITS:,}: cross-validate (method="cv").'
+                f'{MOST_REFITS:,}: cross-validate, error_rates(["cv"]) or confusion("cv").'
             )
         return lambda x, codes, weights: np.full((len(x), len(self.classes)), np.nan)
 

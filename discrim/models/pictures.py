@@ -68,19 +68,23 @@ def plot_distances(
 
 
 def plot_fitted(fit: IndicatorResults, column: str | None, ax: Axes | None) -> Axes:
-    """Fitted values against a numeric column of the table, by default the first of the formula."""
+    """Fitted values against a numeric column of the table, by default the first such of the formula."""
     from discrim.report.indicator_plots import fitted_values
 
     blocks = fit._rows("plot()")
     used = list(blocks.design.columns)
-    name = used[0] if column is None else column
-    if name not in used:
-        raise DataError(f"column={name!r} is not in the formula: name one of {named(used)}.")
-    held = blocks.table.frame([name])[name]
-    if held.dtype.kind not in "iuf":
+    if column is not None and column not in used:
+        raise DataError(f"column={column!r} is not in the formula: name one of {named(used)}.")
+    columns = blocks.table.frame(used if column is None else [column])
+    numeric = [name for name in columns if columns[name].dtype.kind in "iuf"]
+    if not numeric:
         raise NotSupportedError(
-            f"kind='fitted' draws against a column of numbers; {name!r} is {held.dtype}: name another."
+            f"kind='fitted' draws against a column of numbers, which {named(list(columns))} "
+            f"{'is' if len(list(columns)) == 1 else 'are'} not: name a numeric one of the formula in column= "
+            "or see fitted."
         )
+    name = numeric[0]
+    held = columns[name]
     curves = None
     if len(used) == 1:
         at = np.linspace(held.min(), held.max(), 401)
