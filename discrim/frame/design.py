@@ -16,9 +16,10 @@ from discrim.errors import FormulaError
 from discrim.frame.categories import Scalar
 from discrim.frame.grammar import MAX_COLUMNS, expression
 from discrim.frame.label_type import KNOWN, LabelType
+from discrim.frame.saved_states import check_state
 from discrim.frame.scan import MAX_TEXT, quote, scan
 from discrim.frame.table import Kind
-from discrim.frame.transforms import State, check_state
+from discrim.frame.transforms import State
 
 Product = tuple[tuple[int, int], ...]
 """Factors multiplied: position of each factor and of its coding, -1 for numbers."""

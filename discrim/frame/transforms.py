@@ -9,7 +9,7 @@ they are, given every knot, by the caller who passes them as `bases`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,9 @@ from discrim.frame.grammar import MAX_BASIS, Value
 
 Bases = Mapping[str, Callable[..., Any]]
 _Array = NDArray[np.float64]
+
+MAX_DEGREE = 19
+"""Of B-splines: FITPACK's splev has room for twenty numbers a place, and writes beyond it without a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +109,18 @@ def _flag(function: str, options: Mapping[str, Value], name: str, default: bool)
     return value
 
 
-def _whole(function: str, options: Mapping[str, Value], name: str, default: int | None, least: int) -> int:
+def _whole(
+    function: str,
+    options: Mapping[str, Value],
+    name: str,
+    default: int | None,
+    least: int,
+    most: int = MAX_BASIS,
+) -> int:
     value = options.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_BASIS:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise FormulaError(
-            f"{function}({name}=) is a whole number from {least} to {MAX_BASIS}, not {value!r}: write "
-            "such a one."
+            f"{function}({name}=) is a whole number from {least} to {most}, not {value!r}: write such a one."
         )
     return value
 
@@ -262,7 +271,7 @@ def _knots(
 
 def _learn_bs(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, Any]:
     x = _vector("bs", x)
-    degree = _whole("bs", options, "degree", 3, 0)
+    degree = _whole("bs", options, "degree", 3, 0, MAX_DEGREE)
     intercept = _flag("bs", options, "include_intercept", False)
     bounds = _bounds("bs", x, options)
     knots = _knots("bs", x, options, bounds, degree + intercept)
@@ -337,47 +346,3 @@ _APPLY: Mapping[str, Callable[[_Array, dict[str, Any], Bases], _Array]] = {
     "bs": _apply_bs,
     "cr": _apply_cr,
 }
-_PARTS: Mapping[str, tuple[set[str], ...]] = {
-    "center": ({"mean"},),
-    "scale": ({"mean", "sd"},),
-    "standardize": ({"mean", "sd"},),
-    "poly": ({"raw_degree"}, {"middle", "spread", "centres", "norms"}),
-    "bs": ({"degree", "include_intercept", "knots", "lower_bound", "upper_bound"},),
-    "cr": (
-        {"knots", "lower_bound", "upper_bound"},
-        {"knots", "lower_bound", "upper_bound", "centre"},
-    ),
-}
-
-
-def check_state(function: str, values: Sequence[Any]) -> State:
-    """Build a state from (name, value) pairs that came from a file, refusing what `learn` never writes.
-
-    Parameters
-    ----------
-    function : str
-    values : sequence of (str, value)
-
-    Raises
-    ------
-    FormulaError
-        An unknown function, a part that is missing or extra, or a value that is no finite number.
-
-    Examples
-    --------
-    >>> check_state("center", [["mean", [3.0]]])
-    State(function='center', values=(('mean', (3.0,)),))
-    """
-    pairs = all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in values)
-    learnt = {str(name): _numbers(value) for name, value in values} if pairs else {}
-    if function not in _PARTS or set(learnt) not in _PARTS[function]:
-        raise FormulaError(f"This saved design holds no readable state of {function!r}: fit the model again.")
-    return State(function, tuple(sorted(learnt.items())))
-
-
-def _numbers(value: Any, depth: int = 0) -> Any:
-    if isinstance(value, list | tuple) and depth < 2 and len(value) <= MAX_BASIS + 2:
-        return tuple(_numbers(each, depth + 1) for each in value)
-    if isinstance(value, bool | int) or (isinstance(value, float) and np.isfinite(value)):
-        return value
-    raise FormulaError(f"This saved design holds {value!r} where a number belongs: fit the model again.")

@@ -56,10 +56,9 @@ def refuse_empty_cells(blocks: Blocks) -> None:
             rows, bare = int(cells.rows[level].sum()), int(empty.any(axis=1).sum())
             verb = "misses" if bare == 2 else "miss"
             more = f" and {bare - 1:,} more of its {len(cells.levels):,} levels {verb} a class" * (bare > 1)
-            said.append(
-                f"none of the {rows} row{'s' * (rows > 1)} where {cells.label!r} is {cells.levels[level]!r} "
-                f"is of class {shown(classes[code])}{more}"
-            )
+            where, label = f"where {cells.label!r} is {cells.levels[level]!r}", shown(classes[code])
+            several = f"none of the {rows:,} rows {where} is of class {label}"
+            said.append((several if rows > 1 else f"the only row {where} is not of class {label}") + more)
     if said:
         raise SeparationError(
             f"A hyperplane separates the classes in part: {'; '.join(said[:3])}. The likelihood has no "
