@@ -449,3 +449,9 @@ def test_an_error_of_a_program_is_raised_where_it_was_called(monkeypatch):
     monkeypatch.setattr(program, "linprog", fails)
     with pytest.raises(ValueError, match="no program"):
         separation(standard(rng.normal(size=(3000, 3))).columns, rng.integers(0, 3, 3000), 3)
+
+
+def test_one_more_pair_is_not_said_to_be_several():
+    table = pd.DataFrame({"y": ["a", "b", "c", "d"] * 6, "z": [1.0, 1.0, 0.0, 0.0] * 6})
+    with pytest.raises(SeparationError, match="and 1 more pair by"):
+        logistic("y ~ z", table)

@@ -55,7 +55,8 @@ def unseen_rows(design: Design, table: Table, functions: Functions | None = None
     if not said:
         return None
     count = int(lost.sum())
-    more = f" and in {len(said) - 2} more columns" if len(said) > 2 else ""
+    others = len(said) - 2
+    more = f" and in {others} more {'column' if others == 1 else 'columns'}" if others > 0 else ""
     warn_user(
         f"{count} {'row has' if count == 1 else 'rows have'} a level that the fit has not seen "
         f"({', '.join(said[:2])}{more}): what is said of {'it' if count == 1 else 'them'} is missing."

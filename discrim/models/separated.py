@@ -239,4 +239,5 @@ def _said(
 def _who(pairs: list[Pair], blocks: Blocks) -> str:
     levels = blocks.design.levels
     said = " and ".join(f"{levels[pair.first]!r} from {levels[pair.second]!r}" for pair in pairs[:3])
-    return said + (f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else "")
+    more = len(pairs) - 3
+    return said + (f" and {more} more {'pair' if more == 1 else 'pairs'}" if more > 0 else "")

@@ -340,7 +340,7 @@ def _class_covariance(fit: QDAResults, label: Any) -> Section:
     divisor = "n" if fit._fit.method == "mle" else "n-1"
     left_out = len(fit.classes) - MOST_COVARIANCES
     note = (
-        f"{left_out} more classes: fit.covs."
+        f"{left_out} more {'class' if left_out == 1 else 'classes'}: fit.covs."
         if left_out > 0 and label == fit.classes[MOST_COVARIANCES - 1]
         else ""
     )
