@@ -458,3 +458,34 @@ def test_a_heavy_tail_of_counts_is_summed_as_far_as_it_is_seen():
     n = np.arange(1.0, 2e6)
     wanted = 0.5 * np.minimum(n**-2.5 / float(mpmath.zeta(2.5)), n**-4 / float(mpmath.zeta(4))).sum()
     assert abs(law.error_rate - wanted) <= law.error_bound < 1e-6
+
+
+def test_random_points_show_a_bar_once_they_take_long(monkeypatch):
+    shown = []
+
+    class Bar:
+        def update(self, more):
+            shown[-1][1] += more
+
+        def close(self):
+            shown[-1].append("closed")
+
+    def bar(total, what, delay):
+        shown.append([what, 0, total])
+        return Bar()
+
+    densities = {name: stats.multivariate_normal([0, 0], size) for name, size in (("a", 1), ("b", 9))}
+    clock = iter(range(0, 50_000, 5))
+    monkeypatch.setattr("discrim.inference.resampling.progress_bar", bar)
+    monkeypatch.setattr("discrim.inference.resampling.monotonic", lambda: next(clock))
+    law = bayes({"a": 0.5, "b": 0.5}, densities, draws=2000)
+    assert law.error_rate > 0
+    what, done, total, closed = shown[0]
+    assert (what, closed, done) == ("random points by class", "closed", total)
+
+
+def test_a_decision_table_that_is_changed_is_not_the_law_s():
+    law = bayes({"a": 0.5, "b": 0.5}, {"a": stats.norm(0, 1), "b": stats.norm(2, 1)})
+    table = law.decision
+    table["decision"] = "c"
+    assert set(law.decision["decision"]) == {"a", "b"}

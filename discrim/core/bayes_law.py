@@ -111,7 +111,10 @@ class DensityLaw:
 
     def log_densities(self, x: Floats) -> Floats:
         """Log densities (m, K) of rows x (m, p)."""
-        return np.column_stack([held.log_density(x) for held in self.densities])
+        found = np.empty((len(x), self.n_classes), order="F")
+        for column, held in zip(found.T, self.densities, strict=True):
+            column[:] = held.log_density(x)
+        return found
 
     def normals(self) -> list[Normal] | None:
         """Parameters of the classes, where all are normal."""
@@ -161,7 +164,12 @@ class Regions:
 
 
 def least_risk(
-    law: MassLaw | DensityLaw, prior: Floats, costs: Floats, draws: int, seed: int | None
+    law: MassLaw | DensityLaw,
+    prior: Floats,
+    costs: Floats,
+    draws: int,
+    seed: int | None,
+    tell: Callable[[int], None] = lambda more: None,
 ) -> Amount:
     """The risk of the best rule.
 
@@ -171,8 +179,8 @@ def least_risk(
     prior : (K,) float
     costs : (K, K) float
         Of calling a class (row) another (column).
-    draws, seed : int
-        Random points in each class, where there is nothing better.
+    draws, seed, tell
+        As for `mean_over_points`, where there is nothing better.
     """
     if isinstance(law, MassLaw):
         losses = (law.mass * prior[:, None]).T @ costs
@@ -183,10 +191,10 @@ def least_risk(
         return Amount(float(costs[used[0]].min()), 0.0, "exact")
     if len(used) < law.n_classes and counts_errors(costs):
         rest = DensityLaw(tuple(law.densities[k] for k in used.tolist()))
-        return least_risk(rest, prior[used], costs[np.ix_(used, used)], draws, seed)
+        return least_risk(rest, prior[used], costs[np.ix_(used, used)], draws, seed, tell)
     listed = law.enumerated()
     if listed is not None:
-        return least_risk(listed, prior, costs, draws, seed)
+        return least_risk(listed, prior, costs, draws, seed, tell)
     closed = _two_normals(law, prior, costs)
     if closed is not None:
         return Amount(closed, 0.0, "exact")
@@ -201,7 +209,8 @@ def least_risk(
     def least_at(x: Floats) -> Floats:
         return least_losses(_posteriors(law, x, prior), costs)
 
-    return mean_over_points(law.densities, prior, least_at, float(costs.max(axis=0).min()), draws, seed)
+    most = float(costs.max(axis=0).min())
+    return mean_over_points(law.densities, prior, least_at, most, draws, seed, tell)
 
 
 def _two_normals(law: DensityLaw, prior: Floats, costs: Floats) -> float | None:
@@ -289,7 +298,7 @@ def line_regions(law: DensityLaw, decide: Decide, points: int = 0) -> Regions:
     points : int
         Of the grid, about; 32 between two quantiles at least.
     """
-    grid = _grid(law, points)
+    decide, grid = _in_parts(decide, law.n_classes), _grid(law, points)
     return _regions(_ends(law), grid, decide(grid), decide)
 
 
@@ -343,7 +352,7 @@ def _best_regions(law: DensityLaw, prior: Floats, costs: Floats) -> Regions:
     def best(x: Floats) -> Codes:
         return least_cost_codes(joint_scores(law.log_densities(x[:, None]), prior), costs)
 
-    return line_regions(law, _in_parts(best, law.n_classes))
+    return line_regions(law, best)
 
 
 def _in_parts(decide: Decide, k: int) -> Decide:
@@ -365,7 +374,7 @@ def line_breaks(law: DensityLaw) -> Floats:
     def how_many(x: Floats) -> Codes:
         return np.asarray((law.log_densities(x[:, None]) > -np.inf).sum(axis=1))
 
-    edges = line_regions(law, _in_parts(how_many, law.n_classes)).edges
+    edges = line_regions(law, how_many).edges
     breaks = np.unique(np.concatenate([np.array([low, high]), *inner, *parts, edges]))
     return breaks[(breaks >= low) & (breaks <= high)]
 
@@ -374,13 +383,19 @@ def line_breaks(law: DensityLaw) -> Floats:
 
 
 def excess(
-    law: MassLaw | DensityLaw, prior: Floats, costs: Floats, decide: Decide, draws: int, seed: int | None
+    law: MassLaw | DensityLaw,
+    prior: Floats,
+    costs: Floats,
+    decide: Decide,
+    draws: int,
+    seed: int | None,
+    tell: Callable[[int], None] = lambda more: None,
 ) -> Amount:
     """What a rule loses beyond the best.
 
     Parameters
     ----------
-    law, prior, costs, draws, seed
+    law, prior, costs, draws, seed, tell
         As for `least_risk`.
     decide : callable
         From x (m, p) to the codes (m,) of the classes called; of a `MassLaw`, from its points.
@@ -393,7 +408,7 @@ def excess(
         return Amount(float(lost.sum()), missed, "exact" if not missed else "sum")
     listed = law.enumerated()
     if listed is not None:
-        return excess(listed, prior, costs, decide, draws, seed)
+        return excess(listed, prior, costs, decide, draws, seed, tell)
     if law.on_line:
         return _excess_on_line(law, prior, costs, decide)
 
@@ -401,7 +416,7 @@ def excess(
         return _beyond_least(_posteriors(law, x, prior) @ costs, decide(x))
 
     most = float((costs.max(axis=1) - costs.min(axis=1)).max())
-    return mean_over_points(law.densities, prior, lost_at, most, draws, seed)
+    return mean_over_points(law.densities, prior, lost_at, most, draws, seed, tell)
 
 
 def _excess_on_line(law: DensityLaw, prior: Floats, costs: Floats, decide: Decide) -> Amount:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discrim.core.densities import Density, RowDensity
 from discrim.errors import NotSupportedError
 
-__all__ = ["Amount", "mean_over_points"]
+__all__ = ["REPLICATES", "Amount", "mean_over_points"]
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +40,7 @@ def mean_over_points(
     most: float,
     draws: int,
     seed: int | None,
+    tell: Callable[[int], None] = lambda more: None,
 ) -> Amount:
     """The mean of a function of x, with half of its 99 % interval.
 
@@ -52,6 +53,8 @@ def mean_over_points(
     most : float
     draws, seed : int
         Points in each class.
+    tell : callable
+        Is told of each class that was drawn from, `REPLICATES` times each.
 
     Notes
     -----
@@ -79,6 +82,7 @@ def mean_over_points(
                 )
             means[replicate] += share.mean()
             first, second = first + float(share.sum()), second + float(share @ share)
+            tell(1)
     error = float(means.std(ddof=1)) / np.sqrt(REPLICATES)
     half = float(stdtrit(REPLICATES - 1, 0.5 + CONFIDENCE / 2)) * error
     # The number of equal values that would have this sum and this sum of squares.

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from discrim.core.bayes_bounds import is_regular
 from discrim.core.bayes_law import MassLaw, excess, least_risk
 from discrim.core.expected_costs import joint_scores
-from discrim.core.law_points import Amount
+from discrim.core.law_points import REPLICATES, Amount
 from discrim.core.rules import log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError
+from discrim.inference.resampling import late_bar
 from discrim.models.arguments import choice, cost_matrix, prior_vector
 from discrim.models.bayes_input import Known, frame_of, known_law, points_of, ruled
 from discrim.models.bayes_tables import decision_table, pair_bounds
@@ -239,13 +240,16 @@ class BayesResults:
         NotSupportedError
             x has several columns with densities, or no end of values.
         """
-        return decision_table(self)
+        if "decision" not in self._cache:
+            self._cache["decision"] = decision_table(self)
+        table: pd.DataFrame = self._cache["decision"]
+        return table.copy()
 
     def _least(self) -> Amount:
         if "least" not in self._cache:
-            least = least_risk(
-                self._known.law, self._prior_values(None), self._costs(), self._draws, self._seed
-            )
+            law, prior = self._known.law, self._prior_values(None)
+            with late_bar(REPLICATES * len(prior), "random points by class") as tell:
+                least = least_risk(law, prior, self._costs(), self._draws, self._seed, tell)
             self._cache["least"] = self._within_bounds(least)
         found: Amount = self._cache["least"]
         return found
@@ -304,7 +308,8 @@ class BayesResults:
         """
         decide = ruled(self._known, rule)
         prior = self._prior_values(None)
-        lost = excess(self._known.law, prior, self._costs(), decide, self._draws, self._seed)
+        with late_bar(REPLICATES * len(prior), "random points by class") as tell:
+            lost = excess(self._known.law, prior, self._costs(), decide, self._draws, self._seed, tell)
         least = self._least()
         return pd.Series(
             {
