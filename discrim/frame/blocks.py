@@ -174,7 +174,7 @@ class Blocks:
         columns = self.table.view(self.design.columns) if self.design.plain else None
         if columns is not None:
             m = max(m, min(LONG_ROWS, LONG_NUMBERS // p, n // 4))
-        m -= m % EVEN_ROWS
+        m = max(m - m % EVEN_ROWS, min(m, EVEN_ROWS))
         buffer = np.empty((p, min(m, n))) if columns is None else columns
         for start in range(0, n, m):
             stop = min(start + m, n)
