@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import signal
-import threading
-import time
 
 import numpy as np
 import pandas as pd
@@ -427,28 +423,6 @@ def test_a_program_without_an_answer_in_its_time_says_what_to_do(monkeypatch):
     monkeypatch.setattr("discrim.core.recession.MOST_STEPS", 0)
     with pytest.raises(NotSupportedError, match=r"8 coefficients found no answer in 0 seconds.*bias_red"):
         separation(standard(x).columns, codes, 3)
-
-
-def test_an_interrupt_is_heard_while_a_program_runs(monkeypatch):
-    rng = np.random.default_rng(0)
-    x, codes = rng.normal(size=(3000, 3)), rng.integers(0, 3, 3000)
-    monkeypatch.setattr(program, "linprog", lambda *args, **options: time.sleep(20))
-    interrupt = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    started = time.monotonic()
-    interrupt.start()
-    with pytest.raises(KeyboardInterrupt):
-        separation(standard(x).columns, codes, 3)
-    assert time.monotonic() - started < 10
-
-
-def test_an_error_of_a_program_is_raised_where_it_was_called(monkeypatch):
-    def fails(*args, **options):
-        raise ValueError("no program")
-
-    rng = np.random.default_rng(0)
-    monkeypatch.setattr(program, "linprog", fails)
-    with pytest.raises(ValueError, match="no program"):
-        separation(standard(rng.normal(size=(3000, 3))).columns, rng.integers(0, 3, 3000), 3)
 
 
 def test_one_more_pair_is_not_said_to_be_several():

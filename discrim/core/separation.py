@@ -24,8 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Thread
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,9 +58,6 @@ MANY = 200
 
 FEW_SECONDS, SECONDS = 4.0, 30.0
 """Limits of one program, before and after something else was tried."""
-
-AT_ONCE = 2**14
-"""Numbers of a program up to which it ends before an interrupt could be meant for it."""
 
 GUESSED_A_COEFFICIENT = 4
 """Differences that it starts with for each coefficient where a guess says which."""
@@ -304,10 +300,9 @@ def _solve(
     """Minimize cost'b within bounds with rows b >= 0: b, and the multipliers of the rows."""
     zeros, options = np.zeros(len(rows)), {"time_limit": seconds}
 
-    def program() -> Any:
-        return linprog(cost, A_ub=-rows, b_ub=zeros, bounds=bounds, method="highs", options=options)
-
-    answer = program() if rows.size <= AT_ONCE else _aside(program)
+    # In this thread: the solver's scheduler is not safe where several threads have called it. An interrupt is
+    # heard when the program ends.
+    answer = linprog(cost, A_ub=-rows, b_ub=zeros, bounds=bounds, method="highs", options=options)
     if answer.status == 1:
         raise _OutOfTime
     if answer.x is None:
@@ -316,25 +311,6 @@ def _solve(
             "to like units, or use lda()."
         )
     return np.asarray(answer.x), np.asarray(-answer.ineqlin.marginals)
-
-
-def _aside(program: Callable[[], Any]) -> Any:
-    """What a program returns that runs in a thread, while this one hears an interrupt."""
-    answers: list[Any] = []
-
-    def run() -> None:
-        try:
-            answers.append((program(), None))
-        except Exception as error:
-            answers.append((None, error))
-
-    thread = Thread(target=run, daemon=True)
-    thread.start()
-    thread.join()
-    answer, error = answers[0]
-    if error is not None:
-        raise error
-    return answer
 
 
 class Standard(NamedTuple):
