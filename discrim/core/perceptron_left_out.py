@@ -40,7 +40,7 @@ def left_out_planes(
     >>> import numpy as np
     >>> signed = np.array([[-1.0, 0.0], [-1.0, -1.0], [1.0, 3.0], [1.0, 4.0]])
     >>> left_out_planes(signed, passes=100, seed=None).tolist()
-    [[-3.0, 2.0], [-1.0, 3.0], [-4.0, 2.0], [-4.0, 2.0]]
+    [[-4.0, 2.0], [-1.0, 3.0], [-3.0, 2.0], [-4.0, 2.0]]
     """
     rng = None if seed is None else np.random.default_rng(seed)
     runs, found = _Runs(signed), np.zeros(signed.shape)

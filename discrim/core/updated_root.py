@@ -39,7 +39,7 @@ class UpdatedRoot:
     >>> import numpy as np
     >>> root = UpdatedRoot(np.array([[1.0, 1.0], [0.0, 2.0]]))
     >>> root.add(1)
-    >>> float(root.residuals([0])[:, 0] @ root.residuals([0])[:, 0])
+    >>> round(float(root.residuals([0])[:, 0] @ root.residuals([0])[:, 0]), 12)
     0.8
     """
 
