@@ -31,8 +31,9 @@ from discrim.frame.grammar import (
     Operation,
     plain_value,
 )
-from discrim.frame.table import Kind, Table
+from discrim.frame.table import Table
 from discrim.frame.transforms import Bases, State, apply, bounds_of, learn
+from discrim.frame.values import Kind, refuse_merged
 
 Functions = Mapping[str, Callable[..., Any]]
 _Array = NDArray[np.float64]
@@ -148,11 +149,15 @@ class Rows:
         """A column as categories are read from it: whole numbers and truth values keep their type."""
         kind = self.kind(name)
         if kind == "other":
+            if not self.table.column(name).notna().any():
+                raise DataError(f"Column {name!r} has no value in any row: leave it out, or fill it.")
             raise DataError(
                 f"Column {name!r} holds {_held(self.table, name)}, which is neither numbers nor categories: "
                 "convert it, for example with astype(str), or leave it out."
             )
         values = self._column(name)
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            refuse_merged(pd.Series(values.cat.categories), name, "category")
         if kind == "categorical" and not isinstance(values.dtype, pd.CategoricalDtype):
             return values.astype(object)
         if kind in {"numeric", "boolean"} and not values.isna().any():
@@ -160,6 +165,7 @@ class Rows:
                 return values.astype(bool)
             if values.dtype.kind == "f" and _holds_integers(self.table, name):
                 return self._whole_numbers(name, values.index)
+            refuse_merged(values, name)
         return values
 
     def _whole_numbers(self, name: str, index: pd.Index) -> pd.Series:
