@@ -133,7 +133,7 @@ def test_a_series_is_aligned_by_its_index(turn, index, table):
 def test_a_series_of_a_foreign_index_is_refused(table):
     frame = table.set_index(np.arange(300) + 1000)
     with pytest.raises(FormulaError, match=r"f\(\).*index is not that of its column"):
-        lda("y ~ f(x)", frame, functions={"f": lambda x: pd.Series(x.to_numpy(), index=np.arange(len(x)) + 5)})
+        lda("y ~ f(x)", frame, functions={"f": lambda x: x.set_axis(np.arange(len(x)) + 5)})
     twice = table.set_index(np.zeros(300, dtype=int))
     with pytest.raises(FormulaError, match=r"f\(\)"):
         lda("y ~ f(x)", twice, functions={"f": lambda x: x.set_axis(np.ones(len(x), dtype=int))})
@@ -148,7 +148,9 @@ def test_a_function_is_called_once_on_the_whole_column(long):
         return x * 2
 
     fit = lda("y ~ f(x) + z", long, functions={"f": f})
-    assert lengths[0] == ROWS and lengths.count(ROWS) == 1 and len(lengths) <= 5
+    assert lengths[0] == ROWS
+    assert lengths.count(ROWS) == 1
+    assert len(lengths) <= 5
     fit.leave_one_out()
     fit.confusion()
     assert lengths.count(ROWS) == 1
@@ -225,7 +227,7 @@ def test_a_number_that_is_not_finite_is_refused_as_of_log(table):
         lambda x: np.empty((len(x), 0)),
         lambda x: pd.DataFrame(index=x.index),
         lambda x: x.iloc[:-1],
-        lambda x: list(x) + [0.0],
+        lambda x: [*list(x), 0.0],
         lambda x: None,
         lambda x: "text",
         lambda x: {"a": 1},
@@ -237,7 +239,7 @@ def test_a_number_that_is_not_finite_is_refused_as_of_log(table):
         lambda x: [object() for _ in x],
         lambda x: [v if v > 9 else "small" for v in x],
         lambda x: pd.DataFrame({"a": x, "b": "text"}),
-        lambda x: (x.round().astype("int64") + 2**53),
+        lambda x: x.round().astype("int64") + 2**53,
         lambda x: x.no_such_method(),
         lambda x, y: x,
     ],

@@ -386,7 +386,8 @@ class _Evaluation:
         made, places, _ = table.made[key]
         places = places[self.rows.start : self.rows.stop]
         places = places if self.rows.keep is None else places[self.rows.keep]
-        return made.iloc[places] if isinstance(made, pd.Series) else made[places]
+        found: Made = made.iloc[places] if isinstance(made, pd.Series) else made[places]
+        return found
 
 
 def _nodes(node: Node) -> Iterator[Node]:

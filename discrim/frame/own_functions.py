@@ -112,7 +112,7 @@ class OwnCall:
 
     def _read(self, result: Any, index: pd.Index) -> Made:
         if isinstance(result, np.ma.MaskedArray):
-            result = np.where(np.ma.getmaskarray(result), None, result.astype(object))
+            result = result.astype(object).filled(None)
         try:
             array = result if isinstance(result, pd.DataFrame) else np.asarray(result)
         except Exception:
@@ -152,7 +152,7 @@ class OwnCall:
         try:
             return as_floats(series, self.code)
         except DataError as error:
-            raise FormulaError(f"{self._called}: {error}") from None
+            raise FormulaError(f"{self._called}, which gave it: {error} Correct the function.") from None
 
     def _compare(self, whole: Made, part: Made, rows: NDArray[np.intp], index: pd.Index) -> None:
         """Raise where rows (r,) are something else in the whole than they are in the part."""
@@ -161,7 +161,7 @@ class OwnCall:
         if differ is None:
             raise FormulaError(
                 f"{self._called} gives {_kind(whole)} for all rows and {_kind(part)} for {len(rows)} of "
-                f"them: {_WAY_OUT}"
+                f"them: give a function that looks at each row alone. {_WAY_OUT}"
             )
         if differ.any():
             at = int(differ.argmax())
@@ -171,13 +171,14 @@ class OwnCall:
             raise FormulaError(
                 f"{self._called} gives row {shown(index[rows[at]])} {shown(ours)} beside all other rows and "
                 f"{shown(theirs)} {'alone' if len(rows) == 1 else 'beside some of them'}, so that a "
-                f"prediction would depend on the rows that come with it: {_WAY_OUT}"
+                f"prediction would depend on its neighbours: give a function that looks at each row alone. "
+                f"{_WAY_OUT}"
             )
 
 
 _WAY_OUT = (
-    "a function of functions= looks at each row alone. Use center(), scale(), poly() or bs(), which remember "
-    "what they learnt from the fit's rows, or compute the column before the fit."
+    "What is learnt from the rows is remembered by center(), scale(), poly() and bs(); compute other such "
+    "columns before the fit."
 )
 
 
@@ -242,7 +243,9 @@ def _differences(before: Made, part: Made, whole: Made) -> NDArray[np.bool_] | N
 def _texts(values: Made) -> NDArray[Any] | None:
     """Categories as objects, None where missing; of numbers only where all are missing."""
     if isinstance(values, pd.Series):
-        return np.where(values.isna(), None, values.to_numpy(dtype=object))
+        texts: NDArray[Any] = values.to_numpy(dtype=object).copy()
+        texts[values.isna().to_numpy()] = None
+        return texts
     return np.full(len(values), None) if values.ndim == 1 and np.isnan(values).all() else None
 
 
