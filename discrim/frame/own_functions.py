@@ -112,7 +112,9 @@ class OwnCall:
 
     def _read(self, result: Any, index: pd.Index) -> Made:
         if isinstance(result, np.ma.MaskedArray):
-            result = result.astype(object).filled(None)
+            known = np.array(result.data, dtype=object)
+            known[np.ma.getmaskarray(result)] = None
+            result = known
         try:
             array = result if isinstance(result, pd.DataFrame) else np.asarray(result)
         except Exception:
