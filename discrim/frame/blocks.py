@@ -20,7 +20,7 @@ from discrim.frame.formula import Design, fill, resolve
 from discrim.frame.level_codes import refuse_values
 from discrim.frame.narrowing import narrowed_design
 from discrim.frame.table import Table
-from discrim.frame.values import floats, pandas_kind
+from discrim.frame.values import as_floats, pandas_kind
 
 __all__ = ["Block", "Blocks", "read", "without_rows"]
 
@@ -167,6 +167,14 @@ class Blocks:
         if self.weights is not None and np.isnan(self.weights).any():
             row = self.table.label(int(np.argmax(np.isnan(self.weights))))
             raise DataError(f'The weight is missing at row {row!r}: fill it, or pass na_action="drop".')
+        for start, x, _ in self._filled():
+            lost = (self.codes[start : start + len(x)] < 0) | np.isnan(x).any(axis=1)
+            if lost.any():
+                row = self.table.label(start + int(lost.argmax()))
+                raise DataError(
+                    f"A function of functions= gives no category to row {row!r}: correct it, drop the row, "
+                    'or pass na_action="drop".'
+                )
 
     def _filled(self, *, checked: bool = True) -> Iterator[tuple[int, NDArray[np.float64], bool]]:
         """First row, x, and whether no value of it is missing."""
@@ -298,7 +306,7 @@ def _numbers(weights: Any, label: str) -> NDArray[np.float64]:
     series = pd.Series(values)
     if pandas_kind(series) not in ("numeric", "boolean"):
         raise DataError(f"The {label} are not numeric but {series.dtype}: give a vector of counts.")
-    return floats(series, label)
+    return as_floats(series, label)
 
 
 def _all_finite(x: NDArray[np.float64]) -> bool:

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError, warn_user
 from discrim.frame.categories import shown
+from discrim.frame.given import given_frame
 from discrim.frame.rounding import rounding
 from discrim.frame.values import (
     Kind,
+    as_floats,
     as_series,
     dictionary,
     exact_values,
-    floats,
     narwhals_kind,
     narwhals_values,
     pandas_kind,
@@ -56,6 +57,8 @@ class Table:
     nrows : int
     index : pandas.Index
         The table's own index, or 0, 1, ... where it has none.
+    made : dict
+        What functions of the user's have made of its columns, each called once.
 
     Raises
     ------
@@ -74,16 +77,14 @@ class Table:
         "data",
         "index",
         "learnt_from",
+        "made",
         "names",
         "nrows",
         "part",
     )
 
     def __init__(self, data: Any, *, part: bool = False, learnt_from: bool = False) -> None:
-        if isinstance(data, dict):
-            data = _frame_of_dict(data)
-        if not isinstance(data, pd.DataFrame):
-            data = _narwhals_frame(data)
+        data = given_frame(data)
         self.data, self.part, self.learnt_from = data, part, learnt_from
         labels = self._labels = list(data.columns)
         self.names = tuple(str(label) for label in labels)
@@ -100,6 +101,7 @@ class Table:
         self._views: dict[tuple[str, ...], NDArray[np.float64] | None] = {}
         self._kinds: dict[str, Kind] = {}
         self._compared: set[str] = set()
+        self.made: dict[Any, Any] = {}
         self._dtypes = list(data.dtypes) if isinstance(data, pd.DataFrame) else []
         self.nrows = len(data)
         self.index = data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(self.nrows)
@@ -150,12 +152,21 @@ class Table:
             return series.rename(name)
         if kind == "numeric" or (kind == "boolean" and series.isna().any()):
             exact = rounded_integers(series, name)
-            values = floats(series, name) if exact is None else exact
+            values = as_floats(series, name) if exact is None else exact
         elif kind == "boolean":
             values = series.to_numpy(dtype=bool)
         else:
             values = series.to_numpy(dtype=object)
         return as_series(values, series.index, name)
+
+    def holds_integers(self, name: str) -> bool:
+        """Whether a column's own type is whole numbers, though missing values made it floating."""
+        series = self.native(name)
+        if not isinstance(series, pd.Series):
+            return bool(series.dtype.is_integer())
+        if series.dtype.kind == "O":
+            return pd.api.types.infer_dtype(series, skipna=True) == "integer"
+        return bool(pd.api.types.is_integer_dtype(series.dtype))
 
     def dtype(self, name: str) -> Any:
         """The pandas dtype of a column as it came; of other libraries that of a categorical, else None."""
@@ -187,7 +198,7 @@ class Table:
                 self._refuse_text(name)
             series = self.native(name)
             part = series.iloc[start:stop] if isinstance(series, pd.Series) else series[start:stop]
-            out[:, j] = floats(part, name) if isinstance(part, pd.Series) else narwhals_values(part)
+            out[:, j] = as_floats(part, name) if isinstance(part, pd.Series) else narwhals_values(part)
 
     def compare_to_doubles(self, names: Sequence[str]) -> None:
         """Say so, once, where doubles round the numbers of these columns.
@@ -298,46 +309,3 @@ class Table:
 def _quoted(names: Sequence[str], most: int = 8) -> str:
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
-
-
-def _frame_of_dict(data: dict[Any, Any]) -> pd.DataFrame:
-    """A dict of columns as a frame.
-
-    Raises
-    ------
-    DataError
-        It holds numbers in the place of columns, or columns of different lengths.
-    """
-    single = [name for name, value in data.items() if isinstance(value, str) or not hasattr(value, "__len__")]
-    if len(single) == len(data) > 0:
-        raise DataError(
-            f"data is a dict of single values, as {single[0]!r}: write lists, {{{single[0]!r}: [...]}}, "
-            "one value a row."
-        )
-    try:
-        return pd.DataFrame(data)
-    except ValueError as error:
-        lengths = ", ".join(f"{name!r} {len(data[name])}" for name in data if name not in single)
-        raise DataError(
-            f"The dict of columns is no table ({error}); lengths: {lengths}. Give lists of one length."
-        ) from None
-
-
-def _narwhals_frame(data: Any) -> Any:
-    import narwhals as nw
-
-    try:
-        return nw.from_native(data, eager_only=True)
-    except TypeError:
-        raise DataError(
-            f"data is {_told(data)}, not a table: pass a pandas DataFrame, a polars or pyarrow "
-            "table, or a dict of columns."
-        ) from None
-
-
-def _told(data: Any) -> str:
-    """What was given in the place of a table."""
-    if isinstance(data, str):
-        kind = "the formula, which goes first" if "~" in data else "text (read a file by pandas.read_csv)"
-        return f"{data[:60]!r}, {kind}"
-    return f"an {type(data).__name__}" if type(data).__name__[0] in "aeiou" else f"a {type(data).__name__}"

@@ -20,10 +20,10 @@ from discrim.frame.rounding import rounding
 
 __all__ = [
     "Kind",
+    "as_floats",
     "as_series",
     "dictionary",
     "exact_values",
-    "floats",
     "narwhals_kind",
     "narwhals_values",
     "objects",
@@ -188,7 +188,7 @@ def narwhals_kind(dtype: Any) -> Kind:
     return "text" if dtype == nw.String else "other"
 
 
-def floats(series: pd.Series, name: str) -> NDArray[np.float64]:
+def as_floats(series: pd.Series, name: str) -> NDArray[np.float64]:
     """A column of pandas as doubles, NaN where a value is missing; what is no number is a DataError."""
     try:
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
