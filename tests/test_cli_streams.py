@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 import signal
@@ -125,7 +126,7 @@ def hostile(tmp_path):
     """A saved fit whose labels steer a terminal, and a table with such columns."""
     table = datasets.load_iris().replace({"species": HOSTILE})
     table = table.assign(note="\x1b[8mhidden")
-    table.to_csv(tmp_path / "hostile.csv", index=False)
+    table.to_csv(tmp_path / "hostile.csv", index=False, quoting=csv.QUOTE_NONNUMERIC)
     discrim.lda("species ~ petal_length", data=table).save(tmp_path / "hostile.fit")
     return str(tmp_path / "hostile.fit"), str(tmp_path / "hostile.csv")
 
