@@ -165,6 +165,14 @@ class Blocks:
         if self.weights is not None and np.isnan(self.weights).any():
             row = self.table.label(int(np.argmax(np.isnan(self.weights))))
             raise DataError(f'The weight is missing at row {row!r}: fill it, or pass na_action="drop".')
+        for start, x, _ in self._filled():
+            lost = (self.codes[start : start + len(x)] < 0) | np.isnan(x).any(axis=1)
+            if lost.any():
+                row = self.table.label(start + int(lost.argmax()))
+                raise DataError(
+                    f"A function of functions= gives no category to row {row!r}: correct it, drop the row, "
+                    'or pass na_action="drop".'
+                )
 
     def _filled(self, *, checked: bool = True) -> Iterator[tuple[int, NDArray[np.float64], bool]]:
         """First row, x, and whether no value of it is missing."""

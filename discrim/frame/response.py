@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from discrim.errors import DataError, FormulaError, warn_user
 from discrim.frame.categories import Codes, Scalar, encode, find_levels
 from discrim.frame.design import Design
-from discrim.frame.factors import Categories, Functions, Memory, Rows, evaluate
+from discrim.frame.factors import Categories, Memory, Rows, evaluate
 from discrim.frame.grammar import Column, Expression, expression
 from discrim.frame.label_type import LabelType, label_type
+from discrim.frame.own_functions import Functions
 from discrim.frame.table import Table
 
 MOST_FRACTIONS = 50
@@ -174,6 +175,11 @@ def _labels(response: Expression, table: Table, functions: Functions) -> tuple[C
     if isinstance(value, Categories) and value.contrast is not None:
         raise FormulaError(f"The response {response.code!r} is a class and takes no contrast: leave it out.")
     if isinstance(value, Categories):
+        known = value.values.notna().to_numpy()
+        if response.functions and not known.all():
+            keep = keep.copy()
+            keep[keep] = known
+            value = replace(value, values=value.values[known])
         return value, keep
     if value.ndim > 1:
         raise FormulaError(

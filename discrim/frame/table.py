@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError, warn_user
 from discrim.frame.categories import shown
+from discrim.frame.given import given_frame
 from discrim.frame.rounding import rounding
 
 Kind = Literal["numeric", "boolean", "categorical", "text", "other"]
@@ -56,6 +57,8 @@ class Table:
     nrows : int
     index : pandas.Index
         The table's own index, or 0, 1, ... where it has none.
+    made : dict
+        What functions of the user's have made of its columns, each called once.
 
     Raises
     ------
@@ -74,16 +77,14 @@ class Table:
         "data",
         "index",
         "learnt_from",
+        "made",
         "names",
         "nrows",
         "part",
     )
 
     def __init__(self, data: Any, *, part: bool = False, learnt_from: bool = False) -> None:
-        if isinstance(data, dict):
-            data = _frame_of_dict(data)
-        if not isinstance(data, pd.DataFrame):
-            data = _narwhals_frame(data)
+        data = given_frame(data)
         self.data, self.part, self.learnt_from = data, part, learnt_from
         labels = self._labels = list(data.columns)
         self.names = tuple(str(label) for label in labels)
@@ -98,6 +99,7 @@ class Table:
         self._views: dict[tuple[str, ...], NDArray[np.float64] | None] = {}
         self._kinds: dict[str, Kind] = {}
         self._compared: set[str] = set()
+        self.made: dict[Any, Any] = {}
         self._dtypes = list(data.dtypes) if isinstance(data, pd.DataFrame) else []
         self.nrows = len(data)
         self.index = data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(self.nrows)
@@ -119,7 +121,7 @@ class Table:
                 return "boolean" if dtype.kind == "b" else "numeric"
             series = self.native(name)
             pandas = isinstance(series, pd.Series)
-            self._kinds[name] = _pandas_kind(series) if pandas else _narwhals_kind(series.dtype)
+            self._kinds[name] = pandas_kind(series) if pandas else _narwhals_kind(series.dtype)
         return self._kinds[name]
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> pd.Series:
@@ -137,7 +139,7 @@ class Table:
             values = _narwhals_values(series[start:stop]) if exact is None else exact
             return pd.Series(values, index=self.index[start:stop], name=name)
         series = series.iloc[start:stop]
-        kind = _pandas_kind(series)
+        kind = pandas_kind(series)
         if kind == "categorical":
             if isinstance(series.dtype, pd.ArrowDtype):
                 native = cast("Any", series.array).__arrow_array__()
@@ -148,7 +150,7 @@ class Table:
             return series.rename(name)
         if kind == "numeric" or (kind == "boolean" and series.isna().any()):
             exact = _rounded_integers(series)
-            values = _floats(series, name) if exact is None else exact
+            values = as_floats(series, name) if exact is None else exact
         elif kind == "boolean":
             values = series.to_numpy(dtype=bool)
         else:
@@ -185,7 +187,7 @@ class Table:
                 self._refuse_text(name)
             series = self.native(name)
             part = series.iloc[start:stop] if isinstance(series, pd.Series) else series[start:stop]
-            out[:, j] = _floats(part, name) if isinstance(part, pd.Series) else _narwhals_values(part)
+            out[:, j] = as_floats(part, name) if isinstance(part, pd.Series) else _narwhals_values(part)
 
     def compare_to_doubles(self, names: Sequence[str]) -> None:
         """Say so, once, where doubles round the numbers of these columns.
@@ -330,50 +332,8 @@ def _quoted(names: Sequence[str], most: int = 8) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def _frame_of_dict(data: dict[Any, Any]) -> pd.DataFrame:
-    """A dict of columns as a frame.
-
-    Raises
-    ------
-    DataError
-        It holds numbers in the place of columns, or columns of different lengths.
-    """
-    single = [name for name, value in data.items() if isinstance(value, str) or not hasattr(value, "__len__")]
-    if len(single) == len(data) > 0:
-        raise DataError(
-            f"data is a dict of single values, as {single[0]!r}: write lists, {{{single[0]!r}: [...]}}, "
-            "one value a row."
-        )
-    try:
-        return pd.DataFrame(data)
-    except ValueError as error:
-        lengths = ", ".join(f"{name!r} {len(data[name])}" for name in data if name not in single)
-        raise DataError(
-            f"The dict of columns is no table ({error}); lengths: {lengths}. Give lists of one length."
-        ) from None
-
-
-def _narwhals_frame(data: Any) -> Any:
-    import narwhals as nw
-
-    try:
-        return nw.from_native(data, eager_only=True)
-    except TypeError:
-        raise DataError(
-            f"data is {_told(data)}, not a table: pass a pandas DataFrame, a polars or pyarrow "
-            "table, or a dict of columns."
-        ) from None
-
-
-def _told(data: Any) -> str:
-    """What was given in the place of a table."""
-    if isinstance(data, str):
-        kind = "the formula, which goes first" if "~" in data else "text (read a file by pandas.read_csv)"
-        return f"{data[:60]!r}, {kind}"
-    return f"an {type(data).__name__}" if type(data).__name__[0] in "aeiou" else f"a {type(data).__name__}"
-
-
-def _pandas_kind(series: pd.Series) -> Kind:
+def pandas_kind(series: pd.Series) -> Kind:
+    """What a Series holds; see `Table.kind`."""
     dtype: Any = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return "boolean" if dtype.kind == "b" else "numeric"
@@ -404,7 +364,8 @@ def _narwhals_kind(dtype: Any) -> Kind:
     return "text" if dtype == nw.String else "other"
 
 
-def _floats(series: pd.Series, name: str) -> NDArray[np.float64]:
+def as_floats(series: pd.Series, name: str) -> NDArray[np.float64]:
+    """Numbers of a Series as doubles, missing ones as NaN; a DataError names the row that is none."""
     try:
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
