@@ -165,7 +165,9 @@ def _check_target(target: str, force: bool) -> None:
 
     place = Path(target)
     if not place.parent.is_dir():
-        raise FileNotFoundError(ENOENT, "There is no such folder", str(place.parent))
+        raise FileNotFoundError(
+            ENOENT, "There is no such folder: make it, or name another", str(place.parent)
+        )
     if place.is_dir():
         raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", target)
     if place.exists() and not place.is_file():

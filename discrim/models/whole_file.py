@@ -44,7 +44,9 @@ def target_of(path: Path) -> Path:
     if target.is_symlink():
         raise OSError(ELOOP, "The links that lead to this file run in a circle: name another file", str(path))
     if not target.parent.is_dir():
-        raise FileNotFoundError(ENOENT, "There is no such folder", str(shown.parent))
+        raise FileNotFoundError(
+            ENOENT, "There is no such folder: make it, or name another", str(shown.parent)
+        )
     if target.is_dir():
         raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", str(shown))
     if target.exists():
