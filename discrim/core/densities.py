@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.quadrature import integrate, masses
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import DataError, DiscrimError, NotSupportedError
 
 __all__ = ["Density", "FunctionDensity", "Normal", "RowDensity", "ScipyDensity", "density_of"]
 
@@ -85,7 +85,7 @@ class ScipyDensity:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self._bell is not None:
                 return self._bell.log_density(x[:, 0])
-            found = np.asarray(log(x[:, 0]), dtype=np.float64)
+            found = _given(self.frozen, log, x[:, 0], points=len(x))
         return np.where(np.abs(x[:, 0]) <= np.pi, found, -np.inf) if self._circular else found
 
     @cached_property
@@ -193,22 +193,22 @@ class RowDensity:
         """Log density, or log probability where it is discrete, (m,) of rows x (m, p)."""
         if self.discrete:
             held = (x == np.floor(x)).all(axis=1)
-            found = self.frozen.logpmf(x[held].astype(np.int64)) if held.any() else ()
+            log, rows = self.frozen.logpmf, x[held].astype(np.int64)
         elif type(self.frozen).__name__ == "dirichlet_frozen":
             # Of rows beside the simplex, where the density is zero, scipy makes an error.
             held = (x > 0).all(axis=1) & (np.abs(x.sum(axis=1) - 1) < SIMPLEX)
-            found = self.frozen.logpdf(x[held].T) if held.any() else ()
+            log, rows = self.frozen.logpdf, x[held].T
         else:
-            held = np.ones(len(x), dtype=bool)
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                found = self.frozen.logpdf(x)
+            held, log, rows = np.ones(len(x), dtype=bool), self.frozen.logpdf, x
         out = np.full(len(x), -np.inf)
-        out[held] = np.asarray(found, dtype=np.float64).reshape(int(held.sum()))
+        if held.any():
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                out[held] = _given(self.frozen, log, rows, points=int(held.sum()))
         return out
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """A sample (n, p)."""
-        return np.asarray(self.frozen.rvs(size=n, random_state=rng), dtype=np.float64).reshape(n, self.dim)
+        return _given(self.frozen, self.frozen.rvs, size=n, random_state=rng, points=n, dim=self.dim)
 
     @property
     def normal(self) -> Normal | None:
@@ -244,7 +244,9 @@ class FunctionDensity:
 
     def values(self, x: Floats) -> Floats:
         """Densities (m,) of points (m,)."""
-        return np.asarray(np.broadcast_to(np.asarray(self.function(x), dtype=np.float64), x.shape))
+        found = _given(self.function, self.function, x, points=len(x))
+        _refuse_negative(found, x)
+        return found
 
     def log_density(self, x: Floats) -> Floats:
         """Log density (m,) of rows x (m, 1)."""
@@ -330,12 +332,13 @@ def _of_scipy(given: Any) -> Density:
         readable = drawn.ndim <= 2 and rows.log_density(drawn.reshape(2, rows.dim).astype(float)).shape == (
             2,
         )
-    except ValueError:
-        readable = False
+        why = "they are matrices"
+    except ValueError as error:
+        readable, why = False, str(error)
     if not readable:
         raise NotSupportedError(
             f"{_short(given)} is not a density of rows of numbers (its logpdf does not take rows): see "
-            "multivariate_normal, multivariate_t, or distributions of one variable."
+            f"multivariate_normal, multivariate_t, or distributions of one variable. ({why})"
         )
     return rows
 
@@ -365,9 +368,7 @@ def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
 
     def values(x: Floats) -> Floats:
         found = density.values(x) if isinstance(density, FunctionDensity) else _pdf(density, x)
-        bad = ~(found >= 0) & np.isfinite(x)
-        if bad.any():
-            raise DataError(f"The density is {found[bad][0]:g} at {x[bad][0]:g}: give one that is 0 or more.")
+        _refuse_negative(found, x)
         return found[:, None]
 
     with np.errstate(over="ignore", invalid="ignore"):
@@ -386,7 +387,45 @@ def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
 
 
 def _pdf(density: ScipyDensity, x: Floats) -> Floats:
-    return np.asarray(density.frozen.pdf(x), dtype=np.float64)
+    return _given(density.frozen, density.frozen.pdf, x, points=len(x))
+
+
+def _refuse_negative(found: Floats, x: Floats) -> None:
+    bad = ~(found >= 0) & np.isfinite(x)
+    if bad.any():
+        raise DataError(f"The density is {found[bad][0]:g} at {x[bad][0]:g}: give one that is 0 or more.")
+
+
+def _given(
+    asked: Any, function: Callable[..., Any], *arguments: Any, points: int, dim: int = 0, **options: Any
+) -> Floats:
+    """Numbers (points,), or (points, dim), that a function of the user's gives; a single one is that of all.
+
+    Raises
+    ------
+    DataError
+        It raised an error, or gave something else.
+    """
+    try:
+        given = function(*arguments, **options)
+    except DiscrimError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"{_short(asked)} raised {type(error).__name__} when it was asked for {points} points: {error}. "
+            "Correct it, or give a frozen distribution of scipy.stats."
+        ) from error
+    shape = (points, dim) if dim else (points,)
+    try:
+        raw = np.asarray(given)
+        if raw.dtype.kind not in "biufO":
+            raise TypeError
+        found = np.asarray(raw, dtype=np.float64)
+        return found.reshape(shape) if found.size == np.prod(shape) else np.broadcast_to(found, shape).copy()
+    except (TypeError, ValueError):
+        raise DataError(
+            f"{_short(asked)} gave {_short(given)} for {points} points: it has to give a number for each."
+        ) from None
 
 
 def _short(given: Any) -> str:

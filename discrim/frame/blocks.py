@@ -35,6 +35,10 @@ LONG_ROWS, LONG_NUMBERS = 4096, 2**22
 """Rows of a block that is read in place, and its most numbers: short runs of a column are read slowly."""
 
 
+MOST_WEIGHT = 1e100
+"""What weights may sum to, and one over it: tests take third powers of the sum."""
+
+
 class Block(NamedTuple):
     """Rows of a design, good until the next block is asked for.
 
@@ -244,7 +248,8 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     Raises
     ------
     DataError
-        The wrong length, a negative or infinite weight, or no positive weight at all in a whole table.
+        The wrong length, a negative or infinite weight, no positive weight at all in a whole table, or a sum
+        of weights that is out of range.
     """
     if weights is None:
         return None
@@ -278,6 +283,13 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     if not table.part and not (vector > 0).any():
         raise DataError(
             f"The {label} are all zero or missing: no row is left. Give some rows a weight above 0."
+        )
+    with np.errstate(over="ignore"):
+        total = float(np.nansum(vector))
+    if total > MOST_WEIGHT or 0 < total < 1 / MOST_WEIGHT:
+        raise DataError(
+            f"The {label} sum to {total:g}, and products of them would be out of the range of double precision: "
+            "divide them by their largest, or by their mean where only their ratios matter."
         )
     missing = np.isnan(vector)
     if missing.any():
