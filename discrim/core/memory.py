@@ -16,7 +16,7 @@ from discrim.errors import DataError
 __all__ = ["at_hand", "refuse_beyond_memory"]
 
 SHARE = 0.5
-"""Of the memory that one result may take with what it is computed by: the table itself, and others, need some."""
+"""Of the memory that one result may take with what it is computed by: the table itself needs some."""
 
 UNKNOWN = 2.0**33
 """Bytes that are taken to be there where the system does not tell."""
@@ -77,8 +77,8 @@ def refuse_beyond_memory(numbers: float, what: str, way_out: str) -> None:
     asked = 8.0 * numbers
     if asked > SHARE * at_hand():
         raise DataError(
-            f"{what} would take {_size(asked)}, and no more than half of the {_size(at_hand())} of memory at hand "
-            f"is used for it. {way_out}."
+            f"{what} would take {_size(asked)}, and no more than half of the {_size(at_hand())} of memory at "
+            f"hand is used for it. {way_out}."
         )
 
 

@@ -238,10 +238,11 @@ def refuse_wide(n_classes: int, n_columns: int, spread: Spread, n_parts: int = 1
     """Raise a DataError where the sums of a pass, and what is made of them, are more than the memory."""
     p, held = float(n_columns), n_classes if spread == "class" else 1
     squares = 0.0 if spread == "diagonal" else COPIES * held * p**2
+    what = "a covariance" if squares else "variances"
     whose = f"each of {n_classes:,} classes" if spread == "class" else "all classes"
     refuse_beyond_memory(
         n_parts * (squares + COPIES * n_classes * p),
-        f"Means and {'variances' if spread == 'diagonal' else 'a covariance'} of {n_columns:,} columns for {whose}",
+        f"Means and {what} of {n_columns:,} columns for {whose}",
         "Name fewer columns, merge rare levels of categories or rare classes, or use naive_bayes() or "
         "shrunken_centroids(), which take variances only"
         if squares

@@ -288,8 +288,8 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
         total = float(np.nansum(vector))
     if total > MOST_WEIGHT or 0 < total < 1 / MOST_WEIGHT:
         raise DataError(
-            f"The {label} sum to {total:g}, and products of them would be out of the range of double precision: "
-            "divide them by their largest, or by their mean where only their ratios matter."
+            f"The {label} sum to {total:g}, and products of them would be out of the range of double "
+            "precision: divide them by their largest, or by their mean where only their ratios matter."
         )
     missing = np.isnan(vector)
     if missing.any():

@@ -87,12 +87,12 @@ def refuse_wide(rows: int, terms: tuple[str, ...]) -> None:
 
 
 def refuse_many_levels(blocks: Blocks) -> None:
-    """Raise, before a product of columns is formed, where categories or classes make too many coefficients."""
+    """Raise, before a product of columns is formed, where there are too many coefficients."""
     spec, n_classes = blocks.design.spec, len(blocks.design.levels)
     found = (len(blocks.terms) + 1) * max(n_classes - 1, 1)
     refuse_beyond_memory(
         COPIES * float(found) ** 2,
-        f"The information of {found:,} coefficients of {len(blocks.terms):,} columns for {n_classes:,} classes",
+        f"The information of {found:,} coefficients ({len(blocks.terms):,} columns, {n_classes:,} classes)",
         "Merge rare classes or name fewer columns, or use lda(), naive_bayes() or knn()",
     )
     if spec is None:
