@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN ?= .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format doctest bench vignettes ci clean
+.PHONY: help setup test fuzz lint format doctest bench vignettes ci clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,6 +14,9 @@ setup: ## Make .venv and install the package for work on it, with the pre-commit
 
 test: ## Run the tests; one file: make test ARGS=tests/test_cli.py
 	$(BIN)/python -m pytest -n auto $(ARGS)
+
+fuzz: ## Run each fuzzer for an hour, or: make fuzz MINUTES=5 ARGS="--fuzz-seed 7"
+	$(BIN)/python -m pytest -n auto tests/fuzz --fuzz-minutes $(or $(MINUTES),60) $(ARGS)
 
 lint: ## Check style and types
 	$(BIN)/ruff check .

@@ -8,24 +8,22 @@ line there too, so standard output carries the summary alone.
 from __future__ import annotations
 
 import argparse
-import io
-import os
-import sys
+import csv
 import warnings
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
 
 from discrim import datasets
-from discrim.cli_options import build_parser, one_line, parse_prior
+from discrim.cli_files import readable
+from discrim.cli_options import build_parser, parse_prior
+from discrim.cli_streams import prepare, say, standard_output, write
 from discrim.errors import DataError, DiscrimError, DiscrimWarning, warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar")
 
 
 def read_table(source: str) -> Any:
@@ -58,9 +56,8 @@ def read_table(source: str) -> Any:
     if "://" in source:
         raise DataError(f"{source!r} is an address, not a file: download it first")
     suffixes = [suffix.lower() for suffix in PurePath(source).suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
-    kind = suffixes[-1] if suffixes else ""
+    packed = any(suffix in _COMPRESSED for suffix in suffixes[-1:])
+    kind = next((suffix for suffix in reversed(suffixes) if suffix not in _COMPRESSED), "")
     try:
         if kind in (".parquet", ".pq"):
             return _read_parquet(source)
@@ -72,30 +69,34 @@ def read_table(source: str) -> Any:
         raise DataError(
             f"{source!r} is neither a file nor a table of the package: name a file, or one of {known}"
         ) from None
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        # What unpacks gzip and bzip2 raises OSError for a damaged file, without its name.
-        raise DataError(f"{source!r} cannot be unpacked: {error}. Download or pack it again") from error
     except UnicodeDecodeError as error:
+        if kind in (".parquet", ".pq"):
+            raise DataError(f"{source!r} cannot be read as Parquet: {error}. Write it again") from error
         raise DataError(f"{source!r} is not text in UTF-8: save it as CSV in UTF-8, or Parquet") from error
-    except (ValueError, EOFError, NotImplementedError, zlib.error, BadZipFile) as error:
-        raise DataError(
-            f"{source!r} cannot be read as a table: {error}. Give a CSV or Parquet file"
-        ) from error
+    except MemoryError as error:
+        raise DataError(f"{source!r} is larger than the memory: give some of its rows or columns") from error
+    except Exception as error:
+        # Readers of packed files and of Parquet raise errors of kinds that only they know.
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        said = str(error).strip().rstrip(".") or type(error).__name__
+        fault, way = "read as a table", "Give a CSV or Parquet file"
+        if packed and not isinstance(error, ValueError):
+            fault, way = "unpacked", "Download or pack it again"
+        raise DataError(f"{source!r} cannot be {fault}: {said}. {way}") from error
 
 
 def _read_delimited(source: str, separator: str) -> pd.DataFrame:
     """Read text columns, and refuse or report what pandas would mend in silence."""
     import pandas as pd
 
-    file = io.StringIO(sys.stdin.read()) if source == "-" else source
+    file = readable(source)
     header = pd.read_csv(file, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
     given = [str(name) for name in header.iloc[0]]
     twice = [name for name in given if name and given.count(name) > 1]
     if twice:
         raise DataError(f"{source!r} has more than one column named {twice[0]!r}: rename all but one")
-    if isinstance(file, io.StringIO):
+    if not isinstance(file, str):
         file.seek(0)
     # pandas before 3.1 reads numbers fast and wrong in the last digit unless told otherwise.
     exact: Any = {"float_precision": "round_trip"} if _pandas_before(3, 1) else {}
@@ -125,7 +126,8 @@ def _read_parquet(source: str) -> Any:
     import pandas as pd
 
     try:
-        return pd.read_parquet(source)
+        file: Any = readable(source)
+        return pd.read_parquet(file)
     except ImportError:
         pass
     try:
@@ -184,16 +186,19 @@ def _predict(arguments: argparse.Namespace) -> str:
     if "augment" in arguments:
         if "prior" in arguments:
             raise DataError("--augment is by the prior of the fit: leave out --prior, or use --proba")
-        return str(fit.augment(table, **unseen).to_csv(index=False))
+        return _as_csv(fit.augment(table, **unseen))
     prior = _by_label(parse_prior(arguments.prior), fit.classes) if "prior" in arguments else None
     parts = [fit.predict(table, prior=prior, **unseen)]
     if "proba" in arguments:
         parts.append(fit.predict_proba(table, prior=prior, **unseen))
-    return str(pd.concat(parts, axis=1).to_csv(index=False))
+    return _as_csv(pd.concat(parts, axis=1))
 
 
-def _say(message: object) -> None:
-    print(f"discrim: {one_line(message)}", file=sys.stderr)
+def _as_csv(table: Any) -> str:
+    """Write a table as CSV that is read back as it was."""
+    text = str(table.to_csv(index=False))
+    # Before Python 3.13 its writer does not quote a carriage return, where readers see the end of a line.
+    return str(table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)) if "\r" in text else text
 
 
 def _shown_once() -> Callable[..., None]:
@@ -203,19 +208,19 @@ def _shown_once() -> Callable[..., None]:
     def show(message: Warning | str, *where: object, **more: object) -> None:
         if str(message) not in said:
             said.add(str(message))
-            _say(f"warning: {message}")
+            say(f"warning: {message}")
 
     return show
 
 
 def _run(argv: Sequence[str] | None) -> None:
     arguments = build_parser().parse_args(argv)
+    standard_output()  # A fit is not made, or saved, where nobody can read what is said of it.
     with warnings.catch_warnings():
         warnings.simplefilter("always", DiscrimWarning)
         warnings.showwarning = _shown_once()
         text = _predict(arguments) if arguments.verb == "predict" else _summarize(arguments)
-    print(text.rstrip("\n"))
-    sys.stdout.flush()
+    write(text.rstrip("\n") + "\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -237,22 +242,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> main(["lda", "species ~ .", "irsi"])
     2
     """
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            errors = "strict" if stream is sys.stdin else "backslashreplace"
-            stream.reconfigure(encoding="utf-8", errors=errors)
+    prepare()
     try:
         _run(argv)
     except BrokenPipeError:
-        # Python flushes once more when it ends, and that must not fail.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
         return 130
+    except MemoryError as error:
+        say(f"there is not enough memory{f': {error}' if str(error) else ''}: give fewer rows or columns")
+        return 2
     except OSError as error:
-        _say(f"{error.filename!r}: {error.strerror}" if error.filename and error.strerror else error)
+        say(f"{error.filename!r}: {error.strerror}" if error.filename and error.strerror else error)
         return 2
     except DiscrimError as error:
-        _say(error)
+        say(error)
         return 2
     return 0

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import math
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from discrim import datasets
+from discrim.cli_streams import say, write
 from discrim.errors import PriorError
 
-__all__ = ["build_parser", "one_line", "parse_prior"]
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+__all__ = ["build_parser", "parse_prior"]
 
 _DATA_HELP = f"""\
 DATA is the name of a table that comes with the package ({", ".join(datasets.names())}), or a file.
@@ -32,7 +37,12 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors look like all the others: one line, exit status 2."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"discrim: {one_line(message)}: see {self.prog} --help\n")
+        say(f"{message}: see {self.prog} --help")
+        self.exit(2)
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Print the help as all other text is printed."""
+        write(self.format_help())
 
 
 class _Version(argparse.Action):
@@ -41,7 +51,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *args: object, **kwargs: object) -> NoReturn:
         import discrim
 
-        print(f"discrim {discrim.__version__}")
+        write(f"discrim {discrim.__version__}\n")
         parser.exit()
 
 
@@ -309,13 +319,10 @@ def parse_prior(text: str) -> str | dict[str, float] | list[float]:
 
 def _probability(number: str, text: str) -> float:
     try:
-        return float(Fraction(number.strip()))
-    except (ValueError, ZeroDivisionError):
-        raise PriorError(f"prior {text!r}: {number.strip()!r} is not a number; write {_PRIOR_HELP}") from None
-
-
-def one_line(message: object) -> str:
-    """Put a message on one line, without the carets under a formula or signs that steer a terminal."""
-    lines = [line for line in str(message).splitlines() if line.strip(" ^")]
-    line = " ".join(" ".join(lines).split())
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
+        # A fraction of two integers is exact; of one number with an exponent it would have all of its digits.
+        value = float(Fraction(number.strip()) if "/" in number else number)
+    except (ValueError, ArithmeticError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise PriorError(f"prior {text!r}: {number.strip()!r} is not a number; write {_PRIOR_HELP}")
+    return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -12,7 +13,44 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 import matplotlib
 import pytest
 
+from tests.fuzz.session import Fuzz, lines_of_counts, seconds_each
+
 matplotlib.use("Agg")
+
+
+_FUZZERS: pytest.StashKey[int] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("fuzzers")
+    group.addoption(
+        "--fuzz-minutes", type=float, metavar="N", help="time of each fuzzer; without it, seconds of each"
+    )
+    group.addoption(
+        "--fuzz-seed", default="0", metavar="SEED", help="begins the fuzzers; or that of one case, as printed"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    config.stash[_FUZZERS] = sum("fuzz" in getattr(item, "fixturenames", ()) for item in items)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    # The counts are complete when a test is torn down; reports of that are kept under no name.
+    if lines := lines_of_counts(terminalreporter.stats.get("", [])):
+        terminalreporter.section("fuzzers")
+        for line in lines:
+            terminalreporter.line(line)
+
+
+@pytest.fixture
+def fuzz(request: pytest.FixtureRequest) -> Iterator[Fuzz]:
+    """Give cases to a fuzzer until its time is over; see :mod:`tests.fuzz.session`."""
+    config = request.config
+    seconds = seconds_each(config.getoption("--fuzz-minutes"), config.stash[_FUZZERS])
+    fuzz = Fuzz(request.node.name, config.getoption("--fuzz-seed"), seconds)
+    yield fuzz
+    request.node.user_properties.append(("fuzz", dict(fuzz.counts)))
 
 
 @pytest.fixture(scope="session")

@@ -27,8 +27,10 @@ ARROWS = {
     "models": {"inference", "report", "frame", "core", "errors"},
     "sklearn": {"", "models", "frame", "core", "errors"},
     "datasets": {"errors"},
-    "cli": {"", "cli_options", "datasets", "errors"},
-    "cli_options": {"", "datasets", "errors"},
+    "cli": {"", "cli_files", "cli_options", "cli_streams", "datasets", "errors"},
+    "cli_files": {"cli_streams", "errors"},
+    "cli_options": {"", "cli_streams", "datasets", "errors"},
+    "cli_streams": {"errors"},
     "__main__": {"cli"},
     "": {"models", "datasets", "errors"},
 }

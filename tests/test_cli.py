@@ -148,6 +148,12 @@ def test_prior_in_every_form(typed, prior):
         ("half,half", "'half' is not a number"),
         ("1/0,1", "'1/0' is not a number"),
         ("nan,1", "'nan' is not a number"),
+        ("1e999,1", "'1e999' is not a number"),
+        ("a=1e999,b=1", "'1e999' is not a number"),
+        ("1e100000000,0", "'1e100000000' is not a number"),
+        ("inf,1", "'inf' is not a number"),
+        ("1/3e9,1", "'1/3e9' is not a number"),
+        ("9/0.5,1", "'9/0.5' is not a number"),
         ("", "'' is not a number"),
         ("a=.5,.5", "'.5' names no class"),
         ("a=.5,a=.5", "class 'a' is named twice"),
@@ -259,7 +265,7 @@ def test_a_column_without_a_name_is_reported(tmp_path):
         ("broken.parquet", b"PAR1 and no more", "broken.parquet"),
         ("broken.csv.gz", b"not gzip", "cannot be unpacked"),
         ("broken.csv.bz2", b"not bzip2", "cannot be unpacked"),
-        ("broken.csv.zip", b"not zip", "cannot be read as a table"),
+        ("broken.csv.zip", b"not zip", "cannot be unpacked"),
     ],
 )
 def test_a_file_that_is_no_table_is_one_line(tmp_path, capsys, name, content, says):

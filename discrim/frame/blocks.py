@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError, warn_user
 from discrim.frame.formula import Design, fill, resolve
+from discrim.frame.level_codes import refuse_values
 from discrim.frame.narrowing import narrowed_design
 from discrim.frame.table import Table
+from discrim.frame.values import as_floats, pandas_kind
 
 __all__ = ["Block", "Blocks", "read", "without_rows"]
 
@@ -169,9 +171,18 @@ class Blocks:
         if self.weights is not None and np.isnan(self.weights).any():
             row = self.table.label(int(np.argmax(np.isnan(self.weights))))
             raise DataError(f'The weight is missing at row {row!r}: fill it, or pass na_action="drop".')
+        for start, x, _ in self._filled():
+            lost = (self.codes[start : start + len(x)] < 0) | np.isnan(x).any(axis=1)
+            if lost.any():
+                row = self.table.label(start + int(lost.argmax()))
+                raise DataError(
+                    f"A function of functions= gives no category to row {row!r}: correct it, drop the row, "
+                    'or pass na_action="drop".'
+                )
 
     def _filled(self, *, checked: bool = True) -> Iterator[tuple[int, NDArray[np.float64], bool]]:
         """First row, x, and whether no value of it is missing."""
+        refuse_values(self.table, self.design.boolean_columns, counts=False)
         p, n = len(self.design.terms), self.table.nrows
         # A small table's block is a part of it, too.
         m = int(np.clip(min(max(BLOCK_NUMBERS // max(p, 1), 4 * p), n // 32), *BLOCK_ROWS))
@@ -264,10 +275,7 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
             raise DataError(
                 f"The index of the {label} differs from the table's: align them, or pass an array."
             )
-        try:
-            vector = np.asarray(weights, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise DataError(f"The {label} are not numeric: give a vector of counts.") from None
+        vector = _numbers(weights, label)
     if vector.shape != (table.nrows,):
         raise DataError(
             f"The {label} have shape {vector.shape}; the table has {table.nrows} rows: give one number "
@@ -299,6 +307,18 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
             "counted as dropped. Fill them, for example with 1."
         )
     return vector
+
+
+def _numbers(weights: Any, label: str) -> NDArray[np.float64]:
+    """A vector as doubles; text, times and complex numbers count no rows."""
+    labelled = isinstance(weights, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
+    values = weights if labelled else np.asarray(weights)
+    if values.ndim != 1:
+        return np.zeros(values.shape)  # Its shape is the fault.
+    series = pd.Series(values)
+    if pandas_kind(series) not in ("numeric", "boolean"):
+        raise DataError(f"The {label} are not numeric but {series.dtype}: give a vector of counts.")
+    return as_floats(series, label)
 
 
 def _all_finite(x: NDArray[np.float64]) -> bool:

@@ -173,9 +173,11 @@ def _positions(
 ) -> Codes:
     where = {level: position for position, level in enumerate(levels)}
     table = np.fromiter((where.get(each, -1) for each in uniques), dtype=np.intp, count=len(uniques))
+    # A missing value has the code -1, which is no level, and not the last one.
+    table = np.append(table, -1)
     positions = codes if codes.dtype == np.intp else codes.astype(np.intp)
     # In place and piece by piece: a long column of codes is there once.
-    for start in range(0, len(codes) if len(table) else 0, FACTORIZED):
+    for start in range(0, len(codes), FACTORIZED):
         piece = slice(start, start + FACTORIZED)
         positions[piece] = table[positions[piece]]
     if len(positions) and positions.min() < 0:

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import Scalar, encode
-from discrim.frame.factors import Categories, Memory, Rows, evaluate, recall_functions
+from discrim.frame.complete import complete_rows
+from discrim.frame.factors import Categories, Memory, Rows, evaluate
+from discrim.frame.formula import spline_bases
 from discrim.frame.grammar import expression
+from discrim.frame.own_functions import recall_functions
 
 __all__ = ["Cells", "class_cells"]
 
@@ -44,7 +47,8 @@ def class_cells(blocks: Blocks) -> Iterator[Cells]:
         return
     functions = recall_functions(design.functions, blocks.functions)
     kinds = dict(zip(design.columns, design.spec.kinds, strict=True))
-    rows, complete = Rows(table, 0, table.nrows, kinds=kinds).complete(design.columns)
+    whole = Rows(table, 0, table.nrows, kinds=kinds)
+    rows, complete = complete_rows(whole, design.columns, design.spec, functions, spline_bases())
     used = blocks.codes[complete] >= 0
     if blocks.weights is not None:
         used &= blocks.weights[complete] > 0
@@ -52,7 +56,7 @@ def class_cells(blocks: Blocks) -> Iterator[Cells]:
     for number in alone:
         factor = design.spec.factors[number]
         each = expression(factor.code, frozenset(functions))
-        value = evaluate(each, rows, Memory(factor.states), functions, {})
+        value = evaluate(each, rows, Memory(factor.states), functions, spline_bases())
         if isinstance(value, Categories) and factor.levels is not None:
             own = encode(value.values, factor.levels, f"The predictor {each.label!r}")[used]
             counted = np.bincount(own * k + classes, minlength=len(factor.levels) * k)

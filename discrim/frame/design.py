@@ -18,8 +18,8 @@ from discrim.frame.grammar import MAX_COLUMNS, expression
 from discrim.frame.label_type import KNOWN, LabelType
 from discrim.frame.saved_states import check_state
 from discrim.frame.scan import MAX_TEXT, quote, scan
-from discrim.frame.table import Kind
 from discrim.frame.transforms import State
+from discrim.frame.values import Kind
 
 Product = tuple[tuple[int, int], ...]
 """Factors multiplied: position of each factor and of its coding, -1 for numbers."""
@@ -143,6 +143,8 @@ class Design:
         The user's own functions that the formula calls; they are given again when it is used.
     labels : LabelType or None
         The dtype in which the response came; None where it is not known.
+    truths : tuple of str
+        Columns that held truth values, where `spec` does not say so.
     """
 
     formula: str
@@ -155,6 +157,15 @@ class Design:
     spec: Spec | None
     functions: tuple[str, ...]
     labels: LabelType | None = None
+    truths: tuple[str, ...] = ()
+
+    @property
+    def boolean_columns(self) -> tuple[str, ...]:
+        """Columns that held truth values when the design was made."""
+        if self.spec is None:
+            return tuple(name for name in self.columns if name in self.truths)
+        kinds = zip(self.columns, self.spec.kinds, strict=True)
+        return tuple(name for name, kind in kinds if kind == "boolean")
 
     @property
     def response_code(self) -> str:
@@ -230,9 +241,9 @@ def _whole(value: Any, least: int, below: int) -> int:
 
 
 def _read_design(values: Mapping[str, Any]) -> Design:
-    # Files of the time before dtypes were kept have no labels.
-    whole = {"labels": None, **values} if isinstance(values, Mapping) else values
-    formula, response, sources, columns, terms, levels, plain, spec, functions, labels = _fields(
+    # Files of the time before dtypes were kept have no labels, and no truths.
+    whole = {"labels": None, "truths": [], **values} if isinstance(values, Mapping) else values
+    formula, response, sources, columns, terms, levels, plain, spec, functions, labels, truths = _fields(
         whole, Design
     )
     _check(isinstance(formula, str) and len(formula) <= MAX_TEXT, "the formula is not text")
@@ -243,6 +254,7 @@ def _read_design(values: Mapping[str, Any]) -> Design:
         formula, response, _texts(sources, "response_columns"), _texts(columns, "columns"),
         _texts(terms, "terms"), _levels(levels), plain, None if plain else _read_spec(spec, names), names,
         labels=None if labels is None else _read_labels(labels, _levels(levels)),
+        truths=_texts(truths, "truths"),
     )  # fmt: skip
     scan(formula)
     left = expression(design.response_code, frozenset(names))

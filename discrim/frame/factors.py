@@ -7,7 +7,7 @@ whatever is not finite afterwards was made by the factor, and is an error that n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from discrim.errors import DataError, FormulaError
 from discrim.frame.categories import shown
 from discrim.frame.grammar import (
-    FUNCTIONS,
     NUMPY_FUNCTIONS,
     STATEFUL_FUNCTIONS,
     Call,
@@ -31,10 +30,11 @@ from discrim.frame.grammar import (
     Operation,
     plain_value,
 )
-from discrim.frame.table import Kind, Table
+from discrim.frame.own_functions import Functions, Made, OwnCall
+from discrim.frame.table import Table
 from discrim.frame.transforms import Bases, State, apply, bounds_of, learn
+from discrim.frame.values import Kind, refuse_merged
 
-Functions = Mapping[str, Callable[..., Any]]
 _Array = NDArray[np.float64]
 
 CACHED_ROWS = 2**16
@@ -114,8 +114,12 @@ class Rows:
                 keep &= ~np.isnan(self._read(name))
             else:
                 keep &= self._column(name).notna().to_numpy()
+        return self.only(keep), keep
+
+    def only(self, keep: NDArray[np.bool_]) -> Rows:
+        """Those of the rows to keep (m,)."""
         if keep.all():
-            return self, keep
+            return self
         whole = keep
         if self.keep is not None:
             whole = self.keep.copy()
@@ -123,7 +127,7 @@ class Rows:
         rows = Rows(self.table, self.start, self.stop, whole, self._kinds)
         rows._columns = {name: values[keep] for name, values in self._columns.items()}
         rows._numbers = {name: values[keep] for name, values in self._numbers.items()}
-        return rows, keep
+        return rows
 
     def numbers(self, name: str) -> _Array:
         """A numeric or boolean column as doubles; anything else is a DataError."""
@@ -148,19 +152,29 @@ class Rows:
         """A column as categories are read from it: whole numbers and truth values keep their type."""
         kind = self.kind(name)
         if kind == "other":
+            if not self.table.column(name).notna().any():
+                raise DataError(f"Column {name!r} has no value in any row: leave it out, or fill it.")
             raise DataError(
                 f"Column {name!r} holds {_held(self.table, name)}, which is neither numbers nor categories: "
                 "convert it, for example with astype(str), or leave it out."
             )
         values = self._column(name)
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            refuse_merged(pd.Series(values.cat.categories), name, "category")
         if kind == "categorical" and not isinstance(values.dtype, pd.CategoricalDtype):
             return values.astype(object)
         if kind in {"numeric", "boolean"} and not values.isna().any():
             if kind == "boolean":
                 return values.astype(bool)
-            if values.dtype.kind == "f" and _holds_integers(self.table, name):
+            if values.dtype.kind == "f" and self.table.holds_integers(name):
                 return self._whole_numbers(name, values.index)
+            refuse_merged(values, name)
         return values
+
+    @property
+    def known_kinds(self) -> Mapping[str, Kind]:
+        """Kinds of the columns that were looked at."""
+        return self._kinds
 
     def _whole_numbers(self, name: str, index: pd.Index) -> pd.Series:
         """A column of whole numbers as it came, each of them exactly, also beyond 2^53."""
@@ -202,6 +216,11 @@ class Memory:
         self._before = list(states or ()) if learning else []
         self.states: list[State] = [] if self.learning else list(states or ())
         self._next = 0
+
+    def take(self, count: int) -> tuple[State, ...]:
+        """The next states, as of calls that are applied elsewhere."""
+        self._next += count
+        return tuple(self.states[self._next - count : self._next])
 
     def transform(self, call: Call, x: _Array, bases: Bases) -> _Array:
         """Apply a stateful call, first learning it where nothing is known yet."""
@@ -246,7 +265,7 @@ def evaluate(
     if isinstance(root, Column) and rows.kind(root.name) not in {"numeric", "boolean"}:
         return Categories(rows.series(root.name))
     with np.errstate(all="ignore"):
-        value = _Evaluation(expression, rows, memory, functions, bases).value(root)
+        value = _Evaluation(expression.code, rows, memory, functions, bases).value(root)
     if isinstance(value, Categories):
         return value
     finite = np.isfinite(value)
@@ -269,10 +288,8 @@ def _not_finite(expression: Expression, rows: Rows, value: _Array, row: int) -> 
 class _Evaluation:
     """One walk over one expression."""
 
-    def __init__(
-        self, expression: Expression, rows: Rows, memory: Memory, functions: Functions, bases: Bases
-    ) -> None:
-        self.code, self.rows, self.memory = expression.code, rows, memory
+    def __init__(self, code: str, rows: Rows, memory: Memory, functions: Functions, bases: Bases) -> None:
+        self.code, self.rows, self.memory = code, rows, memory
         self.functions, self.bases = functions, bases
 
     def value(self, node: Node) -> _Array | Categories:
@@ -341,62 +358,71 @@ class _Evaluation:
         return np.broadcast_to(value, len(self.rows.index)) if np.ndim(value) == 0 else value
 
     def own(self, node: Call) -> _Array | Categories:
-        """Call a function of the user's; what it gives is checked for kind and length."""
+        """What a function of the user's gives for the rows, of one call on the whole column.
+
+        An argument that learns has first to learn, from these rows; the function sees them alone then.
+        """
+        learns = _stateful_calls(node)
+        if learns and self.memory.learning:
+            made = self.called_on(self.rows, node)
+        else:
+            made = self.of_whole(node, self.memory.take(learns))
+        return Categories(made) if isinstance(made, pd.Series) else made
+
+    def called_on(self, rows: Rows, node: Call) -> Made:
         arguments = [
             self.rows.series(each.name) if isinstance(each, Column) else self.numbers(each)
             for each in node.arguments
         ]
-        try:
-            result = self.functions[node.function](*arguments, **dict(node.options))
-        except Exception as error:
-            raise FormulaError(
-                f"{self.code}: {node.function}() of functions= raised {type(error).__name__}: {error}. "
-                "Correct the function, or give it other columns."
-            ) from error
-        n = len(self.rows.index)
-        series = result if isinstance(result, pd.Series) else None
-        array = np.asarray(result)
-        if array.ndim not in {1, 2} or len(array) != n:
-            raise FormulaError(
-                f"{self.code}: {node.function}() must give one value for each of the {n} rows; "
-                f"it gave an array of shape {array.shape}."
-            )
-        if series is None and isinstance(result, pd.Categorical):
-            series = pd.Series(result)
-        if series is not None and isinstance(series.dtype, pd.CategoricalDtype):
-            return Categories(pd.Series(series.array, index=self.rows.index))
-        if array.ndim == 1 and array.dtype.kind in "OUT" and pd.api.types.infer_dtype(array) == "string":
-            return Categories(pd.Series(array.astype(object), index=self.rows.index))
-        if array.dtype.kind not in "biuf":
-            raise FormulaError(
-                f"{self.code}: {node.function}() gave {array.dtype}, not numbers or text: "
-                "have it return either."
-            )
-        return array.astype(np.float64)
+        call = OwnCall(self.code, node.function, self.functions[node.function], dict(node.options))
+        return call(arguments, rows.index) if len(rows.index) else np.empty(0)
+
+    def of_whole(self, node: Call, states: tuple[State, ...]) -> Made:
+        """Rows of what the call makes of all rows of the table that are complete in its own columns."""
+        table = self.rows.table
+        own = {name: self.functions[name] for name in _names(node, self.functions)}
+        key = (repr(node), states, tuple(map(id, own.values())))
+        if key not in table.made:
+            columns = tuple(dict.fromkeys(_columns(node)))
+            rows, there = Rows(table, 0, table.nrows, kinds=self.rows.known_kinds).complete(columns)
+            inner = _Evaluation(self.code, rows, Memory(states), self.functions, self.bases)
+            places = np.arange(table.nrows) if there.all() else np.cumsum(there) - 1
+            # The functions are held so that their ids stay theirs.
+            table.made[key] = inner.called_on(rows, node), places, own
+        made, places, _ = table.made[key]
+        places = places[self.rows.start : self.rows.stop]
+        places = places if self.rows.keep is None else places[self.rows.keep]
+        found: Made = made.iloc[places] if isinstance(made, pd.Series) else made[places]
+        return found
 
 
-def check_functions(functions: Functions | None) -> Functions:
-    """The user's functions, if every one can be called by its name; else a FormulaError."""
-    for name, function in (functions or {}).items():
-        if not isinstance(name, str) or not name.isidentifier() or name.startswith("__"):
-            raise FormulaError(f"functions= names a function {name!r}, which no formula can call: rename it.")
-        if name in FUNCTIONS or name == "np":
-            raise FormulaError(f"functions= may not redefine {name}: give yours another name.")
-        if not callable(function):
-            raise FormulaError(
-                f"functions={{{name!r}: ...}} is a {type(function).__name__}, not a function: give a "
-                "function of columns."
-            )
-    return functions or {}
+def _nodes(node: Node) -> Iterator[Node]:
+    """A node and all within it."""
+    yield node
+    inner: tuple[Node, ...] = ()
+    match node:
+        case Negative(operand):
+            inner = (operand,)
+        case Operation(first, rest):
+            inner = (first, *(operand for _, operand in rest))
+        case Call(_, arguments):
+            inner = arguments
+    for each in inner:
+        yield from _nodes(each)
 
 
-def recall_functions(names: Sequence[str], functions: Functions | None) -> Functions:
-    """The functions a design calls, out of those given with new data; one that is not is a FormulaError."""
-    functions = check_functions(functions)
-    for name in names:
-        if name not in functions:
-            raise FormulaError(f"The formula calls {name}(): pass functions={{{name!r}: ...}} again.")
-    return {name: functions[name] for name in names}
+def _columns(node: Node) -> Iterator[str]:
+    return (each.name for each in _nodes(node) if isinstance(each, Column))
+
+
+def _names(node: Node, functions: Functions) -> dict[str, None]:
+    """The user's functions that are called within a node."""
+    calls = (each.function for each in _nodes(node) if isinstance(each, Call))
+    return dict.fromkeys(name for name in calls if name in functions)
+
+
+def _stateful_calls(node: Node) -> int:
+    return sum(isinstance(each, Call) and each.function in STATEFUL_FUNCTIONS for each in _nodes(node))
 
 
 def _described(kind: str) -> str:
@@ -412,15 +438,3 @@ def _held(table: Table, name: str) -> str:
     # The type met least often is the one that does not belong.
     odd = int((types == types.value_counts().index[-1]).to_numpy().argmax())
     return f"values of type {' and '.join(kinds)} ({values.iloc[odd]!r} at row {shown(values.index[odd])})"
-
-
-def _holds_integers(table: Table, name: str) -> bool:
-    """Whether the column's own type is whole numbers, though missing values made it floating."""
-    if isinstance(table.data, pd.DataFrame):
-        dtype = table.data.dtypes.iloc[table.position(name)]
-        if dtype.kind == "O":
-            return (
-                pd.api.types.infer_dtype(table.data.iloc[:, table.position(name)], skipna=True) == "integer"
-            )
-        return bool(pd.api.types.is_integer_dtype(dtype))
-    return bool(table.data.schema[table.data.columns[table.position(name)]].is_integer())

@@ -23,16 +23,9 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError, FormulaError, warn_user
 from discrim.frame.categories import Scalar, find_levels, refuse_numbers_as_text, warn_of_names
+from discrim.frame.complete import learning_rows
 from discrim.frame.design import Coding, Design, Factor, Product, Spec
-from discrim.frame.factors import (
-    Categories,
-    Functions,
-    Memory,
-    Rows,
-    check_functions,
-    evaluate,
-    recall_functions,
-)
+from discrim.frame.factors import Categories, Memory, Rows, evaluate
 from discrim.frame.grammar import (
     MAX_BASIS,
     MAX_COLUMNS,
@@ -43,6 +36,7 @@ from discrim.frame.grammar import (
     read,
 )
 from discrim.frame.matrix import write_complete, write_known
+from discrim.frame.own_functions import Functions, check_functions, recall_functions
 from discrim.frame.response import classes_and_codes, codes_of
 from discrim.frame.scan import Source, quote, scan
 from discrim.frame.table import Table
@@ -97,10 +91,9 @@ def resolve(
     >>> design.terms, design.levels, codes
     (('x',), ('a', 'b'), array([1, 0, 1]))
     """
-    functions = check_functions(functions)
+    functions, source = check_functions(functions), scan(formula)
     if table.nrows == 0:
         raise DataError("The table has no rows, so there is nothing to fit: pass some.")
-    source = scan(formula)
     left, right = _parse(source)
     response = _response(source, left, table, functions)
     expressions, terms = _right_side(source, right, table, functions, response, exclude)
@@ -111,7 +104,8 @@ def resolve(
         names, spec = specify(expressions, terms, columns, (*response.columns, *exclude), table, functions)
     called = dict.fromkeys(name for each in (response, *expressions.values()) for name in each.functions)
     own = response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called)
-    return Design(formula, *own, labels=kind), codes
+    truths = tuple(name for name in columns if spec is None and table.kind(name) == "boolean")
+    return Design(formula, *own, labels=kind, truths=truths), codes
 
 
 def response_codes(design: Design, table: Table, functions: Functions | None = None) -> _Codes:
@@ -315,13 +309,8 @@ def specify(
     for name in columns:
         if whole.kind(name) == "other":
             whole.series(name)
-    rows, keep = whole.complete((*columns, *(name for name in beside if name in table.names)))
-    if not keep.any():
-        missing = max(columns, key=lambda name: int((~whole.complete((name,))[1]).sum()))
-        raise DataError(
-            f"No row has a value in every column the formula reads; {missing!r} is missing most often: "
-            "leave it out, or fill its values."
-        )
+    read = tuple(name for name in beside if name in table.names)
+    rows = learning_rows(whole, columns, read, expressions.values(), functions, spline_bases())
     learnt = {code: _learn(each, rows, functions) for code, each in expressions.items()}
     factors = {code: factor for code, (factor, _) in learnt.items()}
     position = {code: number for number, code in enumerate(factors)}
@@ -371,7 +360,9 @@ def _learn(each: Expression, rows: Rows, functions: Functions) -> tuple[Factor, 
     if isinstance(root, Column) and rows.kind(root.name) == "text":
         refuse_numbers_as_text(value.values, root.name)
     what = f"The predictor {each.label!r}"
-    levels, _ = find_levels(value.values, what, value.levels, unused=rows.table.part)
+    # What a function of functions= gives no category is missing.
+    known = value.values.dropna() if each.functions else value.values
+    levels, _ = find_levels(known, what, value.levels, unused=rows.table.part)
     if isinstance(root, Column) and rows.kind(root.name) == "text":
         warn_of_names(len(levels), len(value.values), what, each.code)
     return Factor(each.code, 0, levels, tuple(memory.states)), value.contrast

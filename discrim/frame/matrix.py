@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError
 from discrim.frame.categories import Codes, encode, shown
+from discrim.frame.complete import complete_rows
 from discrim.frame.design import Design, Factor, Product, Spec
-from discrim.frame.factors import Categories, Functions, Memory, Rows, evaluate
+from discrim.frame.factors import Categories, Memory, Rows, evaluate
 from discrim.frame.grammar import expression
+from discrim.frame.own_functions import Functions
 from discrim.frame.transforms import Bases
 
 _Array = NDArray[np.float64]
@@ -63,7 +65,7 @@ def write_complete(
     design: Design, spec: Spec, rows: Rows, functions: Functions, bases: Bases, out: _Array
 ) -> None:
     """Write the rows that are complete in the design's columns, as `write`, and NaN for the others."""
-    complete, keep = rows.complete(design.columns)
+    complete, keep = complete_rows(rows, design.columns, spec, functions, bases)
     if keep.all():
         write(design, spec, complete, functions, bases, out)
         return
@@ -78,7 +80,7 @@ def write_known(
     design: Design, spec: Spec, rows: Rows, functions: Functions, bases: Bases, out: _Array
 ) -> None:
     """Write what is known of each row: NaN stands only where a column's own factors miss a value."""
-    complete, keep = rows.complete(design.columns)
+    complete, keep = complete_rows(rows, design.columns, spec, functions, bases)
     if keep.all():
         write(design, spec, complete, functions, bases, out)
         return

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from discrim.errors import DiscrimWarning
 from discrim.frame.design import Design, Factor, Spec
-from discrim.frame.factors import Functions, Memory, Rows, evaluate, recall_functions
+from discrim.frame.factors import Memory, Rows, evaluate
 from discrim.frame.formula import specify, spline_bases
 from discrim.frame.grammar import expression
+from discrim.frame.own_functions import Functions, recall_functions
 from discrim.frame.table import Table
 from discrim.frame.unseen import absent_levels, unseen_rows
 

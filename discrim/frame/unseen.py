@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from discrim.errors import warn_user
 from discrim.frame.categories import Scalar, shown
 from discrim.frame.design import Design
-from discrim.frame.factors import Categories, Functions, Memory, Rows, evaluate, recall_functions
+from discrim.frame.factors import Categories, Memory, Rows, evaluate
 from discrim.frame.formula import spline_bases
 from discrim.frame.grammar import expression
+from discrim.frame.own_functions import Functions, recall_functions
 from discrim.frame.table import Table
 
 __all__ = ["Unseen", "absent_levels", "lone_rows", "unseen_rows"]

@@ -109,7 +109,12 @@ def lda(
     na_action : {"drop", "raise"}
         Drop rows with a missing value (they are counted), or refuse them.
     functions : dict of str to callable, optional
-        Functions of your own that the formula may call.
+        Functions of your own that the formula may call. Each is given whole columns once, as Series, and
+        gives for each row a number, a truth value, text or a category, or a row of a matrix: an array in the
+        order of the rows, or a Series or DataFrame, which is aligned by its index. It looks at each row
+        alone: one that gives a row something else with other rows beside it, as `x - x.mean()` or ranks, is
+        refused. `center`, `scale`, `poly` and `bs` remember what they learnt. A row without a category is
+        missing.
 
     Returns
     -------

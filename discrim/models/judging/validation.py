@@ -23,7 +23,7 @@ from discrim.core.rules import Rule
 from discrim.errors import DataError, FormulaError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
-from discrim.frame.factors import recall_functions
+from discrim.frame.own_functions import recall_functions
 from discrim.frame.relearning import learns, loses_levels, relearn, strange_rows
 from discrim.frame.response import classes_as_seen
 from discrim.frame.unseen import absent_levels

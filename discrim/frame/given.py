@@ -1,0 +1,67 @@
+"""What a caller passes as a table: read as a frame, or refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from discrim.errors import DataError
+
+__all__ = ["given_frame"]
+
+
+def given_frame(data: Any) -> Any:
+    """A frame of pandas, or of narwhals over any other library, of what was given as a table.
+
+    Raises
+    ------
+    DataError
+        It is no table.
+    """
+    if isinstance(data, dict):
+        data = _frame_of_dict(data)
+    return data if isinstance(data, pd.DataFrame) else _narwhals_frame(data)
+
+
+def _frame_of_dict(data: dict[Any, Any]) -> pd.DataFrame:
+    """A dict of columns as a frame.
+
+    Raises
+    ------
+    DataError
+        It holds numbers in the place of columns, or columns of different lengths.
+    """
+    single = [name for name, value in data.items() if isinstance(value, str) or not hasattr(value, "__len__")]
+    if len(single) == len(data) > 0:
+        raise DataError(
+            f"data is a dict of single values, as {single[0]!r}: write lists, {{{single[0]!r}: [...]}}, "
+            "one value a row."
+        )
+    try:
+        return pd.DataFrame(data)
+    except ValueError as error:
+        lengths = ", ".join(f"{name!r} {len(data[name])}" for name in data if name not in single)
+        raise DataError(
+            f"The dict of columns is no table ({error}); lengths: {lengths}. Give lists of one length."
+        ) from None
+
+
+def _narwhals_frame(data: Any) -> Any:
+    import narwhals as nw
+
+    try:
+        return nw.from_native(data, eager_only=True)
+    except TypeError:
+        raise DataError(
+            f"data is {_told(data)}, not a table: pass a pandas DataFrame, a polars or pyarrow "
+            "table, or a dict of columns."
+        ) from None
+
+
+def _told(data: Any) -> str:
+    """What was given in the place of a table."""
+    if isinstance(data, str):
+        kind = "the formula, which goes first" if "~" in data else "text (read a file by pandas.read_csv)"
+        return f"{data[:60]!r}, {kind}"
+    return f"an {type(data).__name__}" if type(data).__name__[0] in "aeiou" else f"a {type(data).__name__}"
