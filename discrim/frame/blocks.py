@@ -37,8 +37,8 @@ LONG_ROWS, LONG_NUMBERS = 4096, 2**22
 """Rows of a block that is read in place, and its most numbers: short runs of a column are read slowly."""
 
 
-MOST_WEIGHT = 1e100
-"""What weights may sum to, and one over it: tests take third powers of the sum."""
+WEIGHT = (1e-280, 1e110)
+"""What weights may sum to: tests take squares of the sum, times others, and divide by it."""
 
 
 class Block(NamedTuple):
@@ -294,7 +294,7 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
         )
     with np.errstate(over="ignore"):
         total = float(np.nansum(vector))
-    if total > MOST_WEIGHT or 0 < total < 1 / MOST_WEIGHT:
+    if total > WEIGHT[1] or 0 < total < WEIGHT[0]:
         raise DataError(
             f"The {label} sum to {total:g}, and products of them would be out of the range of double "
             "precision: divide them by their largest, or by their mean where only their ratios matter."
