@@ -342,7 +342,7 @@ def _of_scipy(given: Any) -> Density:
     normal = rows.normal
     if normal is not None and rows.dim == 1:
         if not normal.cov[0, 0] > 0:
-            raise DataError(f"{short(given)} has a variance of zero: a single value has no density.")
+            raise DataError(f"{short(given)} has a variance of zero, and so no density: give a larger one.")
         from scipy.stats import norm
 
         return ScipyDensity(norm(normal.mean[0], np.sqrt(normal.cov[0, 0])), discrete=False)

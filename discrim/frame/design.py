@@ -14,12 +14,15 @@ from typing import Any
 
 from discrim.errors import FormulaError
 from discrim.frame.categories import Scalar
-from discrim.frame.grammar import MAX_COLUMNS, expression
+from discrim.frame.grammar import MAX_COLUMNS, Call, expression
 from discrim.frame.label_type import KNOWN, LabelType
-from discrim.frame.saved_states import check_state
+from discrim.frame.saved_states import check_state, width_of
 from discrim.frame.scan import MAX_TEXT, quote, scan
 from discrim.frame.transforms import State
 from discrim.frame.values import Kind
+
+MOST_CODED = 2.0**52
+"""Largest number, in size, that a contrast of a file may hold: columns of it keep their digits."""
 
 Product = tuple[tuple[int, int], ...]
 """Factors multiplied: position of each factor and of its coding, -1 for numbers."""
@@ -299,6 +302,7 @@ def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:
     _check(isinstance(code, str), "a factor is not text")
     read = expression(code, frozenset(functions))
     categories = None if levels is None else _levels(levels)
+    _check(categories != (), "a factor has no category")
     _whole(width, int(categories is None), MAX_COLUMNS + 1)
     _check(isinstance(states, list | tuple), "states are not a list")
     learnt = []
@@ -308,6 +312,9 @@ def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:
         learnt.append(check_state(function, arguments))
     found = tuple(each.function for each in learnt)
     _check(found == read.stateful, "the states are not those of the factor's calls")
+    # The outer call is met last.
+    outer = isinstance(read.root, Call) and found and read.root.function == found[-1]
+    _check(not outer or width_of(learnt[-1]) == width, "a state makes other columns than its factor has")
     return Factor(code, width, categories, tuple(learnt))
 
 
@@ -321,7 +328,8 @@ def _read_coding(values: Any) -> Coding:
     rows = []
     for row in matrix:
         _check(isinstance(row, list | tuple) and len(row) == len(matrix[0]), "a coding's rows differ")
-        _check(all(isinstance(x, int | float) and math.isfinite(x) for x in row), "a coding is not numbers")
+        right = all(isinstance(x, int | float) and abs(x) <= MOST_CODED for x in row)
+        _check(right, "a coding is not numbers, or not of a size that contrasts have")
         rows.append(tuple(float(x) for x in row))
     return Coding(None, tuple(rows))
 

@@ -289,8 +289,11 @@ class Table:
         places = [place(name) for name in names]
         step = places[1] - places[0] if len(places) > 1 else 0
         even = all(here == places[0] + j * step for j, here in enumerate(places))
-        strides = {array.strides for name in names if (array := self._array(name)) is not None}
-        return step if even and len(strides) == 1 else None
+        arrays = [array for name in names if (array := self._array(name)) is not None]
+        strides, owners = {array.strides for array in arrays}, {id(_owner(array)) for array in arrays}
+        # Two columns always lie evenly. Where each has memory of its own, other arrays lie between them:
+        # NumPy, which compares bounds, then takes every copy for one that overlaps, and copies without end.
+        return step if even and len(strides) == len(owners) == 1 else None
 
     def _array(self, name: str) -> NDArray[Any] | None:
         """A column's own memory where it is plain NumPy numbers: looked up once, read block by block."""
@@ -304,6 +307,13 @@ class Table:
     def native(self, name: str) -> Any:
         """A column as it came, a Series of pandas or narwhals."""
         return self.data[self._labels[self.position(name)]]
+
+
+def _owner(array: NDArray[Any]) -> Any:
+    """The object whose memory an array looks into."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array if array.base is None else array.base
 
 
 def _quoted(names: Sequence[str], most: int = 8) -> str:
