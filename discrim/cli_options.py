@@ -189,6 +189,7 @@ def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
     verb.add_argument("--sections", type=_names, metavar="NAME,...", help="only these parts of the summary")
     verb.add_argument("--format", default="text", choices=["text", "html", "latex", "markdown"])
     verb.add_argument("--save", metavar="FILE", help="write the fit to a file, for discrim predict")
+    verb.add_argument("--force", action="store_true", help="let --save replace a file that is no fit")
     return verb
 
 
