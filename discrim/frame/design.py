@@ -10,16 +10,20 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from discrim.errors import FormulaError
 from discrim.frame.categories import Scalar
-from discrim.frame.grammar import MAX_COLUMNS, expression
+from discrim.frame.grammar import MAX_COLUMNS, Call, expression
 from discrim.frame.label_type import KNOWN, LabelType
-from discrim.frame.saved_states import check_state
+from discrim.frame.saved_states import check_state, width_of
 from discrim.frame.scan import MAX_TEXT, quote, scan
 from discrim.frame.transforms import State
 from discrim.frame.values import Kind
+
+MOST_CODED = 2.0**52
+"""Largest number, in size, that a contrast of a file may hold: columns of it keep their digits."""
 
 Product = tuple[tuple[int, int], ...]
 """Factors multiplied: position of each factor and of its coding, -1 for numbers."""
@@ -213,16 +217,21 @@ def _check(right: bool, what: str) -> None:
         raise FormulaError(f"This saved design is damaged: {what}. Fit the model again.")
 
 
+@lru_cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
 def _fields(values: Any, kind: type) -> list[Any]:
-    names = [field.name for field in dataclasses.fields(kind)]
+    names = _names(kind)
     right = isinstance(values, Mapping) and set(values) == set(names)
-    _check(right, f"{kind.__name__} does not have the parts {names}")
+    _check(right, f"{kind.__name__} does not have the parts {list(names)}")
     return [values[name] for name in names]
 
 
 def _texts(values: Any, what: str) -> tuple[str, ...]:
     right = isinstance(values, list | tuple) and all(isinstance(each, str) for each in values)
-    _check(right and len(values) <= MAX_COLUMNS, f"{what} is not a list of text")
+    _check(right, f"{what} is not a list of text")
     return tuple(values)
 
 
@@ -290,7 +299,8 @@ def _read_spec(values: Any, functions: tuple[str, ...]) -> Spec:
         _check(isinstance(each, list | tuple), "factors, codings or products are not lists")
     read = tuple(_read_factor(each, functions) for each in factors)
     codes = tuple(_read_coding(each) for each in codings)
-    made = tuple(_read_product(each, read, codes) for each in products)
+    last = [-1 if each.picks is None else max(each.picks, default=0) for each in codes]
+    made = tuple(_read_product(each, read, codes, last) for each in products)
     return Spec(tuple(kinds), read, codes, made)
 
 
@@ -299,6 +309,7 @@ def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:
     _check(isinstance(code, str), "a factor is not text")
     read = expression(code, frozenset(functions))
     categories = None if levels is None else _levels(levels)
+    _check(categories != (), "a factor has no category")
     _whole(width, int(categories is None), MAX_COLUMNS + 1)
     _check(isinstance(states, list | tuple), "states are not a list")
     learnt = []
@@ -308,6 +319,9 @@ def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:
         learnt.append(check_state(function, arguments))
     found = tuple(each.function for each in learnt)
     _check(found == read.stateful, "the states are not those of the factor's calls")
+    # The outer call is met last.
+    outer = isinstance(read.root, Call) and found and read.root.function == found[-1]
+    _check(not outer or width_of(learnt[-1]) == width, "a state makes other columns than its factor has")
     return Factor(code, width, categories, tuple(learnt))
 
 
@@ -321,12 +335,15 @@ def _read_coding(values: Any) -> Coding:
     rows = []
     for row in matrix:
         _check(isinstance(row, list | tuple) and len(row) == len(matrix[0]), "a coding's rows differ")
-        _check(all(isinstance(x, int | float) and math.isfinite(x) for x in row), "a coding is not numbers")
+        right = all(isinstance(x, int | float) and abs(x) <= MOST_CODED for x in row)
+        _check(right, "a coding is not numbers, or not of a size that contrasts have")
         rows.append(tuple(float(x) for x in row))
     return Coding(None, tuple(rows))
 
 
-def _read_product(values: Any, factors: tuple[Factor, ...], codings: tuple[Coding, ...]) -> Product:
+def _read_product(
+    values: Any, factors: tuple[Factor, ...], codings: tuple[Coding, ...], last: list[int]
+) -> Product:
     _check(isinstance(values, list | tuple) and len(values) > 0, "a product of factors is empty")
     pairs = []
     for pair in values:
@@ -336,8 +353,7 @@ def _read_product(values: Any, factors: tuple[Factor, ...], codings: tuple[Codin
         _check((number < 0) == (factor.levels is None), "numbers have a coding, or categories none")
         if factor.levels is not None:
             coding, count = codings[number], len(factor.levels)
-            top = max(coding.picks, default=0) if coding.picks is not None else -1
             rows = len(coding.matrix) if coding.matrix is not None else count
-            _check(top < count == rows, "a coding does not fit its categories")
+            _check(last[number] < count == rows, "a coding does not fit its categories")
         pairs.append((pair[0], number))
     return tuple(pairs)
