@@ -91,17 +91,7 @@ def stepwise(
     >>> stepwise("species ~ .", load_iris()).selected.tolist()
     ['petal_length', 'sepal_width', 'petal_width', 'sepal_length']
     """
-    choice("direction", direction, ("forward", "backward", "both"))
-    choice("criterion", criterion, (*CRITERIA, "cv"))
-    for name, level in (("enter", enter), ("stay", stay)):
-        if not (is_number(level) and 0 < level <= 1):
-            raise DataError(f"{name}={told(level)}: give a level of significance, above 0 and up to 1.")
-    if direction == "both" and stay < enter:
-        raise DataError(f"stay={stay!r} is below enter={enter!r}: a term could enter and leave for ever.")
-    if verb is not None and not callable(verb):
-        raise DataError(f"verb={told(verb)}: give a verb, such as discrim.qda, or None for lda.")
-    if options is not None and not isinstance(options, Mapping):
-        raise DataError(f"options={told(options)}: give a dict of names and values, for the verb.")
+    _check_options(direction, criterion, enter, stay, verb, options)
     if verb is None:
         from discrim.models.lda import lda
 
@@ -143,6 +133,21 @@ def stepwise(
         if path.excluded:
             note += f" Left out, a combination of those chosen: {named(path.excluded)}."
     return StepwiseResults(formula, criterion, chosen, steps, note, fit, moments.total)
+
+
+def _check_options(direction: Any, criterion: Any, enter: Any, stay: Any, verb: Any, options: Any) -> None:
+    """Raise a DataError for an option that is none."""
+    choice("direction", direction, ("forward", "backward", "both"))
+    choice("criterion", criterion, (*CRITERIA, "cv"))
+    for name, level in (("enter", enter), ("stay", stay)):
+        if not (is_number(level) and 0 < level <= 1):
+            raise DataError(f"{name}={told(level)}: give a level of significance, above 0 and up to 1.")
+    if direction == "both" and stay < enter:
+        raise DataError(f"stay={stay!r} is below enter={enter!r}: a term could enter and leave for ever.")
+    if verb is not None and not callable(verb):
+        raise DataError(f"verb={told(verb)}: give a verb, such as discrim.qda, or None for lda.")
+    if options is not None and not isinstance(options, Mapping):
+        raise DataError(f"options={told(options)}: give a dict of names and values, for the verb.")
 
 
 def _included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
