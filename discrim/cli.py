@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from discrim import datasets
 from discrim.cli_files import readable
+from discrim.cli_labels import Labels, labels_of_fit, labels_to_fit, whole_columns
 from discrim.cli_options import build_parser, parse_prior
 from discrim.cli_streams import prepare, say, standard_output, write
 from discrim.errors import DataError, DiscrimError, DiscrimWarning, warn_user
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar")
 
 
-def read_table(source: str) -> Any:
+def read_table(source: str, labels: Labels | None = None) -> Any:
     """Read a table by the name of a bundled one or of a file.
 
     Parameters
     ----------
     source : str
         As DATA on the command line.
+    labels : Labels, optional
+        Columns that hold labels and no measurements, which are kept as they are written.
 
     Returns
     -------
@@ -61,7 +64,7 @@ def read_table(source: str) -> Any:
     try:
         if kind in (".parquet", ".pq"):
             return _read_parquet(source)
-        return _read_delimited(source, "\t" if kind == ".tsv" else ",")
+        return _read_delimited(source, "\t" if kind == ".tsv" else ",", labels or Labels())
     except DiscrimError:
         raise
     except FileNotFoundError:
@@ -86,7 +89,7 @@ def read_table(source: str) -> Any:
         raise DataError(f"{source!r} cannot be {fault}: {said}. {way}") from error
 
 
-def _read_delimited(source: str, separator: str) -> pd.DataFrame:
+def _read_delimited(source: str, separator: str, labels: Labels) -> pd.DataFrame:
     """Read text columns, and refuse or report what pandas would mend in silence."""
     import pandas as pd
 
@@ -100,7 +103,8 @@ def _read_delimited(source: str, separator: str) -> pd.DataFrame:
         file.seek(0)
     # pandas before 3.1 reads numbers fast and wrong in the last digit unless told otherwise.
     exact: Any = {"float_precision": "round_trip"} if _pandas_before(3, 1) else {}
-    table: pd.DataFrame = pd.read_csv(file, sep=separator, **exact)
+    dtypes: Any = dict.fromkeys(labels.as_text(given), str)
+    table: pd.DataFrame = labels.with_types(pd.read_csv(file, sep=separator, dtype=dtypes, **exact))
     if not isinstance(table.index, pd.RangeIndex):
         raise DataError(f"{source!r} has rows longer than its first: give every column a name there")
     for position, name in enumerate(given):
@@ -127,7 +131,7 @@ def _read_parquet(source: str) -> Any:
 
     try:
         file: Any = readable(source)
-        return pd.read_parquet(file)
+        return whole_columns(pd.read_parquet(file), file)
     except ImportError:
         pass
     try:
@@ -161,7 +165,7 @@ def _summarize(arguments: argparse.Namespace) -> str:
     """Fit what the arguments ask for and render its summary."""
     options = dict(vars(arguments))
     verb, formula = options.pop("verb"), options.pop("formula")
-    table = read_table(options.pop("data"))
+    table = read_table(options.pop("data"), labels_to_fit(formula))
     style, sections, target = options.pop("format"), options.pop("sections", None), options.pop("save", None)
     if "prior" in options:
         options["prior"] = _classes_as_typed(parse_prior(options["prior"]), formula, table)
@@ -181,7 +185,8 @@ def _predict(arguments: argparse.Namespace) -> str:
 
     import discrim
 
-    fit, table = discrim.load(arguments.fit), read_table(arguments.data)
+    fit = discrim.load(arguments.fit)
+    table = read_table(arguments.data, labels_of_fit(fit, whole="augment" in arguments))
     unseen = {"unseen": arguments.unseen} if "unseen" in arguments else {}
     if "augment" in arguments:
         if "prior" in arguments:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from discrim import lda, qda
 from discrim.core.rules import LinearRule
 from discrim.errors import DataError
+from discrim.frame.table import Table
 
 
 @pytest.mark.parametrize("centre", [0.0, 50.0])
@@ -62,3 +65,35 @@ def test_a_row_beyond_whole_pieces_has_the_same_bits_in_either_layout(p, k):
     for m in (1, length + 1, length // 64 * 64 + 1):
         x = rng.standard_normal((m, p))
         np.testing.assert_array_equal(rule.scores(np.asfortranarray(x)), rule.scores(x))
+
+
+def test_columns_with_memory_of_their_own_are_no_view():
+    """Two arrays lie at an even distance wherever they are; a fit to such columns once ended Python.
+
+    The one lies in the heap and the other far above it, so that every new array lies between them.
+    """
+    x = np.random.default_rng(4).standard_normal((75, 3))
+    above = np.frombuffer(mmap.mmap(-1, x[:, 1].nbytes), dtype=np.float64)
+    above[:] = x[:, 1]
+    frame = pd.DataFrame({"y": np.arange(75) % 3, "a": x[:, 0].copy(), "b": above}, copy=False)
+    assert frame["b"].to_numpy().ctypes.data == above.ctypes.data
+    assert Table(frame).view(["a", "b"]) is None
+    for verb in (lda, qda):
+        one, apart = (
+            verb("y ~ a + b", pd.DataFrame(x, columns=list("abc")).assign(y=frame["y"])),
+            verb("y ~ a + b", frame),
+        )
+        pd.testing.assert_frame_equal(one.predict_log_proba(frame), apart.predict_log_proba(frame))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("names", ["a", "abcd", "ac", "bd", "db", "abd"])
+def test_a_view_is_of_one_array_at_even_distances(order, names):
+    x = np.asarray(np.random.default_rng(5).standard_normal((9, 4)), order=order)
+    frame = pd.DataFrame(x, columns=list("abcd"), copy=False)
+    view = Table(frame).view(list(names))
+    if names == "abd":
+        assert view is None
+        return
+    assert np.shares_memory(view, x)
+    np.testing.assert_array_equal(view, x[:, ["abcd".index(name) for name in names]].T)

@@ -45,8 +45,12 @@ MAKERS = {
 REASONS = {
     ("discrim/__init__.py", "has no attribute"): "Python's own words for a name that a module has not",
     ("discrim/__main__.py", ""): "the exit code of the command line",
+    ("discrim/core/hyperplane.py", "its "): "the end of a damaged file's message, which has the way out",
     ("discrim/core/indicator.py", "its "): "the end of a damaged file's message, which has the way out",
     ("discrim/core/knn.py", "its "): "the end of a damaged file's message, which has the way out",
+    ("discrim/core/logistic.py", "its "): "the end of a damaged file's message, which has the way out",
+    ("discrim/core/perceptron.py", "its "): "the end of a damaged file's message, which has the way out",
+    ("discrim/core/robust.py", "its "): "the end of a damaged file's message, which has the way out",
     ("discrim/core/shrinkage.py", "its "): "the end of a damaged file's message, which has the way out",
     ("discrim/core/knn.py", "The covariance within"): "caught, and said anew with names of columns",
     ("discrim/core/knn.py", "A column is constant"): "caught, and said anew with names of columns",

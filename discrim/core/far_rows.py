@@ -24,10 +24,11 @@ def beyond_range(x: Floats, scores: Floats) -> NDArray[np.intp]:
     return rows[np.isfinite(x[rows]).all(axis=1)]
 
 
-def exponents(x: Floats, scale: Floats) -> Exponents:
-    """Exponents (m,) of two, above every x * scale of the rows x (m, p)."""
-    powers = np.frexp(x)[1].astype(np.int64) + np.frexp(scale)[1]
-    return np.asarray(powers.max(axis=1, initial=0))
+def exponents(x: Floats, origin: Floats, scale: Floats) -> Exponents:
+    """Exponents (m,) of two, above x * scale of each of the rows x (m, p) and of origins (p,) or (K, p)."""
+    unit = np.frexp(scale)[1].astype(np.int64)
+    powers = (np.frexp(x)[1] + unit).max(axis=1, initial=0)
+    return np.asarray(np.maximum(powers, (np.frexp(origin)[1] + unit).max(initial=0)))
 
 
 def scaled_columns(x: Floats, origin: Floats, scale: Floats, exponent: Exponents) -> Floats:

@@ -19,10 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from discrim.core.file_numbers import are_whole
 from discrim.core.moments import ClassMoments
 from discrim.core.nearest_point import NearestPoint, nearest_point
 from discrim.core.one_against_rest import plane_rule
 from discrim.core.rules import LinearRule
+from discrim.errors import DataError
 
 __all__ = [
     "CommonPoint",
@@ -140,7 +142,19 @@ def fit_hyperplane(
 def hyperplane_from_file(
     moments: ClassMoments, prior: Floats, *, origin: Floats, coef: Floats, support: Floats, found: Floats
 ) -> HyperplaneFit:
-    """A fit from what `HyperplaneFit.ended` gives."""
+    """A fit from what `HyperplaneFit.ended` gives.
+
+    Raises
+    ------
+    DataError
+        It does not fit together.
+    """
+    if not are_whole(support[:, 0]) or not (np.diff(support[:, 0]) > 0).all() or not len(support):
+        raise DataError("its support points are no rows")
+    if not (support[:, 1] >= 0).all() or not found[1] >= 0:
+        raise DataError("its multipliers, or what they leave, are negative")
+    if not 0 < np.hypot.reduce(coef) < np.inf:
+        raise DataError("its plane has no direction")
     rows, multipliers = support[:, 0].astype(np.intp), support[:, 1]
     plane = OptimalPlane(coef, float(found[0]), rows, multipliers, float(found[1]))
     return HyperplaneFit(moments, prior, origin, plane)

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance import Covariance, constant_columns, dependencies, pooled, total_squares
+from discrim.core.file_numbers import are_whole
 from discrim.core.moments import ClassMoments, gather
 from discrim.core.neighbour_downdate import others_downdated, pulls
 from discrim.core.neighbour_votes import Tally
@@ -42,6 +43,12 @@ VOTES = 2**21
 
 MOST_ROWS = 4096
 """Rows whose neighbours are held at once."""
+
+FARTHEST = 1e100
+"""Coordinates of a file, whose squares and their sums are doubles; those of a fit are near one."""
+
+CLOSE = 1e-6
+"""Share of the largest coordinate by which class means of rows may differ from those of the moments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,11 +336,10 @@ def knn_from_file(
     DataError
         It does not fit together.
     """
-    whole = codes.astype(np.intp)
-    held = np.bincount(whole, minlength=moments.n_classes) if len(whole) and whole.min() >= 0 else None
-    if held is None or (whole != codes).any() or len(points) != len(codes):
+    if not are_whole(codes, 0.0, moments.n_classes - 1) or len(points) != len(codes):
         raise DataError("the classes of its rows are no classes")
-    if len(held) != moments.n_classes or (held != moments.counts).any():
+    whole = codes.astype(np.intp)
+    if (np.bincount(whole, minlength=moments.n_classes) != moments.counts).any():
         raise DataError("its rows do not have its class counts")
     if metric not in METRICS or (metric == "mahalanobis") != (within_root is not None):
         raise DataError(f"its metric is {metric!r}")
@@ -343,5 +349,22 @@ def knn_from_file(
         raise DataError("its units are not positive")
     own = None if within_root is None else Covariance.from_root(within_root)
     space = Space(metric, origin, unit, own, float(slack[0]))
+    _check_points(points, whole, space, moments)
     search = Search(space, points, whole, moments.n_classes)
     return KNNFit(moments, prior, estimated_prior, k, metric, scale, search)
+
+
+def _check_points(points: Floats, codes: Codes, space: Space, moments: ClassMoments) -> None:
+    """Raise a DataError unless the coordinates of a file are those of rows with its class means."""
+    largest = float(np.abs(points).max())
+    if largest > FARTHEST:
+        raise DataError("the coordinates of its rows are out of range")
+    order = np.argsort(codes, kind="stable")
+    starts = np.cumsum(moments.counts)[:-1].astype(np.intp)
+    sums = np.add.reduceat(points[order], np.insert(starts, 0, 0), axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = moments.centres - space.origin + moments.rests / moments.scale
+        expected = replace(space, origin=np.zeros_like(space.origin)).coordinates(means)
+        gap = np.abs(sums / moments.counts[:, None] - expected).max()
+    if not gap <= CLOSE * largest + space.slack:
+        raise DataError("the coordinates of its rows do not have its class means")

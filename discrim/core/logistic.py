@@ -12,12 +12,13 @@ from scipy.linalg import cholesky, solve_triangular
 
 from discrim.core.bias_reduction import maximize_penalized
 from discrim.core.covariance import Covariance, pooled
+from discrim.core.file_numbers import are_whole
 from discrim.core.logistic_start import class_odds, start_of
 from discrim.core.moments import ClassMoments
 from discrim.core.newton import NOTHING, Frame, Newton, Swept, maximize, sweep
 from discrim.core.passes import Rows
 from discrim.core.rules import LinearRule
-from discrim.errors import NotSupportedError
+from discrim.errors import DataError, NotSupportedError
 
 __all__ = ["PENALIZED_STEPS", "Even", "LogisticFit", "fit_from_search", "fit_logistic", "frame_of"]
 
@@ -401,8 +402,24 @@ def fit_from_search(
     information: Floats,
     course: Floats,
 ) -> LogisticFit:
-    """A fit from where its search ended, as `LogisticFit.search` gives it."""
+    """A fit from where its search ended, as `LogisticFit.search` gives it.
+
+    Raises
+    ------
+    DataError
+        The information has no inverse, or the course of the search is none.
+    """
     llf, decrement, steps = course.tolist()
+    if not are_whole(steps):
+        raise DataError("its search has no number of steps")
+    diagonal = np.diagonal(information)
+    if not (diagonal > 0).all():
+        raise DataError("its information is not positive definite")
+    unit = np.sqrt(diagonal)
+    correlation = information / unit / unit[:, None]
+    alike = (np.abs(correlation - correlation.T) <= 1e-6).all()
+    if not (alike and np.linalg.eigvalsh(correlation)[0] > 0):
+        raise DataError("its information is not positive definite")
     ended = Newton(coef, information, llf, decrement, int(steps), True)
     frame = frame_of(moments)
     return LogisticFit(

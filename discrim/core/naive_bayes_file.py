@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.file_numbers import are_whole
 from discrim.core.kernel_density import FACTORS
 from discrim.core.moments import ClassMoments
 from discrim.core.naive_bayes import NaiveBayesFit, fit_naive_bayes, has_fit
@@ -62,9 +63,10 @@ def naive_bayes_from_file(
         They do not fit together, or a density does not exist.
     """
     families, sizes, bandwidths = columns
-    whole = (columns[:2] == np.round(columns[:2])).all() and (columns >= 0).all() and (families <= 3).all()
+    # Tables take room for each level: there are as many in all as the file holds.
+    known = are_whole(families, 0, 3) and are_whole(sizes, 0, tables.shape[1]) and (bandwidths >= 0).all()
     _check(
-        bool(whole) and bandwidth in FACTORS and unseen in ("raise", "missing"),
+        bool(known) and bandwidth in FACTORS and unseen in ("raise", "missing"),
         "its columns are of no kind that is known",
     )
     options = bandwidth, laplace, smoothing, method, unseen
@@ -88,10 +90,8 @@ def naive_bayes_from_file(
 
 def _values(points: Floats, q: int, moments: ClassMoments) -> list[list[Piece]]:
     """Values of the columns with kernel densities, as a tally holds them."""
-    places = points[:, :2]
-    bounds = np.array([q, moments.n_classes])
-    whole = (places == np.round(places)).all() and ((places >= 0) & (places < bounds)).all()
-    _check(bool(whole and (points[:, 3] > 0).all()), "a value of a kernel density has no place")
+    placed = are_whole(points[:, 0], 0, q - 1) and are_whole(points[:, 1], 0, moments.n_classes - 1)
+    _check(bool(placed and (points[:, 3] > 0).all()), "a value of a kernel density has no place")
     found: list[list[Piece]] = []
     for j in range(q):
         own = points[points[:, 0] == j]

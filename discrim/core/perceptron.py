@@ -18,12 +18,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.file_numbers import are_flags, are_whole
 from discrim.core.hyperplane import largest_margin
 from discrim.core.moments import ClassMoments
 from discrim.core.one_against_rest import plane_rule, sides
 from discrim.core.perceptron_left_out import left_out_planes
 from discrim.core.rules import LinearRule
 from discrim.core.separation import separation, standard
+from discrim.errors import DataError
 
 __all__ = ["Perceptron", "PerceptronFit", "fit_perceptron", "perceptron", "perceptron_from_file"]
 
@@ -273,7 +275,19 @@ def perceptron_from_file(
     history: Floats,
     most: Floats,
 ) -> PerceptronFit:
-    """A fit from what `PerceptronFit.ended` gives."""
+    """A fit from what `PerceptronFit.ended` gives.
+
+    Raises
+    ------
+    DataError
+        It does not fit together.
+    """
+    counted = are_flags(planes[:, :2]) and are_whole(planes[:, 2:5]) and are_whole(history)
+    if not (counted and are_whole(most, 1.0) and (planes[:, 6] >= 0).all()):
+        raise DataError("its passes and errors by plane are no numbers of these")
+    passes = [int((history[:, 0] == number).sum()) for number in range(len(planes))]
+    if passes != planes[:, 2].tolist() or len(history) != sum(passes):
+        raise DataError("its history is not that of its passes")
     return PerceptronFit(moments, prior, step, tuple(most.astype(int)), seed, coef, planes, history)
 
 

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.file_numbers import are_flags, are_whole
 from discrim.core.leave_one_out import LeftOut
 from discrim.core.mcd import ExactFit, common_mcd, separate_mcd, subset_size
 from discrim.core.moments import ClassMoments
 from discrim.core.passes import Rows
-from discrim.core.student import Student, best_nu, fit_student, log_likelihood
+from discrim.core.student import NU_RANGE, Student, best_nu, fit_student, log_likelihood
 from discrim.errors import DataError, NotSupportedError
 
 __all__ = ["ROBUST", "Robust", "fit_mcd", "fit_t", "robust_numbers"]
@@ -77,6 +78,12 @@ class Robust:
         if method not in ROBUST:
             return None
         nu, estimated, inflated, fraction, steps, llf = numbers.tolist()
+        if not (are_flags(numbers[1:3]) and are_whole(steps)):
+            raise DataError("its search has no number of steps, or its choices are neither yes nor no")
+        if method == "t" and not (nu >= NU_RANGE[0] and (nu > 2 or not inflated)):
+            raise DataError(f"its t distribution has {nu:g} degrees of freedom")
+        if method == "mcd" and not 0.5 <= fraction <= 1:
+            raise DataError(f"its subset is {fraction:g} of the rows")
         return Robust(method, nu, bool(estimated), bool(inflated), fraction, int(steps), llf)
 
     def subset_sizes(self, moments: ClassMoments) -> Floats:

@@ -76,7 +76,7 @@ class LinearRule:
             if self.crowds:
                 scores = self._crowds_scored(x, scores)
         if len(far):
-            exponent = exponents(x[far], self.scale)
+            exponent = exponents(x[far], self.origin, self.scale)
             z = scaled_columns(x[far], self.origin, self.scale, exponent)
             scores[far] = stretched(z.T @ self.coef, self.intercept, exponent)
         return np.asarray(scores)
@@ -167,7 +167,7 @@ class Nearest:
 
     def scaled(self, x: Floats) -> tuple[Floats, NDArray[np.int64]]:
         """Distances (K, m) of rows far from all points, over 4 to the power of exponents (m,)."""
-        exponent = exponents(x, self.rule.scale)
+        exponent = exponents(x, self.rule.origin, self.rule.scale)
         z = scaled_columns(x, self.rule.origin, self.rule.scale, exponent)
         return np.repeat(column_squares(self.whiten(z))[None], len(self.centres), axis=0), exponent
 
@@ -212,7 +212,7 @@ class Distances:
         """Distances (K, m) of rows far from all means, over 4 to the power of exponents (m,)."""
         if self.nearest is not None:
             return self.nearest.scaled(x)
-        exponent = exponents(x, self.scale)
+        exponent = exponents(x, self.origin, self.scale)
         distances = np.empty((len(self.means), len(x)))
         for k, covariance in enumerate(self.covariances):
             z = scaled_columns(x, self.origin[k], self.scale, exponent)
@@ -334,7 +334,8 @@ class IndependentRule:
         far = np.flatnonzero(np.isneginf(scores[rows]).all(axis=1))
         if len(far):
             part, known = part[far], known[:, far]
-            exponent, leading = exponents(part, held.scale), np.empty((len(far), len(self.log_prior)))
+            exponent = exponents(part, held.origin, held.scale)
+            leading = np.empty((len(far), len(self.log_prior)))
             for k, covariance in enumerate(held.covariances):
                 z = covariance.whiten(scaled_columns(part, held.origin[k], held.scale, exponent))
                 leading[:, k] = -0.5 * np.where(known, z**2, 0.0).sum(axis=0)

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError, warn_user
 from discrim.frame.formula import Design, fill, resolve
+from discrim.frame.level_codes import refuse_values
 from discrim.frame.narrowing import narrowed_design
 from discrim.frame.table import Table
+from discrim.frame.values import as_floats, pandas_kind
 
 __all__ = ["Block", "Blocks", "read", "without_rows"]
 
@@ -33,6 +35,10 @@ EVEN_ROWS = 64
 
 LONG_ROWS, LONG_NUMBERS = 4096, 2**22
 """Rows of a block that is read in place, and its most numbers: short runs of a column are read slowly."""
+
+
+WEIGHT = (1e-280, 1e110)
+"""What weights may sum to: tests take squares of the sum, times others, and divide by it."""
 
 
 class Block(NamedTuple):
@@ -176,6 +182,7 @@ class Blocks:
 
     def _filled(self, *, checked: bool = True) -> Iterator[tuple[int, NDArray[np.float64], bool]]:
         """First row, x, and whether no value of it is missing."""
+        refuse_values(self.table, self.design.boolean_columns, counts=False)
         p, n = len(self.design.terms), self.table.nrows
         # A small table's block is a part of it, too.
         m = int(np.clip(min(max(BLOCK_NUMBERS // max(p, 1), 4 * p), n // 32), *BLOCK_ROWS))
@@ -252,7 +259,8 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     Raises
     ------
     DataError
-        The wrong length, a negative or infinite weight, or no positive weight at all in a whole table.
+        The wrong length, a negative or infinite weight, no positive weight at all in a whole table, or a sum
+        of weights that is out of range.
     """
     if weights is None:
         return None
@@ -267,10 +275,7 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
             raise DataError(
                 f"The index of the {label} differs from the table's: align them, or pass an array."
             )
-        try:
-            vector = np.asarray(weights, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise DataError(f"The {label} are not numeric: give a vector of counts.") from None
+        vector = _numbers(weights, label)
     if vector.shape != (table.nrows,):
         raise DataError(
             f"The {label} have shape {vector.shape}; the table has {table.nrows} rows: give one number "
@@ -287,6 +292,13 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
         raise DataError(
             f"The {label} are all zero or missing: no row is left. Give some rows a weight above 0."
         )
+    with np.errstate(over="ignore"):
+        total = float(np.nansum(vector))
+    if total > WEIGHT[1] or 0 < total < WEIGHT[0]:
+        raise DataError(
+            f"The {label} sum to {total:g}, and products of them would be out of the range of double "
+            "precision: divide them by their largest, or by their mean where only their ratios matter."
+        )
     missing = np.isnan(vector)
     if missing.any():
         row, more = table.label(int(np.argmax(missing))), int(missing.sum()) - 1
@@ -296,6 +308,18 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
         )
     # The caller's own array, or column, may change after the fit.
     return vector.copy()
+
+
+def _numbers(weights: Any, label: str) -> NDArray[np.float64]:
+    """A vector as doubles; text, times and complex numbers count no rows."""
+    labelled = isinstance(weights, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
+    values = weights if labelled else np.asarray(weights)
+    if values.ndim != 1:
+        return np.zeros(values.shape)  # Its shape is the fault.
+    series = pd.Series(values)
+    if pandas_kind(series) not in ("numeric", "boolean"):
+        raise DataError(f"The {label} are not numeric but {series.dtype}: give a vector of counts.")
+    return as_floats(series, label)
 
 
 def _all_finite(x: NDArray[np.float64]) -> bool:

@@ -14,12 +14,15 @@ from typing import Any
 
 from discrim.errors import FormulaError
 from discrim.frame.categories import Scalar
-from discrim.frame.grammar import MAX_COLUMNS, expression
+from discrim.frame.grammar import MAX_COLUMNS, Call, expression
 from discrim.frame.label_type import KNOWN, LabelType
-from discrim.frame.saved_states import check_state
+from discrim.frame.saved_states import check_state, width_of
 from discrim.frame.scan import MAX_TEXT, quote, scan
-from discrim.frame.table import Kind
 from discrim.frame.transforms import State
+from discrim.frame.values import Kind
+
+MOST_CODED = 2.0**52
+"""Largest number, in size, that a contrast of a file may hold: columns of it keep their digits."""
 
 Product = tuple[tuple[int, int], ...]
 """Factors multiplied: position of each factor and of its coding, -1 for numbers."""
@@ -143,6 +146,8 @@ class Design:
         The user's own functions that the formula calls; they are given again when it is used.
     labels : LabelType or None
         The dtype in which the response came; None where it is not known.
+    truths : tuple of str
+        Columns that held truth values, where `spec` does not say so.
     """
 
     formula: str
@@ -155,6 +160,15 @@ class Design:
     spec: Spec | None
     functions: tuple[str, ...]
     labels: LabelType | None = None
+    truths: tuple[str, ...] = ()
+
+    @property
+    def boolean_columns(self) -> tuple[str, ...]:
+        """Columns that held truth values when the design was made."""
+        if self.spec is None:
+            return tuple(name for name in self.columns if name in self.truths)
+        kinds = zip(self.columns, self.spec.kinds, strict=True)
+        return tuple(name for name, kind in kinds if kind == "boolean")
 
     @property
     def response_code(self) -> str:
@@ -230,9 +244,9 @@ def _whole(value: Any, least: int, below: int) -> int:
 
 
 def _read_design(values: Mapping[str, Any]) -> Design:
-    # Files of the time before dtypes were kept have no labels.
-    whole = {"labels": None, **values} if isinstance(values, Mapping) else values
-    formula, response, sources, columns, terms, levels, plain, spec, functions, labels = _fields(
+    # Files of the time before dtypes were kept have no labels, and no truths.
+    whole = {"labels": None, "truths": [], **values} if isinstance(values, Mapping) else values
+    formula, response, sources, columns, terms, levels, plain, spec, functions, labels, truths = _fields(
         whole, Design
     )
     _check(isinstance(formula, str) and len(formula) <= MAX_TEXT, "the formula is not text")
@@ -243,6 +257,7 @@ def _read_design(values: Mapping[str, Any]) -> Design:
         formula, response, _texts(sources, "response_columns"), _texts(columns, "columns"),
         _texts(terms, "terms"), _levels(levels), plain, None if plain else _read_spec(spec, names), names,
         labels=None if labels is None else _read_labels(labels, _levels(levels)),
+        truths=_texts(truths, "truths"),
     )  # fmt: skip
     scan(formula)
     left = expression(design.response_code, frozenset(names))
@@ -287,6 +302,7 @@ def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:
     _check(isinstance(code, str), "a factor is not text")
     read = expression(code, frozenset(functions))
     categories = None if levels is None else _levels(levels)
+    _check(categories != (), "a factor has no category")
     _whole(width, int(categories is None), MAX_COLUMNS + 1)
     _check(isinstance(states, list | tuple), "states are not a list")
     learnt = []
@@ -296,6 +312,9 @@ def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:
         learnt.append(check_state(function, arguments))
     found = tuple(each.function for each in learnt)
     _check(found == read.stateful, "the states are not those of the factor's calls")
+    # The outer call is met last.
+    outer = isinstance(read.root, Call) and found and read.root.function == found[-1]
+    _check(not outer or width_of(learnt[-1]) == width, "a state makes other columns than its factor has")
     return Factor(code, width, categories, tuple(learnt))
 
 
@@ -309,7 +328,8 @@ def _read_coding(values: Any) -> Coding:
     rows = []
     for row in matrix:
         _check(isinstance(row, list | tuple) and len(row) == len(matrix[0]), "a coding's rows differ")
-        _check(all(isinstance(x, int | float) and math.isfinite(x) for x in row), "a coding is not numbers")
+        right = all(isinstance(x, int | float) and abs(x) <= MOST_CODED for x in row)
+        _check(right, "a coding is not numbers, or not of a size that contrasts have")
         rows.append(tuple(float(x) for x in row))
     return Coding(None, tuple(rows))
 

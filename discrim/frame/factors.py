@@ -31,8 +31,9 @@ from discrim.frame.grammar import (
     plain_value,
 )
 from discrim.frame.own_functions import Functions, Made, OwnCall
-from discrim.frame.table import Kind, Table
+from discrim.frame.table import Table
 from discrim.frame.transforms import Bases, State, apply, bounds_of, learn
+from discrim.frame.values import Kind, refuse_merged
 
 _Array = NDArray[np.float64]
 
@@ -151,18 +152,23 @@ class Rows:
         """A column as categories are read from it: whole numbers and truth values keep their type."""
         kind = self.kind(name)
         if kind == "other":
+            if not self.table.column(name).notna().any():
+                raise DataError(f"Column {name!r} has no value in any row: leave it out, or fill it.")
             raise DataError(
                 f"Column {name!r} holds {_held(self.table, name)}, which is neither numbers nor categories: "
                 "convert it, for example with astype(str), or leave it out."
             )
         values = self._column(name)
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            refuse_merged(pd.Series(values.cat.categories), name, "category")
         if kind == "categorical" and not isinstance(values.dtype, pd.CategoricalDtype):
             return values.astype(object)
         if kind in {"numeric", "boolean"} and not values.isna().any():
             if kind == "boolean":
                 return values.astype(bool)
-            if values.dtype.kind == "f" and _holds_integers(self.table, name):
+            if values.dtype.kind == "f" and self.table.holds_integers(name):
                 return self._whole_numbers(name, values.index)
+            refuse_merged(values, name)
         return values
 
     @property
@@ -432,15 +438,3 @@ def _held(table: Table, name: str) -> str:
     # The type met least often is the one that does not belong.
     odd = int((types == types.value_counts().index[-1]).to_numpy().argmax())
     return f"values of type {' and '.join(kinds)} ({values.iloc[odd]!r} at row {shown(values.index[odd])})"
-
-
-def _holds_integers(table: Table, name: str) -> bool:
-    """Whether the column's own type is whole numbers, though missing values made it floating."""
-    if isinstance(table.data, pd.DataFrame):
-        dtype = table.data.dtypes.iloc[table.position(name)]
-        if dtype.kind == "O":
-            return (
-                pd.api.types.infer_dtype(table.data.iloc[:, table.position(name)], skipna=True) == "integer"
-            )
-        return bool(pd.api.types.is_integer_dtype(dtype))
-    return bool(table.data.schema[table.data.columns[table.position(name)]].is_integer())

@@ -42,7 +42,7 @@ from discrim.frame.scan import Source, quote, scan
 from discrim.frame.table import Table
 from discrim.frame.terms import Expansion, Node, Terms
 
-__all__ = ["Design", "fill", "resolve", "response_codes", "specify", "spline_bases"]
+__all__ = ["Design", "fill", "parse", "resolve", "response_codes", "specify", "spline_bases"]
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
@@ -91,11 +91,10 @@ def resolve(
     >>> design.terms, design.levels, codes
     (('x',), ('a', 'b'), array([1, 0, 1]))
     """
-    functions = check_functions(functions)
+    functions, source = check_functions(functions), scan(formula)
     if table.nrows == 0:
         raise DataError("The table has no rows, so there is nothing to fit: pass some.")
-    source = scan(formula)
-    left, right = _parse(source)
+    left, right = parse(source)
     response = _response(source, left, table, functions)
     expressions, terms = _right_side(source, right, table, functions, response, exclude)
     classes, codes, kind = classes_and_codes(response, table, functions, levels)
@@ -105,7 +104,8 @@ def resolve(
         names, spec = specify(expressions, terms, columns, (*response.columns, *exclude), table, functions)
     called = dict.fromkeys(name for each in (response, *expressions.values()) for name in each.functions)
     own = response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called)
-    return Design(formula, *own, labels=kind), codes
+    truths = tuple(name for name in columns if spec is None and table.kind(name) == "boolean")
+    return Design(formula, *own, labels=kind, truths=truths), codes
 
 
 def response_codes(design: Design, table: Table, functions: Functions | None = None) -> _Codes:
@@ -188,7 +188,7 @@ def fill(
     out[~lost] = part
 
 
-def _parse(source: Source) -> tuple[Node, Node]:
+def parse(source: Source) -> tuple[Node, Node]:
     """Left and right side of the tree patsy reads."""
     from patsy import PatsyError
     from patsy.parse_formula import parse_formula

@@ -18,7 +18,14 @@ from discrim.frame.design import Coding, Design, Product
 from discrim.frame.scan import quote
 from discrim.frame.table import Table
 
-__all__ = ["boolean_terms", "level_design", "mark_unseen", "refuse_values", "term_levels"]
+__all__ = [
+    "boolean_terms",
+    "codes_are_positions",
+    "level_design",
+    "mark_unseen",
+    "refuse_values",
+    "term_levels",
+]
 
 
 def level_design(design: Design) -> Design:
@@ -67,6 +74,19 @@ def term_levels(design: Design) -> tuple[tuple[Scalar, ...] | None, ...]:
         levels = design.spec.factors[product[0][0]].levels if len(product) == 1 else None
         found.extend([levels] * int(np.prod(design.spec.widths(product))))
     return tuple(found)
+
+
+def codes_are_positions(design: Design) -> bool:
+    """Whether a design codes each categorical term as `level_design` does."""
+    spec = design.spec
+    if spec is None:
+        return True
+    for product in spec.products:
+        for factor, coding in product:
+            positions = tuple((float(j),) for j in range(len(spec.factors[factor].levels or ())))
+            if coding >= 0 and (len(product) > 1 or spec.codings[coding].matrix != positions):
+                return False
+    return True
 
 
 def boolean_terms(design: Design, table: Table) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from discrim.errors import DataError, FormulaError
 from discrim.frame.categories import shown
 from discrim.frame.grammar import FUNCTIONS
 from discrim.frame.rounding import rounding
-from discrim.frame.table import as_floats, pandas_kind
+from discrim.frame.values import as_floats, pandas_kind
 
 __all__ = ["Functions", "OwnCall", "check_functions", "recall_functions"]
 

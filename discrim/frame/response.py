@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from discrim.frame.grammar import Column, Expression, expression
 from discrim.frame.label_type import LabelType, label_type
 from discrim.frame.own_functions import Functions
 from discrim.frame.table import Table
+from discrim.frame.twins import typed_alike, written_alike
 
 MOST_FRACTIONS = 50
 """Different numbers with fractions up to which they count as classes, however few the rows."""
@@ -60,8 +61,10 @@ def classes_and_codes(
         look like a measurement.
     """
     values, keep = _labels(response, table, functions)
-    wanted = values.levels if levels is None else levels
+    wanted = values.levels if levels is None else _listed(levels)
     classes, codes = find_levels(values.values, _called(response), wanted, unused=table.part)
+    if not classes:
+        raise DataError(f"{_called(response)} has no value in any row: fill it, or name another column.")
     if wanted is None:
         _warn_of_twins(classes, response)
         _refuse_measurement(classes, len(codes), response)
@@ -99,22 +102,48 @@ def classes_as_seen(code: str, table: Table, functions: Functions) -> Codes:
     return _spread(pd.factorize(values.values)[0].astype(np.intp), keep)
 
 
+def _listed(levels: Any) -> list[Any]:
+    """The levels that a user gives, in order.
+
+    Raises
+    ------
+    DataError
+        They have no order, as those of a set, or are no list, or an empty one.
+    """
+    if isinstance(levels, set | frozenset):
+        raise DataError(
+            f"levels= is a {type(levels).__name__}, which has no order: give a list, as in sorted(levels)."
+        )
+    if isinstance(levels, str | bytes) or not isinstance(levels, Iterable):
+        raise DataError(f"levels={levels!r}: give a list of the classes in order.")
+    listed = list(levels)
+    if not listed:
+        raise DataError("levels= is empty: give a list of the classes in order.")
+    return listed
+
+
 def _warn_of_twins(classes: Sequence[Scalar], response: Expression) -> None:
-    """Warn of text labels that only case, blanks around them or runs of blanks tell apart."""
-    alike: dict[str, list[str]] = {}
-    for label in classes:
-        if isinstance(label, str):
-            alike.setdefault(" ".join(label.split()).casefold(), []).append(label)
-    twins = [labels for labels in alike.values() if len(labels) > 1]
-    if not twins:
-        return
-    said = " and ".join(", ".join(map(repr, labels)) for labels in twins[:3])
-    more = f" (and {len(twins) - 3} more such groups)" if len(twins) > 3 else ""
-    warn_user(
-        f"{_called(response)} has labels that differ by case or blanks only: {said}{more}. Each is a class "
-        "of its own here. If one class is meant, mend the labels first, for example with "
-        ".str.split().str.join(' ').str.casefold(); if not, list them in levels=."
-    )
+    """Warn of text labels that a reader takes for one."""
+    texts = [label for label in classes if isinstance(label, str)]
+    if typed := typed_alike(texts):
+        warn_user(
+            f"{_called(response)} has labels that differ by case or blanks only: "
+            f"{_listed_groups(typed, repr)}. Each is a class of its own here. If one class is meant, mend "
+            "the labels first, for example with .str.split().str.join(' ').str.casefold(); if not, list them "
+            "in levels=."
+        )
+    if written := written_alike(texts):
+        warn_user(
+            f"{_called(response)} has labels that look alike and are of different characters: "
+            f"{_listed_groups(written, ascii)}. Each is a class of its own here. If one class is meant, mend "
+            "the labels first, with .str.normalize('NFKC') for accents and wide letters, or with "
+            ".replace({label: other}); if not, list them in levels=."
+        )
+
+
+def _listed_groups(groups: Sequence[Sequence[str]], show: Callable[[str], str]) -> str:
+    said = " and ".join(", ".join(map(show, labels)) for labels in groups[:3])
+    return f"{said} (and {len(groups) - 3} more such groups)" if len(groups) > 3 else said
 
 
 def _refuse_measurement(classes: Sequence[Scalar], rows: int, response: Expression) -> None:

@@ -66,7 +66,8 @@ def rounding(values: NDArray[Any]) -> Rounding | None:
         if found is None:
             return None
         errors = found
-        low, high = values.min(), values.max()
+        finite = values[np.isfinite(values.astype(np.float64))]
+        low, high = (finite.min(), finite.max()) if len(finite) else (0, 0)
     else:
         return None
     position = int(np.argmax(errors))
@@ -92,9 +93,16 @@ def _object_errors(values: NDArray[Any]) -> NDArray[np.float64] | None:
     if not kinds <= {int, Decimal, float, bool} and not all(issubclass(k, (int, np.integer)) for k in kinds):
         return None
     doubles = values.astype(np.float64)
-    size = float(np.abs(doubles).max())
-    decimals = Decimal in kinds
-    if size <= EXACT and not (decimals and size * 2.0**-53 > FINE * np.ptp(doubles)):
+    finite = np.isfinite(doubles)
+    if not finite.any():
         return None
-    pairs = zip(values.tolist(), doubles.tolist(), strict=True)
-    return np.array([float(abs(Fraction(value) - Fraction(double))) for value, double in pairs])
+    size = float(np.abs(doubles[finite]).max())
+    decimals = Decimal in kinds
+    if size <= EXACT and not (decimals and size * 2.0**-53 > FINE * np.ptp(doubles[finite])):
+        return None
+    errors = np.zeros(len(values))
+    for place in np.flatnonzero(finite):
+        value = values[place]
+        exact = Fraction(value.item() if isinstance(value, np.generic) else value)
+        errors[place] = float(abs(exact - Fraction(doubles[place].item())))
+    return errors

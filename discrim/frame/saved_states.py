@@ -14,7 +14,7 @@ from discrim.errors import FormulaError
 from discrim.frame.grammar import MAX_BASIS, MAX_COLUMNS
 from discrim.frame.transforms import MAX_DEGREE, State
 
-__all__ = ["check_state"]
+__all__ = ["check_state", "width_of"]
 
 
 def check_state(function: str, values: Sequence[Any]) -> State:
@@ -42,6 +42,30 @@ def check_state(function: str, values: Sequence[Any]) -> State:
     if set(learnt) not in parts or not fits(learnt):
         raise FormulaError(f"This saved design holds no readable state of {function!r}: fit the model again.")
     return State(function, tuple(sorted(learnt.items())))
+
+
+def width_of(state: State) -> int:
+    """Columns that a state makes.
+
+    Parameters
+    ----------
+    state : State
+        One that `check_state` read.
+
+    Examples
+    --------
+    >>> width_of(State("poly", (("raw_degree", 3),)))
+    3
+    """
+    learnt = dict(state.values)
+    match state.function:
+        case "poly":
+            return int(learnt["raw_degree"]) if "raw_degree" in learnt else len(learnt["centres"])
+        case "bs":
+            return len(learnt["knots"]) + int(learnt["degree"]) + int(learnt["include_intercept"])
+        case "cr":
+            return len(learnt["knots"]) + 2 - ("centre" in learnt)
+    return len(learnt["mean"])
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -21,21 +21,21 @@ from discrim.frame.categories import shown
 from discrim.frame.fingerprint import Fingerprint, column_values, every_so_many
 from discrim.frame.given import given_frame, held_frame
 from discrim.frame.rounding import rounding
-
-Kind = Literal["numeric", "boolean", "categorical", "text", "other"]
+from discrim.frame.values import (
+    Kind,
+    as_floats,
+    as_series,
+    dictionary,
+    exact_values,
+    narwhals_kind,
+    narwhals_values,
+    pandas_kind,
+    refuse_surrogates,
+    rounded_integers,
+)
 
 TELLING = 1e-6
 """Share of a column's range up to which its rounding leaves a fit what the column says."""
-
-_INFERRED: dict[str, Kind] = {
-    "boolean": "boolean",
-    "integer": "numeric",
-    "floating": "numeric",
-    "mixed-integer-float": "numeric",
-    "decimal": "numeric",
-    "string": "text",
-    "empty": "text",
-}
 
 
 class Table:
@@ -94,6 +94,8 @@ class Table:
         self.data, self.part, self.learnt_from = data, part, learnt_from
         labels = self._labels = list(data.columns)
         self.names = tuple(str(label) for label in labels)
+        refuse_surrogates(self.names)
+        refuse_surrogates(self.names)
         self._columns = {name: position for position, name in enumerate(self.names)}
         if len(self._columns) < len(labels):
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
@@ -161,7 +163,7 @@ class Table:
                 return "boolean" if dtype.kind == "b" else "numeric"
             series = self.native(name)
             pandas = isinstance(series, pd.Series)
-            self._kinds[name] = pandas_kind(series) if pandas else _narwhals_kind(series.dtype)
+            self._kinds[name] = pandas_kind(series) if pandas else narwhals_kind(series.dtype)
         return self._kinds[name]
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> pd.Series:
@@ -175,27 +177,36 @@ class Table:
         stop = self.nrows if stop is None else min(stop, self.nrows)
         values: Any
         if not isinstance(series, pd.Series):
-            exact = _rounded_integers(series[start:stop])
-            values = _narwhals_values(series[start:stop]) if exact is None else exact
-            return pd.Series(values, index=self.index[start:stop], name=name)
+            exact = rounded_integers(series[start:stop], name)
+            values = narwhals_values(series[start:stop]) if exact is None else exact
+            return as_series(values, self.index[start:stop], name)
         series = series.iloc[start:stop]
         kind = pandas_kind(series)
         if kind == "categorical":
             if isinstance(series.dtype, pd.ArrowDtype):
                 native = cast("Any", series.array).__arrow_array__()
-                categories = _dictionary(series.to_numpy(dtype=object), native)
+                categories = dictionary(series.to_numpy(dtype=object), native)
                 return pd.Series(categories, index=series.index, name=name)
             return series.rename(name)
         if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
             return series.rename(name)
         if kind == "numeric" or (kind == "boolean" and series.isna().any()):
-            exact = _rounded_integers(series)
+            exact = rounded_integers(series, name)
             values = as_floats(series, name) if exact is None else exact
         elif kind == "boolean":
             values = series.to_numpy(dtype=bool)
         else:
             values = series.to_numpy(dtype=object)
-        return pd.Series(values, index=series.index, name=name)
+        return as_series(values, series.index, name)
+
+    def holds_integers(self, name: str) -> bool:
+        """Whether a column's own type is whole numbers, though missing values made it floating."""
+        series = self.native(name)
+        if not isinstance(series, pd.Series):
+            return bool(series.dtype.is_integer())
+        if series.dtype.kind == "O":
+            return pd.api.types.infer_dtype(series, skipna=True) == "integer"
+        return bool(pd.api.types.is_integer_dtype(series.dtype))
 
     def dtype(self, name: str) -> Any:
         """The pandas dtype of a column as it came; of other libraries that of a categorical, else None."""
@@ -227,7 +238,7 @@ class Table:
                 self._refuse_text(name)
             series = self.native(name)
             part = series.iloc[start:stop] if isinstance(series, pd.Series) else series[start:stop]
-            out[:, j] = as_floats(part, name) if isinstance(part, pd.Series) else _narwhals_values(part)
+            out[:, j] = as_floats(part, name) if isinstance(part, pd.Series) else narwhals_values(part)
 
     def compare_to_doubles(self, names: Sequence[str]) -> None:
         """Say so, once, where doubles round the numbers of these columns.
@@ -246,7 +257,7 @@ class Table:
     def _compare(self, name: str) -> None:
         if self.kind(name) != "numeric":
             return
-        values, rows = _exact_values(self.native(name))
+        values, rows = exact_values(self.native(name), name)
         lost = None if values is None else rounding(values)
         if lost is None or values is None or rows is None:
             return
@@ -318,8 +329,11 @@ class Table:
         places = [place(name) for name in names]
         step = places[1] - places[0] if len(places) > 1 else 0
         even = all(here == places[0] + j * step for j, here in enumerate(places))
-        strides = {array.strides for name in names if (array := self._array(name)) is not None}
-        return step if even and len(strides) == 1 else None
+        arrays = [array for name in names if (array := self._array(name)) is not None]
+        strides, owners = {array.strides for array in arrays}, {id(_owner(array)) for array in arrays}
+        # Two columns always lie evenly. Where each has memory of its own, other arrays lie between them:
+        # NumPy, which compares bounds, then takes every copy for one that overlaps, and copies without end.
+        return step if even and len(strides) == len(owners) == 1 else None
 
     def _array(self, name: str) -> NDArray[Any] | None:
         """A column's own memory where it is plain NumPy numbers: looked up once, read block by block."""
@@ -339,116 +353,13 @@ def _remade(data: Any, part: bool, learnt_from: bool) -> Table:
     return Table(data, part=part, learnt_from=learnt_from)
 
 
-def _exact_values(series: Any) -> tuple[NDArray[Any] | None, NDArray[np.intp] | None]:
-    """A column's integers or objects without missing ones, and their rows; None where it holds doubles."""
-    if not isinstance(series, pd.Series):
-        dtype = series.dtype
-        if not (dtype.is_integer() or dtype.is_decimal()):
-            return None, None
-        known = ~series.is_null().to_numpy().astype(bool)
-        listed = series.drop_nulls()
-        values = listed.to_numpy() if dtype.is_integer() else np.array(listed.to_list(), dtype=object)
-        return values if values.dtype.kind in "iu" else np.array(
-            listed.to_list(), dtype=object
-        ), np.flatnonzero(known)
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu":
-        return series.to_numpy(), np.arange(len(series))
-    if pd.api.types.is_float_dtype(series.dtype):
-        return None, None
-    known = series.notna().to_numpy()
-    part = series[known]
-    if pd.api.types.is_integer_dtype(series.dtype):
-        unsigned = pd.api.types.is_unsigned_integer_dtype(series.dtype)
-        return part.to_numpy(dtype=np.uint64 if unsigned else np.int64), np.flatnonzero(known)
-    return part.to_numpy(dtype=object), np.flatnonzero(known)
-
-
-def _rounded_integers(series: Any) -> NDArray[Any] | None:
-    """Integers of 64 bits, none missing, that doubles would round; None where they would not."""
-    values, rows = _exact_values(series)
-    if values is None or rows is None or values.dtype.kind not in "iu" or len(rows) < len(series):
-        return None
-    return None if rounding(values) is None else values
+def _owner(array: NDArray[Any]) -> Any:
+    """The object whose memory an array looks into."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array if array.base is None else array.base
 
 
 def _quoted(names: Sequence[str], most: int = 8) -> str:
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
-
-
-def pandas_kind(series: pd.Series) -> Kind:
-    """What a Series holds; see `Table.kind`."""
-    dtype: Any = series.dtype
-    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-        return "boolean" if dtype.kind == "b" else "numeric"
-    if isinstance(dtype, pd.CategoricalDtype):
-        return "categorical"
-    if pd.api.types.is_bool_dtype(dtype):
-        return "boolean"
-    if pd.api.types.is_complex_dtype(dtype):
-        return "other"
-    if pd.api.types.is_numeric_dtype(dtype):
-        return "numeric"
-    if isinstance(dtype, pd.ArrowDtype) or dtype.kind == "O":
-        if isinstance(dtype, pd.ArrowDtype) and str(dtype.pyarrow_dtype).startswith("dictionary"):
-            return "categorical"
-        return _INFERRED.get(pd.api.types.infer_dtype(series, skipna=True), "other")
-    return "text" if pd.api.types.is_string_dtype(dtype) else "other"
-
-
-def _narwhals_kind(dtype: Any) -> Kind:
-    import narwhals as nw
-
-    if dtype.is_numeric():
-        return "numeric"
-    if dtype == nw.Boolean:
-        return "boolean"
-    if dtype in (nw.Categorical, nw.Enum):
-        return "categorical"
-    return "text" if dtype == nw.String else "other"
-
-
-def as_floats(series: pd.Series, name: str) -> NDArray[np.float64]:
-    """Numbers of a Series as doubles, missing ones as NaN; a DataError names the row that is none."""
-    try:
-        return series.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError):
-        numbers = pd.to_numeric(series.astype(object), errors="coerce")
-        bad = numbers.isna() & series.notna()
-        if not bad.any():
-            return np.asarray(numbers, dtype=np.float64)
-        row = int(bad.to_numpy().argmax())
-        raise DataError(
-            f"Column {name!r} is not numeric: row {shown(series.index[row])} holds "
-            f"{shown(series.iloc[row])}. Convert it with pd.to_numeric(..., errors='coerce'), or write "
-            "C() around it for categories."
-        ) from None
-
-
-def _narwhals_values(series: Any) -> Any:
-    """One narwhals column as values for pandas: float64 with NaN, bool, Categorical or object."""
-    kind = _narwhals_kind(series.dtype)
-    if kind == "numeric" or (kind == "boolean" and series.null_count()):
-        import narwhals as nw
-
-        return series.cast(nw.Float64).to_numpy().astype(np.float64)
-    if kind == "boolean":
-        return series.to_numpy().astype(bool)
-    if kind == "categorical":
-        return _narwhals_categories(series)
-    return np.array(series.to_list(), dtype=object)
-
-
-def _narwhals_categories(series: Any) -> pd.Categorical:
-    """Categories in their own order where they have one: an Enum's, or an Arrow dictionary's; else sorted."""
-    values = np.array(series.to_list(), dtype=object)
-    native = series.to_native()
-    if hasattr(native, "unify_dictionaries"):
-        return _dictionary(values, native)
-    order = getattr(series.dtype, "categories", None)
-    return pd.Categorical(values, categories=None if order is None else list(order))
-
-
-def _dictionary(values: NDArray[Any], native: Any) -> pd.Categorical:
-    chunks = native.unify_dictionaries().chunks
-    return pd.Categorical(values, categories=chunks[0].dictionary.to_pylist() if chunks else [])

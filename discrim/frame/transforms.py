@@ -149,8 +149,20 @@ def _learn_center(x: _Array, options: dict[str, Value], bases: Bases) -> dict[st
 
 
 def _apply_center(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
-    mean: _Array = np.asarray(values["mean"])
+    mean = _learnt_means("center", x, values)
     return x - (mean if x.ndim == 2 else mean[0])
+
+
+def _learnt_means(function: str, x: _Array, values: Mapping[str, Any]) -> _Array:
+    """The means (k,) of the columns; those of other columns are refused."""
+    mean = np.asarray(values["mean"], dtype=np.float64)
+    columns = x.shape[1] if x.ndim == 2 else 1
+    if len(mean) != columns:
+        raise FormulaError(
+            f"{function}() learnt the means of {len(mean)} columns and is given {columns}: fit the model "
+            "again."
+        )
+    return mean
 
 
 def _mean(x: _Array) -> _Array:
@@ -182,7 +194,7 @@ def _learn_standardize(x: _Array, options: dict[str, Value], bases: Bases) -> di
 
 
 def _apply_standardize(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:
-    mean: _Array = np.asarray(values["mean"])
+    mean = _learnt_means("standardize", x, values)
     deviation: _Array = np.asarray(values["sd"])
     return (x - mean) / deviation if x.ndim == 2 else (x - mean[0]) / deviation[0]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discrim.errors import DataError, PriorError
 from discrim.frame.categories import shown
 
-__all__ = ["choice", "cost_matrix", "is_number", "is_share", "is_whole", "named", "prior_vector"]
+__all__ = ["choice", "cost_matrix", "is_number", "is_share", "is_whole", "named", "prior_vector", "told"]
 
 Floats = NDArray[np.float64]
 
@@ -27,14 +27,22 @@ def named(labels: Any, most: int = 6) -> str:
     return said if len(listed) <= most else f"{said} and {len(listed) - most} more"
 
 
+def told(value: Any) -> str:
+    """What was given for an option, for a message: a scalar as it is, of anything else its type."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return (
+        repr(value) if value is None or isinstance(value, str | int | float) else f"<{type(value).__name__}>"
+    )
+
+
 def choice(name: str, value: Any, allowed: tuple[str, ...], *, optional: bool = False) -> None:
     """Raise a DataError where an option is not one of the allowed words, nor None where it is optional."""
     if optional and value is None:
         return
     if not (isinstance(value, str) and value in allowed):
-        said = repr(value) if isinstance(value, str | int | float) else f"<{type(value).__name__}>"
         hint = " To set fits side by side, see compare()." if hasattr(value, "_blocks") else ""
-        raise DataError(f"{name}={said} is not known: use one of {named(allowed)}.{hint}")
+        raise DataError(f"{name}={told(value)} is not known: use one of {named(allowed)}.{hint}")
 
 
 def is_number(value: Any) -> bool:

@@ -269,7 +269,9 @@ def _gathered(
 
 def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
     """The levels of both, where the designs are the same but for these."""
-    if replace(a, levels=(), formula="", labels=None) != replace(b, levels=(), formula="", labels=None):
+    if replace(a, levels=(), formula="", labels=None, truths=()) != replace(
+        b, levels=(), formula="", labels=None, truths=()
+    ):
         if a.response != b.response or (a.formula != b.formula and {*a.terms} != {*b.terms}):
             why = f"one is of {a.formula!r}, one of {b.formula!r}"
         elif a.terms != b.terms:

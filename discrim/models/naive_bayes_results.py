@@ -16,7 +16,7 @@ from discrim.core.rules import Rule
 from discrim.core.tally import Tally
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.frame.level_codes import mark_unseen, refuse_values, term_levels
+from discrim.frame.level_codes import codes_are_positions, mark_unseen, refuse_values, term_levels
 from discrim.frame.unseen import Unseen
 from discrim.models.arguments import choice, named
 from discrim.models.naive_bayes_plan import refuse_no_density
@@ -77,7 +77,8 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         known = term_levels(blocks.design)
         self._levels = {self.terms[j]: known[j] or (False, True) for j in fit.plan.tables.tolist()}
         sizes = fit.plan.sizes[fit.plan.tables].tolist()
-        if [len(levels) for levels in self._levels.values()] != sizes:
+        fitting = [len(levels) for levels in self._levels.values()] == sizes
+        if not (fitting and codes_are_positions(blocks.design)):
             raise DataError("A saved fit of naive Bayes is damaged: its tables do not fit its levels.")
 
     # ---- the densities

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.memory import refuse_beyond_memory
 from discrim.core.rules import MANY_CLASSES, IndependentRule, LinearRule, Rule, best_class, posteriors
-from discrim.errors import warn_user
+from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.inference.resampling import late_bar
 
@@ -117,6 +118,11 @@ def posterior_frame(
 ) -> pd.DataFrame:
     """What `finish` makes of the scores, rows by classes, on the table's index."""
     shape = (blocks.table.nrows, len(classes))
+    refuse_beyond_memory(
+        1.0 * shape[0] * shape[1],
+        f"A column for each of {shape[1]:,} classes and {shape[0]:,} rows",
+        "Pass fewer rows at a time, or ask for labels only, with predict()",
+    )
     out = np.empty(shape, order="C" if shape[1] > MANY_CLASSES else "F")
     for place, scores in scored(blocks, rule, shape[1]):
         if finish is posteriors:
@@ -143,7 +149,13 @@ def score_frame(
 def augmented(fit: ClassifierResults, blocks: Blocks, values: pd.DataFrame, name: str) -> pd.DataFrame:
     """The table with each row's label, and values by class under a name; see `ClassifierResults.augment`."""
     table = blocks.table
+    columns = pd.Index([f".{name}.{label}" for label in values.columns])
+    taken = [column for column in (".fitted", *columns) if column in table.names]
+    if taken:
+        raise DataError(
+            f"The table has a column {taken[0]!r} already, which augment() would write: rename it, as in "
+            f"data.rename(columns={{{taken[0]!r}: {'before' + taken[0]!r}}})."
+        )
     frame = table.frame(table.names)
     frame[".fitted"] = fit._labelled(fit._predicted_codes(blocks), table.index)
-    columns = pd.Index([f".{name}.{label}" for label in values.columns])
     return pd.concat([frame, values.set_axis(columns, axis=1)], axis=1)

@@ -21,7 +21,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.table import Table
 from discrim.frame.unseen import Unseen, unseen_rows
-from discrim.models.arguments import choice, cost_matrix, prior_vector
+from discrim.models.arguments import choice, cost_matrix, is_number, prior_vector, told
 from discrim.models.handed_out import HandedOut
 from discrim.models.judging.refitted_prior import PriorWithout
 from discrim.models.judging.verbs import Judging
@@ -202,8 +202,8 @@ class ClassifierResults(Judging):
             The prior is not a distribution over the classes.
         """
         for name, bound in (("reject", reject), ("outlier", outlier)):
-            if bound is not None and not 0 <= bound < np.inf:
-                raise DataError(f"{name}={bound!r}: give a number from 0 on.")
+            if bound is not None and not (is_number(bound) and 0 <= bound < np.inf):
+                raise DataError(f"{name}={told(bound)}: give a number from 0 on.")
         blocks = self._new_rows(data, unseen)
         if costs is not None or reject is not None:
             self._need_posteriors("costs= and reject=")

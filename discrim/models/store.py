@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,17 @@ from discrim.core.naive_bayes_file import naive_bayes_buffers, naive_bayes_from_
 from discrim.core.perceptron import perceptron_from_file
 from discrim.core.qda import qda_from_file
 from discrim.core.rda import fit_rda
-from discrim.core.robust import ROBUST, Robust, robust_numbers
-from discrim.core.shrinkage import Chosen, Structure, is_regular, spread_of
+from discrim.core.robust import Robust, robust_numbers
+from discrim.core.shrinkage import is_regular, spread_of
 from discrim.core.shrunken_centroids import fit_shrunken
-from discrim.errors import DataError, FormulaError, NotSupportedError
+from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.frame.blocks import without_rows
 from discrim.frame.formula import Design
 from discrim.models.earlier_files import in_this_form, is_earlier, refuse_collinear
-from discrim.models.tensor_file import checked_moments, damaged, read_file, write_file
+from discrim.models.saved_description import check_description, check_values, names_left_out
+from discrim.models.saved_moments import checked_moments
+from discrim.models.saved_rule import without_score
+from discrim.models.tensor_file import damaged, read_file, write_file
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -59,6 +62,9 @@ class _Model:
 
 
 _NOTHING = type(None)
+
+_BROKEN = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+"""What reading parts that do not go together may raise."""
 
 
 def _robust_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
@@ -245,6 +251,7 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     ['setosa', 'setosa']
     """
     about, tensors = read_file(Path(path))
+    check_values(path, about)
     earlier = is_earlier(about)
     about, tensors = in_this_form(about, tensors)
     try:
@@ -255,10 +262,11 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
         dropped, weighted = about["dropped"], about["weighted"]
     except FormulaError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except _BROKEN as error:
         raise damaged(path, f"its description is incomplete ({error})") from None
-    _check_about(path, model, design, options, keep, dropped, weighted)
-    gone = _left_out(path, left_out)
+    robust = "robust" in model.shapes(2, 1)
+    check_description(path, options, model.options, design, keep, dropped, weighted, robust=robust)
+    gone = names_left_out(path, left_out)
     missing = [name for name in design.functions if name not in (functions or {})]
     if missing:
         raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
@@ -271,8 +279,9 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     constant = about["model"] in ("naive_bayes", "shrunken_centroids", "indicator", "knn")
     singular = is_regular(structure) or options.get("chosen") is not None or about["model"] == "indicator"
     moments = checked_moments(
-        path, tensors, len(design.levels), p, spread, singular=singular, constant=constant
-    )
+        path, tensors, len(design.levels), p, spread, singular=singular, constant=constant,
+        weighted=weighted,
+    )  # fmt: skip
     prior = tensors["prior"]
     if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
         raise damaged(path, "its prior is no distribution over the classes")
@@ -281,10 +290,17 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     if earlier:
         refuse_collinear(path, about["model"], options, moments, blocks.terms)
     try:
-        fit = model.fit(moments, prior, **options, **own)
-    except DataError as error:
-        raise damaged(path, str(error)) from None
-    return _results(about["model"])(fit, blocks, has_rows=False)
+        with np.errstate(all="ignore"):
+            fit = model.fit(moments, prior, **options, **own)
+        results = _results(about["model"])(fit, blocks, has_rows=False)
+        wrong = without_score(results)
+    except DiscrimError as error:
+        raise damaged(path, str(error).rstrip(".")) from None
+    except _BROKEN as error:
+        raise damaged(path, f"its numbers do not go together ({type(error).__name__}: {error})") from None
+    if wrong is not None:
+        raise damaged(path, wrong)
+    return results
 
 
 def _own_buffers(path: Any, model: _Model, tensors: dict[str, Floats], k: int, p: int) -> dict[str, Floats]:
@@ -300,73 +316,4 @@ def _own_buffers(path: Any, model: _Model, tensors: dict[str, Floats], k: int, p
         ):
             raise damaged(path, f"{key!r} is not there in shape {shape}")
         own[key] = tensors.pop(key)
-        square = len(shape) == 2 and shape[0] == shape[1] and key == "information"
-        if square and not np.linalg.eigvalsh(own[key])[0] > 0:
-            raise damaged(path, f"{key!r} is not positive definite")
     return own
-
-
-def _check_about(
-    path: Any, model: _Model, design: Design, options: Any, keep: Any, dropped: Any, weighted: Any
-) -> None:
-    """Raise unless options, columns kept and counts are of the kinds that `save` writes."""
-    if not isinstance(options, dict):
-        raise damaged(path, "its options are not those of the model")
-    for key in sorted(set(options) ^ set(model.options)):
-        if key in model.options:
-            raise damaged(path, f"{key!r} is missing among its options")
-        way_out = "Update discrim if a later version wrote it, or fit the table again"
-        raise damaged(path, f"it has the option {key!r}, which this version does not know", way_out)
-    for key, kinds in model.options.items():
-        if type(options[key]) not in kinds:
-            raise damaged(path, f"its option {key!r} is {options[key]!r}")
-    for key in ("alpha", "gamma"):
-        if not 0 <= options.get(key, 0.0) <= 1:
-            raise damaged(path, f"its {key} is {options[key]!r}")
-    if options.get("parametrization", "esl") not in ("esl", "friedman", "klar"):
-        raise damaged(path, f"its parametrization is {options['parametrization']!r}")
-    cv = options.get("cv")
-    if cv not in (None, "loo") and not (isinstance(cv, int) and cv >= 2):
-        raise damaged(path, f"its alpha and gamma were chosen by cv={cv!r}")
-    if options.get("select", "min") not in ("min", "1se"):
-        raise damaged(path, f"its pair was selected by {options['select']!r}")
-    methods = ("moment", "mle", *(ROBUST if "robust" in model.shapes(2, 1) else ()))
-    if options.get("method", "moment") not in methods:
-        raise damaged(path, f"its method is {options['method']!r}")
-    if options.get("structure", "full") not in get_args(Structure):
-        raise damaged(path, f"its structure is {options['structure']!r}")
-    if options.get("chosen") not in (None, *get_args(Chosen)):
-        raise damaged(path, f"its shrinkage was chosen by {options['chosen']!r}")
-    if not 0 <= options.get("threshold", 0.0) < np.inf:
-        raise damaged(path, f"its threshold is {options['threshold']!r}")
-    offset = options.get("offset", 0.0)
-    if offset != "median" and not (isinstance(offset, float) and 0 <= offset < np.inf):
-        raise damaged(path, f"its offset is {offset!r}")
-    if not 0 <= options.get("reference", 0) < len(design.levels):
-        raise damaged(path, f"its reference is class {options['reference']}")
-    for key in ("smoothing", "laplace"):
-        if not 0 <= options.get(key, 0.0) < np.inf:
-            raise damaged(path, f"its {key} is {options[key]}")
-    ncomp = options.get("ncomp")
-    if ncomp is not None and not 1 <= ncomp < len(design.levels):
-        raise damaged(path, f"its ncomp is {ncomp}")
-    if keep is not None:
-        whole = isinstance(keep, list) and all(type(j) is int for j in keep)
-        if (
-            not whole
-            or sorted(set(keep)) != keep
-            or not keep
-            or not 0 <= keep[0] <= keep[-1] < len(design.terms)
-        ):
-            raise damaged(path, "the columns it keeps are not those of its design")
-    if type(dropped) is not int or dropped < 0 or type(weighted) is not bool:
-        raise damaged(path, "its counts of rows are no counts")
-
-
-def _left_out(path: Any, found: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the columns that a fit has left out: constant ones, and collinear ones."""
-    right = isinstance(found, dict) and set(found) == {"constant", "collinear"}
-    lists = list(found.values()) if right else []
-    if not right or not all(isinstance(x, list) and all(isinstance(t, str) for t in x) for x in lists):
-        raise damaged(path, "the columns it left out are no lists of names")
-    return tuple(found["constant"]), tuple(found["collinear"])

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.moments import ClassMoments, Spread
 from discrim.errors import DataError
 
-__all__ = ["checked_moments", "damaged", "read_file", "write_file"]
+__all__ = ["damaged", "read_file", "write_file"]
 
 Floats = NDArray[np.float64]
 
@@ -84,7 +83,8 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
         kind, fit, checksum = metadata["format"], metadata["fit"], metadata["sha256"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise damaged(path, "its header is not that of a fit") from None
-    if kind != FORMAT or not isinstance(fit, str):
+    # JSON is written in ASCII: a text that is not may hold what has no bytes to check.
+    if kind != FORMAT or not (isinstance(fit, str) and fit.isascii()):
         raise damaged(path, f"its format is {kind!r}, where {FORMAT!r} is read")
     if checksum != _checksum(fit, body):
         raise damaged(path, "its checksum does not match: it was changed or cut off")
@@ -125,62 +125,3 @@ def _tensor(path: Path, key: str, entry: Any, body: bytes, end: int) -> tuple[Fl
     if not np.isfinite(values).all():
         raise damaged(path, f"{key!r} holds a value that is not finite")
     return values.astype(np.float64), stop
-
-
-def checked_moments(
-    path: Any,
-    tensors: Mapping[str, Floats],
-    k: int,
-    p: int,
-    spread: Spread,
-    *,
-    singular: bool,
-    constant: bool,
-) -> ClassMoments:
-    """Moments from buffers, each of the shape and range that moments have.
-
-    `singular` ones may have a scatter without an inverse, `constant` ones columns that do not vary.
-    """
-    scatter = {
-        "diagonal": (k, p),
-        "pooled": (1, p, p),
-        "class": (k, p, p),
-        "thin": (1, p),
-        "thin class": (k, p),
-    }[spread]
-    shapes = {"counts": (k,), "rows": (k,), "centres": (k, p), "rests": (k, p), "scale": (p,), "prior": (k,)}
-    shapes["scatters"] = scatter
-    if "roots" in tensors and spread != "diagonal":
-        thin = scatter[0], tensors["roots"].shape[1], p
-        shapes["roots"] = scatter if len(scatter) == 3 else thin
-    if set(tensors) != set(shapes):
-        raise damaged(path, f"its buffers are {sorted(tensors)}, where {sorted(shapes)} are read")
-    for key, shape in shapes.items():
-        if tensors[key].shape != shape:
-            raise damaged(path, f"{key!r} has shape {tensors[key].shape}, where {shape} is read")
-    counts, rows, scale, scatters = (tensors[key] for key in ("counts", "rows", "scale", "scatters"))
-    if k < 2 or not (counts > 0).all() or not ((rows >= 1) & (rows == np.round(rows))).all():
-        raise damaged(path, "its class counts are not positive")
-    if not ((scale > 0) & (np.frexp(scale)[0] == 0.5)).all():
-        raise damaged(path, "its scales are not powers of two")
-    squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
-    varies = squares.sum(axis=0) + np.ptp(tensors["centres"], axis=0) > 0
-    if not (squares >= 0).all():
-        raise damaged(path, "a sum of squares is negative")
-    if not (constant or (squares.any() if singular else varies.all())):
-        raise damaged(path, "a column of it does not vary")
-    roots = tensors.get("roots")
-    if roots is not None:
-        full = singular or np.diagonal(roots, axis1=1, axis2=2).all()
-        if np.tril(roots, -1).any() or not full:
-            raise damaged(path, "its roots are not triangular, or singular")
-    elif spread != "diagonal":
-        for matrix in scatters:
-            sd = np.sqrt(np.diagonal(matrix))
-            unit = 1 / np.where(sd > 0, sd, 1.0)
-            least = np.linalg.eigvalsh(matrix * unit * unit[:, None]).min()
-            if (matrix != matrix.T).any() or not (least > 0 or (singular and least > -1e-10)):
-                raise damaged(path, "a scatter of it is not positive definite")
-    return ClassMoments(
-        counts, rows.astype(np.int64), tensors["centres"], tensors["rests"], scale, scatters, roots
-    )

@@ -22,7 +22,7 @@ from discrim.report.numbers import (
 __all__ = ["INTERVAL", "Grid", "Pairs", "Part", "Section", "grid_of", "heading", "pair_texts"]
 
 FORMULA = 500
-"""Columns of a formula that are shown: one of two thousand terms would hide what follows it."""
+"""Columns of a title that are shown: a formula of two thousand terms would hide what follows it."""
 
 ROWS = (40, 24, 8)
 COLUMNS = (24, 16, 4)
@@ -121,9 +121,8 @@ def grid_of(part: Part) -> Grid:
 
 
 def heading(part: Part) -> str:
-    """The title as one line of text; a header's title is a formula, and may be long."""
-    title = clean(part.title)
-    return shorten(title, FORMULA) if isinstance(part, Pairs) else title
+    """The title as one line of text; a formula, or a label in a title, may be long."""
+    return shorten(clean(part.title), FORMULA)
 
 
 def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:

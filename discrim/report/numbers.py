@@ -45,12 +45,15 @@ LONGEST_LABEL = 46
 
 def display_width(text: str) -> int:
     """Columns of a terminal that a text takes: two for wide characters, none for combining marks."""
-    return sum(
-        0 if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me", "Cf")
-        else 2 if unicodedata.east_asian_width(c) in "WF"
-        else 1
-        for c in text
-    )  # fmt: skip
+    return len(text) if text.isascii() else sum(map(_character_width, text))
+
+
+def _character_width(c: str) -> int:
+    if c.isascii():
+        return 1
+    if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(c) in "WF" else 1
 
 
 def clean(label: Any) -> str:
@@ -62,6 +65,8 @@ def clean(label: Any) -> str:
     'a\\nb\\x1b[31m'
     """
     text = str(label)
+    if text.isascii() and text.isprintable():
+        return text
     shown = (
         c if c == " " or (unicodedata.category(c)[0] != "C" and unicodedata.category(c) not in ("Zl", "Zp"))
         else c.encode("unicode_escape").decode("ascii")
@@ -74,15 +79,18 @@ def shorten(text: str, width: int) -> str:
     """A text cut in its middle to a display width."""
     if display_width(text) <= width:
         return text
-    head, tail = "", ""
+    head = tail = 0
+    room = width - 1
     for left, right in zip(text, reversed(text), strict=True):
-        if display_width(head + left + tail) + 1 > width:
+        room -= _character_width(left)
+        if room < 0:
             break
-        head += left
-        if display_width(head + right + tail) + 1 > width:
+        head += 1
+        room -= _character_width(right)
+        if room < 0:
             break
-        tail = right + tail
-    return f"{head}…{tail}"
+        tail += 1
+    return f"{text[:head]}…{text[len(text) - tail :]}"
 
 
 def p_text(p: float) -> str:
@@ -197,17 +205,32 @@ def fold(text: str, width: int) -> list[str]:
     """
     lines: list[str] = []
     line = ""
+    used = 0
     for word in text.split(" "):
-        while display_width(word) > width:
-            cut = next(i for i in range(len(word), 0, -1) if display_width(word[:i]) <= width)
-            lines += [line] if line else []
-            lines, line, word = [*lines, word[:cut]], "", word[cut:]
-        joined = f"{line} {word}" if line else word
-        if display_width(joined) > width:
-            lines, line = [*lines, line], word
+        *full, rest = _pieces(word, width)
+        if full:
+            lines += [line, *full] if line else full
+            line, used = "", 0
+        taken = display_width(rest)
+        if line and used + 1 + taken > width:
+            lines.append(line)
+            line, used = rest, taken
         else:
-            line = joined
+            used += 1 + taken if line else taken
+            line = f"{line} {rest}" if line else rest
     return [*lines, line]
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    """A word cut wherever it fills a display width, in one pass: words may be very long."""
+    pieces, start, used = [], 0, 0
+    for place, c in enumerate(word):
+        taken = _character_width(c)
+        if used + taken > width and place > start:
+            pieces.append(word[start:place])
+            start, used = place, 0
+        used += taken
+    return [*pieces, word[start:]]
 
 
 def _decimals(numbers: Sequence[float]) -> int:

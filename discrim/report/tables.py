@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -87,8 +87,12 @@ def summarize(
     DataError
         A section is not known.
     """
+    if isinstance(pick, set | frozenset) or not isinstance(pick, Iterable | None):
+        raise DataError(
+            f"sections={pick!r}: give a list of names in the order wanted, of {', '.join(parts)}."
+        )
     keys = list(parts) if pick is None else [pick] if isinstance(pick, str) else list(pick)
-    unknown = [key for key in keys if key not in parts]
+    unknown = [key for key in keys if not (isinstance(key, str) and key in parts)]
     if unknown:
         raise DataError(f"No section {unknown[0]!r} in this summary: name some of {', '.join(parts)}.")
     return Summary(title, {key: parts[key]() for key in keys})

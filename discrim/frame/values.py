@@ -1,0 +1,242 @@
+"""The values of one column of a table, of pandas or of another library, as NumPy and pandas hold them.
+
+Numbers become doubles with NaN, whole numbers stay exact where doubles would round them, text is objects.
+What no double can hold, and text that is no Unicode, is refused by the row it is in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.errors import DataError
+from discrim.frame.categories import shown
+from discrim.frame.rounding import rounding
+
+__all__ = [
+    "Kind",
+    "as_floats",
+    "as_series",
+    "dictionary",
+    "exact_values",
+    "narwhals_kind",
+    "narwhals_values",
+    "objects",
+    "pandas_kind",
+    "refuse_merged",
+    "refuse_surrogates",
+    "rounded_integers",
+]
+
+Kind = Literal["numeric", "boolean", "categorical", "text", "other"]
+
+LARGEST = 2**1024 - 2**970 - 1
+"""The largest whole number that becomes a finite double."""
+
+LONG = ("Int128", "UInt128")
+"""Types of whole numbers that NumPy has not."""
+
+_INFERRED: dict[str, Kind] = {
+    "boolean": "boolean",
+    "integer": "numeric",
+    "floating": "numeric",
+    "mixed-integer-float": "numeric",
+    "decimal": "numeric",
+    "string": "text",
+    "empty": "text",
+}
+
+
+def as_series(values: Any, index: pd.Index, name: str) -> pd.Series:
+    """Values as a Series; text that is no Unicode is a DataError that names its row."""
+    try:
+        return pd.Series(values, index=index, name=name)
+    except UnicodeEncodeError:
+        row = next(i for i, value in enumerate(values) if isinstance(value, str) and _broken(value))
+        raise DataError(
+            f"Column {name!r} holds {values[row]!a} at row {shown(index[row])}, which is no text in "
+            "Unicode (half a character): read the table again with its right encoding=, or replace the value."
+        ) from None
+
+
+def refuse_surrogates(names: Iterable[str]) -> None:
+    """Raise a DataError where the name of a column is no text in Unicode."""
+    for name in names:
+        if not name.isascii() and _broken(name):
+            raise DataError(
+                f"The name of a column, {name!a}, is no text in Unicode (half a character): rename it, "
+                "or read the table again with its right encoding=."
+            )
+
+
+def _broken(text: str) -> bool:
+    return any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def refuse_merged(values: pd.Series, name: str, where: str = "row") -> None:
+    """Raise where a floating number of a category is so large that several whole numbers round to it."""
+    if values.dtype.kind != "f" or not len(values):
+        return
+    numbers = values.to_numpy()
+    large = np.isfinite(numbers) & (np.abs(numbers) >= 2.0 ** (np.finfo(numbers.dtype).nmant + 1))
+    if large.any():
+        row = int(large.argmax())
+        raise DataError(
+            f"Column {name!r} is {numbers[row]:.17g} at {where} {shown(values.index[row])}, a {values.dtype} "
+            "to which several whole numbers are rounded, so that different labels may have become one: read "
+            f"the column as whole numbers, as in pd.read_csv(..., dtype={{{name!r}: 'Int64'}}), or make it "
+            "text by astype(str) if none has."
+        )
+
+
+def objects(values: list[Any]) -> NDArray[Any]:
+    """A list as an array (n,) of objects, whatever these are."""
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def exact_values(series: Any, name: str) -> tuple[NDArray[Any] | None, NDArray[np.intp] | None]:
+    """A column's integers or objects without missing ones, and their rows; None where it holds doubles."""
+    values, rows = _without_missing(series)
+    if values is not None and values.dtype.kind == "O":
+        _refuse_beyond(values, series, rows, name)
+    return values, rows
+
+
+def _without_missing(series: Any) -> tuple[NDArray[Any] | None, NDArray[np.intp] | None]:
+    if not isinstance(series, pd.Series):
+        dtype = series.dtype
+        if not (dtype.is_integer() or dtype.is_decimal()):
+            return None, None
+        known = ~series.is_null().to_numpy().astype(bool)
+        listed = series.drop_nulls()
+        whole = dtype.is_integer() and str(dtype) not in LONG
+        values = listed.to_numpy() if whole else objects(listed.to_list())
+        return values if values.dtype.kind in "iu" else objects(listed.to_list()), np.flatnonzero(known)
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu":
+        return series.to_numpy(), np.arange(len(series))
+    if pd.api.types.is_float_dtype(series.dtype):
+        return None, None
+    known = series.notna().to_numpy()
+    part = series[known]
+    if pd.api.types.is_integer_dtype(series.dtype):
+        unsigned = pd.api.types.is_unsigned_integer_dtype(series.dtype)
+        return part.to_numpy(dtype=np.uint64 if unsigned else np.int64), np.flatnonzero(known)
+    return part.to_numpy(dtype=object), np.flatnonzero(known)
+
+
+def _refuse_beyond(values: NDArray[Any], series: Any, rows: NDArray[np.intp] | None, name: str) -> None:
+    """Raise where a whole number is beyond the range of doubles."""
+    try:
+        values.astype(np.float64)
+    except OverflowError:
+        at = next(i for i, value in enumerate(values) if isinstance(value, int) and abs(value) > LARGEST)
+        place = at if rows is None else int(rows[at])
+        row = series.index[place] if isinstance(series, pd.Series) else place
+        digits = round(int(values[at]).bit_length() * math.log10(2))
+        raise DataError(
+            f"Column {name!r} holds a whole number of about {digits:,} digits at row {shown(row)}, "
+            "beyond the range of double precision: give the column in another unit, or, for categories, as "
+            "text by astype(str)."
+        ) from None
+    except (TypeError, ValueError):
+        return
+
+
+def rounded_integers(series: Any, name: str) -> NDArray[Any] | None:
+    """Integers of 64 bits, none missing, that doubles would round; None where they would not."""
+    values, rows = exact_values(series, name)
+    if values is None or rows is None or values.dtype.kind not in "iu" or len(rows) < len(series):
+        return None
+    return None if rounding(values) is None else values
+
+
+def pandas_kind(series: pd.Series) -> Kind:
+    """What a column of pandas holds."""
+    dtype: Any = series.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        return "boolean" if dtype.kind == "b" else "numeric"
+    if isinstance(dtype, pd.CategoricalDtype):
+        return "categorical"
+    if pd.api.types.is_bool_dtype(dtype):
+        return "boolean"
+    if pd.api.types.is_complex_dtype(dtype):
+        return "other"
+    if pd.api.types.is_numeric_dtype(dtype):
+        return "numeric"
+    if isinstance(dtype, pd.ArrowDtype) or dtype.kind == "O":
+        if isinstance(dtype, pd.ArrowDtype) and str(dtype.pyarrow_dtype).startswith("dictionary"):
+            return "categorical"
+        return _INFERRED.get(pd.api.types.infer_dtype(series, skipna=True), "other")
+    return "text" if pd.api.types.is_string_dtype(dtype) else "other"
+
+
+def narwhals_kind(dtype: Any) -> Kind:
+    """What a column of another library holds, by its dtype."""
+    import narwhals as nw
+
+    if dtype.is_numeric():
+        return "numeric"
+    if dtype == nw.Boolean:
+        return "boolean"
+    if dtype in (nw.Categorical, nw.Enum):
+        return "categorical"
+    return "text" if dtype == nw.String else "other"
+
+
+def as_floats(series: pd.Series, name: str) -> NDArray[np.float64]:
+    """A column of pandas as doubles, NaN where a value is missing; what is no number is a DataError."""
+    try:
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    except OverflowError:
+        exact_values(series, name)
+        raise
+    except (TypeError, ValueError):
+        numbers = pd.to_numeric(series.astype(object), errors="coerce")
+        bad = numbers.isna() & series.notna()
+        if not bad.any():
+            return np.asarray(numbers, dtype=np.float64)
+        row = int(bad.to_numpy().argmax())
+        raise DataError(
+            f"Column {name!r} is not numeric: row {shown(series.index[row])} holds "
+            f"{shown(series.iloc[row])}. Convert it with pd.to_numeric(..., errors='coerce'), or write "
+            "C() around it for categories."
+        ) from None
+
+
+def narwhals_values(series: Any) -> Any:
+    """One narwhals column as values for pandas: float64 with NaN, bool, Categorical or object."""
+    kind = narwhals_kind(series.dtype)
+    if kind == "numeric" or (kind == "boolean" and series.null_count()):
+        import narwhals as nw
+
+        native = series.to_native()
+        if hasattr(native, "unify_dictionaries"):
+            # narwhals asks Arrow for a cast that rounds nothing.
+            return native.cast("double", safe=False).to_numpy().astype(np.float64)
+        return series.cast(nw.Float64).to_numpy().astype(np.float64)
+    if kind == "boolean":
+        return series.to_numpy().astype(bool)
+    if kind == "categorical":
+        return _narwhals_categories(series)
+    return objects(series.to_list())
+
+
+def _narwhals_categories(series: Any) -> pd.Categorical:
+    """Categories in their own order where they have one: an Enum's, or an Arrow dictionary's; else sorted."""
+    values = objects(series.to_list())
+    native = series.to_native()
+    if hasattr(native, "unify_dictionaries"):
+        return dictionary(values, native)
+    order = getattr(series.dtype, "categories", None)
+    return pd.Categorical(values, categories=None if order is None else list(order))
+
+
+def dictionary(values: NDArray[Any], native: Any) -> pd.Categorical:
+    """Categories in the order of an Arrow dictionary."""
+    chunks = native.unify_dictionaries().chunks
+    return pd.Categorical(values, categories=chunks[0].dictionary.to_pylist() if chunks else [])
