@@ -17,13 +17,17 @@ from numpy.typing import NDArray
 from discrim.errors import DataError
 from discrim.frame.categories import shown
 
-__all__ = ["Fingerprint", "column_values", "every_so_many"]
+__all__ = ["NEVER_WRITTEN", "Fingerprint", "column_values", "every_so_many"]
 
 WHOLE = 2**19
 """Numbers of the columns that are read up to which every one is held: 4 MiB."""
 
 SAMPLED = 2**15
 """About so many of a larger table are held, of evenly spaced rows."""
+
+
+NEVER_WRITTEN = (pd.ArrowDtype, pd.StringDtype)
+"""Dtypes of columns in memory that no one writes to: Arrow's, and pandas' text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +75,11 @@ def every_so_many(rows: int, columns: int) -> int:
 
 
 def column_values(series: Any, step: int) -> NDArray[Any] | None:
-    """A copy of every so many values of a column, of categories their codes; None where nothing is shared.
-
-    Arrow's arrays, and text of pandas, are never written to.
-    """
+    """A copy of every so many values of a column, of categories their codes; None where nothing is shared."""
     if not isinstance(series, pd.Series):
         return np.array(series.gather_every(step).to_numpy()) if series.dtype.is_numeric() else None
     if isinstance(series.dtype, np.dtype):
         return series.to_numpy()[::step].copy()
     if isinstance(series.dtype, pd.CategoricalDtype):
         return np.array(series.cat.codes.to_numpy()[::step])
-    if isinstance(series.dtype, pd.ArrowDtype | pd.StringDtype):
-        return None
     return np.array(series.iloc[::step].to_numpy(dtype=object))

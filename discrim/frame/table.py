@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError, warn_user
 from discrim.frame.categories import shown
-from discrim.frame.fingerprint import Fingerprint, column_values, every_so_many
+from discrim.frame.fingerprint import NEVER_WRITTEN, Fingerprint, column_values, every_so_many
 from discrim.frame.given import given_frame, held_frame
 from discrim.frame.rounding import rounding
 from discrim.frame.values import (
@@ -141,7 +141,11 @@ class Table:
                 values[group] = view[:, ::step].copy()
         together = set().union(*values)
         for name in names:
-            array = None if name in together else column_values(self.native(name), step)
+            dtype = self._dtypes[self.position(name)] if self._dtypes else None
+            if name in together or isinstance(dtype, NEVER_WRITTEN):
+                continue
+            array = self._array(name)
+            array = column_values(self.native(name), step) if array is None else array[::step].copy()
             if array is not None:
                 values[name,] = array
         return values

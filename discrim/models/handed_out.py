@@ -39,10 +39,7 @@ class HandedOut(Generic[T]):
     def __get__(self, instance: object | None, owner: type) -> Self | T:
         if instance is None:
             return self
-        try:
-            held: T = instance.__dict__[self._name]
-        except KeyError:
-            raise AttributeError(self._name.removeprefix("_own_")) from None
+        held: T = getattr(instance, self._name)
         return held.copy()
 
     def __set__(self, instance: Any, value: T) -> None:
