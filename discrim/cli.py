@@ -11,14 +11,17 @@ import argparse
 import csv
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import PurePath
+from errno import EINVAL, EISDIR, ENOENT
+from functools import partial
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from discrim import datasets
 from discrim.cli_files import readable
+from discrim.cli_labels import Labels, labels_of_fit, labels_to_fit, whole_columns
 from discrim.cli_options import build_parser, parse_prior
 from discrim.cli_streams import prepare, say, standard_output, write
-from discrim.errors import DataError, DiscrimError, DiscrimWarning, warn_user
+from discrim.errors import DataError, DiscrimError, DiscrimWarning, NotAFitError, warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,13 +29,15 @@ if TYPE_CHECKING:
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar")
 
 
-def read_table(source: str) -> Any:
+def read_table(source: str, labels: Labels | None = None) -> Any:
     """Read a table by the name of a bundled one or of a file.
 
     Parameters
     ----------
     source : str
         As DATA on the command line.
+    labels : Labels, optional
+        Columns that hold labels and no measurements, which are kept as they are written.
 
     Returns
     -------
@@ -61,7 +66,7 @@ def read_table(source: str) -> Any:
     try:
         if kind in (".parquet", ".pq"):
             return _read_parquet(source)
-        return _read_delimited(source, "\t" if kind == ".tsv" else ",")
+        return _read_delimited(source, "\t" if kind == ".tsv" else ",", labels or Labels())
     except DiscrimError:
         raise
     except FileNotFoundError:
@@ -86,7 +91,7 @@ def read_table(source: str) -> Any:
         raise DataError(f"{source!r} cannot be {fault}: {said}. {way}") from error
 
 
-def _read_delimited(source: str, separator: str) -> pd.DataFrame:
+def _read_delimited(source: str, separator: str, labels: Labels) -> pd.DataFrame:
     """Read text columns, and refuse or report what pandas would mend in silence."""
     import pandas as pd
 
@@ -100,7 +105,8 @@ def _read_delimited(source: str, separator: str) -> pd.DataFrame:
         file.seek(0)
     # pandas before 3.1 reads numbers fast and wrong in the last digit unless told otherwise.
     exact: Any = {"float_precision": "round_trip"} if _pandas_before(3, 1) else {}
-    table: pd.DataFrame = pd.read_csv(file, sep=separator, **exact)
+    dtypes: Any = dict.fromkeys(labels.as_text(given), str)
+    table: pd.DataFrame = labels.with_types(pd.read_csv(file, sep=separator, dtype=dtypes, **exact))
     if not isinstance(table.index, pd.RangeIndex):
         raise DataError(f"{source!r} has rows longer than its first: give every column a name there")
     for position, name in enumerate(given):
@@ -127,7 +133,7 @@ def _read_parquet(source: str) -> Any:
 
     try:
         file: Any = readable(source)
-        return pd.read_parquet(file)
+        return whole_columns(pd.read_parquet(file), file)
     except ImportError:
         pass
     try:
@@ -157,22 +163,54 @@ def _by_label(prior: Any, labels: Any) -> Any:
     return {label_of.get(name, name): value for name, value in prior.items()}
 
 
-def _summarize(arguments: argparse.Namespace) -> str:
-    """Fit what the arguments ask for and render its summary."""
+def _check_target(target: str, force: bool) -> None:
+    """Raise where a fit may not be written, before time is spent on it."""
+    import discrim
+
+    place = Path(target)
+    if not place.parent.is_dir():
+        raise FileNotFoundError(
+            ENOENT, "There is no such folder: make it, or name another", str(place.parent)
+        )
+    if place.is_dir():
+        raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", target)
+    if place.exists() and not place.is_file():
+        raise OSError(EINVAL, "This is a device, a pipe or a socket: name a file", target)
+    try:
+        discrim.load(target)
+    except NotAFitError:
+        if not force:
+            raise DataError(
+                f"{target!r} is there and is no saved fit: name another file to --save to, or give --force "
+                "to replace it"
+            ) from None
+    except DiscrimError:
+        # There is none yet, or a fit that is damaged or of a later version, which may be replaced.
+        pass
+
+
+def _summarize(arguments: argparse.Namespace) -> tuple[str, Callable[[], None]]:
+    """Fit what the arguments ask for, render its summary, and give what saves it."""
     options = dict(vars(arguments))
     verb, formula = options.pop("verb"), options.pop("formula")
-    table = read_table(options.pop("data"))
-    style, sections, target = options.pop("format"), options.pop("sections", None), options.pop("save", None)
+    target, force = options.pop("save", None), options.pop("force", False)
+    if target is not None:
+        _check_target(target, force)
+    table = read_table(options.pop("data"), labels_to_fit(formula))
+    style, sections = options.pop("format"), options.pop("sections", None)
     if "prior" in options:
         options["prior"] = _classes_as_typed(parse_prior(options["prior"]), formula, table)
 
     import discrim
 
     fit = getattr(discrim, verb.replace("-", "_"))(formula, data=table, **options)
-    if target is not None:
-        fit.save(target)
     summary = fit.summary() if sections is None else fit.summary(sections=sections)
-    return str(getattr(summary, f"as_{style}")())
+    text = str(getattr(summary, f"as_{style}")())
+    return text, _nothing if target is None else partial(fit.save, target)
+
+
+def _nothing() -> None:
+    """Save no fit."""
 
 
 def _predict(arguments: argparse.Namespace) -> str:
@@ -181,7 +219,8 @@ def _predict(arguments: argparse.Namespace) -> str:
 
     import discrim
 
-    fit, table = discrim.load(arguments.fit), read_table(arguments.data)
+    fit = discrim.load(arguments.fit)
+    table = read_table(arguments.data, labels_of_fit(fit, whole="augment" in arguments))
     unseen = {"unseen": arguments.unseen} if "unseen" in arguments else {}
     if "augment" in arguments:
         if "prior" in arguments:
@@ -219,8 +258,18 @@ def _run(argv: Sequence[str] | None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("always", DiscrimWarning)
         warnings.showwarning = _shown_once()
-        text = _predict(arguments) if arguments.verb == "predict" else _summarize(arguments)
-    write(text.rstrip("\n") + "\n")
+        if arguments.verb == "predict":
+            text, save = _predict(arguments), _nothing
+        else:
+            text, save = _summarize(arguments)
+    try:
+        write(text.rstrip("\n") + "\n")
+    except BrokenPipeError:
+        # Who reads the first lines alone wants the fit all the same.
+        save()
+        raise
+    # A command that fails must leave the fit that was there, so the fit is saved last.
+    save()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -21,6 +21,7 @@ from discrim.core.bayes_law import LOOSE, DensityLaw, MassLaw, line_breaks
 from discrim.core.densities import Normal
 from discrim.core.quadrature import integrate
 from discrim.core.rules import log_posteriors
+from discrim.core.supports import rank_of
 
 __all__ = ["PairBound", "is_regular", "log_affinity", "normal_affinity", "pair_bound"]
 
@@ -121,9 +122,8 @@ def log_affinity(
 
 
 def is_regular(cov: Floats) -> bool:
-    """Whether a covariance (p, p) has a density: its determinant is positive."""
-    sign, log_det = np.linalg.slogdet(cov)
-    return bool(sign > 0 and np.isfinite(log_det))
+    """Whether a covariance (p, p) has a density on all of the space: it is of full rank."""
+    return rank_of(cov) == len(cov)
 
 
 def _powers(first: Floats, second: Floats, s: float) -> Floats:

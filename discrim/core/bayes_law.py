@@ -19,6 +19,7 @@ from discrim.core.expected_costs import counts_errors, joint_scores, least_cost_
 from discrim.core.law_points import Amount, mean_over_points
 from discrim.core.quadrature import integrate
 from discrim.core.rules import log_posteriors
+from discrim.core.supports import distance_of, on_smallest
 
 __all__ = [
     "LOOSE",
@@ -114,7 +115,7 @@ class DensityLaw:
         found = np.empty((len(x), self.n_classes), order="F")
         for column, held in zip(found.T, self.densities, strict=True):
             column[:] = held.log_density(x)
-        return found
+        return on_smallest(found, np.array([held.rank for held in self.densities]))
 
     def normals(self) -> list[Normal] | None:
         """Parameters of the classes, where all are normal."""
@@ -228,11 +229,7 @@ def _two_normals(law: DensityLaw, prior: Floats, costs: Floats) -> float | None:
         return None
     from scipy.special import ndtr
 
-    try:
-        root = np.linalg.cholesky(normals[0].cov)
-    except np.linalg.LinAlgError:
-        return None
-    distance = float(np.linalg.norm(np.linalg.solve(root, normals[1].mean - normals[0].mean)))
+    distance = distance_of(normals[0].cov, normals[0].mean, normals[1].mean)
     if distance == 0:
         return float(right.sum() + errors.min())
     shift = np.log(errors[1] / errors[0]) / distance

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.callables import asked, refuse_negative, short
 from discrim.core.quadrature import integrate, masses
+from discrim.core.supports import Plane, plane_of, rank_of, seems_singular
 from discrim.errors import DataError, NotSupportedError
 
 __all__ = ["Density", "FunctionDensity", "Normal", "RowDensity", "ScipyDensity", "density_of"]
@@ -77,7 +79,7 @@ class ScipyDensity:
     frozen: Any
     discrete: bool
 
-    dim = 1
+    dim = rank = 1
 
     def log_density(self, x: Floats) -> Floats:
         """Log density, or log probability where it is discrete, (m,) of rows x (m, 1)."""
@@ -85,7 +87,7 @@ class ScipyDensity:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self._bell is not None:
                 return self._bell.log_density(x[:, 0])
-            found = np.asarray(log(x[:, 0]), dtype=np.float64)
+            found = asked(self.frozen, log, x[:, 0], points=len(x))
         return np.where(np.abs(x[:, 0]) <= np.pi, found, -np.inf) if self._circular else found
 
     @cached_property
@@ -191,24 +193,26 @@ class RowDensity:
 
     def log_density(self, x: Floats) -> Floats:
         """Log density, or log probability where it is discrete, (m,) of rows x (m, p)."""
+        if self._plane is not None and self.normal is not None:
+            return self._plane.log_density(x, self.normal.mean)
         if self.discrete:
             held = (x == np.floor(x)).all(axis=1)
-            found = self.frozen.logpmf(x[held].astype(np.int64)) if held.any() else ()
+            log, rows = self.frozen.logpmf, x[held].astype(np.int64)
         elif type(self.frozen).__name__ == "dirichlet_frozen":
             # Of rows beside the simplex, where the density is zero, scipy makes an error.
             held = (x > 0).all(axis=1) & (np.abs(x.sum(axis=1) - 1) < SIMPLEX)
-            found = self.frozen.logpdf(x[held].T) if held.any() else ()
+            log, rows = self.frozen.logpdf, x[held].T
         else:
-            held = np.ones(len(x), dtype=bool)
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                found = self.frozen.logpdf(x)
+            held, log, rows = np.ones(len(x), dtype=bool), self.frozen.logpdf, x
         out = np.full(len(x), -np.inf)
-        out[held] = np.asarray(found, dtype=np.float64).reshape(int(held.sum()))
+        if held.any():
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                out[held] = asked(self.frozen, log, rows, points=int(held.sum()))
         return out
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """A sample (n, p)."""
-        return np.asarray(self.frozen.rvs(size=n, random_state=rng), dtype=np.float64).reshape(n, self.dim)
+        return asked(self.frozen, self.frozen.rvs, size=n, random_state=rng, points=n, dim=self.dim)
 
     @property
     def normal(self) -> Normal | None:
@@ -216,6 +220,18 @@ class RowDensity:
         if type(self.frozen).__name__ != "multivariate_normal_frozen":
             return None
         return Normal(np.atleast_1d(self.frozen.mean), np.atleast_2d(self.frozen.cov))
+
+    @cached_property
+    def _plane(self) -> Plane | None:
+        """Where it lies, if it is normal and scipy takes its covariance for singular."""
+        known = self.normal is not None and seems_singular(self.normal.cov)
+        return plane_of(self.normal.cov) if known and self.normal is not None else None
+
+    @cached_property
+    def rank(self) -> int:
+        """Dimensions in which it spreads."""
+        law = self.normal if self.student is None else self.student[0]
+        return self.dim if law is None else rank_of(law.cov)
 
     @property
     def student(self) -> tuple[Normal, float] | None:
@@ -237,14 +253,16 @@ class FunctionDensity:
 
     function: Callable[[Floats], Any]
 
-    dim = 1
+    dim = rank = 1
     discrete = False
     support = (-np.inf, np.inf)
     normal: Normal | None = None
 
     def values(self, x: Floats) -> Floats:
         """Densities (m,) of points (m,)."""
-        return np.asarray(np.broadcast_to(np.asarray(self.function(x), dtype=np.float64), x.shape))
+        found = asked(self.function, self.function, x, points=len(x))
+        refuse_negative(found, x)
+        return found
 
     def log_density(self, x: Floats) -> Floats:
         """Log density (m,) of rows x (m, 1)."""
@@ -289,7 +307,7 @@ def density_of(given: Any) -> Density:
         return _of_scipy(given)
     if not callable(given):
         raise DataError(
-            f"{_short(given)} is no distribution: give a frozen one of scipy.stats, such as "
+            f"{short(given)} is no distribution: give a frozen one of scipy.stats, such as "
             "scipy.stats.norm(0, 1), or a function of one variable that gives its density."
         )
     density = FunctionDensity(given)
@@ -315,7 +333,7 @@ def _of_scipy(given: Any) -> Density:
         return density
     if not hasattr(given, "rvs"):
         raise NotSupportedError(
-            f"{_short(given)} is not frozen, or cannot be drawn from: freeze it, or give its pdf, a function "
+            f"{short(given)} is not frozen, or cannot be drawn from: freeze it, or give its pdf, a function "
             "of one variable."
         )
     drawn = np.asarray(given.rvs(size=2, random_state=np.random.default_rng(0)))
@@ -323,6 +341,8 @@ def _of_scipy(given: Any) -> Density:
     rows = RowDensity(given, drawn.shape[-1] if drawn.ndim > 1 else 1, discrete)
     normal = rows.normal
     if normal is not None and rows.dim == 1:
+        if not normal.cov[0, 0] > 0:
+            raise DataError(f"{short(given)} has a variance of zero, and so no density: give a larger one.")
         from scipy.stats import norm
 
         return ScipyDensity(norm(normal.mean[0], np.sqrt(normal.cov[0, 0])), discrete=False)
@@ -330,12 +350,13 @@ def _of_scipy(given: Any) -> Density:
         readable = drawn.ndim <= 2 and rows.log_density(drawn.reshape(2, rows.dim).astype(float)).shape == (
             2,
         )
-    except ValueError:
-        readable = False
+        why = "they are matrices"
+    except ValueError as error:
+        readable, why = False, str(error)
     if not readable:
         raise NotSupportedError(
-            f"{_short(given)} is not a density of rows of numbers (its logpdf does not take rows): see "
-            "multivariate_normal, multivariate_t, or distributions of one variable."
+            f"{short(given)} is not a density of rows of numbers (its logpdf does not take rows): see "
+            f"multivariate_normal, multivariate_t, or distributions of one variable. ({why})"
         )
     return rows
 
@@ -344,13 +365,12 @@ def _check_parameters(density: ScipyDensity) -> None:
     try:
         support = [np.asarray(end) for end in density.frozen.support()]
     except TypeError:
-        raise DataError(f"{_short(density.frozen)} wants parameters: freeze it with them.") from None
+        raise DataError(f"{short(density.frozen)} wants parameters: freeze it with them.") from None
     if any(end.ndim for end in support):
-        raise DataError(f"{_short(density.frozen)} has arrays of parameters: give one distribution a class.")
+        raise DataError(f"{short(density.frozen)} has arrays of parameters: give one distribution a class.")
     if any(np.isnan(end) for end in support):
         raise DataError(
-            f"{_short(density.frozen)} has parameters that are out of range: give ones that scipy.stats "
-            "takes."
+            f"{short(density.frozen)} has parameters that are out of range: give ones that scipy.stats takes."
         )
 
 
@@ -365,9 +385,7 @@ def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
 
     def values(x: Floats) -> Floats:
         found = density.values(x) if isinstance(density, FunctionDensity) else _pdf(density, x)
-        bad = ~(found >= 0) & np.isfinite(x)
-        if bad.any():
-            raise DataError(f"The density is {found[bad][0]:g} at {x[bad][0]:g}: give one that is 0 or more.")
+        refuse_negative(found, x)
         return found[:, None]
 
     with np.errstate(over="ignore", invalid="ignore"):
@@ -386,9 +404,4 @@ def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
 
 
 def _pdf(density: ScipyDensity, x: Floats) -> Floats:
-    return np.asarray(density.frozen.pdf(x), dtype=np.float64)
-
-
-def _short(given: Any) -> str:
-    text = repr(given)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return asked(density.frozen, density.frozen.pdf, x, points=len(x))

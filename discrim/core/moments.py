@@ -28,14 +28,26 @@ difference of the means; roots are merged by the QR of what they stand for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core import passes
-from discrim.core.passes import Rows, Spread, Sums, again, column_scale, peaks, sorted_by, trapezium, triangle
+from discrim.core.passes import (
+    Part,
+    Rows,
+    Spread,
+    Sums,
+    again,
+    column_scale,
+    peaks,
+    refuse_wide,
+    sorted_by,
+    trapezium,
+    triangle,
+)
 from discrim.errors import DataError
 
 __all__ = ["ClassMoments", "Spread", "gather", "gather_parts"]
@@ -340,6 +352,7 @@ def gather_parts(
     list of ClassMoments
         They merge to the moments of all rows.
     """
+    refuse_wide(n_classes, n_columns, _products(spread), n_parts)
     sums = [Sums(n_classes, n_columns, _products(spread)) for _ in range(n_parts)]
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for x, codes, weights in blocks:
@@ -354,7 +367,7 @@ def gather_parts(
                     held = None if weights is None else weights[start:stop]
                     own.add(columns[:, start:stop].T, codes[start:stop], held)
     few = rooted and sum(int(own.rows.sum()) for own in sums) * n_columns**2 <= ROOT_WORK
-    single = [_Part(blocks, part, n_classes) for part in range(n_parts)]
+    single = [Part(blocks, part, n_classes) for part in range(n_parts)]
     found = [_settled(part, own, spread, few, rooted) for part, own in zip(single, sums, strict=True)]
     if any(moments.roots is not None for moments in found):
         return [
@@ -362,21 +375,6 @@ def gather_parts(
             for part, own, moments in zip(single, sums, found, strict=True)
         ]
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The rows of one part, read again from the blocks of all of them."""
-
-    blocks: Iterable[Rows]
-    part: int
-    n_classes: int
-
-    def __iter__(self) -> Iterator[Rows]:
-        for x, codes, weights in self.blocks:
-            own = np.flatnonzero(codes // self.n_classes == self.part)
-            held = None if weights is None else weights[own]
-            yield np.take(x.T, own, axis=1).T, codes[own] % self.n_classes, held
 
 
 def _products(spread: Spread) -> Spread:
@@ -404,6 +402,8 @@ def _settled(blocks: Iterable[Rows], sums: Sums, spread: Spread, few: bool, root
 
 def _ask_for_roots(moments: ClassMoments) -> bool:
     """Whether a scatter is ill-conditioned, but for columns that are the same number in all rows."""
+    if (moments.rows if moments.spread == "class" else moments.rows.sum()).min() <= moments.n_columns:
+        return True
     means = moments.means[moments.counts > 0]
     varies = (moments.squares != 0).any(axis=0) | (means != means[0]).any(axis=0)
     scatters = moments.scatters
@@ -415,7 +415,8 @@ def _ask_for_roots(moments: ClassMoments) -> bool:
 
 def _with_roots(blocks: Iterable[Rows], sums: Sums, moments: ClassMoments) -> ClassMoments:
     held, left = passes.roots(blocks, sums, by_class=sums.spread == "class")
-    return replace(_moved(moments, left), scatters=np.swapaxes(held, 1, 2) @ held, roots=held)
+    some = held[:, : int(moments.rows.sum())]
+    return replace(_moved(moments, left), scatters=np.swapaxes(some, 1, 2) @ some, roots=held)
 
 
 def _moved(moments: ClassMoments, step: Floats) -> ClassMoments:
@@ -429,13 +430,7 @@ def _moments(sums: Sums) -> ClassMoments:
     present = sums.counts > 0
     base = np.where(present, sums.centres, 0.0).T
     centres, rests = _split(base, np.where(present, shifts, 0.0).T, sums.scale)
-    lift = np.sqrt(sums.counts)[:, None] * shifts.T
-    if sums.spread == "diagonal":
-        scatters = sums.products - lift**2
-    elif sums.spread == "class":
-        scatters = sums.products - lift[:, :, None] * lift[:, None, :]
-    else:
-        scatters = (sums.products - lift.T @ lift)[None]
+    scatters = sums.about_means()
     return ClassMoments(sums.counts, sums.rows, centres, rests, sums.scale, scatters)
 
 

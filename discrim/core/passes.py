@@ -7,6 +7,7 @@ Blocks hold x (m, p); everything works on its transpose (p, m), columns side by 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import reduce
 from typing import Literal
 
@@ -14,7 +15,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from discrim.core.memory import refuse_beyond_memory
+
 __all__ = [
+    "Part",
     "Rows",
     "Spread",
     "Sums",
@@ -22,6 +26,7 @@ __all__ = [
     "column_scale",
     "ill_conditioned",
     "peaks",
+    "refuse_wide",
     "roots",
     "sorted_by",
     "trapezium",
@@ -47,8 +52,29 @@ LOOK = 512
 ROOT_RCOND = 1e-4
 """Reciprocal condition of the within-class correlation below which roots are taken."""
 
+LIFTED = 2**22
+"""Numbers of products of means that are held at once."""
+
+COPIES = 4
+"""Times that the sums of a pass are held: as sums, centred, as roots, and in what is made of them next."""
+
 SAFE = 1e75
 """Columns whose deviations lie within 1/SAFE to SAFE are left on their own scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The rows of one part, read again from the blocks of all of them."""
+
+    blocks: Iterable[Rows]
+    part: int
+    n_classes: int
+
+    def __iter__(self) -> Iterator[Rows]:
+        for x, codes, weights in self.blocks:
+            own = np.flatnonzero(codes // self.n_classes == self.part)
+            held = None if weights is None else weights[own]
+            yield np.take(x.T, own, axis=1).T, codes[own] % self.n_classes, held
 
 
 class Sums:
@@ -60,6 +86,7 @@ class Sums:
     """
 
     def __init__(self, n_classes: int, n_columns: int, spread: Spread) -> None:
+        refuse_wide(n_classes, n_columns, spread)
         self.spread = spread
         self.counts = np.zeros(n_classes)
         self.rows = np.zeros(n_classes, dtype=np.int64)
@@ -164,11 +191,24 @@ class Sums:
         """Means (p, K) of the deviations: what the provisional centres are off by."""
         return np.asarray(self.sums / np.where(self.counts > 0, self.counts, 1.0))
 
+    def about_means(self) -> Floats:
+        """Sums of products about the class means; those of the pass are no more."""
+        lift = np.sqrt(self.counts)[:, None] * self.shifts().T
+        if self.spread == "diagonal":
+            return np.asarray(self.products - lift**2)
+        if self.spread == "pooled":
+            return np.asarray((self.products - lift.T @ lift)[None])
+        # In place and in parts: of many columns a copy takes longer than the products.
+        step = max(LIFTED // max(lift.size, 1), 1)
+        for i in range(0, lift.shape[1], step):
+            self.products[:, i : i + step] -= lift[:, i : i + step, None] * lift[:, None, :]
+        return self.products
+
     def _squares(self) -> Floats:
         if self.spread == "diagonal":
             return np.asarray(self.products.sum(axis=0))
         if self.spread == "class":
-            return np.asarray(np.diagonal(self.products.sum(axis=0)))
+            return np.asarray(np.diagonal(self.products, axis1=1, axis2=2).sum(axis=0))
         return np.asarray(np.diagonal(self.products))
 
     def cancelled(self) -> bool:
@@ -185,6 +225,22 @@ class Sums:
         return bool(
             (~np.isfinite(squares) | (squares > SAFE**3) | ((squares < SAFE**-3) & (squares > 0))).any()
         )
+
+
+def refuse_wide(n_classes: int, n_columns: int, spread: Spread, n_parts: int = 1) -> None:
+    """Raise a DataError where the sums of a pass, and what is made of them, are more than the memory."""
+    p, held = float(n_columns), n_classes if spread == "class" else 1
+    squares = 0.0 if spread == "diagonal" else COPIES * held * p**2
+    what = "a covariance" if squares else "variances"
+    whose = f"each of {n_classes:,} classes" if spread == "class" else "all classes"
+    refuse_beyond_memory(
+        n_parts * (squares + COPIES * n_classes * p),
+        f"Means and {what} of {n_columns:,} columns for {whose}",
+        "Name fewer columns, merge rare levels of categories or rare classes, or use naive_bayes() or "
+        "shrunken_centroids(), which take variances only"
+        if squares
+        else "Name fewer columns, or merge rare classes",
+    )
 
 
 def again(blocks: Iterable[Rows], first: Sums, scale: Floats) -> Sums:
@@ -222,9 +278,8 @@ def roots(blocks: Iterable[Rows], sums: Sums, *, by_class: bool, thin: bool = Fa
         for k, rows in _by_class(codes, n_classes):
             found[k] = trapezium(np.concatenate([found[k], deviations[:, rows].T]))
     means = (left / np.where(sums.counts > 0, sums.counts, 1.0)).T
-    if not thin:
-        return np.stack([triangle(root) for root in found]), means
-    held = np.zeros((len(found), max(len(root) for root in found), n_columns))
+    # Rows of zeros that nothing is written to take no memory.
+    held = np.zeros((len(found), max(len(root) for root in found) if thin else n_columns, n_columns))
     for own, root in zip(held, found, strict=True):
         own[: len(root)] = root
     return held, means

@@ -37,6 +37,10 @@ LONG_ROWS, LONG_NUMBERS = 4096, 2**22
 """Rows of a block that is read in place, and its most numbers: short runs of a column are read slowly."""
 
 
+WEIGHT = (1e-280, 1e110)
+"""What weights may sum to: tests take squares of the sum, times others, and divide by it."""
+
+
 class Block(NamedTuple):
     """Rows of a design, good until the next block is asked for.
 
@@ -255,7 +259,8 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     Raises
     ------
     DataError
-        The wrong length, a negative or infinite weight, or no positive weight at all in a whole table.
+        The wrong length, a negative or infinite weight, no positive weight at all in a whole table, or a sum
+        of weights that is out of range.
     """
     if weights is None:
         return None
@@ -286,6 +291,13 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     if not table.part and not (vector > 0).any():
         raise DataError(
             f"The {label} are all zero or missing: no row is left. Give some rows a weight above 0."
+        )
+    with np.errstate(over="ignore"):
+        total = float(np.nansum(vector))
+    if total > WEIGHT[1] or 0 < total < WEIGHT[0]:
+        raise DataError(
+            f"The {label} sum to {total:g}, and products of them would be out of the range of double "
+            "precision: divide them by their largest, or by their mean where only their ratios matter."
         )
     missing = np.isnan(vector)
     if missing.any():

@@ -42,7 +42,7 @@ from discrim.frame.scan import Source, quote, scan
 from discrim.frame.table import Table
 from discrim.frame.terms import Expansion, Node, Terms
 
-__all__ = ["Design", "fill", "resolve", "response_codes", "specify", "spline_bases"]
+__all__ = ["Design", "fill", "parse", "resolve", "response_codes", "specify", "spline_bases"]
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
@@ -94,7 +94,7 @@ def resolve(
     functions, source = check_functions(functions), scan(formula)
     if table.nrows == 0:
         raise DataError("The table has no rows, so there is nothing to fit: pass some.")
-    left, right = _parse(source)
+    left, right = parse(source)
     response = _response(source, left, table, functions)
     expressions, terms = _right_side(source, right, table, functions, response, exclude)
     classes, codes, kind = classes_and_codes(response, table, functions, levels)
@@ -188,7 +188,7 @@ def fill(
     out[~lost] = part
 
 
-def _parse(source: Source) -> tuple[Node, Node]:
+def parse(source: Source) -> tuple[Node, Node]:
     """Left and right side of the tree patsy reads."""
     from patsy import PatsyError
     from patsy.parse_formula import parse_formula

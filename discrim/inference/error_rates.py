@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.memory import refuse_beyond_memory
 from discrim.core.tails import beta_ppf, normal_isf
 from discrim.errors import DataError
 
@@ -74,6 +75,11 @@ class Rates:
 
 def counts_of(actual: Codes, predicted: Codes, k: int, weights: Floats | None = None) -> NDArray[np.generic]:
     """Counts (K, K), or sums of weights, of actual by predicted; rows without a class are left out."""
+    refuse_beyond_memory(
+        2.0 * k**2,
+        f"A table of {k:,} by {k:,} classes",
+        "Compare predict() with the classes of the rows instead, or merge rare classes",
+    )
     known = (actual >= 0) & (predicted >= 0) & (predicted < k)
     cells = actual[known] * k + predicted[known]
     return np.bincount(cells, None if weights is None else weights[known], k * k).reshape(k, k)

@@ -66,7 +66,8 @@ class Choice:
         unit = 1 / np.where(self._flat, 1.0, lengths)
         self._rounding, self._turned = rounding * unit, turning(moments)
         self._centred = centred = (means - weighted_centre(means, moments.counts)) * unit
-        root = _root(held, self._flat) * unit
+        # Fewer rows than columns leave rows of zeros.
+        root = (_root(held, self._flat) * unit)[: int(moments.rows.sum())]
         lifts = np.sqrt(moments.counts)[:, None] * centred
         self._within = UpdatedRoot(root)
         self._total = UpdatedRoot(np.asarray(np.linalg.qr(np.concatenate([root, lifts]), mode="r")))

@@ -71,6 +71,12 @@ def known_law(densities: Any, columns: Sequence[str] | None, response: str | Non
             found.append(density_of(given))
         except DiscrimError as error:
             raise type(error)(f"Class {label!r}: {error}") from error
+        except Exception as error:
+            # What stands for a distribution is code of the user's.
+            raise DataError(
+                f"Class {label!r}: its distribution raised {type(error).__name__}: {error}. Correct it, or "
+                "give a frozen distribution of scipy.stats."
+            ) from error
     law = DensityLaw(tuple(found))
     for label, density in zip(classes, found, strict=True):
         if density.dim != law.dim:

@@ -11,6 +11,7 @@ import numpy as np
 
 from discrim.core.covariance import dependencies
 from discrim.core.logistic import LogisticFit
+from discrim.core.memory import refuse_beyond_memory
 from discrim.core.moments import ClassMoments
 from discrim.core.passes import Rows
 from discrim.errors import CollinearError, DataError
@@ -33,6 +34,9 @@ OVER_ALL = "over all rows"
 
 WRITTEN = 2**23
 """Numbers that a formula writes up to which they are held: to write them takes longer than their products."""
+
+COPIES = 3
+"""Times that the information is held: as it is, factorised, and inverted."""
 
 MOST_CODED = 2000
 """Coefficients of categories up to which they are fitted: their information grows by the square."""
@@ -83,8 +87,14 @@ def refuse_wide(rows: int, terms: tuple[str, ...]) -> None:
 
 
 def refuse_many_levels(blocks: Blocks) -> None:
-    """Raise, before a product of columns is formed, where categories make too many of them."""
+    """Raise, before a product of columns is formed, where there are too many coefficients."""
     spec, n_classes = blocks.design.spec, len(blocks.design.levels)
+    found = (len(blocks.terms) + 1) * max(n_classes - 1, 1)
+    refuse_beyond_memory(
+        COPIES * float(found) ** 2,
+        f"The information of {found:,} coefficients ({len(blocks.terms):,} columns, {n_classes:,} classes)",
+        "Merge rare classes or name fewer columns, or use lda(), naive_bayes() or knn()",
+    )
     if spec is None:
         return
     coded = {

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.memory import refuse_beyond_memory
 from discrim.core.rules import MANY_CLASSES, IndependentRule, LinearRule, Rule, best_class, posteriors
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
@@ -117,6 +118,11 @@ def posterior_frame(
 ) -> pd.DataFrame:
     """What `finish` makes of the scores, rows by classes, on the table's index."""
     shape = (blocks.table.nrows, len(classes))
+    refuse_beyond_memory(
+        1.0 * shape[0] * shape[1],
+        f"A column for each of {shape[1]:,} classes and {shape[0]:,} rows",
+        "Pass fewer rows at a time, or ask for labels only, with predict()",
+    )
     out = np.empty(shape, order="C" if shape[1] > MANY_CLASSES else "F")
     for place, scores in scored(blocks, rule, shape[1]):
         if finish is posteriors:

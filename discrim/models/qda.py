@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance import pooled
+from discrim.core.moments import ROOT_WORK
 from discrim.core.qda import QDAFit
 from discrim.core.rules import Rule
 from discrim.core.shrinkage import spread_of
@@ -113,6 +114,8 @@ def qda(
     if moments is None:
         asked_of = table_given("qda", formula, data)
         blocks = lean(read(*asked_of, weights=weights, levels=levels, functions=functions))
+        if asked.takes_full_rank(len(blocks.terms)):
+            blocks = _refuse_few_rows(blocks, asked, na_action, robust=wanted is not None)
         blocks, held = sample(blocks, spread_of(asked.structure, "class", thin=is_wide(blocks)), na_action)
     else:
         blocks, held = given_sample(
@@ -132,6 +135,17 @@ def qda(
         asked, blocks, held, shares, method=method, estimated_prior=prior is None, robust=robust
     )
     return QDAResults(fit, blocks, has_rows=moments is None, asked=asked, path=path)
+
+
+def _refuse_few_rows(blocks: Blocks, asked: Shrinking, na_action: NaAction, *, robust: bool) -> Blocks:
+    """Blocks, refused where a class has too few rows for many columns, before their products are formed."""
+    known, p = blocks.codes[blocks.codes >= 0], len(blocks.terms)
+    rows = np.bincount(known)
+    if not rows.size or rows[rows > 0].min() > p or len(rows) * p**2 <= ROOT_WORK:
+        return blocks
+    blocks, held = sample(blocks, "diagonal", na_action)
+    refuse_singular(held, blocks.terms, blocks.design.levels, asked, robust=robust)
+    return blocks
 
 
 class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierResults):

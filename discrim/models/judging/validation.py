@@ -7,7 +7,6 @@ from columns, as `standardize` does, and that is learnt without the fold as well
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from discrim.core.given_moments import merged
 from discrim.core.leave_one_out import FullLeftOut
+from discrim.core.memory import at_hand
 from discrim.core.moments import ClassMoments, Spread, gather_parts
 from discrim.core.passes import sorted_by
 from discrim.core.rules import Rule
@@ -117,21 +117,13 @@ def refuse_large(blocks: Blocks, why: str, times: float = 0.0) -> None:
         Three copies of them, of which one is in the making, are more than its memory.
     """
     rows, columns = max(blocks.table.nrows, times), len(blocks.terms)
-    needed, there = 3 * 8 * rows * columns, memory()
+    needed, there = 3 * 8 * rows * columns, at_hand()
     if needed > there:
         raise NotSupportedError(
             f"{why} in memory: {rows:,.0f} rows of {columns:,} columns take {needed / 2**30:.1f} GiB while "
             f"they are read, and this machine has {there / 2**30:.1f} GiB. Take a sample of the rows or "
             "fewer columns, or lda(), qda() or logistic(), which read them block by block."
         )
-
-
-def memory() -> float:
-    """Bytes of the machine's memory; infinite where the system does not say."""
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return np.inf
 
 
 def used_codes(blocks: Blocks) -> Codes:
