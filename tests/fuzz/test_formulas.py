@@ -18,7 +18,7 @@ from tests.fuzz.formulas import any_formula
 ROOT = Path(__file__).resolve().parent.parent.parent
 VERBS = ["lda", "lda", "lda", "lda", "qda", "naive_bayes", "logistic", "knn", "indicator"]
 LONGEST = 30.0
-"""Seconds after which a fit is taken for one that never ends; the worker itself counts its processor's time."""
+"""Seconds after which a fit is taken for one that never ends; the worker itself counts processor time."""
 
 
 class Worker:
