@@ -247,7 +247,10 @@ def _judge_orthogonality(x: _Array, learnt: dict[str, Any]) -> None:
     degree, kept = len(lack) - 1, int((lack <= ORTHOGONAL).sum()) - 1
     said = f"poly(degree={degree}) loses digits on a column whose values lie so unevenly: of its columns "
     said += "only the first keeps them" if kept == 1 else f"the first {kept} keep them"
-    way_out = f"Write a degree up to {max(kept, 1)}, take the logarithm of a skewed column first, or use bs() or cr()."
+    way_out = (
+        f"Write a degree up to {max(kept, 1)}, take the logarithm of a skewed column first, or use bs() or "
+        "cr()."
+    )
     if not lack[-1] <= LOST:
         raise FormulaError(f"{said}. {way_out}")
     warn_user(f"{said}, the others are orthogonal to {lack[-1]:.0e} only. {way_out}")
