@@ -11,7 +11,9 @@ import argparse
 import csv
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import PurePath
+from errno import EINVAL, EISDIR, ENOENT
+from functools import partial
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from discrim import datasets
@@ -19,7 +21,7 @@ from discrim.cli_files import readable
 from discrim.cli_labels import Labels, labels_of_fit, labels_to_fit, whole_columns
 from discrim.cli_options import build_parser, parse_prior
 from discrim.cli_streams import prepare, say, standard_output, write
-from discrim.errors import DataError, DiscrimError, DiscrimWarning, warn_user
+from discrim.errors import DataError, DiscrimError, DiscrimWarning, NotAFitError, warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,22 +163,54 @@ def _by_label(prior: Any, labels: Any) -> Any:
     return {label_of.get(name, name): value for name, value in prior.items()}
 
 
-def _summarize(arguments: argparse.Namespace) -> str:
-    """Fit what the arguments ask for and render its summary."""
+def _check_target(target: str, force: bool) -> None:
+    """Raise where a fit may not be written, before time is spent on it."""
+    import discrim
+
+    place = Path(target)
+    if not place.parent.is_dir():
+        raise FileNotFoundError(
+            ENOENT, "There is no such folder: make it, or name another", str(place.parent)
+        )
+    if place.is_dir():
+        raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", target)
+    if place.exists() and not place.is_file():
+        raise OSError(EINVAL, "This is a device, a pipe or a socket: name a file", target)
+    try:
+        discrim.load(target)
+    except NotAFitError:
+        if not force:
+            raise DataError(
+                f"{target!r} is there and is no saved fit: name another file to --save to, or give --force "
+                "to replace it"
+            ) from None
+    except DiscrimError:
+        # There is none yet, or a fit that is damaged or of a later version, which may be replaced.
+        pass
+
+
+def _summarize(arguments: argparse.Namespace) -> tuple[str, Callable[[], None]]:
+    """Fit what the arguments ask for, render its summary, and give what saves it."""
     options = dict(vars(arguments))
     verb, formula = options.pop("verb"), options.pop("formula")
+    target, force = options.pop("save", None), options.pop("force", False)
+    if target is not None:
+        _check_target(target, force)
     table = read_table(options.pop("data"), labels_to_fit(formula))
-    style, sections, target = options.pop("format"), options.pop("sections", None), options.pop("save", None)
+    style, sections = options.pop("format"), options.pop("sections", None)
     if "prior" in options:
         options["prior"] = _classes_as_typed(parse_prior(options["prior"]), formula, table)
 
     import discrim
 
     fit = getattr(discrim, verb.replace("-", "_"))(formula, data=table, **options)
-    if target is not None:
-        fit.save(target)
     summary = fit.summary() if sections is None else fit.summary(sections=sections)
-    return str(getattr(summary, f"as_{style}")())
+    text = str(getattr(summary, f"as_{style}")())
+    return text, _nothing if target is None else partial(fit.save, target)
+
+
+def _nothing() -> None:
+    """Save no fit."""
 
 
 def _predict(arguments: argparse.Namespace) -> str:
@@ -224,8 +258,18 @@ def _run(argv: Sequence[str] | None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("always", DiscrimWarning)
         warnings.showwarning = _shown_once()
-        text = _predict(arguments) if arguments.verb == "predict" else _summarize(arguments)
-    write(text.rstrip("\n") + "\n")
+        if arguments.verb == "predict":
+            text, save = _predict(arguments), _nothing
+        else:
+            text, save = _summarize(arguments)
+    try:
+        write(text.rstrip("\n") + "\n")
+    except BrokenPipeError:
+        # Who reads the first lines alone wants the fit all the same.
+        save()
+        raise
+    # A command that fails must leave the fit that was there, so the fit is saved last.
+    save()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -41,6 +41,14 @@ class _Parser(argparse.ArgumentParser):
         say(f"{message}: see {self.prog} --help")
         self.exit(2)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse, and refuse ``--`` after an equals sign, which argparse takes for no value at all."""
+        found, rest = super().parse_known_args(args, namespace)
+        for name, value in vars(found).items():
+            if value == []:
+                self.error(f"argument {name}: -- is no value of it")
+        return found, rest
+
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Print the help as all other text is printed."""
         write(self.format_help())
@@ -181,6 +189,7 @@ def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
     verb.add_argument("--sections", type=_names, metavar="NAME,...", help="only these parts of the summary")
     verb.add_argument("--format", default="text", choices=["text", "html", "latex", "markdown"])
     verb.add_argument("--save", metavar="FILE", help="write the fit to a file, for discrim predict")
+    verb.add_argument("--force", action="store_true", help="let --save replace a file that is no fit")
     return verb
 
 
@@ -221,7 +230,10 @@ def _add_neighbours(verbs: Any) -> None:
 
 
 def _folds(text: str) -> int | str:
-    return int(text) if text.lstrip("-").isdigit() else text
+    try:
+        return int(text)
+    except ValueError:
+        return text
 
 
 def _degrees(text: str) -> float | None:
@@ -265,7 +277,10 @@ def _numbers(text: str) -> list[float]:
 
 
 def _whole_numbers(text: str) -> list[int]:
-    return [int(number) for number in text.split(",")]
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers, such as 1,3,5") from None
 
 
 def _number_or_word(text: str) -> float | str:

@@ -18,6 +18,9 @@ from discrim.errors import DataError
 __all__ = ["give_up", "one_line", "prepare", "say", "standard_input", "standard_output", "write"]
 
 # Controls, formats (which reorder text or have no width), surrogates, separators of lines and paragraphs.
+_LONGEST = 2000
+"""Characters of a message."""
+
 _STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
@@ -111,7 +114,21 @@ def give_up(stream: TextIO) -> None:
 
 
 def one_line(message: object) -> str:
-    """Put a message on one line, without the carets under a formula or signs that steer a terminal."""
-    lines = [line for line in str(message).splitlines() if line.strip(" ^")]
+    """Put a message on one line, without the carets under a formula or signs that steer a terminal.
+
+    Of a long one the middle is left out, which is a name or value, as one part of what is said.
+    """
+    text = str(message)
+    lines = [
+        line for line in (text if len(text) <= _LONGEST else _ends(text)).splitlines() if line.strip(" ^")
+    ]
     line = " ".join(" ".join(lines).split())
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
+
+
+def _ends(text: str) -> str:
+    """Leave out the middle of a long text, and say how much of it."""
+    half = _LONGEST // 2
+    if len(text) <= 2 * half:
+        return text
+    return f"{text[:half]} [{len(text) - 2 * half:,} characters] {text[-half:]}"

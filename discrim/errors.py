@@ -15,9 +15,12 @@ __all__ = [
     "DiscrimError",
     "DiscrimWarning",
     "FormulaError",
+    "MissingFileError",
+    "NotAFitError",
     "NotSupportedError",
     "PriorError",
     "SeparationError",
+    "UnreadableFileError",
     "warn_user",
 ]
 
@@ -32,6 +35,18 @@ class FormulaError(DiscrimError):
 
 class DataError(DiscrimError):
     """The table, the weights or the classes cannot be used as they are."""
+
+
+class NotAFitError(DataError):
+    """A file is of another kind than those that `save` writes, so there is no fit in it to lose."""
+
+
+class UnreadableFileError(DataError, OSError):
+    """A file cannot be opened or read. An OSError as well."""
+
+
+class MissingFileError(UnreadableFileError, FileNotFoundError):
+    """A file is not there. A FileNotFoundError as well."""
 
 
 class PriorError(DiscrimError):

@@ -295,6 +295,14 @@ def test_what_is_no_file_is_one_line(tmp_path, capsys):
         ("lda", FORMULA, "iris", "--format", "pdf"),
         ("qda", FORMULA, "iris", "--ncomp", "1"),
         ("lda", FORMULA, "iris", "--prior", "x"),
+        ("lda", FORMULA, "iris", "--prior=--"),
+        ("lda", FORMULA, "iris", "--format=--"),
+        ("naive-bayes", FORMULA, "iris", "--kernel=--"),
+        ("rda", FORMULA, "iris", "--cv", "\u00b2"),
+        ("rda", FORMULA, "iris", "--cv", "1000000"),
+        ("rda", FORMULA, "iris", "--cv", "99999999999"),
+        ("knn", FORMULA, "iris", "--grid", "1,x"),
+        ("knn", FORMULA, "iris", "--k", "9" * 5000),
     ],
 )
 def test_wrong_arguments_are_one_line(capsys, arguments):
@@ -307,6 +315,15 @@ def test_an_error_of_the_package_is_one_line_that_steers_no_terminal(verb, monke
 
     monkeypatch.setitem(vars(discrim), "lda", refuse)
     assert fails(capsys, "lda", FORMULA, "iris") == "discrim: no column 'a b'\\x1b[31m \\u202e in the table\n"
+
+
+@pytest.mark.parametrize("option", ["--weights", "--prior", "--format", "--ncomp", "--sections"])
+def test_a_message_of_a_long_value_is_short_and_keeps_its_ends(capsys, option):
+    said = fails(capsys, "lda", FORMULA, "iris", option, "x" * 100_000)
+    assert len(said) < 2100
+    assert "characters] xxx" in said
+    short = fails(capsys, "lda", FORMULA, "iris", option, "x")
+    assert said[-20:] == short[-20:]
 
 
 def test_a_defect_is_not_hidden(monkeypatch):

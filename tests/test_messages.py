@@ -28,6 +28,7 @@ ADVICE = re.compile(
 
 MAKERS = {
     "damaged": "says to save the fit again or to name another file",
+    "another_kind": "says to name a file of a fit",
     "collinear_error": "says to drop the column, and what else takes it",
     "_exact_fit": "says to use fewer columns, or another method",
     "_no_rule": "says which rows are too few, and to use fewer columns or more folds",
@@ -74,7 +75,9 @@ REASONS = {
         "{self.title} has no",
     ): "every model has one; for those who write a new one",
     ("discrim/models/judging/shared_folds.py", "has no length"): "caught a few lines below, and said anew",
-    ("discrim/models/tensor_file.py", ""): "errno's own words, with ours behind them",
+    ("discrim/models/whole_file.py", "{E"): "errno's number, with words of ours behind it",
+    ("discrim/models/whole_file.py", "{error.errno}"): "the system's own words, with the path behind them",
+    ("discrim/cli.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/datasets/__init__.py", "No table named"): "the hint that ends it names the tables there are",
     ("discrim/frame/factors.py", "{self.code}: {error}"): "the message of the transform, with its place",
     ("discrim/frame/grammar.py", "This cannot be read"): "ends with what meant_text() finds",

@@ -81,6 +81,14 @@ def test_qda_t_is_cov_trob_run_to_its_end(name, nu):
         assert away(fit.covs[label], scale) < 1e-11
 
 
+@pytest.mark.parametrize("nu", [1e6, 1e9, 1e12, 1e17, 1e100, 1e308])
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+def test_the_likelihood_of_many_degrees_of_freedom_is_that_of_the_normal(verb, nu):
+    iris = discrim.datasets.load_iris()
+    normal = verb("species ~ .", iris, method="mle").llf
+    assert verb("species ~ .", iris, method="t", nu=nu).llf == pytest.approx(normal, abs=200 / nu + 1e-9)
+
+
 @every_case
 @every_nu
 def test_mass_stops_short_of_the_maximum_on_its_way_to_it(name, nu):

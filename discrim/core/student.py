@@ -29,6 +29,7 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.covariance import Covariance, is_singular, pooled, separate
+from discrim.core.gamma_ratios import student_gain
 from discrim.core.moments import ClassMoments, gather
 from discrim.core.passes import Rows
 from discrim.core.rules import column_squares
@@ -287,9 +288,9 @@ def log_likelihood(blocks: Iterable[Rows], fit: Student) -> tuple[float, float]:
     nu, p = fit.nu, fit.moments.n_columns
     units = 2.0 * np.log(fit.moments.scale).sum()
     logdets = np.array([c.logdet - units for c in fit.covariances])
-    constant = (
-        scipy.special.gammaln((nu + p) / 2) - scipy.special.gammaln(nu / 2) - 0.5 * p * np.log(nu * np.pi)
-    )
+    # Two gamma functions of large nu differ by less than their own rounding.
+    gain = float(student_gain(np.array([nu + p]), p)[0])
+    constant = gain + 0.5 * p * (np.log1p((p - 1) / nu) - np.log(2 * np.pi))
     rate = 0.5 * (scipy.special.digamma((nu + p) / 2) - scipy.special.digamma(nu / 2) - p / nu)
     total, slope = 0.0, 0.0
     for x, codes, weights in blocks:

@@ -10,6 +10,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from discrim.errors import FormulaError
@@ -216,16 +217,21 @@ def _check(right: bool, what: str) -> None:
         raise FormulaError(f"This saved design is damaged: {what}. Fit the model again.")
 
 
+@lru_cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
 def _fields(values: Any, kind: type) -> list[Any]:
-    names = [field.name for field in dataclasses.fields(kind)]
+    names = _names(kind)
     right = isinstance(values, Mapping) and set(values) == set(names)
-    _check(right, f"{kind.__name__} does not have the parts {names}")
+    _check(right, f"{kind.__name__} does not have the parts {list(names)}")
     return [values[name] for name in names]
 
 
 def _texts(values: Any, what: str) -> tuple[str, ...]:
     right = isinstance(values, list | tuple) and all(isinstance(each, str) for each in values)
-    _check(right and len(values) <= MAX_COLUMNS, f"{what} is not a list of text")
+    _check(right, f"{what} is not a list of text")
     return tuple(values)
 
 
@@ -293,7 +299,8 @@ def _read_spec(values: Any, functions: tuple[str, ...]) -> Spec:
         _check(isinstance(each, list | tuple), "factors, codings or products are not lists")
     read = tuple(_read_factor(each, functions) for each in factors)
     codes = tuple(_read_coding(each) for each in codings)
-    made = tuple(_read_product(each, read, codes) for each in products)
+    last = [-1 if each.picks is None else max(each.picks, default=0) for each in codes]
+    made = tuple(_read_product(each, read, codes, last) for each in products)
     return Spec(tuple(kinds), read, codes, made)
 
 
@@ -334,7 +341,9 @@ def _read_coding(values: Any) -> Coding:
     return Coding(None, tuple(rows))
 
 
-def _read_product(values: Any, factors: tuple[Factor, ...], codings: tuple[Coding, ...]) -> Product:
+def _read_product(
+    values: Any, factors: tuple[Factor, ...], codings: tuple[Coding, ...], last: list[int]
+) -> Product:
     _check(isinstance(values, list | tuple) and len(values) > 0, "a product of factors is empty")
     pairs = []
     for pair in values:
@@ -344,8 +353,7 @@ def _read_product(values: Any, factors: tuple[Factor, ...], codings: tuple[Codin
         _check((number < 0) == (factor.levels is None), "numbers have a coding, or categories none")
         if factor.levels is not None:
             coding, count = codings[number], len(factor.levels)
-            top = max(coding.picks, default=0) if coding.picks is not None else -1
             rows = len(coding.matrix) if coding.matrix is not None else count
-            _check(top < count == rows, "a coding does not fit its categories")
+            _check(last[number] < count == rows, "a coding does not fit its categories")
         pairs.append((pair[0], number))
     return tuple(pairs)

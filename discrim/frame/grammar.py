@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from discrim.errors import FormulaError
 from discrim.frame.hints import meant_function, meant_text
-from discrim.frame.scan import MAX_NESTING, Source, quote, scan
+from discrim.frame.scan import MAX_NESTING, MAX_TEXT, Source, quote, scan
 
 MAX_FACTOR_TEXT = 20_000
 """Characters of one factor, such as ``I(a + b)``."""
@@ -198,8 +198,19 @@ def read(source: Source, start: int, end: int, code: str, functions: frozenset[s
 @lru_cache(maxsize=4096)
 def expression(code: str, functions: frozenset[str]) -> Expression:
     """Read a factor from its own text, as `Expression.code` wrote it."""
+    name = _name(code)
+    if name is not None:
+        return Expression(code, Column(name), (name,))
     source = scan(code)
     return read(source, 0, len(source.code), source.code, functions)
+
+
+def _name(code: str) -> str | None:
+    """The column that a factor plainly is, as thousands are in a wide design; None where it must be read."""
+    quoted = code.startswith("`")
+    name = code[1:-1].replace("``", "`") if quoted else code
+    plain = name and len(code) <= MAX_TEXT and (quoted or code.isascii()) and quote(name) == code
+    return name if plain else None
 
 
 class _Reader:

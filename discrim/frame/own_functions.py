@@ -186,6 +186,10 @@ _WAY_OUT = (
 
 def check_functions(functions: Functions | None) -> Functions:
     """The user's functions, if every one can be called by its name; else a FormulaError."""
+    if functions is not None and not isinstance(functions, Mapping):
+        raise FormulaError(
+            f"functions= is a {type(functions).__name__}: give a dict of names and functions, {{'f': f}}."
+        )
     for name, function in (functions or {}).items():
         if not isinstance(name, str) or not name.isidentifier() or name.startswith("__"):
             raise FormulaError(f"functions= names a function {name!r}, which no formula can call: rename it.")

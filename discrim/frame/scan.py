@@ -20,6 +20,8 @@ MAX_TEXT = 500_000
 """Characters of a formula."""
 MAX_NESTING = 30
 """Brackets within brackets, and steps of depth inside a factor."""
+_MAX_SHOWN = 300
+"""Characters of a formula that an error points at, and a third of those of its message."""
 
 _ESCAPE = r"\\(?:[\\'\"nrt]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00[0-9a-fA-F]{6})"
 _TOKEN = re.compile(
@@ -253,8 +255,11 @@ def _unreadable(text: str, position: int) -> FormulaError:
 
 def _pointing(message: str, text: str, start: int, end: int, around: int = 40) -> FormulaError:
     """An error with the part of the text around start:end and a line of carets below it."""
-    first, last = max(start - around, 0), min(end + around, len(text))
+    first, last = max(start - around, 0), min(end + around, start + _MAX_SHOWN, len(text))
     shown = "".join(c if c.isprintable() else " " for c in text[first:last])
     head, tail = "..." if first else "", "..." if last < len(text) else ""
     carets = " " * (len(head) + start - first) + "^" * max(min(end, last) - start, 1)
+    if len(message) > 3 * _MAX_SHOWN:
+        # Names are as long as one likes; what is wrong with them is said before, what to do after.
+        message = f"{message[: 2 * _MAX_SHOWN]} ... {message[-_MAX_SHOWN:]}"
     return FormulaError(f"{message} (character {start + 1})\n    {head}{shown}{tail}\n    {carets}")

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.tails import f_sf, t_isf, t_sf
-from discrim.errors import DataError
+from discrim.inference.error_rates import check_level
 
 __all__ = ["regression_table", "t_table"]
 
@@ -36,8 +36,7 @@ def t_table(coef: Floats, se: Floats, df: float, index: pd.Index, level: float) 
     DataError
         The level is no share.
     """
-    if not 0 < level < 1:
-        raise DataError(f"level={level!r}: give a share between 0 and 1, such as 0.95.")
+    check_level(level)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = coef / se
     degrees = df if df > 0 else np.nan

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance import Covariance
 from discrim.core.moments import ClassMoments
 from discrim.core.tails import normal_isf, normal_sf
-from discrim.errors import DataError
+from discrim.inference.error_rates import check_level
 
 __all__ = ["LogOdds", "log_odds", "wald_table"]
 
@@ -126,8 +126,7 @@ def wald_table(odds: LogOdds, shrink: float, index: pd.MultiIndex, level: float)
     DataFrame
         coef, se, z, p, low, high. A constant that is infinite, or missing, has neither se nor z nor p.
     """
-    if not 0 < level < 1:
-        raise DataError(f"level={level!r}: give a share between 0 and 1, such as 0.95.")
+    check_level(level)
     coef = np.column_stack([odds.prior_odds + shrink * odds.cut, shrink * odds.slopes]).ravel()
     se = shrink * np.column_stack([odds.constant_se, odds.slopes_se]).ravel()
     with np.errstate(divide="ignore", invalid="ignore"):

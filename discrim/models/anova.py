@@ -93,6 +93,8 @@ def _adjusted(p: pd.Series, method: str) -> pd.Series:
             f"The p-value of {shown(p.index[p.isna()][0])} is missing: leave the column out to adjust."
         )
     try:
+        if not isinstance(method, str):
+            raise ValueError(method)
         return pd.Series(multipletests(p.to_numpy(), method=method)[1], index=p.index)
     except ValueError:
         raise DataError(

@@ -12,9 +12,22 @@ from numpy.typing import NDArray
 from discrim.errors import DataError, PriorError
 from discrim.frame.categories import shown
 
-__all__ = ["choice", "cost_matrix", "is_number", "is_share", "is_whole", "named", "prior_vector", "told"]
+__all__ = [
+    "choice",
+    "cost_matrix",
+    "is_number",
+    "is_share",
+    "is_whole",
+    "named",
+    "prior_vector",
+    "switch",
+    "told",
+]
 
 Floats = NDArray[np.float64]
+
+MOST = 10**308
+"""The largest whole number that an option may be."""
 
 PRIOR_SLACK = 1e-8
 """How far from one a prior may sum; it is then divided by its sum."""
@@ -46,9 +59,16 @@ def choice(name: str, value: Any, allowed: tuple[str, ...], *, optional: bool = 
 
 
 def is_number(value: Any) -> bool:
-    """Whether an option is a number, which a truth value is not."""
+    """Whether an option is a number, which a truth value and what no double can hold are not."""
     number = (int, float, np.integer, np.floating)
-    return isinstance(value, number) and not isinstance(value, bool)
+    large = isinstance(value, int) and abs(value) > MOST
+    return isinstance(value, number) and not (isinstance(value, bool) or large)
+
+
+def switch(name: str, value: Any) -> None:
+    """Raise a DataError where an option is neither True nor False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise DataError(f"{name}={told(value)}: give True or False.")
 
 
 def is_share(value: Any) -> bool:
@@ -100,7 +120,7 @@ def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
         prior = [prior[c] for c in classes]
     try:
         values = np.asarray(prior, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise PriorError(f"The prior {prior!r} is not a list of probabilities.") from None
     if values.shape != (k,):
         raise PriorError(
@@ -143,7 +163,7 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
         costs = costs.loc[classes, classes]
     try:
         values = np.asarray(costs, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError("costs is not numeric: give the cost of calling each class each other one.") from None
     if values.shape != (k, k):
         raise DataError(

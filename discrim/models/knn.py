@@ -352,7 +352,8 @@ class KNNResults(ClassifierResults):
         """
         from discrim.report.knn_plots import error_path
 
-        kind = kind or ("path" if "path" in self._cache else "posteriors")
+        if kind is None:
+            kind = "path" if "path" in self._cache else "posteriors"
         choice("kind", kind, ("path", "posteriors", "regions"))
         if kind == "path":
             return error_path(self.path, self.k, ax=ax)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance import Covariance
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.label_type import LabelType
-from discrim.models.arguments import named
+from discrim.models.arguments import named, told
 
 __all__ = [
     "REJECTED",
@@ -86,8 +86,8 @@ def class_code(label: Any, classes: pd.Index) -> int:
     DataError
         It is no class.
     """
-    if label not in classes:
-        raise DataError(f"{label!r} is no class of this fit: name one of {named(classes, most=8)}.")
+    if not (pd.api.types.is_scalar(label) and not pd.isna(label) and label in classes):
+        raise DataError(f"{told(label)} is no class of this fit: name one of {named(classes, most=8)}.")
     return int(classes.get_indexer(pd.Index([label]))[0])
 
 

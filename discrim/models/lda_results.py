@@ -28,7 +28,7 @@ from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
 from discrim.inference.result import TestResult
 from discrim.models.anova import anova
-from discrim.models.arguments import choice, is_number, is_share, named
+from discrim.models.arguments import choice, is_number, is_share, named, switch
 from discrim.models.canonical import CanonicalResults, Convention
 from discrim.models.geometry import LinearGeometry
 from discrim.models.group_summary import group_summary
@@ -233,6 +233,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         if is_regular(fit.structure) or fit.shrinkage is not None:
             kind = {"diagonal": "shrunken diagonal", "estimator": "user's"}.get(fit.structure, fit.structure)
             raise NotSupportedError(f"Log odds of a {kind} covariance have no standard errors: see coef.")
+        switch("debiased", debiased)
         if is_share(reference) and reference not in self.classes:
             reference, level = None, reference
         elif is_number(reference) and reference not in self.classes:

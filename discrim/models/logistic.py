@@ -19,7 +19,7 @@ from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
-from discrim.models.arguments import choice, named, prior_vector
+from discrim.models.arguments import choice, named, prior_vector, switch
 from discrim.models.certificate import Certificate
 from discrim.models.geometry import LinearGeometry
 from discrim.models.labels import class_code
@@ -116,6 +116,8 @@ def logistic(
     [-45.272, 10.447, 5.755]
     """
     check_search(tol, maxiter)
+    switch("bias_reduction", bias_reduction)
+    choice("na_action", na_action, ("drop", "raise"))
     blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
     choice("collinear", collinear, ("raise", "drop"))
     if collinear == "raise":

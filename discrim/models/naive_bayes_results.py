@@ -148,7 +148,7 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         """
         plan = self._fit.plan
         numeric = self.terms[np.sort(np.concatenate([plan.normal, plan.kernels]))]
-        if term not in numeric:
+        if not (isinstance(term, str) and term in numeric):
             has = (
                 f"{named(numeric)} {'have' if len(numeric) > 1 else 'has'}"
                 if len(numeric)

@@ -15,7 +15,7 @@ from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import lone_rows
 from discrim.inference.resampling import late_bar
-from discrim.models.arguments import choice, named
+from discrim.models.arguments import choice, is_number, is_whole, named
 from discrim.models.geometry import LinearGeometry
 from discrim.models.judging.validation import gathered_rows
 from discrim.models.lines import SeparatingLines, read_rows
@@ -99,9 +99,9 @@ def perceptron(
     >>> fit.converged, fit.updates, fit.planes["bound"].round().tolist()
     (True, 4, [748.0])
     """
-    if not (isinstance(step, (int, float)) and 0 < step < np.inf):
+    if not (is_number(step) and 0 < step < np.inf):
         raise DataError(f"step={step!r}: give a positive number.")
-    if maxiter is not None and not (isinstance(maxiter, (int, np.integer)) and maxiter >= 1):
+    if maxiter is not None and not (is_whole(maxiter) and maxiter >= 1):
         raise DataError(f"maxiter={maxiter!r}: give a number of passes, 1 or more, or None.")
     if seed is not None and not (isinstance(seed, (int, np.integer)) and seed >= 0):
         raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None for the order of the table.")

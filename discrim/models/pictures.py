@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.arguments import named
+from discrim.models.arguments import named, told
 
 if TYPE_CHECKING:
     from discrim.models.hyperplane import HyperplaneResults
@@ -73,8 +73,8 @@ def plot_fitted(fit: IndicatorResults, column: str | None, ax: Axes | None) -> A
 
     blocks = fit._rows("plot()")
     used = list(blocks.design.columns)
-    if column is not None and column not in used:
-        raise DataError(f"column={column!r} is not in the formula: name one of {named(used)}.")
+    if column is not None and not (isinstance(column, str) and column in used):
+        raise DataError(f"column={told(column)} is not in the formula: name one of {named(used)}.")
     columns = blocks.table.frame(used if column is None else [column])
     numeric = [name for name in columns if columns[name].dtype.kind in "iuf"]
     if not numeric:

@@ -181,7 +181,7 @@ def _within(name: str, value: Any) -> float | None:
         return None
     try:
         number = np.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = np.nan
     if not 0 <= number <= 1:
         raise DataError(f"{name}={value!r}: give a number from 0 to 1, or None to have it chosen.")

@@ -29,7 +29,7 @@ from discrim.inference.rates_along import rates_along
 from discrim.inference.resampling import late_bar
 from discrim.models.arguments import named
 from discrim.models.judging.splits import Split, split_moments, used_splits
-from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
+from discrim.models.judging.validation import check_folds, dealt_codes, moment_folds, used_codes, used_rows
 from discrim.models.sample import class_moments
 
 __all__ = ["Choice", "choose"]
@@ -189,6 +189,8 @@ def _in(span: Span, blocks: Blocks) -> Blocks:
 def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
     """Errors and standard errors of the pairs by folds."""
     k = len(plan.prior)
+    if not plan.splits:
+        check_folds(plan.cv, int((used_codes(blocks) >= 0).sum()))
     wrong = np.full((len(plan.pairs), plan.cv, k), np.nan)
     total = np.zeros((plan.cv, k))
     with late_bar(plan.cv * len(plan.pairs), CHOICE) as tell:

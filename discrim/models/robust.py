@@ -22,7 +22,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.formula import response_codes
 from discrim.frame.unseen import Unseen
 from discrim.inference.error_rates import check_level
-from discrim.models.arguments import choice, is_number, named
+from discrim.models.arguments import choice, is_number, named, told
 from discrim.models.judging.validation import used_rows
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import class_moments
@@ -85,6 +85,10 @@ def robust_choice(
     """
     choice("method", method, METHODS)
     choice("scatter", scatter, ("covariance", "scale"))
+    for name, value in (("nu", nu), ("support_fraction", support_fraction)):
+        if not (is_number(value) or (value is None and name == "nu")):
+            more = ", or None to have it estimated" if name == "nu" else ""
+            raise DataError(f"{name}={told(value)}: give a number{more}.")
     if method != "t" and (nu != 5 or scatter != "covariance"):
         raise DataError(
             f'nu= and scatter= are options of method="t"; here it is method={method!r}: leave them out.'

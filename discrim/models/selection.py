@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from discrim.core.covariance import dependencies
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.selection import CRITERIA, Choice, Partial
-from discrim.models.arguments import choice, named
+from discrim.models.arguments import choice, is_number, named, told
 from discrim.models.logistic_inference import parts_of
 from discrim.models.sample import NaAction, collinear_error, refuse_no_freedom, sample
 
@@ -91,13 +91,7 @@ def stepwise(
     >>> stepwise("species ~ .", load_iris()).selected.tolist()
     ['petal_length', 'sepal_width', 'petal_width', 'sepal_length']
     """
-    choice("direction", direction, ("forward", "backward", "both"))
-    choice("criterion", criterion, (*CRITERIA, "cv"))
-    for name, level in (("enter", enter), ("stay", stay)):
-        if not 0 < level <= 1:
-            raise DataError(f"{name}={level!r}: give a level of significance, above 0 and up to 1.")
-    if direction == "both" and stay < enter:
-        raise DataError(f"stay={stay!r} is below enter={enter!r}: a term could enter and leave for ever.")
+    _check_options(direction, criterion, enter, stay, verb, options)
     if verb is None:
         from discrim.models.lda import lda
 
@@ -141,9 +135,26 @@ def stepwise(
     return StepwiseResults(formula, criterion, chosen, steps, note, fit, moments.total)
 
 
+def _check_options(direction: Any, criterion: Any, enter: Any, stay: Any, verb: Any, options: Any) -> None:
+    """Raise a DataError for an option that is none."""
+    choice("direction", direction, ("forward", "backward", "both"))
+    choice("criterion", criterion, (*CRITERIA, "cv"))
+    for name, level in (("enter", enter), ("stay", stay)):
+        if not (is_number(level) and 0 < level <= 1):
+            raise DataError(f"{name}={told(level)}: give a level of significance, above 0 and up to 1.")
+    if direction == "both" and stay < enter:
+        raise DataError(f"stay={stay!r} is below enter={enter!r}: a term could enter and leave for ever.")
+    if verb is not None and not callable(verb):
+        raise DataError(f"verb={told(verb)}: give a verb, such as discrim.qda, or None for lda.")
+    if options is not None and not isinstance(options, Mapping):
+        raise DataError(f"options={told(options)}: give a dict of names and values, for the verb.")
+
+
 def _included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
     """Labels of the terms that are to be included, but for those that are constant."""
     labels = {part.text: part.label for part in blocks.design.parts()}
+    if not isinstance(include, Iterable) or not all(isinstance(term, str) for term in include):
+        raise DataError(f"include={told(include)}: give terms as the formula writes them, in a list.")
     wanted = [include] if isinstance(include, str) else [labels.get(term, term) for term in include]
     known = (*labels.values(), *blocks.constant)
     unknown = [term for term in wanted if term not in known]

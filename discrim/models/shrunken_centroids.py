@@ -163,7 +163,9 @@ def _check_numbers(threshold: float | None, offset: Offset) -> None:
     """Raise a DataError for a threshold or an offset that is none."""
     if threshold is not None and not (is_number(threshold) and 0 <= threshold < np.inf):
         raise DataError(f"threshold={threshold!r}: give a number from 0 on, or None to have it chosen.")
-    if offset != "median" and not (is_number(offset) and 0 <= offset < np.inf):
+    if not (isinstance(offset, str) and offset == "median") and not (
+        is_number(offset) and 0 <= offset < np.inf
+    ):
         raise DataError(f"offset={offset!r}: give a number from 0 on, or 'median'.")
 
 

@@ -7,6 +7,7 @@ before it is used. The layout is that of `discrim.models.tensor_file`.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,7 +37,8 @@ from discrim.models.earlier_files import in_this_form, is_earlier, refuse_collin
 from discrim.models.saved_description import check_description, check_values, names_left_out
 from discrim.models.saved_moments import checked_moments
 from discrim.models.saved_rule import without_score
-from discrim.models.tensor_file import damaged, read_file, write_file
+from discrim.models.tensor_file import DamagedFileError, check_finite, damaged, read_file, write_file
+from discrim.models.whole_file import target_of
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -179,20 +181,41 @@ def _results(model: str) -> Any:
 
 
 def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
-    """Write a fit to a file, whole or not at all.
+    """Write a fit to a file, whole or not at all, where the file can be loaded again.
 
-    The rows of its table are not part of it, but those of `knn`, whose coordinates are the fit.
+    The rows of its table are not part of it, but those of `knn`, whose coordinates are the fit. A link stays
+    a link, and the mode of a file that is replaced is kept.
 
     Raises
     ------
     NotSupportedError
-        The model cannot be written.
+        The model cannot be written, or what is written could not be loaded.
+    OSError
+        There is no such folder, the disk is full, and the like. What was there before is still there.
     """
+    place = _path(path)
     name = next((m for m in _MODELS if type(fit) is _results(m)), None)
     if name is None:
         raise NotSupportedError(
             f"{fit.title} cannot be saved: pickle the fit, or keep the call that made it."
         )
+    target_of(place)
+    about, tensors = _parts(fit, name)
+    try:
+        json_of = json.loads(json.dumps(about))
+        check_finite(place, tensors)
+        _fit_of(place, json_of, dict(tensors), fit._blocks.functions)
+    except Exception as error:
+        reason = error.what if isinstance(error, DamagedFileError) else str(error).rstrip(".")
+        raise NotSupportedError(
+            f"{fit.title} cannot be saved, as its file could not be loaded: {reason}. Pickle the fit, or "
+            "keep the call that made it."
+        ) from error
+    write_file(place, about, tensors)
+
+
+def _parts(fit: ClassifierResults, name: str) -> tuple[dict[str, Any], dict[str, Floats]]:
+    """Description and buffers of a fit."""
     numbers = fit._fit
     options = {key: getattr(numbers, key) for key in _MODELS[name].options}
     blocks = fit._blocks
@@ -214,7 +237,24 @@ def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
         tensors["roots"] = moments.roots
     tensors["prior"] = numbers.prior
     tensors |= _MODELS[name].buffers(numbers)
-    write_file(Path(path), about, {key: np.asarray(value, dtype="<f8") for key, value in tensors.items()})
+    return about, {key: np.ascontiguousarray(value, dtype=np.float64) for key, value in tensors.items()}
+
+
+def _path(path: Any) -> Path:
+    """The path of a file as it is given.
+
+    Raises
+    ------
+    DataError
+        It is no path, or no system takes it as one.
+    """
+    try:
+        place = Path(os.fsdecode(path))
+    except TypeError:
+        raise DataError(f"A fit is saved to a file: give its path, not {type(path).__name__}.") from None
+    if "\0" in str(place):
+        raise DataError(f"{str(place)!r} is no path, as it holds a null character: name a file without it.")
+    return place
 
 
 def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., Any]] | None = None) -> Any:
@@ -250,7 +290,18 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     ...     load(f"{folder}/iris.fit").predict(iris.head(2)).tolist()
     ['setosa', 'setosa']
     """
-    about, tensors = read_file(Path(path))
+    place = _path(path)
+    about, tensors = read_file(place)
+    return _fit_of(place, about, tensors, functions)
+
+
+def _fit_of(
+    path: Path,
+    about: dict[str, Any],
+    tensors: dict[str, Floats],
+    functions: Mapping[str, Callable[..., Any]] | None,
+) -> Any:
+    """The fit that description and buffers are of, all of them checked."""
     check_values(path, about)
     earlier = is_earlier(about)
     about, tensors = in_this_form(about, tensors)

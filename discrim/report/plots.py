@@ -320,9 +320,13 @@ def numbers(frame: pd.DataFrame) -> Floats:
 
 def new_axes(ax: Axes | None, lines: int = 0) -> tuple[Axes, bool]:
     """The axes given, or those of a figure of our own, high enough for so many lines."""
+    import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
+
+    if ax is not None and not isinstance(ax, Axes):
+        raise DataError(f"ax= is a {type(ax).__name__}: give axes of matplotlib, as plt.subplots()[1] are.")
     if ax is not None:
         return ax, False
-    import matplotlib.pyplot as plt
 
     width, height = plt.rcParams["figure.figsize"]
     size = (width, float(np.clip(0.17 * lines + 1, height, 30)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +18,7 @@ from discrim.frame.formula import response_codes
 from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
 from discrim.inference.resampling import progress_bar
-from discrim.models.arguments import choice, named
+from discrim.models.arguments import choice, named, switch, told
 from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.parametric import parametric_rates
 from discrim.models.judging.refitted_prior import prior_of_rest, refits_prior
@@ -98,6 +98,7 @@ def judged_codes(
     fit: ClassifierResults, data: Any, method: Counting, plan: Plan
 ) -> tuple[Codes, Codes, Floats | None]:
     """Actual class, predicted class and weight of each row of a table."""
+    choice("method", method, COUNTING)
     decision = Decision(plan.costs)
     if decision.costs is not None:
         fit._need_posteriors("costs=")
@@ -169,6 +170,9 @@ def error_rates(
     for name in ("D", "DS", "O", "OS"):
         known[name] = partial(parametric_rates, fit, name, plan)
     rates_of.check_level(plan.level)
+    switch("by_class", by_class)
+    if not isinstance(methods, Iterable):
+        raise DataError(f"methods={told(methods)}: give names in a list, of {named(known, most=20)}.")
     wanted = [methods] if isinstance(methods, str) else list(methods)
     for method in wanted:
         choice("methods", method, tuple(known))

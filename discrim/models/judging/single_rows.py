@@ -98,13 +98,13 @@ def posterior_intervals(
                     p = posteriors(rule.scores(x))
                     parts.append(np.stack([p, *delta_intervals(p, covariance(x), level)], axis=2))
                     bar.update(len(x))
-        found = np.concatenate(parts)
+        found = np.concatenate(parts) if parts else np.empty((0, len(fit.classes), 3))
     else:
         found = _bootstrapped(fit, blocks, level, replicates, seed)
     columns = pd.MultiIndex.from_product(
         [fit.classes, ["posterior", "low", "high"]], names=[fit.classes.name, None]
     )
-    return pd.DataFrame(found.reshape(len(found), -1), index=blocks.table.index, columns=columns)
+    return pd.DataFrame(found.reshape(len(found), len(columns)), index=blocks.table.index, columns=columns)
 
 
 def _held_by_row(fit: ClassifierResults) -> int:

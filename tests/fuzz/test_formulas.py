@@ -1,0 +1,105 @@
+"""Formulas of a grammar and their mutants: fitted, or refused by an error of the package, in seconds."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.formulas import any_formula
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+VERBS = ["lda", "lda", "lda", "lda", "qda", "naive_bayes", "logistic", "knn", "indicator"]
+LONGEST = 30.0
+"""Seconds after which a fit is taken for one that never ends; the worker itself counts its processor's time."""
+
+
+class Worker:
+    """The process that fits; a new one where it has died or is stuck."""
+
+    def __init__(self, limit: float = LONGEST) -> None:
+        self._limit = limit
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, verb: str, formula: str) -> tuple[str, str]:
+        """Give what came of a fit, and what is to be said of it."""
+        if self._process is None:
+            self._start()
+        question = json.dumps({"verb": verb, "formula": formula}) + "\n"
+        answer = self._exchange(question.encode("ascii"), self._limit)
+        if answer is not None:
+            outcome, detail = json.loads(answer)
+            return outcome, detail
+        return self._ended()
+
+    def _start(self) -> None:
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz.formula_worker"],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        ready = self._exchange(b"", 120.0)
+        if ready is None:
+            pytest.fail(f"the worker does not start: {self._ended()}")
+
+    def _exchange(self, question: bytes, limit: float) -> bytes | None:
+        """Send a line and give the one that comes back; None where none comes."""
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(question)
+            process.stdin.flush()
+        there, _, _ = select.select([process.stdout], [], [], limit)
+        return process.stdout.readline() or None if there else None
+
+    def _ended(self) -> tuple[str, str]:
+        """Say how the process ended, which is killed if it did not."""
+        process, self._process = self._process, None
+        assert process is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(2.0)
+        status = process.poll()
+        if status is None:
+            process.kill()
+        said = process.communicate()[1].decode(errors="replace")[-1500:]
+        return (
+            ("hang", f"over {self._limit:.0f} s") if status is None else ("crash", f"status {status}: {said}")
+        )
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    if os.name == "nt":
+        pytest.skip("Windows has no limits of processes")
+    worker = Worker()
+    yield worker
+    worker.close()
+
+
+def test_a_formula_is_fitted_or_refused(fuzz, worker):
+    for rng in fuzz:
+        formula, verb = any_formula(rng), rng.choice(VERBS)
+        outcome, detail = worker.ask(verb, formula)
+        fuzz.count(outcome)
+        if outcome not in {"fitted", "refused"}:
+            shown = formula if len(formula) <= 500 else f"{formula[:400]} ... of {len(formula)}"
+            fuzz.found(f"{outcome} of {verb}({shown!r}): {detail}")

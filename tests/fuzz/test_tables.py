@@ -1,0 +1,332 @@
+"""Odd tables and odd options through every verb: nothing but the package's own errors comes out."""
+
+from __future__ import annotations
+
+import datetime
+import inspect
+import signal
+import traceback
+import warnings
+from contextlib import contextmanager
+from decimal import Decimal
+from fractions import Fraction
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.errors import DiscrimError
+
+SECONDS = 30
+"""What one case may take."""
+
+BIG = 2**53
+LETTERS = ["a", "b", "c", "A", "a ", "", " ", "é", "e\u0301", "\u0430", "a\u200b", "007", "7", "nan", "x~y"]
+LETTERS += ["\ud800", "`", "[T.a]", "=1+1", "\x1b[31m", "字", "rejected", "0", "-0", "True", "a\x00", "\n"]
+LETTERS += ["label", "a" * 300]
+NUMBERS = [0.0, -0.0, 1.0, 2.0, 0.5, -1.0, 7.0, 1e-300, 5e-324, 1e12, 1e155, 1e300, 1.7e308, -1e300, np.nan]
+WHOLE = [0, 1, 2, 3, -1, 7, BIG, BIG + 1, 2**63 - 1, -(2**63)]
+
+
+def some(rng, values, n):
+    return [rng.choice(values) for _ in range(n)]
+
+
+def holed(rng, values):
+    """The values, some of them missing, in one of the ways to be missing."""
+    share, nothing = rng.choice([0, 0, 0.1, 0.5, 1]), rng.choice([None, np.nan, pd.NA])
+    return [nothing if rng.random() < share else value for value in values]
+
+
+def objects(values):
+    return pd.Series(np.fromiter(values, dtype=object, count=len(values)), dtype=object)
+
+
+def normal(rng, n):
+    noise = np.random.default_rng(rng.getrandbits(32))
+    scale, offset = 10.0 ** rng.choice([0, 0, 0, -3, 8, -150, 150]), rng.choice([0, 0, 1, 1e6, 1e15])
+    return offset * scale + scale * (noise.normal(size=n) + np.arange(n) % 3)
+
+
+MEASURED = {
+    "normal": normal,
+    "normal with holes": lambda rng, n: pd.array(
+        [None if pd.isna(x) else x for x in holed(rng, normal(rng, n).tolist())], dtype="Float64"
+    ),
+    "normal without some": lambda rng, n: np.where(some(rng, [True, True, False], n), normal(rng, n), np.nan),
+    "float32": lambda rng, n: normal(rng, n).astype("float32"),
+    "float16": lambda rng, n: np.random.default_rng(rng.getrandbits(32)).normal(size=n).astype("float16"),
+    "few numbers": lambda rng, n: np.array(some(rng, NUMBERS[:7], n)),
+    "wild numbers": lambda rng, n: np.array(some(rng, NUMBERS, n)),
+    "infinite": lambda rng, n: np.array(some(rng, [*NUMBERS[:6], np.inf, -np.inf], n)),
+    "constant": lambda rng, n: np.full(n, rng.choice(NUMBERS)),
+    "truths": lambda rng, n: np.array(some(rng, [True, False], n), dtype=bool),
+    "truths with holes": lambda rng, n: pd.array(holed(rng, some(rng, [True, False], n)), dtype="boolean"),
+    "Decimal": lambda rng, n: objects(some(rng, [Decimal(1), Decimal("0.1"), Decimal("1e400"), None], n)),
+    "sparse": lambda rng, n: pd.arrays.SparseArray(some(rng, [0.0, 1.0, 2.0], n)),
+    "huge integers": lambda rng, n: objects(some(rng, [10**30, 1, 2, 10**400], n)),
+    "longdouble": lambda rng, n: normal(rng, n).astype("longdouble"),
+}
+
+LABELLED = {
+    "two": lambda rng, n: some(rng, ["a", "b"], n),
+    "three in turn": lambda rng, n: (["a", "b", "c"] * n)[:n],
+    "text": lambda rng, n: objects(holed(rng, some(rng, LETTERS, n))),
+    "string": lambda rng, n: pd.array(holed(rng, some(rng, ["a", "b", "B"], n)), dtype="string"),
+    "categories": lambda rng, n: pd.Categorical(
+        holed(rng, some(rng, ["a", "b", "c"], n)),
+        rng.choice([None, ["c", "b", "a"], ["b", "a", "c", "d"]]),
+        ordered=rng.random() < 0.5,
+    ),
+    "whole": lambda rng, n: np.array(some(rng, WHOLE, n), dtype="int64"),
+    "whole with holes": lambda rng, n: pd.array(holed(rng, some(rng, WHOLE, n)), dtype="Int64"),
+    "codes": lambda rng, n: np.array(some(rng, [1, 2], n), dtype=rng.choice(["int8", "uint64", "int32"])),
+    "truths": lambda rng, n: np.array(some(rng, [True, False], n), dtype=bool),
+    "numbers": lambda rng, n: np.array(some(rng, NUMBERS, n)),
+    "one": lambda rng, n: ["a"] * n,
+    "each its own": lambda rng, n: [f"r{i}" for i in range(n)],
+    "missing": lambda rng, n: objects([rng.choice([None, np.nan, pd.NA])] * n),
+}
+
+ODD = {
+    "lists": lambda rng, n: objects(some(rng, [[1], [1, 2], []], n)),
+    "dicts": lambda rng, n: objects([{}] * n),
+    "bytes": lambda rng, n: objects(some(rng, [b"a", b"b"], n)),
+    "mixed": lambda rng, n: objects(some(rng, ["a", 1, None, 2.5, True, (1,), 1j], n)),
+    "complex": lambda rng, n: np.array(some(rng, [1j, 1.0], n), dtype=complex),
+    "dates": lambda rng, n: pd.date_range("2020", periods=n),
+    "days": lambda rng, n: objects([datetime.date(2020, 1, 1)] * n),
+    "spans": lambda rng, n: pd.to_timedelta(np.arange(n), unit="s"),
+    "periods": lambda rng, n: pd.period_range("2020", periods=n, freq="D"),
+    "intervals": lambda rng, n: pd.cut(pd.Series(np.arange(float(n))), 3) if n else objects([]),
+    "fractions": lambda rng, n: objects(some(rng, [Fraction(1, 3), Fraction(2)], n)),
+    "arrays": lambda rng, n: objects([np.ones(2)] * n),
+    "missing": LABELLED["missing"],
+}
+
+RIGHT = ["x", "x + z", ".", "x * z", "x + C(z)", "x + q", "C(q)", "q", "x:q", "poly(x, 2)", "log(x)", ". - q"]
+RIGHT += ["center(x) + standardize(z)", "I(x**2) + x", "C(q, Sum) + x", "x + I(q + 1)", "C(q):x"]
+RIGHT += ["bs(x, df=4)", "cr(x, df=3)"]
+VERBS = {
+    "lda": {
+        "method": ["moment", "mle", "t", "mcd"],
+        "covariance": ["pooled", "diagonal", "shrunk", "spherical", "pinv"],
+        "collinear": ["raise", "drop"],
+        "shrinkage": [None, 0.5, "oas", "loo"],
+    },
+    "qda": {"method": ["moment", "mle"], "covariance": ["full", "diagonal", "shrunk", "spherical"]},
+    "rda": {"alpha": [0.0, 0.5, 1.0, None], "gamma": [0.0, 0.5, None], "seed": [0]},
+    "naive_bayes": {
+        "kernel": [False, True],
+        "laplace": [0, 1],
+        "smoothing": [0.0, 1e-9],
+        "unseen": ["raise", "missing"],
+    },
+    "knn": {"k": [None, 1, 3], "scale": [True, False], "metric": ["euclidean", "mahalanobis", "cityblock"]},
+    "shrunken_centroids": {"threshold": [None, 0.0, 0.5, 1e9], "seed": [0]},
+    "logistic": {
+        "bias_reduction": [True, False],
+        "separation": ["warn", "raise"],
+        "collinear": ["raise", "drop"],
+        "maxiter": [30],
+    },
+    "indicator": {"collinear": ["raise", "drop"]},
+    "perceptron": {"maxiter": [5, 50]},
+    "hyperplane": {},
+}
+WEIGHTED = ("lda", "qda", "rda", "naive_bayes", "shrunken_centroids", "logistic", "indicator")
+
+
+def any_table(rng, n):
+    """Columns x and z mostly of measurements, q of anything, y mostly of labels."""
+
+    def column(*likely):
+        kinds = rng.choice([*likely, *likely, *likely, MEASURED, LABELLED, ODD])
+        return rng.choice(list(kinds.values()))(rng, n)
+
+    likely = ["two", "two", "three in turn", "three in turn", "codes", "truths", "categories"]
+    mild = rng.random() < 0.6
+    columns = {
+        "x": normal(rng, n) if mild else column(MEASURED),
+        "z": normal(rng, n) if mild and rng.random() < 0.7 else column(MEASURED),
+        "q": column(MEASURED, LABELLED),
+        "y": LABELLED[rng.choice(likely)](rng, n) if mild else column(LABELLED),
+    }
+    index = rng.choice([None, None, [f"r{i}" for i in range(n)], [0] * n, pd.date_range("2020", periods=n)])
+    frame = {name: pd.Series(values).reset_index(drop=True) for name, values in columns.items()}
+    table = pd.DataFrame(frame) if n else pd.DataFrame({name: each.head(0) for name, each in frame.items()})
+    return table if index is None else table.set_axis(pd.Index(index))
+
+
+def any_call(rng):
+    """A verb, its table and its options."""
+    n = rng.choice([0, 1, 2, 3, 5, 8, 12, 20, 30, 30, 30, 30])
+    verb, table = rng.choice(list(VERBS)), any_table(rng, n)
+    options = {name: rng.choice(values) for name, values in VERBS[verb].items() if rng.random() < 0.5}
+    if rng.random() < 0.2:
+        options["na_action"] = rng.choice(["raise", "drop"])
+    if verb in WEIGHTED and rng.random() < 0.3:
+        kinds = MEASURED if rng.random() < 0.8 else ODD
+        options["weights"] = (
+            np.abs(normal(rng, n)) if rng.random() < 0.5 else rng.choice(list(kinds.values()))(rng, n)
+        )
+    if rng.random() < 0.15:
+        options["levels"] = rng.choice([["b", "a"], {"a", "b"}, ["a", "b", "c"], 3, "ab", [1, 2], [None]])
+    response = rng.choice(["y"] * 9 + ["C(y)", "q", "x"])
+    return verb, f"{response} ~ {rng.choice(RIGHT)}", table, options
+
+
+@contextmanager
+def limited():
+    """Raise where a case takes too long; what numpy says of numbers is not looked at."""
+
+    def stop(*_):
+        raise TimeoutError(f"more than {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+        plt.close("all")
+
+
+def said(error):
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if "discrim" in each.filename]
+    place = f"{frames[-1].filename.rpartition('discrim/')[2]}:{frames[-1].lineno}" if frames else "outside"
+    return f"{type(error).__name__} at {place}: {str(error)[:200]!a}"
+
+
+def check(fit, table):
+    """Ask a fit for what everybody asks for, and hold it to what it promises."""
+    fit.summary().as_text().encode("utf-8", "surrogatepass")
+    repr(fit)
+    labels = fit.predict(table)
+    assert labels.index.equals(table.index), "labels on another index"
+    assert set(labels.dropna().tolist()) <= set(fit.classes.tolist()), "a label that is no class"
+    fit.augment(table)
+    fit.confusion()
+    if not hasattr(fit, "predict_proba"):
+        return
+    try:
+        p = fit.predict_proba(table).to_numpy()
+    except DiscrimError:
+        return
+    gone = np.isnan(p).all(axis=1)
+    assert (gone == np.isnan(p).any(axis=1)).all(), "a posterior that is missing in part"
+    assert np.abs(p[~gone].sum(axis=1) - 1).max(initial=0) < 1e-8, "posteriors that do not sum to one"
+    assert (labels.isna().to_numpy() == gone).all(), "a label without posterior, or the other way round"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="cases are limited by a signal of Unix")
+def test_tables(fuzz):
+    for rng in fuzz:
+        verb, formula, table, options = any_call(rng)
+        before = table.copy(deep=True)
+        with limited():
+            try:
+                fit = getattr(discrim, verb)(formula, table, **options)
+                check(fit, table)
+                fit.predict(any_table(rng, rng.choice([0, 1, 5])))
+                outcome = "fitted"
+            except DiscrimError as error:
+                outcome = "refused"
+                if not str(error).strip():
+                    fuzz.found(f"{verb}({formula!r}, {options}): an error without a word")
+            except Exception as error:
+                outcome = "raw"
+                fuzz.found(f"{verb}({formula!r}, {options}): {said(error)}")
+        if not before.equals(table):
+            fuzz.found(f"{verb}({formula!r}, {options}) changes its table")
+        fuzz.count(outcome)
+
+
+VALUES = ["no such", "", "3", 3, -1, 0, 2.5, np.nan, np.inf, 1j, True, None, [], [1, 2], ["a"], ("x",), {}]
+VALUES += [{"a": 1}, {1, 2}, b"x", object(), np.array([1.0, 2.0]), np.array(["a"]), pd.Series([1, 2]), pd.NA]
+VALUES += [10**400, slice(1), pd.DataFrame({"a": [1]}), lambda *_: None, range(3), pd.Timestamp("2020")]
+VALUES += ["\ud800", [[1]], np.float32(0.5)]
+
+OPTIONS = [*VERBS, "moments", "box_m", "manova", "stepwise"]
+FITTED = {
+    "knn": {"k": 3},
+    "rda": {"alpha": 0.5, "gamma": 0.5},
+    "perceptron": {"maxiter": 20},
+    "shrunken_centroids": {"threshold": 0.1},
+}
+
+
+@pytest.fixture(scope="module")
+def fits():
+    """A fit of every verb to a small table, with the table."""
+    noise = np.random.default_rng(0)
+    found = {}
+    for verb in OPTIONS:
+        classes = ["a", "b"] if verb == "hyperplane" else ["a", "b", "c"]
+        y = np.repeat(classes, 12)
+        apart = 9 if verb == "hyperplane" else 1
+        x = noise.normal(size=len(y)) + apart * np.repeat(np.arange(len(classes)), 12)
+        data = pd.DataFrame({"x": x, "z": noise.normal(size=len(y)), "y": y})
+        options = {"k": 3} if verb == "knn" else {"alpha": 0.5, "gamma": 0.5} if verb == "rda" else {}
+        options |= (
+            {"maxiter": 20} if verb == "perceptron" else {"threshold": 0.1} if verb.startswith("shr") else {}
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found[verb] = getattr(discrim, verb)("y ~ x + z", data, **options), data, options
+    return found
+
+
+def methods(fit):
+    """Public methods of a fit that take options, but for those that write files; none of a DataFrame."""
+    for name in () if isinstance(fit, pd.DataFrame) else dir(fit):
+        if name.startswith("_") or name == "save":
+            continue
+        try:
+            method = getattr(fit, name)
+        except DiscrimError:
+            continue
+        if inspect.ismethod(method) and inspect.signature(method).parameters:
+            yield method
+
+
+def any_option(rng, fits):
+    """A verb or a method, and one of its options that is odd."""
+    verb = rng.choice(OPTIONS)
+    fit, data, options = fits[verb]
+    asked = rng.choice([None, *methods(fit), *methods(fit)])
+    call = getattr(discrim, verb) if asked is None else asked
+    given = {"formula": "y ~ x + z", "data": data, **options} if asked is None else {}
+    parameters = inspect.signature(call).parameters.values()
+    named = [each for each in parameters if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
+    for each in named:
+        if each.default is each.empty and each.name not in given:
+            given[each.name] = data if each.name == "data" else 0.1
+    name = rng.choice([each.name for each in named])
+    return (
+        f"{verb}{'' if asked is None else '().' + call.__name__}",
+        call,
+        given | {name: rng.choice(VALUES)},
+        name,
+    )
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="cases are limited by a signal of Unix")
+def test_options(fuzz, fits):
+    for rng in fuzz:
+        called, call, given, name = any_option(rng, fits)
+        with limited():
+            try:
+                call(**given)
+                outcome = "taken"
+            except DiscrimError:
+                outcome = "refused"
+            except Exception as error:
+                outcome = "raw"
+                fuzz.found(f"{called}({name}={given[name]!r:.60}): {said(error)}")
+        fuzz.count(outcome)

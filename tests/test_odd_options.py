@@ -1,0 +1,111 @@
+"""Options in whose place something of another type is given: an error that names the option."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.errors import DataError, DiscrimError
+
+RNG = np.random.default_rng(0)
+DATA = pd.DataFrame({"x": RNG.normal(size=45) + np.repeat([0, 1, 2], 15), "z": RNG.normal(size=45)})
+DATA["y"] = np.repeat(["a", "b", "c"], 15)
+TWO = np.array([1.0, 2.0])
+HUGE = 10**400
+
+
+@pytest.fixture(scope="module")
+def fits():
+    return {
+        "lda": discrim.lda("y ~ x + z", DATA),
+        "knn": discrim.knn("y ~ x + z", DATA, k=3),
+        "indicator": discrim.indicator("y ~ x + z", DATA),
+        "naive_bayes": discrim.naive_bayes("y ~ x + z", DATA),
+        "shrunken_centroids": discrim.shrunken_centroids("y ~ x + z", DATA, threshold=0.1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("verb", "option", "values"),
+    [
+        ("lda", "prior", [HUGE, TWO, object(), pd.NA]),
+        ("lda", "nu", [TWO, pd.NA, "a", HUGE]),
+        ("lda", "support_fraction", [TWO, pd.NA, None, "a"]),
+        ("lda", "functions", ["f", 3, [abs], abs, TWO, pd.NA]),
+        ("rda", "alpha", [HUGE, TWO, "a"]),
+        ("rda", "gamma", [HUGE, TWO, "a"]),
+        ("naive_bayes", "laplace", [HUGE, TWO, True]),
+        ("naive_bayes", "smoothing", [HUGE, TWO, None]),
+        ("shrunken_centroids", "threshold", [HUGE, TWO, "a"]),
+        ("shrunken_centroids", "offset", [HUGE, TWO, "mean"]),
+        ("logistic", "na_action", [TWO, pd.NA, 3]),
+        ("logistic", "bias_reduction", [TWO, pd.NA, "no", 1]),
+        ("perceptron", "step", [HUGE, TWO, "a", True]),
+        ("perceptron", "maxiter", [True, 2.5, TWO]),
+        ("stepwise", "enter", [TWO, "a", pd.NA, 1j, None]),
+        ("stepwise", "stay", [TWO, "a", pd.NA, 1j, None]),
+        ("stepwise", "include", [3, [1], TWO, True, None]),
+        ("stepwise", "verb", ["lda", 3, TWO]),
+        ("stepwise", "options", ["no", 3, TWO, [1]]),
+    ],
+)
+def test_options_of_verbs(verb, option, values):
+    for value in values:
+        with pytest.raises(DiscrimError, match=option):
+            getattr(discrim, verb)("y ~ x + z", DATA, **{option: value})
+
+
+@pytest.mark.parametrize(
+    ("verb", "method", "option", "values"),
+    [
+        ("lda", "anova", "adjust", [3, TWO, [], pd.NA]),
+        ("lda", "confusion", "method", [3, TWO, None, pd.NA]),
+        ("lda", "confusion", "costs", [HUGE, "a", {}]),
+        ("lda", "error_rates", "methods", [3, True, None, [3], "no"]),
+        ("lda", "error_rates", "by_class", [TWO, pd.NA, "no", 1]),
+        ("lda", "log_odds", "level", ["a", TWO, pd.NA, 1j, None, np.array(["a"])]),
+        ("lda", "log_odds", "debiased", [TWO, pd.NA, "no"]),
+        ("lda", "tidy", "level", ["a", TWO, pd.NA, 1j, None]),
+        ("lda", "plot", "ax", ["a", 3, TWO]),
+        ("lda", "predict", "reject", [HUGE]),
+        ("lda", "predict", "outlier", [HUGE]),
+        ("lda", "predict", "prior", [HUGE]),
+        ("knn", "plot", "kind", [TWO, pd.Series([1, 2]), 3]),
+        ("knn", "plot", "ax", ["a", 3]),
+        ("indicator", "coefficients", "level", ["a", TWO, None]),
+        ("indicator", "plot", "column", [TWO, pd.NA, 3]),
+        ("indicator", "plot", "ax", ["a", 3]),
+        ("shrunken_centroids", "survivors", "threshold", [HUGE, "a"]),
+        ("shrunken_centroids", "plot", "ax", ["a", 3]),
+    ],
+)
+def test_options_of_methods(fits, verb, method, option, values):
+    for value in values:
+        with pytest.raises(DiscrimError, match=option):
+            getattr(fits[verb], method)(**{option: value})
+
+
+@pytest.mark.parametrize("value", [[], {}, TWO, pd.NA, ["a"], {"a"}])
+def test_labels_and_terms_that_are_none(fits, value):
+    with pytest.raises(DataError, match="is no class"):
+        fits["lda"].log_odds(value)
+    with pytest.raises(DiscrimError):
+        fits["lda"].boundary("a", value)
+    with pytest.raises(DiscrimError):
+        fits["naive_bayes"].density(value)
+
+
+def test_intervals_of_no_rows_are_a_table_without_rows(fits):
+    found = fits["lda"].posterior_intervals(DATA.head(0))
+    assert found.shape == (0, 9)
+
+
+@pytest.mark.parametrize("second", ["lda", "knn", None, 3, "a"])
+def test_hausman_takes_a_logistic_fit(fits, second):
+    other = fits.get(second, second) if isinstance(second, str) else second
+    with pytest.raises(DataError, match="hausman"):
+        discrim.hausman(fits["lda"], other)
+    with pytest.raises(DiscrimError):
+        discrim.hausman(other, fits["lda"])
