@@ -228,7 +228,7 @@ def _learn_poly(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str,
         for _ in range(degree):
             centres.append(scaled @ now**2 / norms[-1])
             before, now = now, (scaled - centres[-1]) * now - norms[-1] / norms[-2] * before
-            norms.append(now @ now)
+            norms.append(np.float64(now @ now))
         learnt = {"middle": middle, "spread": spread, "centres": centres, "norms": norms[1:]}
         _judge_orthogonality(x, learnt)
     return learnt
