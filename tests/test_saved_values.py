@@ -14,6 +14,8 @@ import pytest
 
 import discrim
 from discrim import load
+from discrim.core.rules import LinearRule, posteriors
+from discrim.core.singular_values import svd
 from discrim.errors import DataError, DiscrimError
 from tests.fuzz.saved_files import file_of, parts_of, saved, table
 
@@ -110,6 +112,7 @@ CASES = {
     # ---- counts
     "counts of next to nothing": ("lda plain", put("counts", 5e-324)),
     "counts of one": ("lda plain", both(put("counts", 1.0), put("rows", 1.0))),
+    "counts of one, by column": ("lda-diagonal plain", both(put("counts", 1.0), put("rows", 1.0))),
     "a class of one row": ("qda plain", both(put("counts", 1.0, 0), put("rows", 1.0, 0))),
     "counts without a sum": ("hyperplane plain", put("counts", 1e308)),
     "counts and rows without a sum": ("logistic plain", both(put("counts", 1e308), put("rows", 1e308))),
@@ -130,6 +133,7 @@ CASES = {
     "scales beyond all": ("lda poly", times("scale", 2.0**600)),
     "roots that are no roots of the scatters": ("lda levels", put("roots", 1e200, (0, 0, 0))),
     "roots of nothing": ("lda cr", both(put("scatters", 0.0), times("roots", 1e-300))),
+    "roots of nothing, by class": ("qda plain", both(put("scatters", 0.0), times("roots", 1e-300))),
     "a denormal on the diagonal": ("lda scaled", put("roots", 5e-324, (0, 2, 2))),
     "squares beyond all": ("naive_bayes plain", put("scatters", 1e308)),
     # ---- the models' own
@@ -184,6 +188,18 @@ def test_a_header_with_half_a_pair_is_refused(tmp_path):
     (tmp_path / "fit").write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length :])
     with pytest.raises(DataError, match="Save the fit again"):
         load(tmp_path / "fit")
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_a_decomposition_of_what_is_not_finite_is_refused_and_not_begun(value):
+    with pytest.raises(DataError, match="beyond the range of doubles: divide"):
+        svd(np.array([[value, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]]))
+
+
+@pytest.mark.parametrize("far", [1e180, 1e200, 1e300])
+def test_a_row_of_small_numbers_has_a_posterior_where_the_origin_is_far(far):
+    rule = LinearRule(np.array([far]), np.ones(1), np.array([[1e150, -1e150]]), np.zeros(2))
+    assert posteriors(rule.scores(np.array([[0.0], [1.0]]))).tolist() == [[0.0, 1.0], [0.0, 1.0]]
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e100, 1e250])

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance import EPS, Covariance
+from discrim.core.singular_values import svd
 
 __all__ = ["Canonical", "canonical", "positive_signs", "svd_signs", "weighted_centre"]
 
@@ -67,7 +68,7 @@ def canonical(means: Floats, covariance: Covariance, weights: Floats, factor: fl
     """
     centre = weighted_centre(means, weights)
     whitened = covariance.whiten((means - centre).T).T
-    _, singular, right = np.linalg.svd(np.sqrt(factor * weights)[:, None] * whitened, full_matrices=False)
+    _, singular, right = svd(np.sqrt(factor * weights)[:, None] * whitened, full_matrices=False)
     most = min(means.shape[1], len(means) - 1)
     rank = int((singular[:most] > 10 * max(means.shape) * EPS * singular[0]).sum()) if singular.size else 0
     axes = covariance.unwhiten(right[:rank].T)
@@ -92,9 +93,9 @@ def svd_signs(means: Floats, covariance: Covariance, weights: Floats, axes: Floa
     so the same way is gone here.
     """
     sd = covariance.sd
-    _, lengths, principal = np.linalg.svd(covariance.root / sd)
+    _, lengths, principal = svd(covariance.root / sd)
     basis = principal.T / lengths / sd[:, None]
     spread = np.sqrt(weights)[:, None] * (means - weighted_centre(means, weights)) @ basis
-    _, _, right = np.linalg.svd(spread, full_matrices=False)
+    _, _, right = svd(spread, full_matrices=False)
     theirs = covariance.root @ (basis @ right[: axes.shape[1]].T)
     return np.where(((covariance.root @ axes) * theirs).sum(axis=0) < 0, -1.0, 1.0)

@@ -36,6 +36,7 @@ from discrim.core.gaussian import centred
 from discrim.core.leave_one_out import SPOILT, LeftOut
 from discrim.core.moments import ClassMoments
 from discrim.core.rules import LinearRule, column_squares, standard_columns
+from discrim.core.singular_values import svd
 from discrim.errors import DataError
 
 __all__ = ["Estimates", "IndicatorFit", "Scoring", "fit_indicator", "indicator_from_file"]
@@ -201,14 +202,14 @@ class IndicatorFit:
         total, counts = self.moments.total, self.moments.counts
         roots = np.sqrt(np.where(counts > 0, counts, np.inf))
         most = min(self.moments.n_columns, int((counts > 0).sum()) - 1)
-        _, lengths, right = np.linalg.svd(self.explained / roots, full_matrices=False)
+        _, lengths, right = svd(self.explained / roots, full_matrices=False)
         rank = int((lengths[:most] > 10 * max(self.coef.shape) * EPS).sum())
         turned = right[:rank].T / roots[:, None]
         left = self.residuals()
         # Correlations near one differ by less than their rounding, what is left of the scores does not.
         near = int((lengths[:rank] ** 2 > 0.5).sum())
         if near > 1:
-            turned[:, :near] = turned[:, :near] @ np.linalg.svd(left @ turned[:, :near])[2][::-1].T
+            turned[:, :near] = turned[:, :near] @ svd(left @ turned[:, :near])[2][::-1].T
         coef = self.coef @ turned * np.sqrt(total)
         within = np.sqrt(self.moments.squares.sum(axis=0))
         signs = positive_signs(coef * within[:, None])

@@ -38,6 +38,7 @@ from discrim.core.mixtures import Pair, Parametrization, Scatters, mixture
 from discrim.core.moments import ClassMoments
 from discrim.core.passes import triangle
 from discrim.core.rules import column_squares, standard_columns
+from discrim.core.singular_values import svd
 from discrim.core.span import Span
 from discrim.core.units import comparable
 
@@ -178,7 +179,7 @@ class _Source:
             and not lengths[0] + ridge > REGULAR * lengths[-1]
         ):
             stacked = np.concatenate([np.sqrt(a) * self.roots[k], np.sqrt(b) * self.root])
-            _, singular, axes = np.linalg.svd(triangle(stacked))
+            _, singular, axes = svd(triangle(stacked))
             return singular**2, axes.T
         return np.maximum(lengths, 0.0), vectors
 

@@ -18,6 +18,7 @@ from discrim.core.moments import ClassMoments
 from discrim.core.newton import NOTHING, Frame, Newton, Swept, maximize, sweep
 from discrim.core.passes import Rows
 from discrim.core.rules import LinearRule
+from discrim.core.singular_values import svd
 from discrim.errors import DataError, NotSupportedError
 
 __all__ = ["PENALIZED_STEPS", "Even", "LogisticFit", "fit_from_search", "fit_logistic", "frame_of"]
@@ -290,7 +291,7 @@ def frame_of(moments: ClassMoments) -> Frame:
     """Coordinates in which the columns have unit variance over all rows and are close to orthogonal."""
     whole = moments.as_one()
     covariance = pooled(whole, whole.total)
-    spread = np.linalg.svd(covariance.root / covariance.sd, compute_uv=False)
+    spread = svd(covariance.root / covariance.sd, compute_uv=False)
     if spread[0] <= np.sqrt(WEAK) * spread[-1]:
         covariance = Covariance.from_root(covariance.sd)
     rows, p1, q = int(whole.rows[0]), moments.n_columns + 1, moments.n_classes - 1

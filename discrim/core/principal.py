@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance import EPS, Covariance
 from discrim.core.moments import ClassMoments
+from discrim.core.singular_values import svd
 from discrim.core.units import common_unit
 
 __all__ = ["Principal", "ThinCovariance", "one_scatter", "principal", "pseudo"]
@@ -83,7 +84,7 @@ class Principal:
         size = np.sqrt((y**2).sum(axis=0))
         for _ in range(2):
             y = y - self.axes.T @ (self.axes @ y)
-        left, singular, _ = np.linalg.svd(y / np.where(size > 0, size, 1.0), full_matrices=False)
+        left, singular, _ = svd(y / np.where(size > 0, size, 1.0), full_matrices=False)
         found = left[:, singular > 1e-12][:, : self.beyond].T
         return replace(
             self,
@@ -108,7 +109,7 @@ def principal(moments: ClassMoments, k: int | None = None) -> Principal:
     if held.spread == "diagonal":
         lengths, axes = held.scatters[0] * ratio * ratio, None
     elif held.roots is not None:
-        _, singular, axes = np.linalg.svd(held.roots[0] * ratio, full_matrices=False)
+        _, singular, axes = svd(held.roots[0] * ratio, full_matrices=False)
         lengths = singular**2
     else:
         lengths, vectors = np.linalg.eigh(held.scatters[0] * ratio * ratio[:, None])

@@ -37,6 +37,7 @@ from discrim.core.moments import ClassMoments
 from discrim.core.passes import triangle
 from discrim.core.principal import ThinCovariance
 from discrim.core.rules import Rule
+from discrim.core.singular_values import svd
 from discrim.core.standardized import in_units, of_units, standardized, within_sd
 from discrim.core.units import common_unit, comparable
 from discrim.errors import NotSupportedError
@@ -252,7 +253,7 @@ def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
     covariances: list[Covariance] = []
     for k, root in enumerate(roots):
         rows = np.concatenate([np.sqrt(own[k]) * root @ basis, np.sqrt(common[k]) * lower.T])
-        _, singular, turned = np.linalg.svd(rows, full_matrices=False)
+        _, singular, turned = svd(rows, full_matrices=False)
         sphere = float(ridge[k])
         if not sphere > (SINGULAR * singular[0]) ** 2:
             covariances.append(Covariance(np.zeros((1, 1)), None))

@@ -228,10 +228,10 @@ def read(
     part: bool = False,
 ) -> Blocks:
     """The rows that a formula asks of a table, or of a part of one; see `Blocks` for what is left out."""
-    table = Table(data, part=part, learnt_from=not part)
+    table = Table(data, part=part, learnt_from=not part, held=True)
     exclude = (weights,) if isinstance(weights, str) else ()
     design, codes = resolve(formula, table, functions=functions, levels=levels, exclude=exclude)
-    return Blocks(design, table, codes, weight_vector(weights, table), functions or {})
+    return Blocks(design, table, codes, weight_vector(weights, table), dict(functions or {}))
 
 
 def without_rows(
@@ -306,7 +306,8 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
             f"The {label} are missing at row {row!r}{f' and in {more} more' if more else ''}: left out, and "
             "counted as dropped. Fill them, for example with 1."
         )
-    return vector
+    # The caller's own array, or column, may change after the fit.
+    return vector.copy()
 
 
 def _numbers(weights: Any, label: str) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What a caller passes as a table: read as a frame, or refused."""
+"""What a caller passes as a table: read as a frame or refused, and held apart from later changes of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pandas as pd
 
 from discrim.errors import DataError
 
-__all__ = ["given_frame"]
+__all__ = ["given_frame", "held_frame"]
 
 
 def given_frame(data: Any) -> Any:
@@ -22,6 +22,17 @@ def given_frame(data: Any) -> Any:
     if isinstance(data, dict):
         data = _frame_of_dict(data)
     return data if isinstance(data, pd.DataFrame) else _narwhals_frame(data)
+
+
+def held_frame(frame: Any) -> Any:
+    """The frame as a fit holds it, without a copy of its values.
+
+    What is done to the caller's frame by its own library does not reach it: columns that are added, renamed
+    or left out, rows that are sorted or dropped; with pandas from 3.0 on, values that are set.
+    """
+    if isinstance(frame, pd.DataFrame):
+        return frame.copy(deep=False)
+    return frame.clone() if frame.implementation.is_polars() else frame
 
 
 def _frame_of_dict(data: dict[Any, Any]) -> pd.DataFrame:

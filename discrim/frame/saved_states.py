@@ -143,7 +143,8 @@ def _fits_cr(learnt: Mapping[str, Any]) -> bool:
     if not _has_knots(learnt):
         return False
     knots = (learnt["lower_bound"], *learnt["knots"], learnt["upper_bound"])
-    if len(set(knots)) < len(knots):
+    # Between two knots patsy has no basis.
+    if not 3 <= len(set(knots)) == len(knots):
         return False
     return "centre" not in learnt or (
         _list(learnt["centre"], len(knots), len(knots)) and any(learnt["centre"])

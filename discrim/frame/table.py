@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError, warn_user
 from discrim.frame.categories import shown
-from discrim.frame.given import given_frame
+from discrim.frame.fingerprint import NEVER_WRITTEN, Fingerprint, column_values, every_so_many
+from discrim.frame.given import given_frame, held_frame
 from discrim.frame.rounding import rounding
 from discrim.frame.values import (
     Kind,
@@ -49,6 +50,8 @@ class Table:
         here has it, and no row need have a weight.
     learnt_from : bool
         A model is fitted to the table: where doubles cannot hold what a column says, it is refused.
+    held : bool
+        It is held beyond the call, so that the caller may change the table meanwhile; see `watch`.
 
     Attributes
     ----------
@@ -71,6 +74,7 @@ class Table:
         "_columns",
         "_compared",
         "_dtypes",
+        "_fingerprint",
         "_kinds",
         "_labels",
         "_views",
@@ -83,8 +87,10 @@ class Table:
         "part",
     )
 
-    def __init__(self, data: Any, *, part: bool = False, learnt_from: bool = False) -> None:
-        data = given_frame(data)
+    def __init__(
+        self, data: Any, *, part: bool = False, learnt_from: bool = False, held: bool = False
+    ) -> None:
+        data = held_frame(given_frame(data)) if held else given_frame(data)
         self.data, self.part, self.learnt_from = data, part, learnt_from
         labels = self._labels = list(data.columns)
         self.names = tuple(str(label) for label in labels)
@@ -102,9 +108,47 @@ class Table:
         self._kinds: dict[str, Kind] = {}
         self._compared: set[str] = set()
         self.made: dict[Any, Any] = {}
+        self._fingerprint: Fingerprint | None = None
         self._dtypes = list(data.dtypes) if isinstance(data, pd.DataFrame) else []
         self.nrows = len(data)
         self.index = data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(self.nrows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy has memory of its own: what was looked up in this one is no part of it.
+        self.refuse_changes()
+        return _remade, (self.data, self.part, self.learnt_from)
+
+    def watch(self, names: Sequence[str]) -> None:
+        """Remember the values of columns, so that `refuse_changes` notices when they are others."""
+        known = {name for group in self._fingerprint.values for name in group} if self._fingerprint else set()
+        if self.nrows and not known.issuperset(names):
+            step = every_so_many(self.nrows, len(names))
+            self._fingerprint = Fingerprint(step, self._values(names, step))
+
+    def refuse_changes(self) -> None:
+        """Raise a DataError where values that are watched are others now; the message names one."""
+        watched = self._fingerprint
+        if watched is not None:
+            names = [name for group in watched.values for name in group]
+            watched.refuse_changes(self._values(names, watched.step), self.label)
+
+    def _values(self, names: Sequence[str], step: int) -> dict[tuple[str, ...], NDArray[Any]]:
+        """Copies of every so many values of columns that may share memory with the caller's."""
+        values: dict[tuple[str, ...], NDArray[Any]] = {}
+        for group, view in self._views.items():
+            # Columns side by side in memory are looked at at once.
+            if view is not None and not values and set(names).issuperset(group):
+                values[group] = view[:, ::step].copy()
+        together = set().union(*values)
+        for name in names:
+            dtype = self._dtypes[self.position(name)] if self._dtypes else None
+            if name in together or isinstance(dtype, NEVER_WRITTEN):
+                continue
+            array = self._array(name)
+            array = column_values(self.native(name), step) if array is None else array[::step].copy()
+            if array is not None:
+                values[name,] = array
+        return values
 
     def position(self, name: str) -> int:
         """Position of a column; an unknown name is a DataError with the nearest one."""
@@ -307,6 +351,10 @@ class Table:
     def native(self, name: str) -> Any:
         """A column as it came, a Series of pandas or narwhals."""
         return self.data[self._labels[self.position(name)]]
+
+
+def _remade(data: Any, part: bool, learnt_from: bool) -> Table:
+    return Table(data, part=part, learnt_from=learnt_from)
 
 
 def _owner(array: NDArray[Any]) -> Any:

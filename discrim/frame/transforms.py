@@ -304,9 +304,11 @@ def _knots(
             f"{function}(): df= asks for {count} inner knots, knots= gives {len(knots)}: leave out one "
             "of the two."
         )
-    if not np.all((bounds[0] <= knots) & (knots <= bounds[1])):
+    outside = knots[~((bounds[0] <= knots) & (knots <= bounds[1]))]
+    if len(outside):
         raise FormulaError(
-            f"{function}(): knots {knots.tolist()} lie outside {bounds[0]} to {bounds[1]}: give knots within."
+            f"{function}(): {len(outside)} of the knots, such as {outside[0]}, lie outside {bounds[0]} to "
+            f"{bounds[1]}: give knots within."
         )
     return knots
 
@@ -347,6 +349,11 @@ def _learn_cr(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, A
     every = np.unique(np.concatenate([[bounds[0]], knots, [bounds[1]]]))
     if len(every) < len(knots) + 2:
         raise FormulaError("cr() has knots that coincide: ask for a smaller df, or give knots=.")
+    if len(every) < 3:
+        raise FormulaError(
+            f"cr() has no inner knot, and is a line then: give df={3 - (constraint == 'center')} or more, "
+            "knots=, or the column itself."
+        )
     values = {"knots": every[1:-1], "lower_bound": bounds[0], "upper_bound": bounds[1]}
     if constraint == "center":
         return {**values, "centre": np.asarray(bases["cr"](x, **_lists(values))).mean(axis=0)}

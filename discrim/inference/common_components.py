@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.singular_values import svd
 from discrim.errors import warn_user
 
 __all__ = ["common_components", "components_of_roots", "proportional"]
@@ -275,7 +276,7 @@ def _warn(model: str) -> None:
 def _axes(roots: Floats, weights: Floats) -> Floats:
     """Eigenvectors (p, p) of the weighted sum of R_k'R_k."""
     stack = roots * np.sqrt(weights)[:, None, None]
-    return np.asarray(np.linalg.svd(stack.reshape(-1, stack.shape[2]), full_matrices=False)[2].T)
+    return np.asarray(svd(stack.reshape(-1, stack.shape[2]), full_matrices=False)[2].T)
 
 
 def _rotation(skew: Floats) -> Floats:

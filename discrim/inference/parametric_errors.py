@@ -41,6 +41,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from discrim.core.singular_values import svd
 from discrim.errors import NotSupportedError
 from discrim.inference.error_rates import Rates, log_interval, logit_interval
 
@@ -285,6 +286,6 @@ def _points(k: int, r: int) -> Floats:
 def _within_span(means: Floats) -> Floats:
     """Coordinates (K, r) of the means in the space they span about their centre."""
     centred = means - means.mean(axis=0)
-    left, singular, _ = np.linalg.svd(centred, full_matrices=False)
+    left, singular, _ = svd(centred, full_matrices=False)
     rank = max(int((singular > 1e-12 * singular[0]).sum()), 1)
     return np.asarray(left[:, :rank] * singular[:rank])

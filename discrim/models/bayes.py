@@ -23,6 +23,7 @@ from discrim.inference.resampling import late_bar
 from discrim.models.arguments import choice, cost_matrix, prior_vector
 from discrim.models.bayes_input import Known, frame_of, known_law, points_of, ruled
 from discrim.models.bayes_tables import decision_table, pair_bounds
+from discrim.models.handed_out import HandedOut
 from discrim.models.judging.validation import generator
 from discrim.models.labels import labelled
 from discrim.models.prediction import Decision
@@ -121,6 +122,8 @@ class BayesResults:
     MOST_PAIRS: ClassVar[int] = 40
     """Pairs of classes whose bounds are worked out without being asked for."""
 
+    prior = HandedOut[pd.Series]()
+
     def __init__(self, known: Known, prior: Any, costs: Any, draws: int, seed: int | None) -> None:
         self._known = known
         self._draws, self._seed = draws, seed
@@ -130,9 +133,14 @@ class BayesResults:
         values = prior_vector(prior, self.classes, np.ones(len(self.classes)))
         self.prior = pd.Series(values, index=self.classes, name="prior")
         matrix = cost_matrix(costs, self.classes)
-        self.costs = (
-            None if matrix is None else pd.DataFrame(matrix, index=self.classes, columns=self.classes)
-        )
+        self._given_costs = matrix
+
+    @property
+    def costs(self) -> pd.DataFrame | None:
+        """Costs of calling a row of one class another, where they were given."""
+        if self._given_costs is None:
+            return None
+        return pd.DataFrame(self._given_costs, index=self.classes, columns=self.classes, copy=True)
 
     @property
     def terms(self) -> pd.Index:

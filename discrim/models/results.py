@@ -22,6 +22,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.table import Table
 from discrim.frame.unseen import Unseen, unseen_rows
 from discrim.models.arguments import choice, cost_matrix, is_number, prior_vector, told
+from discrim.models.handed_out import HandedOut
 from discrim.models.judging.refitted_prior import PriorWithout
 from discrim.models.judging.verbs import Judging
 from discrim.models.labels import known, labelled
@@ -64,8 +65,12 @@ class ClassifierResults(Judging):
     _prior_without: ClassVar[PriorWithout] = "held"
     _no_fit = ("a covariance is singular, or classes are separated", "fewer columns")  # Why, and the way out.
 
+    counts = HandedOut[pd.Series]()
+    prior = HandedOut[pd.Series]()
+
     def __init__(self, blocks: Blocks, counts: Floats, prior: Floats, *, has_rows: bool = True) -> None:
         self._blocks = blocks
+        blocks.table.watch((*blocks.design.response_columns, *blocks.design.columns))
         self._has_rows = has_rows
         self._dropped = blocks.dropped
         self._cache: dict[str, Any] = {}
@@ -292,6 +297,7 @@ class ClassifierResults(Judging):
             raise NotSupportedError(
                 f"{what} needs the rows of the fit, which one loaded or made of moments has not: {way_out}."
             )
+        self._blocks.table.refuse_changes()
         return self._blocks
 
     # ---- summaries

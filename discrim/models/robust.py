@@ -312,10 +312,11 @@ class RobustRows:
         from discrim.report.robust_plots import distance_distance
 
         table = self.robust_distances()
-        moments = class_moments(self._blocks, self._fit.moments.spread)
+        blocks = self._rows('plot("distances")')
+        moments = class_moments(blocks, self._fit.moments.spread)
         fit = fit_lda if isinstance(self._fit, LDAFit) else fit_qda
         plain = fit(moments, self._fit.prior)
-        classical = row_distances(self._blocks, self._blocks.codes, moments, _covariances(plain))
+        classical = row_distances(blocks, blocks.codes, moments, _covariances(plain))
         return distance_distance(table, classical, list(self.classes), ax=ax)
 
 

@@ -82,7 +82,9 @@ def checked_moments(
             full = singular or np.diagonal(roots, axis1=1, axis2=2).all()
             if np.tril(roots, -1).any() or not full:
                 raise damaged(path, "its roots are not triangular, or singular")
-            if not all(_is_square(scatter, root) for scatter, root in zip(scatters, roots, strict=True)):
+            # Where columns are compared, the squares of those of far smaller units sink to zero.
+            sunk = SUNK if singular else 0.0
+            if not all(_is_square(each, root, sunk) for each, root in zip(scatters, roots, strict=True)):
                 raise damaged(path, "its scatters are not the squares of its roots")
         elif spread != "diagonal":
             for matrix in scatters:
@@ -152,19 +154,19 @@ def _check_spread(path: Any, tensors: Mapping[str, Floats], *, singular: bool, c
         raise damaged(path, "a column of it does not vary")
 
 
-def _is_square(scatter: Floats, root: Floats) -> bool:
-    """Whether a scatter (p, p), or its diagonal (p,), is R'R of a root (m, p)."""
+def _is_square(scatter: Floats, root: Floats, sunk: float) -> bool:
+    """Whether a scatter (p, p), or its diagonal (p,), is R'R of a root (m, p), but for columns that sank."""
     largest = np.abs(root).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0)
     lengths = largest * np.sqrt(((root / unit) ** 2).sum(axis=0))
     deviations = np.sqrt(scatter if scatter.ndim == 1 else np.diagonal(scatter))
-    if not (np.abs(deviations - lengths) <= CLOSE * lengths + SUNK).all():
+    if not (np.abs(deviations - lengths) <= CLOSE * lengths + sunk).all():
         return False
     if scatter.ndim == 1:
         return True
     size = np.where(lengths > 0, lengths, 1.0)
     gap = np.abs(scatter / size / size[:, None] - (root / size).T @ (root / size))
-    return bool((gap[np.minimum.outer(lengths, lengths) > SUNK] <= CLOSE).all())
+    return bool((gap[np.minimum.outer(lengths, lengths) > sunk] <= CLOSE).all())
 
 
 def _check_definite(path: Any, matrix: Floats, *, singular: bool) -> None:

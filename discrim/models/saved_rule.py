@@ -24,6 +24,9 @@ CLASSES_TRIED = 64
 def without_score(fit: ClassifierResults) -> str | None:
     """Say at which class mean, or a standard deviation beside it, a row has no score; None if all have."""
     moments = fit._fit.moments
+    divisors = [getattr(fit._fit, name, 1.0) for name in ("divisor", "divisors")]
+    if not all((np.asarray(each) > 0).all() for each in divisors):
+        return "its class counts leave nothing that a covariance is divided by"
     with np.errstate(all="ignore"):
         means = moments.class_means[:CLASSES_TRIED]
         # Class by class: the sum of what is in range may be out of it.

@@ -14,6 +14,7 @@ from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.selection import CRITERIA, Choice, Partial
 from discrim.models.arguments import choice, is_number, named, told
+from discrim.models.handed_out import HandedOut
 from discrim.models.logistic_inference import parts_of
 from discrim.models.sample import NaAction, collinear_error, refuse_no_freedom, sample
 
@@ -276,6 +277,8 @@ class StepwiseResults:
     fit : fitted object
         Of the verb, to the chosen terms.
     """
+
+    steps = HandedOut[pd.DataFrame]()
 
     def __init__(
         self,

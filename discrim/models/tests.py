@@ -91,7 +91,7 @@ def box_m_of(fit: LDAResults | QDAResults) -> TestResult:
 
 def equal_covariance_tests(fit: LDAResults | QDAResults) -> tuple[TestResult, TestResult]:
     """Raw likelihood ratio and Box's M of the rows of a fit, from one pass over them."""
-    blocks, held = fit._blocks, fit._fit.moments
+    blocks, held = fit._rows("A test of covariances"), fit._fit.moments
     few = np.flatnonzero(held.rows <= held.n_columns)
     if len(few):
         # Of so few rows no pass makes a covariance, and many classes by many columns fill the memory.

@@ -102,6 +102,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         held = [label in position for label in classes.tolist()]
         self.results_ = results
         self.classes_ = classes[held]
+        self.classes_.flags.writeable = False
         self._order = np.array([position[label] for label in self.classes_.tolist()], dtype=np.intp)
 
     def predict(self, X: Any) -> Array:

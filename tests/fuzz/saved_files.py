@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.covariance import ShrunkCovariance
 
 SECONDS = 10.0
 """Time that a mutant may take on a busy machine; a fit of these takes a small part of one second."""
@@ -69,7 +70,38 @@ def apart() -> pd.DataFrame:
     return data
 
 
+@cache
+def wide() -> pd.DataFrame:
+    """Fewer rows than columns, in two classes."""
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame(rng.standard_normal((12, 20)), columns=[f"v{j}" for j in range(20)])
+    data.insert(0, "y", np.repeat(["n", "p"], 6))
+    return data
+
+
+@cache
+def typed() -> pd.DataFrame:
+    """The same rows with other kinds of labels and categories."""
+    data = table().copy()
+    data["y"] = pd.Categorical(data["y"], ["cat", "ape", "bee", "none"], ordered=True)
+    data["g"] = data["g"] == "x"
+    data["h"] = data["h"].astype("Int16")
+    return data
+
+
+TABLES = {"hyperplane": apart, "wide": wide, "typed": typed}
+"""Tables of fits by the first or last word of their names; `table` of others."""
+
+
+def rows_of(name: str) -> pd.DataFrame:
+    """The table of a fit."""
+    words = name.split()[0].split("-")
+    return TABLES.get(words[0], TABLES.get(words[-1], table))()
+
+
 FORMULAS = {
+    "all": "y ~ .",
+    "numbers": "h ~ a + b + C(y)",
     "plain": "y ~ a + b + c",
     "bs": "y ~ bs(a, df=5) + b",
     "poly": "y ~ poly(a, 2) + poly(b, 2, raw=True)",
@@ -84,7 +116,7 @@ FORMULAS = {
 }
 
 FITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
-    "lda": ("lda", {}, (*tuple(FORMULAS)[:-3], "levels")),
+    "lda": ("lda", {}, (*tuple(FORMULAS)[2:-3], "levels")),
     "lda-mle-w": ("lda", {"method": "mle", "weights": "w"}, ("plain", "categories")),
     "lda-diagonal": ("lda", {"covariance": "diagonal"}, ("plain",)),
     "lda-shrunk": ("lda", {"covariance": "shrunk"}, ("plain", "interactions")),
@@ -92,6 +124,15 @@ FITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "lda-spherical": ("lda", {"covariance": "spherical", "standardize": True}, ("plain",)),
     "lda-pinv": ("lda", {"covariance": "pinv"}, ("plain",)),
     "lda-ncomp": ("lda", {"ncomp": 1, "prior": "equal"}, ("plain", "bs")),
+    "lda-estimator": ("lda", {"covariance": ShrunkCovariance()}, ("plain",)),
+    "lda-shrunk-wide": ("lda", {"covariance": "shrunk"}, ("all",)),
+    "lda-typed": ("lda", {}, ("plain", "numbers")),
+    "qda-shrunk-wide": ("qda", {"covariance": "shrunk"}, ("all",)),
+    "qda-estimator": ("qda", {"covariance": ShrunkCovariance()}, ("plain",)),
+    "rda-wide": ("rda", {"alpha": 0.5, "gamma": 0.5}, ("all",)),
+    "logistic-typed": ("logistic", {"prior": "equal"}, ("categories",)),
+    "naive_bayes-typed": ("naive_bayes", {"kernel": ["a"], "bandwidth": 0.5}, ("numbers", "mixed")),
+    "perceptron-typed": ("perceptron", {"maxiter": 5}, ("numbers",)),
     "lda-t": ("lda", {"method": "t"}, ("plain",)),
     "lda-mcd": ("lda", {"method": "mcd"}, ("plain",)),
     "qda": ("qda", {}, ("plain", "scaled", "bs")),
@@ -130,7 +171,7 @@ def saved() -> dict[str, bytes]:
         warnings.simplefilter("ignore")
         path = Path(folder) / "fit"
         for name, (verb, options, formulas) in FITS.items():
-            data = apart() if verb == "hyperplane" else table()
+            data = rows_of(name)
             for formula in formulas:
                 text = FORMULAS[formula]
                 getattr(discrim, verb)(text, data, **options).save(path)
@@ -422,20 +463,16 @@ def mutant(rng: random.Random) -> tuple[str, bytes]:
     return name, (_raw if rng.random() < 0.1 else _contents)(saved()[name], rng)
 
 
-def verb_of(name: str) -> str:
-    """The verb of a fit by its name."""
-    return FITS[name.split()[0]][0]
-
-
 # ---- the child: one file after the other
 
 
-def used(path: str, verb: str) -> str:
+def used(path: str, name: str) -> str:
     """Load a file and use it: how that ended, as one line."""
     from discrim import load
     from discrim.errors import DiscrimError
 
-    data = (apart() if verb == "hyperplane" else table()).iloc[:: 90 // ROWS]
+    rows = rows_of(name)
+    data = rows.iloc[:: len(rows) // ROWS]
     try:
         fit = load(path)
     except DiscrimError as error:
@@ -485,6 +522,8 @@ def _questions(fit: Any, data: pd.DataFrame) -> dict[str, Callable[[], str | Non
         "decision_function": scores,
         "predict": labels,
         "summary": text,
+        "tidy": lambda: None if len(fit.tidy()) else "no rows",
+        "glance": lambda: None if len(fit.glance()) else "no rows",
         "print": lambda: None if str(fit) and repr(fit) else "no text",
     }
 
@@ -501,15 +540,15 @@ def child() -> None:
     import discrim
 
     warnings.simplefilter("ignore")
-    table(), apart()
+    table(), apart(), wide(), typed()
     # Imports that wait for the first fit are made now, before memory is bounded.
     discrim.lda("y ~ bs(a, df=4)", table()).summary().as_text()
     with open("/proc/self/statm") as file:
         held = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, held + MEMORY))
     for line in sys.stdin:
-        verb, path = line.rstrip("\n").split("\t")
-        print(json.dumps(used(path, verb)), flush=True)
+        name, path = line.rstrip("\n").split("\t")
+        print(json.dumps(used(path, name)), flush=True)
 
 
 # ---- the parent
@@ -536,12 +575,12 @@ class Child:
         )
         self._seconds = SECONDS + STARTING
 
-    def answer(self, verb: str, data: bytes) -> str:
+    def answer(self, name: str, data: bytes) -> str:
         """What became of a file."""
         self._path.write_bytes(data)
         answers = self._process.stdout
         try:
-            print(verb, self._path, sep="\t", file=self._process.stdin, flush=True)
+            print(name, self._path, sep="\t", file=self._process.stdin, flush=True)
             ready, _, _ = select.select([answers], [], [], self._seconds)
             line = answers.readline() if ready else ""
         except OSError:

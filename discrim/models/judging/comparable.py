@@ -77,7 +77,7 @@ def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int,
 
 def _refuse_rows(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
     """Raise where rows have other labels in the index, other classes or weights."""
-    used = [used_codes(each._blocks) for each in (first, fit)]
+    used = [used_codes(each._rows(what)) for each in (first, fit)]
     labels = [each._blocks.table.index[codes >= 0] for each, codes in zip((first, fit), used, strict=True)]
     if not labels[0].equals(labels[1]):
         pairs = zip_longest(labels[1].tolist(), labels[0].tolist())

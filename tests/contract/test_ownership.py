@@ -1,0 +1,437 @@
+"""What belongs to the caller and what belongs to a fit: neither changes the other behind its back."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import multiprocessing
+import pickle
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.linear_model import LinearRegression
+
+import discrim
+from discrim.datasets import load_iris
+from discrim.errors import DataError, DiscrimError
+from tests.contract.test_names import FITS
+from tests.contract.test_names import fitted as fit_named
+
+IRIS = load_iris()
+COLUMNS = list(IRIS.columns[:4])
+VERBS = {
+    "lda": (discrim.lda, {}),
+    "lda-weights": (discrim.lda, {"weights": "own"}),
+    "lda-shrunk": (discrim.lda, {"covariance": "shrunk", "shrinkage": "loo", "grid": [0.0, 0.5]}),
+    "qda": (discrim.qda, {}),
+    "rda": (discrim.rda, {"alpha": 0.5, "gamma": 0.1}),
+    "naive_bayes": (discrim.naive_bayes, {}),
+    "naive_bayes-kernel": (discrim.naive_bayes, {"kernel": True}),
+    "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 1.0}),
+    "knn": (discrim.knn, {"k": 5}),
+    "logistic": (discrim.logistic, {}),
+    "indicator": (discrim.indicator, {}),
+    "fda": (discrim.fda, {"engine": LinearRegression()}),
+}
+RESULTS = [name for name in FITS if hasattr(fit_named(name), "classes") or name.startswith("stepwise")]
+SKIPPED = {"plot", "save", "report", "predict_set", "posterior_intervals", "to_statsmodels", "stability"}
+"""What draws, writes or takes long; its tables are made anew each time."""
+
+
+def overlapping(seed: int = 0, rows: int = 120) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    codes = np.arange(rows) % 3
+    return rng.normal(size=(rows, 4)) + 0.8 * codes[:, None] * [1, 0, -1, 0.5], np.array(list("abc"))[codes]
+
+
+def shared(x: np.ndarray, y: np.ndarray) -> pd.DataFrame:
+    """A frame over the array itself."""
+    return pd.DataFrame(x, columns=list("pqrs"), copy=False).assign(y=y)
+
+
+def fitted(verb: str, data: Any, formula: str = "y ~ p + q + r + s"):
+    made, options = VERBS[verb]
+    if options.get("weights") == "own":
+        options = {"weights": np.tile([1.0, 2.0], len(data) // 2)}
+    return made(formula, data, **options)
+
+
+def asked(fit: Any) -> dict[str, Any]:
+    """What a fit says of its own rows and of itself."""
+    said: dict[str, Any] = {"repr": repr(fit), "predict": fit.predict()}
+    said["summary"] = fit.summary().as_text()
+    said["confusion"] = fit.confusion()
+    with suppress(DiscrimError):
+        said["loo"] = fit.confusion(method="loo")
+    with suppress(DiscrimError):
+        said["posteriors"] = fit.predict_proba()
+    said["errors"] = fit.error_rates(["apparent"])
+    return said
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert one.keys() == other.keys()
+    for name, before in one.items():
+        after = other[name]
+        if isinstance(before, (pd.DataFrame, pd.Series)):
+            assert before.equals(after), name
+        else:
+            assert before == after, name
+
+
+# The caller's table --------------------------------------------------------------------------------------
+
+
+def sort_rows(data, x):
+    order = np.argsort(x[:, 0])
+    for name in "pqrs":
+        data[name] = data[name].to_numpy()[order]
+
+
+CHANGES = {
+    "columns sorted": sort_rows,
+    "values set": lambda data, x: data.__setitem__("p", 0.0),
+    "a part overwritten": lambda data, x: data.iloc.__setitem__((slice(0, 60), 1), 7.0),
+    "labels overwritten": lambda data, x: data.__setitem__("y", data["y"].to_numpy()[::-1]),
+    "rows dropped": lambda data, x: data.drop(index=data.index[:40], inplace=True),
+    "a column gone": lambda data, x: data.pop("q"),
+    "columns renamed": lambda data, x: data.rename(columns={"p": "q", "q": "p"}, inplace=True),
+    "index changed": lambda data, x: data.set_index(data.index[::-1], inplace=True),
+}
+WRITES = {
+    "sorted in place": lambda x: x.sort(axis=0),
+    "overwritten": lambda x: x.fill(1.0),
+    "one column": lambda x: x[:, 2].sort(),
+    "one value": lambda x: x.__setitem__((17, 3), 1e6),
+    "scaled": lambda x: np.multiply(x, 2, out=x),
+    "missing": lambda x: x.__setitem__((5, 0), np.nan),
+}
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore:The inplace keyword")
+@pytest.mark.parametrize(
+    ("verb", "changes"), [*(("lda", [one]) for one in CHANGES), *((verb, list(CHANGES)) for verb in VERBS)]
+)
+def test_changes_of_the_caller_s_frame_do_not_reach_the_fit(verb, changes):
+    x, y = overlapping()
+    data = pd.DataFrame(x, columns=list("pqrs")).assign(y=y)
+    fit, still = (fitted(verb, each) for each in (data, data.copy()))
+    for change in changes:
+        if change != "columns sorted" or len(changes) == 1:
+            CHANGES[change](data, x)
+    same(asked(still), asked(fit))
+
+
+@pytest.mark.parametrize(
+    ("verb", "write"), [*(("lda", one) for one in WRITES), *((verb, "one value") for verb in VERBS)]
+)
+def test_changes_of_shared_memory_are_named(verb, write):
+    x, y = overlapping()
+    fit = fitted(verb, shared(x, y))
+    new = pd.DataFrame(overlapping(1)[0], columns=list("pqrs"))
+    before, summary = fit.predict(new), fit.summary(["classes"]).as_text() if verb == "lda" else ""
+    WRITES[write](x)
+    said = r"changed after the fit.*column '[pqrs]' at row \d+ was .*Fit again"
+    errors = partial(fit.error_rates, ["cv"], seed=1)
+    for ask in (fit.confusion, fit.predict, errors, partial(pickle.dumps, fit)):
+        with pytest.raises(DataError, match=said):
+            ask()
+    # What the fit itself knows is not changed.
+    pd.testing.assert_series_equal(fit.predict(new), before)
+    assert not summary or fit.summary(["classes"]).as_text() == summary
+
+
+@pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes", "logistic"])
+@pytest.mark.parametrize("formula", ["y ~ p * q + r", "y ~ log(I(p + 99)) + C(g)", "y ~ center(p) + q"])
+def test_so_are_those_that_other_formulas_read(verb, formula):
+    x, y = overlapping()
+    data = shared(x, y).assign(g=np.tile(list("uvw"), 40)[np.random.default_rng(2).permutation(120)])
+    if verb == "qda" and "g" in formula:
+        return
+    fit = VERBS[verb][0](formula.replace("p * q", "p + q") if verb == "naive_bayes" else formula, data)
+    x[:, 3] = 0.0
+    fit.confusion()  # The formula does not read this column.
+    x[:, 0] = x[::-1, 0].copy()
+    with pytest.raises(DataError, match=r"column 'p' at row 0 was"):
+        fit.confusion()
+
+
+def test_a_large_table_is_not_copied_and_its_change_is_noticed():
+    x, y = np.random.default_rng(3).normal(size=(200_000, 4)), np.tile(list("ab"), 100_000)
+    fit = discrim.lda("y ~ p + q + r + s", shared(x, y))
+    assert np.shares_memory(fit._blocks.table.data["p"].to_numpy(), x)
+    assert sum(each.nbytes for each in fit._blocks.table._fingerprint.values.values()) < x.nbytes / 10
+    fit.confusion()
+    x[:, 1].sort()
+    with pytest.raises(DataError, match=r"column 'q' at row \d+ was"):
+        fit.confusion()
+
+
+@pytest.mark.parametrize("kind", ["dict of arrays", "dict of series", "polars", "arrow", "categories"])
+def test_every_kind_of_table(kind):
+    x, y = overlapping()
+    codes = np.unique(y, return_inverse=True)[1].astype(np.int8)
+    columns = {name: x[:, j].copy() for j, name in enumerate("pqrs")}
+    if kind == "dict of arrays":
+        data: Any = {**columns, "y": y}
+    elif kind == "dict of series":
+        data = {name: pd.Series(values, copy=False) for name, values in columns.items()} | {"y": y}
+    elif kind == "polars":
+        data = pytest.importorskip("polars").DataFrame({**columns, "y": y})
+    elif kind == "arrow":
+        data = pytest.importorskip("pyarrow").table({**columns, "y": y})
+    else:
+        data = pd.DataFrame(columns).assign(y=pd.Categorical.from_codes(codes, list("abc")))
+    fit, still = (discrim.lda("y ~ p + q + r + s", each) for each in (data, copy.deepcopy(data)))
+    if kind == "polars":
+        data[0, "p"] = 99.0
+        data.replace_column(1, data["p"].rename("q"))
+    if kind.startswith("dict"):
+        data["q"] = data["p"]
+    for values in columns.values():
+        values.sort()
+    codes.sort()
+    try:
+        found = asked(fit)
+    except DataError as error:
+        found = {"error": str(error)}
+    if "error" in found:
+        assert "changed after the fit" in found["error"]
+    else:
+        same(asked(still), found)
+
+
+def test_estimators_notice_it_too():
+    from discrim.sklearn import LDAClassifier
+
+    x, y = overlapping()
+    model = LDAClassifier().fit(x, y)
+    before = model.predict_proba(x.copy())
+    kept = x.copy()
+    x.sort(axis=0)
+    np.testing.assert_array_equal(model.predict_proba(kept), before)
+    with pytest.raises(DataError, match="changed after the fit"):
+        model.results_.error_rates(["loo"])
+
+
+# What is passed beside the table -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes", "logistic", "rda"])
+def test_weights_priors_and_functions_are_the_fit_s_own(verb):
+    x, y = overlapping()
+    data = pd.DataFrame(x, columns=list("pqrs")).assign(y=y)
+    weights, prior, own = np.tile([1.0, 2.0, 3.0], 40), np.array([0.2, 0.3, 0.5]), {"f": np.exp}
+    made, options = VERBS[verb]
+    fit, still = (
+        made("y ~ f(p) + q + r", data, weights=w, prior=p, functions=f, **options)
+        for w, p, f in ((weights, prior, own), (weights.copy(), prior.copy(), dict(own)))
+    )
+    weights[:], prior[:] = 0, 99
+    own["f"] = np.sin
+    same(asked(still), asked(fit))
+
+
+def test_a_law_and_published_statistics_are_the_fit_s_own():
+    means, cov, counts = np.array([[0.0, 0.0], [1.0, 2.0]]), np.eye(2), np.array([20, 30])
+    fit = discrim.lda(moments=discrim.from_stats(pd.DataFrame(means, copy=False), cov, counts))
+    before = fit.coef
+    means[:], cov[:], counts[:] = 7, 9, 1
+    pd.testing.assert_frame_equal(fit.coef, before)
+    masses = np.array([[0.1, 0.9], [0.6, 0.4]])
+    frame = pd.DataFrame(masses, index=["a", "b"], columns=["u", "v"], copy=False)
+    prior, costs = np.array([0.5, 0.5]), np.array([[0.0, 1.0], [2.0, 0.0]])
+    law = discrim.bayes(prior, frame, costs=costs)
+    decision, risk = law.decision, law.error_rate
+    masses[:], prior[:], costs[:] = 0.5, 0.1, 9
+    again = copy.deepcopy(law)
+    again._cache.clear()
+    pd.testing.assert_frame_equal(again.decision, decision)
+    assert again.error_rate == risk
+
+
+# What a fit hands out ------------------------------------------------------------------------------------
+
+
+def scribble(value: Any, depth: int = 3) -> int:
+    """Write into everything that can be written to; how much was."""
+    done = 0
+    if isinstance(value, pd.DataFrame):
+        for j in range(value.shape[1]):
+            with suppress(Exception):
+                value.isetitem(j, 99)
+                done += 1
+        with suppress(Exception):
+            value.iloc[:, :] = 98
+    elif isinstance(value, pd.Series):
+        with suppress(Exception):
+            value.iloc[:] = 99 if value.dtype.kind in "if" else value.iloc[0]
+            value[...] = 99
+            done += 1
+        with suppress(Exception):
+            array = value.to_numpy()
+            array.flags.writeable = True
+            array[:] = 97
+    elif isinstance(value, np.ndarray):
+        with suppress(ValueError):
+            value[...] = 99
+            done += 1
+    elif isinstance(value, dict):
+        done = sum(scribble(each, depth - 1) for each in value.values())
+        value.clear()
+    elif isinstance(value, list):
+        value.clear()
+    elif depth and type(value).__module__.startswith("discrim"):
+        names = [field.name for field in dataclasses.fields(value)] if dataclasses.is_dataclass(value) else []
+        for name in names or [name for name in vars(type(value)) if not name.startswith("_")]:
+            if name not in SKIPPED:
+                with suppress(Exception):
+                    part = getattr(value, name)
+                    done += scribble(part() if callable(part) else part, depth - 1)
+    return done
+
+
+def looked_at(made: Any) -> dict[str, Any]:
+    """All that an object gives without arguments, but what takes long."""
+    found = {}
+    for name in dir(made):
+        if name.startswith("_") or name in SKIPPED:
+            continue
+        try:
+            part = getattr(made, name)
+            found[name] = part() if callable(part) else part
+        except (ValueError, TypeError):
+            continue
+    return found
+
+
+def told(made: Any) -> dict[str, Any]:
+    """What it says, as bytes: tables, texts and numbers."""
+    said: dict[str, Any] = {}
+    for name, value in looked_at(made).items():
+        if isinstance(value, (pd.DataFrame, pd.Series)):
+            said[name] = value.to_string()
+        elif isinstance(value, dict):
+            said[name] = {key: repr(each) for key, each in value.items()}
+        elif name == "summary":
+            said[name] = value.as_text()
+        elif isinstance(value, (int, float, str, np.ndarray, pd.Index)):
+            said[name] = repr(value)
+    return said | {"repr": repr(made)}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_writing_into_what_is_handed_out_changes_no_later_number(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = copy.deepcopy(fit_named(name))
+        before = told(made)
+        scribble_all = sum(scribble(value) for value in looked_at(made).values())
+        after = told(made)
+    assert scribble_all
+    skipped = {"sample", "to_clipboard"}  # Drawn anew.
+    for key in before.keys() - skipped:
+        assert before[key] == after[key], key
+
+
+def test_the_prior_that_is_handed_out_is_a_copy():
+    fit = discrim.lda("species ~ .", IRIS)
+    before = fit.predict_proba()
+    fit.prior[...] = 99
+    fit.prior.iloc[0] = 99
+    fit.counts.iloc[0] = 99
+    fit.means.iloc[0, 0] = 99
+    assert fit.prior.sum() == pytest.approx(1)
+    assert fit.counts.tolist() == [50, 50, 50]
+    pd.testing.assert_frame_equal(fit.predict_proba(), before)
+
+
+def test_what_estimators_hand_out_changes_no_label():
+    from discrim.sklearn import KNNClassifier, LDAClassifier, LogisticClassifier
+
+    for model in (LDAClassifier(), LogisticClassifier(), KNNClassifier()):
+        x, y = overlapping()
+        model.fit(x, y)
+        before = model.predict(x)
+        scores = model.predict_proba(x)
+        scribble(model.predict(x))
+        scribble(model.predict_proba(x))
+        with suppress(ValueError):
+            model.classes_[:] = "z"
+        np.testing.assert_array_equal(model.predict(x), before)
+        np.testing.assert_array_equal(model.predict_proba(x), scores)
+
+
+# Threads, processes, copies ------------------------------------------------------------------------------
+
+
+def answers(fit: Any) -> bytes:
+    """What a fit says of new rows and of its own, to the last bit."""
+    new = pd.DataFrame(overlapping(1)[0], columns=list("pqrs"))
+    parts = [fit.decision_function(new), fit.decision_function(), fit.confusion()]
+    parts.append(discrim.cross_validate(fit, 3, seed=1).table()[["estimate", "se"]])
+    with suppress(DiscrimError):
+        left_out = fit.leave_one_out()
+        parts.append(left_out.select_dtypes("number"))
+    return b"".join(np.ascontiguousarray(part.to_numpy(dtype=float)).tobytes() for part in parts)
+
+
+def made(verb: str) -> Any:
+    x, y = overlapping()
+    return fitted(verb, pd.DataFrame(x, columns=list("pqrs")).assign(y=y))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_eight_threads_on_one_fit(verb):
+    alone = answers(made(verb))
+    fit = made(verb)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: answers(fit), range(8)))
+    assert found == [alone] * 8
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_pickles_and_deep_copies_say_the_same(verb):
+    fit = made(verb)
+    alone = answers(fit)
+    for protocol in (2, pickle.HIGHEST_PROTOCOL):
+        assert answers(pickle.loads(pickle.dumps(fit, protocol))) == alone
+    twin = copy.deepcopy(fit)
+    assert answers(twin) == alone
+    assert answers(copy.copy(fit)) == alone
+    twin.prior.iloc[0] = 99
+    twin._blocks.table.data.iloc[:, 0] = 0.0
+    assert answers(fit) == alone
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_say_the_same(method):
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this system starts no process by {method}")
+    fits = [made(verb) for verb in ("lda", "qda", "naive_bayes", "logistic", "knn")]
+    context = multiprocessing.get_context(method)
+    with context.Pool(2) as pool:
+        assert pool.map(answers, fits) == [answers(fit) for fit in fits]
+
+
+def test_eight_threads_fit_at_once():
+    alone = [answers(made(verb)) for verb in VERBS]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda verb: answers(made(verb)), VERBS)) == alone
+
+
+def test_a_fit_with_functions_of_the_user_s_goes_through_a_pickle():
+    x, y = overlapping()
+    data = pd.DataFrame(x, columns=list("pqrs")).assign(y=y)
+    fit = discrim.lda("y ~ f(p) + q + r + s", data, functions={"f": np.tanh})
+    again = pickle.loads(pickle.dumps(fit))
+    assert answers(again) == answers(fit)
+    assert again._blocks.table.made.keys() == fit._blocks.table.made.keys()
+    assert isinstance(discrim.bayes([0.5, 0.5], {"a": stats.norm(0), "b": stats.norm(1)}).prior, pd.Series)
