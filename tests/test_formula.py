@@ -24,7 +24,7 @@ from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError
 from discrim.frame import factors
 from discrim.frame.formula import Design, fill, resolve, response_codes
 from discrim.frame.grammar import MAX_COLUMNS, MAX_EXPONENT, MAX_TERMS
-from discrim.frame.scan import MAX_NESTING, MAX_TEXT, quote, scan
+from discrim.frame.scan import MAX_NESTING, MAX_OPERATORS, MAX_TEXT, quote, scan
 from discrim.frame.table import Table
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "formula.json").read_text())
@@ -396,6 +396,8 @@ def test_the_nearest_name_is_offered(data):
     "text",
     [
         "x" + " + x" * MAX_TEXT,
+        "x" + "-x" * (MAX_OPERATORS + 1),
+        "x" + ":x" * 200_000,
         "(" * (MAX_NESTING + 1) + "x" + ")" * (MAX_NESTING + 1),
         "(" * 20_000 + "x" + ")" * 20_000,
         "I(" + "-" * 15_000 + "x)",
@@ -837,6 +839,7 @@ def test_standardize_keeps_its_digits_far_from_zero(data):
         "bs(x)", "bs(x, df=2)", "bs(x, df=4, knots=[1, 2, 3])", "bs(x, knots=[99])", "bs(x, df='a')",
         "bs(x, df=4.5)", "bs(x, df=4, lower_bound=3)", "bs(x, df=4, lower_bound=5, upper_bound=1)",
         "bs(x, knots='a')", "bs(x, df=4, degree=-1)", "bs(x, df=1000000000)", "cr(x)", "cr(x, df=1)",
+        "cr(x, df=2)", "cr(x, df=1, constraints='center')", "cr(x, knots=[])",
         "cr(x, df=4, constraints='other')", "poly(x, 0)", "poly(x, 24)", "poly(x, 1000000)",
         "poly(x, True)", "poly(x, 2, raw=1)", "poly(poly(x, 2), 2)", "standardize(x, ddof=-1)",
         "standardize(x, ddof=24)", "standardize(x, center=0)", "standardize(I(x*0))",

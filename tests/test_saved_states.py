@@ -86,6 +86,7 @@ def test_what_a_fit_learnt_is_read_back(call):
         ("bs", BS | {"upper_bound": 10**400}),
         ("bs", {name: BS[name] for name in BS if name != "knots"}),
         ("cr", CR | {"knots": [0.0]}),
+        ("cr", {name: value for name, value in CR.items() if name != "centre"} | {"knots": []}),
         ("cr", CR | {"knots": [0.5, 0.5]}),
         ("cr", CR | {"centre": [1.0]}),
         ("cr", CR | {"centre": [0.0, 0.0, 0.0]}),

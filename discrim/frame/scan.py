@@ -18,6 +18,8 @@ from discrim.errors import FormulaError
 
 MAX_TEXT = 500_000
 """Characters of a formula."""
+MAX_OPERATORS = 100_000
+"""Signs between terms and inside of factors; twice as many as there may be terms."""
 MAX_NESTING = 30
 """Brackets within brackets, and steps of depth inside a factor."""
 _MAX_SHOWN = 300
@@ -117,7 +119,7 @@ def scan(text: str) -> Source:
     ------
     FormulaError
         A character, name or string that is not part of the language, unbalanced brackets, or a limit
-        (`MAX_TEXT`, `MAX_NESTING`); the message points at the place.
+        (`MAX_TEXT`, `MAX_OPERATORS`, `MAX_NESTING`); the message points at the place.
 
     Examples
     --------
@@ -141,12 +143,21 @@ def scan(text: str) -> Source:
     starts: list[tuple[int, int]] = []
     names: dict[str, str] = {}
     opened: list[int] = []
+    operators = 0
     length, position = 0, len(text) - len(text.lstrip())
     end = len(text.rstrip())
     while position < end:
         token = _TOKEN.match(text, position)
         if token is None:
             raise _unreadable(text, position)
+        operators += token.lastgroup == "operator"
+        if operators > MAX_OPERATORS:
+            raise _pointing(
+                f"The formula has more than {MAX_OPERATORS:,} operators: write `.` for all columns.",
+                text,
+                position,
+                token.end(),
+            )
         name = _put_aside(text, token)
         if name is None:
             piece = _plain_piece(text, token, opened)

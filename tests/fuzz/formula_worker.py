@@ -23,6 +23,7 @@ from discrim.errors import DiscrimError, DiscrimWarning
 
 MEMORY = 3 * 2**30
 SECONDS = 2.0
+SECONDS_PER_CHARACTER = 1e-5
 ROWS = 60
 FORBIDDEN = (
     "os.system",
@@ -83,7 +84,9 @@ def outcome(verb: str, formula: str, data: pd.DataFrame) -> tuple[str, str]:
             found = ("wrong", wrong) if wrong else ("fitted", "")
         except DiscrimError as error:
             message = str(error)
-            found = ("refused", "") if 0 < len(message) < 5000 else ("message", f"{len(message)} characters")
+            # A message may name some factors that are at fault, which are as long as one likes.
+            short = 0 < len(message) < 10_000 + 12 * len(formula)
+            found = ("refused", "") if short else ("message", f"{len(message)} characters")
         except MemoryError as error:
             found = ("memory", str(error))
         except Exception:
@@ -96,7 +99,7 @@ def outcome(verb: str, formula: str, data: pd.DataFrame) -> tuple[str, str]:
     foreign = [str(w.message) for w in said if not issubclass(w.category, DiscrimWarning)]
     if foreign:
         return "warning", f"{foreign[0]}"
-    if seconds > SECONDS:
+    if seconds > SECONDS + len(formula) * SECONDS_PER_CHARACTER:
         return "slow", f"{seconds:.1f} s to be {found[0]}"
     return found
 

@@ -214,18 +214,9 @@ ATTACKS = [
     "x # z",
     "\\",
 ]
-ODD = [
-    chr(c)
-    for c in (*range(32), 0x7F, 0x85, 0xA0, 0xAD, 0x2028, 0x202E, 0x200B, 0xFEFF, 0xD800, 0xDFFF, 0xFFFF)
-]
-ODD += list("ªºµÅÅſ①Ⅷ²½ｘ＋（）～＾‘’“”−–×÷·‐∶∼￼🙂𝐱𝟙𝓍٣߁") + [
-    "e\u0301",
-    "👩\u200d👧",
-    "\u0300",
-    "x\ufe0f",
-    "가",
-    "\U000e0041",
-]
+CONTROLS = (*range(32), 0x7F, 0x85, 0xA0, 0xAD, 0x2028, 0x202E, 0x200B, 0xFEFF, 0xD800, 0xDFFF, 0xFFFF)
+LOOK_ALIKE = "ªºµÅÅſ①Ⅷ²½ｘ＋（）～＾‘’“”−–×÷·‐∶∼￼🙂𝐱𝟙𝓍٣߁"
+ODD = [*map(chr, CONTROLS), *LOOK_ALIKE, "e\u0301", "👩\u200d👧", "\u0300", "x\ufe0f", "가", "\U000e0041"]
 
 
 def any_formula(rng: Random) -> str:
@@ -268,7 +259,8 @@ def plain_term(rng: Random) -> str:
             f"poly({name}, {rng.choice([1, 2, 3, 5, 9])}{rng.choice(['', '', ', raw=True'])})",
             f"bs({name}, df={rng.randrange(1, 9)}, degree={rng.randrange(5)})",
             f"bs({name}, knots=[{rng.uniform(-2, 2):.2f}])",
-            f"cr({name}, df={rng.randrange(1, 9)}{rng.choice(['', chr(44) + ' constraints=' + repr('center')])})",
+            f"cr({name}, df={rng.randrange(1, 9)})",
+            f"cr({name}, df={rng.randrange(1, 9)}, constraints='center')",
             f"C({rng.choice([level, 'i'])}, {contrast})",
             f"I({arithmetic(rng, 1)})",
             f"({name} + {level})**2",

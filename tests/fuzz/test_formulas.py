@@ -18,7 +18,7 @@ from tests.fuzz.formulas import any_formula
 ROOT = Path(__file__).resolve().parent.parent.parent
 VERBS = ["lda", "lda", "lda", "lda", "qda", "naive_bayes", "logistic", "knn", "indicator"]
 LONGEST = 30.0
-"""Seconds after which a fit is taken for one that never ends; the worker itself counts its processor's time."""
+"""Seconds after which a fit is taken for one that never ends; the worker itself counts processor time."""
 
 
 class Worker:
@@ -31,7 +31,7 @@ class Worker:
     def ask(self, verb: str, formula: str) -> tuple[str, str]:
         """Give what came of a fit, and what is to be said of it."""
         if self._process is None:
-            self._start()
+            self.start()
         question = json.dumps({"verb": verb, "formula": formula}) + "\n"
         answer = self._exchange(question.encode("ascii"), self._limit)
         if answer is not None:
@@ -39,7 +39,8 @@ class Worker:
             return outcome, detail
         return self._ended()
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Start the process, and wait until it has imported what it needs."""
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
             [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz.formula_worker"],
@@ -91,6 +92,7 @@ def worker() -> Iterator[Worker]:
     if os.name == "nt":
         pytest.skip("Windows has no limits of processes")
     worker = Worker()
+    worker.start()
     yield worker
     worker.close()
 
