@@ -144,9 +144,10 @@ def _refuse_other_means(lda_fit: LDAResults, model: Any) -> None:
     weights = np.asarray(getattr(model, "freq_weights", np.ones(len(rows))), dtype=np.float64)
     sizes = np.array([weights[codes == j].sum() for j in range(k)])
     if not np.allclose(sizes, moments.counts, rtol=1e-9, atol=0):
+        ours, theirs = (", ".join(f"{size:g}" for size in each) for each in (moments.counts, sizes))
         raise DataError(
-            f"The two fits differ in rows: LDA has {', '.join(f'{size:g}' for size in moments.counts)} by class, the logistic "
-            f"regression {', '.join(f'{size:g}' for size in sizes)}. Fit both to the same rows, with the same weights."
+            f"The two fits differ in rows: LDA has {ours} by class, the logistic regression {theirs}. Fit "
+            "both to the same rows, with the same weights."
         )
     means = np.stack([weights[codes == j] @ rows[codes == j, 1:] / sizes[j] for j in range(k)])
     slack = 1e-8 * np.abs(rows[:, 1:] - means.mean(axis=0)).max(axis=0)
