@@ -17,6 +17,7 @@ from discrim import load
 from discrim.core.rules import LinearRule, posteriors
 from discrim.core.singular_values import svd
 from discrim.errors import DataError, DiscrimError
+from discrim.inference.manova import manova_table
 from tests.fuzz.saved_files import file_of, parts_of, saved, table
 
 
@@ -194,6 +195,12 @@ def test_a_header_with_half_a_pair_is_refused(tmp_path):
 def test_a_decomposition_of_what_is_not_finite_is_refused_and_not_begun(value):
     with pytest.raises(DataError, match="beyond the range of doubles: divide"):
         svd(np.array([[value, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]]))
+
+
+def test_roots_beyond_the_range_of_doubles_reject_equal_means():
+    found = manova_table(np.array([np.inf, np.inf]), 2, 3, 90.0)
+    assert (found["p"] == 0).all()
+    assert found.loc["Pillai's trace", ["statistic", "F"]].tolist() == [2.0, np.inf]
 
 
 @pytest.mark.parametrize("far", [1e180, 1e200, 1e300])
