@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discrim import lda, load, qda
+from discrim import lda, load, qda, shrunken_centroids
 from discrim.datasets import load_iris
 from discrim.errors import DataError, DiscrimError
 
@@ -171,3 +173,54 @@ def test_dropped_columns_stay_dropped(tmp_path):
         fit = lda("species ~ .", data, collinear="drop")
     fit.save(tmp_path / "fit")
     assert load(tmp_path / "fit").predict_proba(data).equals(fit.predict_proba(data))
+
+
+def held_long(change):
+    """A change of the description of a formula with a call, and of a spec with all that a spec has."""
+    return about(lambda fit: change(fit["design"]["spec"]))
+
+
+SLOW = {
+    "calls": held_long(
+        lambda spec: spec["factors"].extend(
+            {**spec["factors"][0], "code": f"I(petal_width + {j}{' + petal_width' * 1300})"}
+            for j in range(100)
+        )
+    ),
+    "products": held_long(lambda spec: spec["products"].extend([[[0, -1]]] * 200_000)),
+    "a product": held_long(lambda spec: spec["products"][0].extend([[0, -1]] * 200_000)),
+    "picks": held_long(lambda spec: spec["codings"].append({"picks": [0] * 200_000, "matrix": None})),
+    "states": held_long(
+        lambda spec: spec["factors"][0].update(
+            states=[{"function": "center", "values": [["mean", [0.5] * 20_000]]}] * 20
+        )
+    ),
+    "shape": shape("centres", [2**39] * 100_000),
+    "buffers": lambda header, body: (
+        header
+        | {f"b{j}": {"dtype": "F64", "shape": [0], "data_offsets": [len(body)] * 2} for j in range(100)},
+        body,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SLOW)
+def test_what_would_take_long_to_read_is_refused_before(saved, tmp_path, case):
+    path = written(tmp_path / "fit", *SLOW[case](*parts(saved)))
+    began = time.process_time()
+    with pytest.raises(DiscrimError):
+        load(path)
+    assert time.process_time() - began < 2
+
+
+def test_a_wide_formula_is_read_in_time_linear_in_its_columns(tmp_path):
+    data = pd.DataFrame(
+        np.eye(6, 10_000) + np.arange(6)[:, None] % 4, columns=[f"a b{j}" for j in range(10_000)]
+    )
+    data = data.assign(x=np.arange(6.0) ** 2, y=["a", "b"] * 3)
+    fit = shrunken_centroids("y ~ . + poly(x, 2)", data, threshold=0.1)
+    fit.save(tmp_path / "fit")
+    began = time.process_time()
+    again = load(tmp_path / "fit")
+    assert time.process_time() - began < 2
+    assert again.predict_proba(data).equals(fit.predict_proba(data))

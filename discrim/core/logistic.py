@@ -200,7 +200,7 @@ class LogisticFit:
         """Free parameters: a constant and a slope a column, for each class but the reference."""
         return int(self.newton.coef.size)
 
-    def refit(self, blocks: Iterable[Rows], counts: Floats) -> LogisticFit | None:
+    def refit(self, blocks: Iterable[Rows], counts: Floats, singular: float = SINGULAR) -> LogisticFit | None:
         """The same model of other weights, from where this one ended; None where it has no maximum.
 
         A penalized likelihood may have several maxima, and the search begins where that of a new fit does, so
@@ -213,7 +213,7 @@ class LogisticFit:
         if self.bias_reduction:
             start = class_odds(counts, self.reference, len(self.newton.coef))
             begun = replace(self, newton=replace(self.newton, coef=start))
-        found = begun._from_here(blocks, counts, MOST_STEPS, TOLERANCE, SINGULAR)
+        found = begun._from_here(blocks, counts, MOST_STEPS, TOLERANCE, singular)
         return replace(self, counts=counts, newton=found) if found.converged else None
 
     def of_columns(self, moments: ClassMoments) -> LogisticFit:

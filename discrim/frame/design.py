@@ -15,7 +15,7 @@ from typing import Any
 
 from discrim.errors import FormulaError
 from discrim.frame.categories import Scalar
-from discrim.frame.grammar import MAX_COLUMNS, Call, expression
+from discrim.frame.grammar import MAX_COLUMNS, MAX_EXPONENT, Call, expression, plain_name
 from discrim.frame.label_type import KNOWN, LabelType
 from discrim.frame.saved_states import check_state, width_of
 from discrim.frame.scan import MAX_TEXT, quote, scan
@@ -191,7 +191,7 @@ class Design:
 
     def to_dict(self) -> dict[str, Any]:
         """Dicts, lists, text and numbers only, for JSON."""
-        values: dict[str, Any] = _listed(dataclasses.asdict(self))
+        values: dict[str, Any] = _listed(self)
         return values
 
     @classmethod
@@ -206,10 +206,15 @@ class Design:
         return _read_design(values)
 
 
+_SCALARS = (float, str, int, bool)
+
+
 def _listed(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _listed(each) for key, each in value.items()}
-    return [_listed(each) for each in value] if isinstance(value, tuple | list) else value
+    if isinstance(value, tuple | list):
+        return [each if type(each) in _SCALARS else _listed(each) for each in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {name: _listed(getattr(value, name)) for name in _names(type(value))}
+    return value
 
 
 def _check(right: bool, what: str) -> None:
@@ -237,8 +242,7 @@ def _texts(values: Any, what: str) -> tuple[str, ...]:
 
 def _levels(values: Any) -> tuple[Scalar, ...]:
     right = isinstance(values, list | tuple) and all(
-        isinstance(each, str | bool | int) or (isinstance(each, float) and math.isfinite(each))
-        for each in values
+        type(each) in (str, int, bool) or (isinstance(each, float) and math.isfinite(each)) for each in values
     )
     _check(right and len(set(values)) == len(values), "levels are not a list of different scalars")
     return tuple(values)
@@ -296,12 +300,22 @@ def _read_spec(values: Any, functions: tuple[str, ...]) -> Spec:
     known = {"numeric", "boolean", "categorical", "text"}
     _check(set(_texts(kinds, "kinds")) <= known, f"kinds are not of {sorted(known)}")
     for each in (factors, codings, products):
-        _check(isinstance(each, list | tuple), "factors, codings or products are not lists")
+        right = isinstance(each, list | tuple) and len(each) <= 2 * MAX_COLUMNS
+        _check(right, "factors, codings or products are not lists, or longer than those of any formula")
+    _check_length(factors)
     read = tuple(_read_factor(each, functions) for each in factors)
     codes = tuple(_read_coding(each) for each in codings)
     last = [-1 if each.picks is None else max(each.picks, default=0) for each in codes]
     made = tuple(_read_product(each, read, codes, last) for each in products)
     return Spec(tuple(kinds), read, codes, made)
+
+
+def _check_length(factors: Any) -> None:
+    """Raise where calls are longer together than any formula: to read them would take minutes."""
+    codes = [each.get("code") for each in factors if isinstance(each, Mapping)]
+    length = sum(len(code) for code in codes if isinstance(code, str) and plain_name(code) is None)
+    # Blanks about operators are added to what was typed.
+    _check(length <= 3 * MAX_TEXT, f"its calls have {length:,} characters")
 
 
 def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:
@@ -311,7 +325,8 @@ def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:
     categories = None if levels is None else _levels(levels)
     _check(categories != (), "a factor has no category")
     _whole(width, int(categories is None), MAX_COLUMNS + 1)
-    _check(isinstance(states, list | tuple), "states are not a list")
+    right = isinstance(states, list | tuple) and len(states) == len(read.stateful)
+    _check(right, "the states are not those of the factor's calls")
     learnt = []
     for each in states:
         function, arguments = _fields(each, State)
@@ -329,22 +344,24 @@ def _read_coding(values: Any) -> Coding:
     picks, matrix = _fields(values, Coding)
     _check((picks is None) != (matrix is None), "a coding is neither indicators nor a matrix")
     if picks is not None:
-        _check(isinstance(picks, list | tuple), "picks are not a list")
+        right = isinstance(picks, list | tuple) and len(picks) <= MAX_COLUMNS
+        _check(right, "picks are not a list, or longer than a design is wide")
         return Coding(tuple(_whole(each, 0, MAX_COLUMNS * 2) for each in picks), None)
     _check(isinstance(matrix, list | tuple) and len(matrix) > 0, "a coding's matrix is not a list")
     rows = []
     for row in matrix:
         _check(isinstance(row, list | tuple) and len(row) == len(matrix[0]), "a coding's rows differ")
-        right = all(isinstance(x, int | float) and abs(x) <= MOST_CODED for x in row)
+        right = all(type(x) in (float, int, bool) and abs(x) <= MOST_CODED for x in row)
         _check(right, "a coding is not numbers, or not of a size that contrasts have")
-        rows.append(tuple(float(x) for x in row))
+        rows.append(tuple(map(float, row)))
     return Coding(None, tuple(rows))
 
 
 def _read_product(
     values: Any, factors: tuple[Factor, ...], codings: tuple[Coding, ...], last: list[int]
 ) -> Product:
-    _check(isinstance(values, list | tuple) and len(values) > 0, "a product of factors is empty")
+    right = isinstance(values, list | tuple) and 0 < len(values) <= MAX_EXPONENT
+    _check(right, f"a product has no factors, or more than {MAX_EXPONENT}")
     pairs = []
     for pair in values:
         _check(isinstance(pair, list | tuple) and len(pair) == 2, "a product holds no pairs")

@@ -198,15 +198,21 @@ def read(source: Source, start: int, end: int, code: str, functions: frozenset[s
 @lru_cache(maxsize=4096)
 def expression(code: str, functions: frozenset[str]) -> Expression:
     """Read a factor from its own text, as `Expression.code` wrote it."""
-    name = _name(code)
+    name = plain_name(code)
     if name is not None:
         return Expression(code, Column(name), (name,))
     source = scan(code)
     return read(source, 0, len(source.code), source.code, functions)
 
 
-def _name(code: str) -> str | None:
-    """The column that a factor plainly is, as thousands are in a wide design; None where it must be read."""
+def plain_name(code: str) -> str | None:
+    """The column that a factor plainly is, as thousands are in a wide design; None where it must be read.
+
+    Examples
+    --------
+    >>> plain_name("`petal width`"), plain_name("log(x)")
+    ('petal width', None)
+    """
     quoted = code.startswith("`")
     name = code[1:-1].replace("``", "`") if quoted else code
     plain = name and len(code) <= MAX_TEXT and (quoted or code.isascii()) and quote(name) == code

@@ -5,10 +5,9 @@ Splines are computed by native code that trusts its arguments, and the other sta
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from discrim.errors import FormulaError
 from discrim.frame.grammar import MAX_BASIS, MAX_COLUMNS
@@ -76,7 +75,7 @@ def _plain(value: Any) -> Any:
 
 
 def _number(value: Any) -> float | int | bool:
-    if isinstance(value, bool | float) and np.isfinite(value):
+    if isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value)):
         return value
     # Beyond what a float holds arithmetic with it would fail.
     if isinstance(value, int) and abs(value) < 2**1023:

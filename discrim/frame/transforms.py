@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.errors import FormulaError
+from discrim.errors import FormulaError, warn_user
 from discrim.frame.grammar import MAX_BASIS, Value
 
 Bases = Mapping[str, Callable[..., Any]]
@@ -24,6 +24,10 @@ _Array = NDArray[np.float64]
 
 MAX_DEGREE = 19
 """Of B-splines: FITPACK's splev has room for twenty numbers a place, and writes beyond it without a word."""
+
+
+ORTHOGONAL, LOST = 1e-10, 1e-3
+"""How far from orthogonal the columns of poly() may be without a word, and at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +222,38 @@ def _learn_poly(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str,
     spread = float(np.abs(x - middle).max())
     scaled = (x - middle) / spread
     before, now = np.zeros_like(scaled), np.ones_like(scaled)
-    centres, norms = [], [1.0, float(len(x))]
-    for _ in range(degree):
-        centres.append(float(scaled @ now**2 / norms[-1]))
-        before, now = now, (scaled - centres[-1]) * now - norms[-1] / norms[-2] * before
-        norms.append(float(now @ now))
-    return {"middle": middle, "spread": spread, "centres": centres, "norms": norms[1:]}
+    centres, norms = [], [np.float64(1.0), np.float64(len(x))]
+    # Norms that sink to zero give no numbers, which is judged at the end.
+    with np.errstate(all="ignore"):
+        for _ in range(degree):
+            centres.append(scaled @ now**2 / norms[-1])
+            before, now = now, (scaled - centres[-1]) * now - norms[-1] / norms[-2] * before
+            norms.append(np.float64(now @ now))
+        learnt = {"middle": middle, "spread": spread, "centres": centres, "norms": norms[1:]}
+        _judge_orthogonality(x, learnt)
+    return learnt
+
+
+def _judge_orthogonality(x: _Array, learnt: dict[str, Any]) -> None:
+    """Warn, or raise a FormulaError, where rounding has left little of the orthogonality of the columns.
+
+    The recurrence multiplies its rounding where a few values lie far from the others, as of a skewed column.
+    """
+    columns = np.column_stack([np.full(len(x), 1 / np.sqrt(len(x))), _apply_poly(x, learnt, {})])
+    lack = np.abs(columns.T @ columns - np.eye(columns.shape[1]))
+    lack = np.maximum.accumulate(np.fmax(np.tril(np.where(np.isfinite(lack), lack, np.inf)).max(axis=1), 0.0))
+    if lack[-1] <= ORTHOGONAL:
+        return
+    degree, kept = len(lack) - 1, int((lack <= ORTHOGONAL).sum()) - 1
+    said = f"poly(degree={degree}) loses digits on a column whose values lie so unevenly: of its columns "
+    said += "only the first keeps them" if kept == 1 else f"the first {kept} keep them"
+    way_out = (
+        f"Write a degree up to {max(kept, 1)}, take the logarithm of a skewed column first, or use bs() or "
+        "cr()."
+    )
+    if not lack[-1] <= LOST:
+        raise FormulaError(f"{said}. {way_out}")
+    warn_user(f"{said}, the others are orthogonal to {lack[-1]:.0e} only. {way_out}")
 
 
 def _apply_poly(x: _Array, values: dict[str, Any], bases: Bases) -> _Array:

@@ -25,7 +25,6 @@ from discrim.models.geometry import LinearGeometry
 from discrim.models.labels import class_code
 from discrim.models.logistic_design import (
     check_search,
-    refitted,
     refuse_many_levels,
     refuse_wide,
     without_collinear,
@@ -34,7 +33,7 @@ from discrim.models.pictures import plot_posteriors, plot_regions
 from discrim.models.prediction import score_frame
 from discrim.models.results import ClassifierResults
 from discrim.models.sample import NaAction, lean, sample
-from discrim.models.separated import certify, overlap_by_score, refuse_empty_cells, searched
+from discrim.models.separated import certify, overlap_by_score, refitted, refuse_empty_cells, searched
 from discrim.models.summaries.logistic import logistic_brief, logistic_sections
 
 if TYPE_CHECKING:

@@ -10,21 +10,18 @@ from typing import Any
 import numpy as np
 
 from discrim.core.covariance import dependencies
-from discrim.core.logistic import LogisticFit
 from discrim.core.memory import refuse_beyond_memory
 from discrim.core.moments import ClassMoments
 from discrim.core.passes import Rows
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.models.arguments import named
-from discrim.models.judging.validation import used_codes
-from discrim.models.sample import class_moments, collinear_error, drop_columns
+from discrim.models.sample import collinear_error, drop_columns
 
 __all__ = [
     "OVER_ALL",
     "check_search",
     "held",
-    "refitted",
     "refuse_many_levels",
     "refuse_wide",
     "without_collinear",
@@ -54,15 +51,6 @@ def held(blocks: Blocks, most: int) -> Iterable[Rows]:
         (np.array(x, order="F"), codes.copy(), None if weights is None else weights.copy())
         for x, codes, weights in blocks
     ]
-
-
-def refitted(fit: LogisticFit, terms: tuple[str, ...], blocks: Blocks) -> LogisticFit | None:
-    """The fit of such terms to other weights of the rows, or other columns; None where it has no maximum."""
-    codes = used_codes(blocks)
-    weights = None if blocks.weights is None else blocks.weights[codes >= 0]
-    counts = np.bincount(codes[codes >= 0], weights, len(blocks.design.levels)).astype(np.float64)
-    numbers = fit if blocks.terms == terms else fit.of_columns(class_moments(blocks, "pooled"))
-    return numbers.refit(held(blocks, 0), counts)
 
 
 def check_search(tol: Any, maxiter: Any) -> None:

@@ -36,7 +36,8 @@ def check_values(path: Any, about: Any) -> None:
             rest.extend(value)
             rest.extend(value.values())
         elif isinstance(value, list):
-            rest.extend(value)
+            if not _is_harmless(value):
+                rest.extend(value)
         elif isinstance(value, str):
             if _LONE.search(value):
                 raise damaged(path, f"{value[:40]!r} is no text of Unicode")
@@ -44,6 +45,16 @@ def check_values(path: Any, about: Any) -> None:
             raise damaged(path, f"its description holds {value}, which is no finite number")
         elif isinstance(value, int) and abs(value) >= 2**1023:
             raise damaged(path, "its description holds a whole number beyond all doubles")
+
+
+def _is_harmless(values: list[Any]) -> bool:
+    """Whether nothing of a list can be refused, as is seen at once of the long ones of names and numbers."""
+    kinds = set(map(type, values))
+    if kinds == {str}:
+        return all(map(str.isascii, values))
+    if kinds == {int}:
+        return bool(-(2**53) < min(values) <= max(values) < 2**53)
+    return kinds == {float} and all(map(math.isfinite, values))
 
 
 def check_description(

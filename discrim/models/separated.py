@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.evened_rows import evened_rows
 from discrim.core.logistic import PENALIZED_STEPS, Even, LogisticFit, fit_logistic
 from discrim.core.moments import ClassMoments
 from discrim.core.rules import posteriors
@@ -18,14 +19,21 @@ from discrim.frame.cells import class_cells
 from discrim.inference.resampling import progress_bar, watched
 from discrim.models.arguments import named
 from discrim.models.certificate import Certificate, Pair, labelled, separated_pairs
-from discrim.models.judging.validation import gathered_rows
+from discrim.models.judging.validation import Rows, gathered_rows, used_codes
 from discrim.models.logistic_design import held
+from discrim.models.sample import class_moments
 
-__all__ = ["certify", "overlap_by_score", "refuse_empty_cells", "searched"]
+__all__ = ["certify", "overlap_by_score", "refitted", "refuse_empty_cells", "searched"]
 
 Floats = NDArray[np.float64]
 
 PASSES = "logistic regression, passes over the rows"
+
+FAR = 1e3
+"""How many times the middle distance of rows from their median a row is away that is far."""
+
+ANY = 1e-20
+"""Share of the information at the class proportions that is enough beside far rows."""
 
 HELD = 2**14
 """Numbers of a table up to which its rows are held for a search."""
@@ -74,6 +82,8 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
     guess = np.insert(fit.newton.coef, fit.reference, 0.0, axis=1)
     with progress_bar(None, "separation of the classes") as bar:
         found = separation(columns, rows.codes, fit.moments.n_classes, guess, bar.update)
+        if found.kind == "quasi":
+            found = _overlap_of_far_rows(found, rows, fit.moments.n_classes)
     certificate = labelled(found, fit.frame.to_data(), blocks, rows)
     if found.kind == "overlap":
         return certificate._replace(message=OVERLAP)
@@ -82,6 +92,41 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
     index = blocks.table.index[rows.positions]
     message = _said(found, pairs, fit, blocks, rows.positions)
     return certificate._replace(on_plane=index[on_plane], message=message)
+
+
+def _overlap_of_far_rows(found: Separation, rows: Rows, n_classes: int) -> Separation:
+    """A separation in part, or that there is none where all but a few far rows seemed to lie on the plane."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        even = evened_rows(rows.x) if np.isfinite(np.ptp(rows.x, axis=0)).all() else None
+    if even is None or not FAR < even.size.max() < np.inf:
+        return found
+    again = separation(even.columns, rows.codes, n_classes)
+    if again.weights is None:
+        return found
+    weights = again.weights / even.size[:, None]
+    weights /= weights[weights > 0].min()
+    return Separation("overlap", np.zeros_like(found.coef), 0.0, np.arange(len(rows.codes)), weights)
+
+
+def refitted(fit: LogisticFit, terms: tuple[str, ...], blocks: Blocks) -> LogisticFit | None:
+    """The fit of such terms to other weights of the rows, or other columns; None where it has no maximum."""
+    codes = used_codes(blocks)
+    weights = None if blocks.weights is None else blocks.weights[codes >= 0]
+    counts = np.bincount(codes[codes >= 0], weights, len(blocks.design.levels)).astype(np.float64)
+    own = fit if blocks.terms == terms else fit.of_columns(class_moments(blocks, "pooled"))
+    found = own.refit(held(blocks, 0), counts)
+    if found is not None or fit.bias_reduction or not (counts > 0).all() or not _has_far_rows(blocks):
+        return found
+    # Far rows have most of the information of the columns of all rows, so that the others seem to have none.
+    own = fit.of_columns(class_moments(blocks, "pooled"))
+    return own.refit(held(blocks, 0), counts, ANY)
+
+
+def _has_far_rows(blocks: Blocks) -> bool:
+    """Whether a row of the table lies far from the middle of the others."""
+    whole = blocks if blocks.weights is None else replace(blocks, weights=None)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(evened_rows(gathered_rows(whole).x).size.max() > FAR)
 
 
 def _ways_out(fit: LogisticFit) -> str:
@@ -137,7 +182,10 @@ def refuse_unfinished(fit: LogisticFit, maxiter: int) -> None:
     steps = fit.newton.steps
     if fit.newton.converged:
         return
-    lost = "rounding has lost the way, as where weights differ by orders of magnitude: bring them closer"
+    lost = (
+        "rounding has lost the way, as where weights differ by orders of magnitude, or one row lies as far "
+        "from the others: bring them closer, correct the row, or leave it out"
+    )
     why = "raise maxiter=" if steps >= maxiter else lost
     raise DataError(
         f"Newton's method has not converged in {steps} step{'s' * (steps != 1)}, though the classes overlap "
