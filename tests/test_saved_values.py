@@ -97,6 +97,9 @@ CASES = {
         told(2e10, "design", "spec", "codings", 1, "matrix", 2, 0),
     ),
     "a contrast beyond all": ("lda categories", told(1e308, "design", "spec", "codings", 1, "matrix", 0, 0)),
+    "text where labels were whole numbers": ("lda-typed numbers", told("y", *LEVELS, 0)),
+    "text where labels were true or false": ("lda-mcd plain", told("boolean", "design", "labels", "dtype")),
+    "labels beyond their dtype": ("lda-typed numbers", told(2**40, *LEVELS, 2)),
     # ---- what stateful calls learnt
     "bs of degree 25": ("lda bs", state("degree", 25)),
     "bs without a list": ("lda bs", state("knots", 0.5)),
