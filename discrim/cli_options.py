@@ -20,9 +20,9 @@ _DATA_HELP = f"""\
 DATA is the name of a table that comes with the package ({", ".join(datasets.names())}), or a file.
 A file that ends in .parquet or .pq is read as Parquet (needs pyarrow or polars), one in .tsv as columns
 set apart by tabs, any other as CSV; - is CSV from standard input. Text is UTF-8 and may be compressed
-(.gz, .bz2, .zip). The first row names the columns; an empty field, NA, NaN, null, None and the other signs
-that pandas knows are missing values. Write ./iris for a file that has the name of a table.
-Classes, and what stands in C(), are taken as they are written: 007 is not 7.
+(.gz, .bz2, .xz, .zip, .zst, or a .tar of one file). The first row names the columns; an empty field, NA,
+NaN, null, None and the other signs that pandas knows are missing values. Write ./iris for a file that has
+the name of a table. Classes, and what stands in C(), are taken as they are written: 007 is not 7.
 """
 
 _PRIOR_HELP = "equal; or CLASS=P,CLASS=P,...; or P,P,... in the order of the classes; P may be 1/3"

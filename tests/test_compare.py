@@ -224,3 +224,65 @@ def test_leave_one_out_of_all_fits_can_treat_the_prior_alike():
         for fit, found in zip(fits[:2], table["error_loo"], strict=False):
             assert found == fit.error_rates(["loo"], refit_prior=asked)["estimate"].iloc[0]
         assert table["error_loo"].notna().all()
+
+
+SEPALS, PETALS = "species ~ sepal_length + sepal_width", "species ~ petal_length + petal_width"
+
+
+@pytest.mark.parametrize("options", [{}, {"folds": 3, "seed": 0}, {"folds": 3, "seed": 0, "by": "fit"}])
+def test_other_rows_are_noticed_where_fits_have_no_column_in_common(options):
+    with pytest.raises(DataError, match="another table than the first: its column 'sepal_length'"):
+        compare(lda(SEPALS, HALVES[0]), lda(PETALS, HALVES[1]), **options)
+    # The same rows are the same with columns added, transformed or left out.
+    added = IRIS.assign(petal_length=(IRIS["petal_length"] - 4) ** 2, more=1.0)
+    for other in (IRIS.copy(), added, IRIS.drop(columns=["sepal_length"])):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DiscrimWarning)
+            assert len(compare(lda(SEPALS, IRIS), lda(PETALS, other), **options))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_test_compares_fits_to_other_rows_of_equal_counts(seed, tmp_path):
+    # Halves of each class, dealt at random, under one index.
+    order = IRIS.sample(frac=1, random_state=seed).sort_values("species", kind="stable")
+    one, other = (order.iloc[i::2].reset_index(drop=True) for i in (0, 1))
+    pair = [half[half["species"] != "setosa"].astype({"species": str}) for half in (one, other)]
+    lda(FORMULA, one).save(tmp_path / "fit")
+    with pytest.raises(DataError, match="another table"):
+        lr_test(lda(FORMULA, one), qda(FORMULA, other))
+    with pytest.raises(DataError, match="values of their columns"):
+        lr_test(load(tmp_path / "fit"), qda(FORMULA, other))
+    with pytest.raises(DataError, match="another table"):
+        hausman(lda(SHORT, pair[0]), logistic(SHORT, pair[1]))
+    with pytest.raises(DataError, match="another table"):
+        compare(lda(FORMULA, one), qda(FORMULA, other), folds=3, seed=0)
+
+
+def test_hausman_looks_at_the_rows_of_statsmodels_too():
+    sm = pytest.importorskip("statsmodels.api")
+    halves = [TWO.iloc[i::2].reset_index(drop=True) for i in (0, 1)]
+    models = [
+        sm.Logit(
+            (half["species"] == "virginica").astype(float),
+            sm.add_constant(half[["sepal_length", "sepal_width"]]),
+        ).fit(disp=0)
+        for half in halves
+    ]
+    fit = lda(SHORT, halves[0])
+    ours = hausman(fit, logistic(SHORT, halves[0]))
+    assert hausman(fit, models[0]).pvalue == pytest.approx(ours.pvalue, rel=1e-6)
+    with pytest.raises(DataError, match="differ in rows: the mean of 'sepal_length' in class"):
+        hausman(fit, models[1])
+    turned = halves[0].sample(frac=1, random_state=1)
+    assert hausman(lda(SHORT, turned), models[0]).pvalue == pytest.approx(ours.pvalue, rel=1e-6)
+
+
+def test_one_table_that_is_changed_between_two_fits_is_two_tables():
+    data = IRIS.copy()
+    linear = lda(FORMULA, data)
+    for name in IRIS.columns[:4]:
+        data[name] = data.groupby("species", observed=True)[name].transform(
+            lambda each: each.to_numpy()[::-1]
+        )
+    with pytest.raises(DataError, match="another table"):
+        lr_test(linear, qda(FORMULA, data))

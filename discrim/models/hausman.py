@@ -77,6 +77,7 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
             f"The two fits differ in rows: LDA has {lda_fit.nobs:g}, the logistic regression {rows:g}. Fit "
             "both to the same rows, with the same weights."
         )
+    _refuse_other_means(lda_fit, getattr(logit, "model", None))
     if params.shape != (p + 1, q):
         raise DataError(
             f"The logistic fit has coefficients of shape {params.shape}; {p} columns and {q + 1} classes "
@@ -131,6 +132,33 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
         return params, cov
     stacked = np.tile(of_unit[:, 0], params.shape[1])
     return params * of_unit, cov * stacked * stacked[:, None]
+
+
+def _refuse_other_means(lda_fit: LDAResults, model: Any) -> None:
+    """Raise a DataError where the rows of a model of statsmodels have other class means than LDA's."""
+    rows, codes = (np.asarray(getattr(model, name, ()), dtype=np.float64) for name in ("exog", "endog"))
+    moments = lda_fit._fit.moments
+    k, p = moments.class_means.shape
+    if rows.ndim != 2 or rows.shape[1] != p + 1 or codes.shape != rows.shape[:1]:
+        return
+    weights = np.asarray(getattr(model, "freq_weights", np.ones(len(rows))), dtype=np.float64)
+    sizes = np.array([weights[codes == j].sum() for j in range(k)])
+    if not np.allclose(sizes, moments.counts, rtol=1e-9, atol=0):
+        ours, theirs = (", ".join(f"{size:g}" for size in each) for each in (moments.counts, sizes))
+        raise DataError(
+            f"The two fits differ in rows: LDA has {ours} by class, the logistic regression {theirs}. Fit "
+            "both to the same rows, with the same weights."
+        )
+    means = np.stack([weights[codes == j] @ rows[codes == j, 1:] / sizes[j] for j in range(k)])
+    slack = 1e-8 * np.abs(rows[:, 1:] - means.mean(axis=0)).max(axis=0)
+    differ = np.argwhere(np.abs(means - moments.class_means) > slack)
+    if len(differ):
+        j, column = differ[0].tolist()
+        raise DataError(
+            f"The two fits differ in rows: the mean of {lda_fit.terms[column]!r} in class "
+            f"{lda_fit.classes[j]!r} is {moments.class_means[j, column]:g} for LDA, and "
+            f"{means[j, column]:g} for the logistic regression. Fit both to the same rows and columns."
+        )
 
 
 def lda_beside_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResults] | None:

@@ -109,23 +109,32 @@ def refuse_other_values(first: ClassifierResults, fit: ClassifierResults, place:
     """Raise where two tables have one index but other rows: a column of one name that is not the same one.
 
     A column in other units is the same one; its values are ordered alike. Where the tables have one index,
-    rows that one of the fits drops are no matter.
+    rows that one of the fits drops are no matter. Of fits that read no column in common, one that either
+    reads and both tables have is the same in both.
     """
-    ours, theirs = first._blocks, fit._blocks
+    ours, theirs = first._rows(what), fit._rows(what)
     if ours.table.data is theirs.table.data:
         return
     both = [used_codes(each) >= 0 for each in (ours, theirs)]
     if ours.table.index.equals(theirs.table.index):
         both = [both[0] & both[1]] * 2
-    for name in ours.design.columns:
-        if name not in theirs.design.columns:
-            continue
+    shared = [name for name in ours.design.columns if name in theirs.design.columns]
+    held = set(ours.table.names).intersection(theirs.table.names)
+    read = [name for name in (*ours.design.columns, *theirs.design.columns) if name in held]
+    others = []
+    for name in shared or read:
         values = [each.table.column(name)[at] for each, at in zip((ours, theirs), both, strict=True)]
         if not _is_one_column(*values):
-            raise DataError(
-                f"Fit {place} of {what} is of another table than the first: its column {name!r} has other "
-                "values, and not the same in other units. Fit all to one table."
-            )
+            others.append(name)
+        elif not shared and values[0].nunique() > 1:
+            return
+        if others and shared:
+            break
+    if others:
+        raise DataError(
+            f"Fit {place} of {what} is of another table than the first: its column {others[0]!r} has other "
+            "values, and not the same in other units. Fit all to one table."
+        )
 
 
 def _is_one_column(one: pd.Series, other: pd.Series) -> bool:
