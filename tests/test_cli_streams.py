@@ -17,6 +17,7 @@ import pytest
 import discrim
 from discrim import cli, datasets
 from discrim.cli_streams import shown
+from discrim.inference.resampling import progress_bar
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-m", "discrim"]
@@ -61,6 +62,13 @@ def test_a_stream_that_does_not_serve_is_one_line(redirection, arguments, says):
 def test_what_nobody_can_be_told_is_lost_and_the_status_stays(redirection):
     assert shell(redirection, *MISTAKE) == (2, "", "")
     assert shell(redirection, "lad") == (2, "", "")
+
+
+def test_a_bar_of_progress_needs_no_standard_error(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    with progress_bar(2, "rows", delay=0.0) as bar:
+        bar.update(2)
+    assert cli.main(["rda", "species ~ .", "iris", "--cv", "loo", "--sections", "header"]) == 0
 
 
 def test_closed_streams_that_are_not_used_do_no_harm():

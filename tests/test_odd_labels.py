@@ -325,3 +325,29 @@ def test_a_column_name_that_is_no_text_is_refused():
     data.columns = pd.Index(["x", "\ud800", "y"], dtype=object)
     with pytest.raises(DataError, match=r"'\\ud800', is no text in Unicode"):
         discrim.lda("y ~ .", data)
+
+
+@pytest.mark.parametrize("value", [[1], {"a": 1}, np.ones(2), {1}])
+@pytest.mark.parametrize("formula", ["y ~ x + q", "y ~ x + C(q)"])
+def test_new_rows_of_values_that_are_no_levels_are_refused_by_row(formula, value):
+    fit = discrim.lda(formula, table(q=["u", "v", "w"] * 20))
+    new = table(q=pd.Series(["u", value] * 30, dtype=object))
+    for ask in (fit.predict, fit.augment, fit.confusion):
+        with pytest.raises(DataError, match=r"'q' holds a \w+ at row 1, which is no level"):
+            ask(new)
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan, pd.NA])
+def test_a_table_with_missing_values_of_any_kind_is_known_again(nothing):
+    data = table(q=pd.Series(["u", "v", nothing] * 20, dtype=object))
+    fit = discrim.lda("y ~ x + q", data)
+    assert fit.predict().isna().sum() == 20
+    assert fit.leave_one_out()["label"].isna().sum() == 20
+
+
+def test_rows_too_far_away_for_a_distance_are_refused():
+    fit = discrim.knn("y ~ x + z", table(), k=3)
+    for far in (1.7e308, -1e300, 1e200):
+        with pytest.raises(DataError, match="out of the range of double precision"):
+            fit.predict(table(x=far))
+    assert fit.predict(table(x=1e100)).notna().all()

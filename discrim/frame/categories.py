@@ -7,7 +7,7 @@ codes are positions in them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -150,6 +150,16 @@ def warn_of_names(levels: int, rows: int, what: str, code: str) -> None:
         )
 
 
+def _no_levels(values: pd.Series) -> DataError:
+    """The error of values such as lists, which can be no levels."""
+    row = next((i for i, value in enumerate(values) if not isinstance(value, Hashable)), 0)
+    kind = type(values.iloc[row]).__name__
+    return DataError(
+        f"Column {values.name!r} holds a {kind} at row {shown(values.index[row])}, which is no level: "
+        "levels are text, numbers or truth values. Correct or drop the row."
+    )
+
+
 def _factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values.cat.codes.to_numpy(), values.cat.categories.tolist()
@@ -157,7 +167,10 @@ def _factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
     places: dict[Any, int] = {}
     # Piece by piece: the table that looks values up is as long as the piece, however few they are.
     for start in range(0, len(values), FACTORIZED):
-        own, found = pd.factorize(values.iloc[start : start + FACTORIZED])
+        try:
+            own, found = pd.factorize(values.iloc[start : start + FACTORIZED])
+        except TypeError:
+            raise _no_levels(values) from None
         seen = np.array([places.setdefault(each, len(places)) for each in found.tolist()], dtype=np.intp)
         codes[start : start + FACTORIZED] = seen[own] if len(seen) else 0
     return codes, list(places)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discrim.errors import DataError
 from discrim.frame.categories import shown
+from discrim.frame.values import LONG, objects
 
 __all__ = ["NEVER_WRITTEN", "Fingerprint", "column_values", "every_so_many"]
 
@@ -56,7 +57,7 @@ class Fingerprint:
             after = now[names]
             if before.dtype != object and before.tobytes() == after.tobytes():
                 continue
-            differ = (before != after) & ~(pd.isna(before) & pd.isna(after))
+            differ = _differing(before, after)
             if not differ.any():
                 continue
             column, at = np.argwhere(differ.reshape(len(names), -1))[0].tolist()
@@ -68,6 +69,25 @@ class Fingerprint:
             )
 
 
+def _differing(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where two arrays differ; missing values do not."""
+    try:
+        return np.asarray((before != after) & ~(pd.isna(before) & pd.isna(after)), dtype=bool)
+    except (TypeError, ValueError):
+        # pd.NA, and arrays in the place of values, have no comparison that is true or false.
+        pairs = zip(before.ravel(), after.ravel(), strict=True)
+        return np.array([not _same(one, other) for one, other in pairs], dtype=bool).reshape(before.shape)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    try:
+        return bool(one == other)
+    except (TypeError, ValueError):
+        return False
+
+
 def every_so_many(rows: int, columns: int) -> int:
     """Of how many rows one is held."""
     count = rows * max(columns, 1)
@@ -77,7 +97,10 @@ def every_so_many(rows: int, columns: int) -> int:
 def column_values(series: Any, step: int) -> NDArray[Any] | None:
     """A copy of every so many values of a column, of categories their codes; None where nothing is shared."""
     if not isinstance(series, pd.Series):
-        return np.array(series.gather_every(step).to_numpy()) if series.dtype.is_numeric() else None
+        if not series.dtype.is_numeric():
+            return None
+        held = series.gather_every(step)
+        return objects(held.to_list()) if str(series.dtype) in LONG else np.array(held.to_numpy())
     if isinstance(series.dtype, np.dtype):
         return series.to_numpy()[::step].copy()
     if isinstance(series.dtype, pd.CategoricalDtype):

@@ -19,6 +19,7 @@ from discrim.frame.categories import shown
 from discrim.frame.rounding import rounding
 
 __all__ = [
+    "LONG",
     "Kind",
     "as_floats",
     "as_series",

@@ -133,6 +133,8 @@ def progress_bar(total: int | None, what: str, delay: float = 1.0) -> Any:
     from tqdm import tqdm
 
     disable = None if "ipykernel" not in sys.modules else False
+    if sys.stderr is None:
+        disable = True  # It is closed, or the program has no console, and tqdm would write to it.
     return tqdm(total=total, desc=what, delay=delay, leave=False, disable=disable)
 
 

@@ -173,7 +173,16 @@ def _check_definite(path: Any, matrix: Floats, *, singular: bool) -> None:
     sd = np.sqrt(np.diagonal(matrix))
     unit = 1 / np.where(sd > 0, sd, 1.0)
     correlation = matrix * unit * unit[:, None]
+    least = -1e-10 if singular else 0.0
     right = np.isfinite(correlation).all() and not (matrix != matrix.T).any()
-    least = np.linalg.eigvalsh(correlation).min() if right else -np.inf
-    if not (least > 0 or (singular and least > -1e-10)):
+    if not right or not (_has_root(correlation) or np.linalg.eigvalsh(correlation)[0] > least):
         raise damaged(path, "a scatter of it is not positive definite")
+
+
+def _has_root(matrix: Floats) -> bool:
+    """Whether a matrix is positive definite, as is seen sooner than by eigenvalues."""
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True

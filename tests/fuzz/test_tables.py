@@ -7,7 +7,7 @@ import inspect
 import signal
 import traceback
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from fractions import Fraction
 
@@ -147,11 +147,11 @@ def any_table(rng, n):
         return rng.choice(list(kinds.values()))(rng, n)
 
     likely = ["two", "two", "three in turn", "three in turn", "codes", "truths", "categories"]
-    mild = rng.random() < 0.6
+    mild = rng.random() < 0.75
     columns = {
         "x": normal(rng, n) if mild else column(MEASURED),
         "z": normal(rng, n) if mild and rng.random() < 0.7 else column(MEASURED),
-        "q": column(MEASURED, LABELLED),
+        "q": column(MEASURED, LABELLED) if rng.random() < 0.5 else LABELLED[rng.choice(likely)](rng, n),
         "y": LABELLED[rng.choice(likely)](rng, n) if mild else column(LABELLED),
     }
     index = rng.choice([None, None, [f"r{i}" for i in range(n)], [0] * n, pd.date_range("2020", periods=n)])
@@ -162,7 +162,7 @@ def any_table(rng, n):
 
 def any_call(rng):
     """A verb, its table and its options."""
-    n = rng.choice([0, 1, 2, 3, 5, 8, 12, 20, 30, 30, 30, 30])
+    n = rng.choice([0, 1, 2, 3, 5, 8, *[12, 20, 30, 30] * 3])
     verb, table = rng.choice(list(VERBS)), any_table(rng, n)
     options = {name: rng.choice(values) for name, values in VERBS[verb].items() if rng.random() < 0.5}
     if rng.random() < 0.2:
@@ -172,10 +172,13 @@ def any_call(rng):
         options["weights"] = (
             np.abs(normal(rng, n)) if rng.random() < 0.5 else rng.choice(list(kinds.values()))(rng, n)
         )
-    if rng.random() < 0.15:
+    if "shrinkage" in options:
+        options["covariance"] = rng.choice(["shrunk", "shrunk", "shrunk", "diagonal", "pooled"])
+    if rng.random() < 0.05:
         options["levels"] = rng.choice([["b", "a"], {"a", "b"}, ["a", "b", "c"], 3, "ab", [1, 2], [None]])
-    response = rng.choice(["y"] * 9 + ["C(y)", "q", "x"])
-    return verb, f"{response} ~ {rng.choice(RIGHT)}", table, options
+    response = rng.choice(["y"] * 20 + ["C(y)", "C(y)", "q", "x"])
+    right = rng.choice([*RIGHT, "x", "x + z", "x + z", "x + z", "x * z", "x + q", "."])
+    return verb, f"{response} ~ {right}", table, options
 
 
 @contextmanager
@@ -203,7 +206,7 @@ def said(error):
     return f"{type(error).__name__} at {place}: {str(error)[:200]!a}"
 
 
-def check(fit, table):
+def check(fit, table, path):
     """Ask a fit for what everybody asks for, and hold it to what it promises."""
     fit.summary().as_text().encode("utf-8", "surrogatepass")
     repr(fit)
@@ -212,6 +215,11 @@ def check(fit, table):
     assert set(labels.dropna().tolist()) <= set(fit.classes.tolist()), "a label that is no class"
     fit.augment(table)
     fit.confusion()
+    fit.save(path)
+    again = discrim.load(path).predict(table)
+    assert again.astype(object).equals(labels.astype(object)), "other labels of a fit that was loaded"
+    with suppress(DiscrimError):
+        fit.error_rates("loo")
     if not hasattr(fit, "predict_proba"):
         return
     try:
@@ -225,14 +233,14 @@ def check(fit, table):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="cases are limited by a signal of Unix")
-def test_tables(fuzz):
+def test_tables(fuzz, tmp_path):
     for rng in fuzz:
         verb, formula, table, options = any_call(rng)
         before = table.copy(deep=True)
         with limited():
             try:
                 fit = getattr(discrim, verb)(formula, table, **options)
-                check(fit, table)
+                check(fit, table, tmp_path / "fit")
                 fit.predict(any_table(rng, rng.choice([0, 1, 5])))
                 outcome = "fitted"
             except DiscrimError as error:
