@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from fractions import Fraction
 from pathlib import Path
 
@@ -655,3 +656,16 @@ def test_folds_choose_k_anew_unless_it_is_to_be_held():
         given = knn("species ~ .", inside, k=fit.k, prior=fit.prior)
         assert found.labels[1][dealt == fold].tolist() == chosen.predict(outside).tolist()
         assert held.labels[1][dealt == fold].tolist() == given.predict(outside).tolist()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "mahalanobis", "cityblock", "chebyshev", "cosine"])
+@pytest.mark.parametrize("far", [1e155, 1e200, 1e300, 1.7e308])
+def test_rows_beyond_the_range_of_squares_have_the_neighbours_of_far_ones(metric, far):
+    data = load_iris()
+    fit = knn("species ~ .", data, k=3, metric=metric)
+    signs = np.array([[1, 1, 1, 1], [-1, -1, -1, -1], [1, -1, 0, 0], [0, 0, 0, -1]])
+    rows, near = (pd.DataFrame(size * signs, columns=data.columns[:4]) for size in (far, 1e60))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = fit.predict_proba(rows)
+    pd.testing.assert_frame_equal(found, fit.predict_proba(near))

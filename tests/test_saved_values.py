@@ -17,6 +17,7 @@ from discrim import load
 from discrim.core.rules import LinearRule, posteriors
 from discrim.core.singular_values import svd
 from discrim.errors import DataError, DiscrimError
+from discrim.inference.manova import manova_table
 from tests.fuzz.saved_files import file_of, parts_of, saved, table
 
 
@@ -96,6 +97,9 @@ CASES = {
         told(2e10, "design", "spec", "codings", 1, "matrix", 2, 0),
     ),
     "a contrast beyond all": ("lda categories", told(1e308, "design", "spec", "codings", 1, "matrix", 0, 0)),
+    "text where labels were whole numbers": ("lda-typed numbers", told("y", *LEVELS, 0)),
+    "text where labels were true or false": ("lda-mcd plain", told("boolean", "design", "labels", "dtype")),
+    "labels beyond their dtype": ("lda-typed numbers", told(2**40, *LEVELS, 2)),
     # ---- what stateful calls learnt
     "bs of degree 25": ("lda bs", state("degree", 25)),
     "bs without a list": ("lda bs", state("knots", 0.5)),
@@ -194,6 +198,12 @@ def test_a_header_with_half_a_pair_is_refused(tmp_path):
 def test_a_decomposition_of_what_is_not_finite_is_refused_and_not_begun(value):
     with pytest.raises(DataError, match="beyond the range of doubles: divide"):
         svd(np.array([[value, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]]))
+
+
+def test_roots_beyond_the_range_of_doubles_reject_equal_means():
+    found = manova_table(np.array([np.inf, np.inf]), 2, 3, 90.0)
+    assert (found["p"] == 0).all()
+    assert found.loc["Pillai's trace", ["statistic", "F"]].tolist() == [2.0, np.inf]
 
 
 @pytest.mark.parametrize("far", [1e180, 1e200, 1e300])

@@ -7,13 +7,18 @@ infinity, which is what the log posterior then is in doubles, but never infinity
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["beyond_range", "exponents", "scaled_columns", "stretched"]
+__all__ = ["beyond_range", "coordinates_within_range", "exponents", "scaled_columns", "stretched"]
 
 Floats = NDArray[np.float64]
 Exponents = NDArray[np.int64]
+
+FARTHEST = 400
+"""Binary order of magnitude of coordinates up to which rows are measured where they are."""
 
 
 def beyond_range(x: Floats, scores: Floats) -> NDArray[np.intp]:
@@ -22,6 +27,21 @@ def beyond_range(x: Floats, scores: Floats) -> NDArray[np.intp]:
         return np.zeros(0, dtype=np.intp)
     rows = np.flatnonzero(~np.isfinite(scores.max(axis=1)))
     return rows[np.isfinite(x[rows]).all(axis=1)]
+
+
+def coordinates_within_range(coordinates: Callable[[Floats], Floats], x: Floats) -> Floats:
+    """Coordinates of rows x (m, p) whose squares are doubles.
+
+    A row farther away is taken nearer in its own direction, from where all rows of a fit are equally far to
+    rounding, as they are from the row itself.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        z = coordinates(x)
+    far = np.flatnonzero(~(np.abs(z) <= 2.0**FARTHEST).all(axis=1) & np.isfinite(x).all(axis=1))
+    if len(far):
+        over = np.frexp(x[far])[1].max(axis=1) - FARTHEST
+        z[far] = coordinates(np.ldexp(x[far].T, -np.maximum(over, 0)).T)
+    return z
 
 
 def exponents(x: Floats, origin: Floats, scale: Floats) -> Exponents:

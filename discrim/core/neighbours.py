@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance import Covariance
+from discrim.core.far_rows import coordinates_within_range
 from discrim.core.neighbour_cells import Cells, distinct
 from discrim.core.neighbour_filter import Candidates, ProductFilter
 from discrim.errors import DataError
@@ -225,7 +226,7 @@ class Search:
             The metric gives no distance to some row.
         """
         self._refuse_other_than_zero_one(x)
-        return self._nearest(self.space.coordinates(x), k)
+        return self._nearest(coordinates_within_range(self.space.coordinates, x), k)
 
     def among(self, start: int, stop: int, k: int) -> Neighbours:
         """The k nearest rows, themselves among them, to the rows from start to stop."""

@@ -383,7 +383,7 @@ def log_posteriors(scores: Floats) -> Floats:
     >>> np.exp(log_posteriors(np.array([[-2000.0, -2000.0]]))).tolist()
     [[0.5, 0.5]]
     """
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         shifted = scores - scores.max(axis=1, keepdims=True)
     shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return np.asarray(shifted)
@@ -394,7 +394,7 @@ def posteriors(scores: Floats, out: Floats | None = None) -> Floats:
 
     With a place for them, the scores are worked on where they are and do not stay.
     """
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         weights = np.subtract(scores, scores.max(axis=1, keepdims=True), out=None if out is None else scores)
     np.exp(weights, out=weights)
     sums = weights @ np.ones(weights.shape[1])

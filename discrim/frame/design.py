@@ -16,7 +16,7 @@ from typing import Any
 from discrim.errors import FormulaError
 from discrim.frame.categories import Scalar
 from discrim.frame.grammar import MAX_COLUMNS, MAX_EXPONENT, Call, expression, plain_name
-from discrim.frame.label_type import KNOWN, LabelType
+from discrim.frame.label_type import KNOWN, LabelType, holds
 from discrim.frame.saved_states import check_state, width_of
 from discrim.frame.scan import MAX_TEXT, quote, scan
 from discrim.frame.transforms import State
@@ -288,9 +288,10 @@ def _read_labels(values: Any, levels: tuple[Scalar, ...]) -> LabelType:
     dtype, categories, ordered = _fields(values, LabelType)
     _check(isinstance(dtype, str) and KNOWN.fullmatch(dtype) is not None, "labels have no known dtype")
     _check(isinstance(ordered, bool), "labels are neither ordered nor not")
+    known = levels if categories is None else _levels(categories)
+    _check(holds(dtype, known), "the levels are no values of the labels' dtype")
     if categories is None:
         return LabelType(dtype)
-    known = _levels(categories)
     _check(set(levels) <= set(known), "the levels are not among the categories")
     return LabelType(dtype, known, ordered)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import pandas as pd
 
 from discrim.frame.categories import Scalar
 
-__all__ = ["KNOWN", "LabelType", "label_type"]
+__all__ = ["KNOWN", "LabelType", "holds", "label_type"]
 
 KNOWN = re.compile(
     r"object|str|string|bool|boolean|(string|bool|u?int(8|16|32|64)|float|double)\[pyarrow\]"
@@ -48,6 +49,18 @@ def label_type(dtype: Any) -> LabelType | None:
         return LabelType(inner.dtype, values, bool(dtype.ordered))
     name = str(dtype)
     return LabelType(name) if KNOWN.fullmatch(name) else None
+
+
+def holds(dtype: str, labels: Sequence[Scalar]) -> bool:
+    """Whether labels are values of a dtype by name, as those are that came in it."""
+    try:
+        values = pd.Series(list(labels), dtype=dtype).tolist()
+    except ImportError:
+        # A dtype of a library that is not there: prediction says so.
+        return True
+    except (ArithmeticError, TypeError, ValueError):
+        return False
+    return bool(values == list(labels))
 
 
 def _is_scalar(value: Any) -> bool:

@@ -90,7 +90,9 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
     p, q, v = n_columns, n_classes - 1, total - n_classes
     s, m, n = min(p, q), (abs(p - q) - 1) / 2, (v - p - 1) / 2
     lead = float(roots[0]) if len(roots) else 0.0
-    pillai, hotelling = float((roots / (1 + roots)).sum()), float(roots.sum())
+    with np.errstate(invalid="ignore"):
+        pillai = float(np.where(np.isinf(roots), 1.0, roots / (1 + roots)).sum())
+    hotelling = float(roots.sum())
     rao = wilks(roots, n_columns, n_classes, total)
     rows: dict[str, tuple[float, float, float, float, str]] = {}
     kind = "exact" if s <= 2 else "approximate"
@@ -99,7 +101,10 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
     df1, df2 = s * (2 * m + s + 1), s * (2 * n + s + 1)
     # s - V = sum 1/(1 + lambda) and the dimensions that are left out, without a difference.
     rest = float((1 / (1 + roots)).sum()) + s - len(roots)
-    rows["Pillai's trace"] = (pillai, pillai / rest * df2 / df1, df1, df2, kind)
+    with np.errstate(divide="ignore"):
+        # Roots beyond the range of doubles leave no rest.
+        f = float(np.divide(pillai, rest)) * df2 / df1
+    rows["Pillai's trace"] = (pillai, f, df1, df2, kind)
     df2 = 2 * (s * n + 1)
     rows["Hotelling-Lawley trace"] = (hotelling, hotelling / s * df2 / df1, df1, df2, kind)
     f, df1, df2 = _mckeon(hotelling, p, q, n)

@@ -184,7 +184,8 @@ def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
     """Write a fit to a file, whole or not at all, where the file can be loaded again.
 
     The rows of its table are not part of it, but those of `knn`, whose coordinates are the fit. A link stays
-    a link, and the mode of a file that is replaced is kept.
+    a link, and the mode of a file that is replaced is kept. A process that is killed may leave a file
+    `.discrim-*.tmp` in the folder, which the next save there removes.
 
     Raises
     ------
@@ -275,7 +276,9 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     Raises
     ------
     DataError
-        The file is not one of ours, is damaged, or does not fit together.
+        The file is not one of ours (NotAFitError), is damaged, or does not fit together.
+    MissingFileError, UnreadableFileError
+        There is no file, or it cannot be opened; each is a DataError and an OSError.
     FormulaError
         Its formula is not allowed.
 

@@ -60,7 +60,11 @@ def typicality(fit: ClassifierResults, data: Any, unseen: Any = None) -> pd.Data
         distances, free = numbers.unbiased_distances()
         counts = numbers.moments.counts
         for place, x, _ in blocks.every_row():
-            out[:, place] = typical(distances.squared(x), counts[:, None], free[:, None], p)
+            with np.errstate(over="ignore", invalid="ignore"):
+                d2 = distances.squared(x)
+            # A row that misses no value and has no distance is beyond the range of squares.
+            d2[np.isnan(d2) & ~np.isnan(x).any(axis=1)] = np.inf
+            out[:, place] = typical(d2, counts[:, None], free[:, None], p)
     return pd.DataFrame(out.T, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
