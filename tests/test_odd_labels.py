@@ -351,3 +351,11 @@ def test_rows_too_far_away_for_a_distance_are_refused():
         with pytest.raises(DataError, match="out of the range of double precision"):
             fit.predict(table(x=far))
     assert fit.predict(table(x=1e100)).notna().all()
+
+
+def test_a_table_is_known_again_where_a_column_was_left_out():
+    data = pd.DataFrame(np.column_stack([X, Z]), columns=["x", "z"]).assign(y=TEXT, q="one")
+    with pytest.warns(DiscrimWarning, match="Left out 'q'"):
+        fit = discrim.lda("y ~ .", data)
+    fit.confusion()
+    assert fit.error_rates("loo").shape[0] == 1

@@ -129,8 +129,20 @@ class Table:
         """Raise a DataError where values that are watched are others now; the message names one."""
         watched = self._fingerprint
         if watched is not None:
-            names = [name for group in watched.values for name in group]
-            watched.refuse_changes(self._values(names, watched.step), self.label)
+            # Columns may be looked at together since: they are compared as they were remembered.
+            now = {group: self._group(group, watched.step) for group in watched.values}
+            watched.refuse_changes(now, self.label)
+
+    def _group(self, names: tuple[str, ...], step: int) -> NDArray[Any]:
+        """Every so many values of columns that are remembered together, (columns, rows) or (rows,)."""
+        view = self._views.get(names)
+        if view is not None:
+            return view[:, ::step]
+        array = self._array(names[0]) if len(names) == 1 else None
+        if array is not None:
+            return array[::step]
+        columns = [np.asarray(column_values(self.native(name), step)) for name in names]
+        return np.stack(columns) if len(columns) > 1 else columns[0]
 
     def _values(self, names: Sequence[str], step: int) -> dict[tuple[str, ...], NDArray[Any]]:
         """Copies of every so many values of columns that may share memory with the caller's."""

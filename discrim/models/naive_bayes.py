@@ -115,7 +115,8 @@ def naive_bayes(
     # Beside others a constant count has its share of their sum.
     blocks, moments = sample(blocks, "diagonal", na_action, tally.watch, held=plan.counts.tolist())
     if blocks.constant:
-        kept = [j for j, term in enumerate(terms) if term not in blocks.constant]
+        constant = set(blocks.constant)
+        kept = [j for j, term in enumerate(terms) if term not in constant]
         tally = Tally(plan.columns(np.array(kept)), len(blocks.design.levels))
         moments = class_moments(blocks, "diagonal", tally.watch)
     elif len(blocks.design.levels) < len(classes):

@@ -161,7 +161,8 @@ def _included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
     unknown = [term for term in wanted if term not in known]
     if unknown:
         raise DataError(f"include= names {named(unknown)}, which is no term: use {named(known)}.")
-    return [term for term in wanted if term not in blocks.constant]
+    constant = set(blocks.constant)
+    return [term for term in wanted if term not in constant]
 
 
 class _Path:
