@@ -20,8 +20,8 @@ from discrim.frame.values import LONG, objects
 
 __all__ = ["NEVER_WRITTEN", "Fingerprint", "column_values", "every_so_many"]
 
-WHOLE = 2**19
-"""Numbers of the columns that are read up to which every one is held: 4 MiB."""
+WHOLE = 2**17
+"""Numbers of the columns that are read up to which every one is held: 1 MiB."""
 
 SAMPLED = 2**15
 """About so many of a larger table are held, of evenly spaced rows."""

@@ -97,7 +97,8 @@ def boolean_terms(design: Design, table: Table) -> tuple[str, ...]:
         single = [product[0][0] for product in design.spec.products if len(product) == 1]
         codes = [design.spec.factors[factor].code for factor in single]
         alone = tuple(names[code] for code in codes if code in names)
-    return tuple(name for name in alone if name in design.terms and table.kind(name) == "boolean")
+    terms = set(design.terms)
+    return tuple(name for name in alone if name in terms and table.kind(name) == "boolean")
 
 
 def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
