@@ -20,7 +20,7 @@ IRIS = load_iris()
 ADVICE = re.compile(
     r"\b(use|pass|give|fit|drop|name|leave|take|merge|write|call|change|rescale|correct|convert|rename|replace|see|divide|"
     r"compare|keep|download|save|add|align|fill|impute|repeat|cut|list|choose|raise|scale|cross-validate|bring|"
-    r"put|ask|freeze|gather|make|pickle|join|have it|widen|transform|regress|cross_validate)\b|did you mean|"
+    r"put|ask|freeze|gather|make|pickle|join|have it|widen|transform|regress|cross_validate|send)\b|did you mean|"
     r"pip install",
     re.IGNORECASE,
 )
@@ -40,6 +40,7 @@ MAKERS = {
     "self._fit.robust.refusal": "says which method takes it",
     "_not_finite": "ends with a hint for each function",
     "_unreadable": "says to put the name in backticks",
+    "_no_levels": "says to correct or drop the row",
 }
 """Functions that make the whole message: what the way out of it is."""
 
@@ -77,6 +78,10 @@ REASONS = {
     ("discrim/models/judging/shared_folds.py", "has no length"): "caught a few lines below, and said anew",
     ("discrim/models/whole_file.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/models/whole_file.py", "{error.errno}"): "the system's own words, with the path behind them",
+    ("discrim/cli.py", "{source!r} cannot be"): "ends with the way out of what went wrong",
+    ("discrim/cli_files.py", "the file ended"): "caught by who asked, and said anew with the file's name",
+    ("discrim/cli_streams.py", "{error.errno}"): "the system's own words, with the stream's name behind them",
+    ("discrim/models/anova.py", "{method}"): "caught a few lines below, and said anew",
     ("discrim/cli.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/datasets/__init__.py", "No table named"): "the hint that ends it names the tables there are",
     ("discrim/frame/factors.py", "{self.code}: {error}"): "the message of the transform, with its place",

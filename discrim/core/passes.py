@@ -180,7 +180,8 @@ class Sums:
         self.scale = column_scale(np.abs(deviations).max(axis=1))
         if self.spread == "pooled" and 2 * new.sum() > len(new) and (self.scale == 1).all():
             # A median, so that one wild row cannot draw the centre away from all others.
-            centre = np.median(columns[:, :: max(columns.shape[1] // 101, 1)], axis=1)[:, None]
+            some = np.sort(columns[:, :: max(columns.shape[1] // 101, 1)], axis=1)
+            centre = some[:, some.shape[1] // 2, None]
             between = (means - centre) ** 2 @ (rows[new] / rows.sum())
             within = np.einsum("ij,ij->i", deviations, deviations) / deviations.shape[1]
             if (between < LITTLE * within).all():

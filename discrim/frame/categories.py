@@ -230,8 +230,8 @@ def _scalar(value: Any, what: str) -> Scalar:
     if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise DataError(
-        f"{what} has the level {value!r}, a {type(value).__name__}; levels are text, numbers or truth "
-        "values: convert the column, for example with astype(str)."
+        f"{what} has the level {value!r} of type {type(value).__name__}; levels are text, numbers or truth "
+        "values: convert the column, for example with astype(str); of pd.cut() and pd.qcut(), give labels=."
     )
 
 
