@@ -20,8 +20,8 @@ IRIS = load_iris()
 ADVICE = re.compile(
     r"\b(use|pass|give|fit|drop|name|leave|take|merge|write|call|change|rescale|correct|convert|rename|replace|see|divide|"
     r"compare|keep|download|save|add|align|fill|impute|repeat|cut|list|choose|raise|scale|cross-validate|bring|"
-    r"put|ask|freeze|gather|make|pickle|join|have it|widen|transform|regress|cross_validate|send)\b|did you mean|"
-    r"pip install",
+    r"put|ask|freeze|gather|make|pickle|join|have it|widen|transform|regress|cross_validate|send)\b|"
+    r"did you mean|pip install",
     re.IGNORECASE,
 )
 """An imperative that says what to do."""
@@ -78,7 +78,7 @@ REASONS = {
     ("discrim/models/judging/shared_folds.py", "has no length"): "caught a few lines below, and said anew",
     ("discrim/models/whole_file.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/models/whole_file.py", "{error.errno}"): "the system's own words, with the path behind them",
-    ("discrim/cli.py", "{source!r} cannot be"): "ends with the way out of what went wrong",
+    ("discrim/cli.py", "{source} cannot be"): "ends with the way out of what went wrong",
     ("discrim/cli_files.py", "the file ended"): "caught by who asked, and said anew with the file's name",
     ("discrim/cli_streams.py", "{error.errno}"): "the system's own words, with the stream's name behind them",
     ("discrim/models/anova.py", "{method}"): "caught a few lines below, and said anew",
