@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import csv
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from errno import EINVAL, EISDIR, ENOENT
 from functools import partial
@@ -98,7 +99,7 @@ def _read_delimited(source: str, separator: str, labels: Labels) -> pd.DataFrame
     file = readable(source)
     header = pd.read_csv(file, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
     given = [str(name) for name in header.iloc[0]]
-    twice = [name for name in given if name and given.count(name) > 1]
+    twice = [name for name, times in Counter(given).items() if name and times > 1]
     if twice:
         raise DataError(f"{source!r} has more than one column named {twice[0]!r}: rename all but one")
     if not isinstance(file, str):
@@ -302,7 +303,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(f"there is not enough memory{f': {error}' if str(error) else ''}: give fewer rows or columns")
         return 2
     except OSError as error:
-        say(f"{error.filename!r}: {error.strerror}" if error.filename and error.strerror else error)
+        named = error.filename is not None and error.strerror
+        say(f"{error.filename!r}: {error.strerror}" if named else error)
         return 2
     except DiscrimError as error:
         say(error)

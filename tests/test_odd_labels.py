@@ -104,6 +104,9 @@ def test_an_id_that_was_rounded_is_not_taken_for_another_at_prediction():
         ("HOT", "\u0397\u039f\u03a4"),
         ("volvo", "\u03bd\u03bflv\u03bf"),
         ("ab", "\uff41\uff42"),
+        ("cat", "\u03f2at"),
+        ("MG", "\u03fa\u050c"),
+        ("AB", "\U0001d6a8B"),
         ("x-ray", "x\u2011ray"),
         ("it's", "it\u2019s"),
     ],
@@ -129,6 +132,10 @@ def test_labels_that_look_alike_are_named_in_a_warning(one, other):
         ("\u0430", "\u0431"),
         ("a_b", "a-b"),
         ("\u4e00", "\u4e8c"),
+        ("O", "\u03a3"),
+        ("\u0393", "\u03a5"),
+        ("R", "\u0413"),
+        ("o", "\u03f2"),
     ],
 )
 def test_labels_that_a_reader_tells_apart_are_no_twins(one, other):

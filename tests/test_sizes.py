@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from discrim import indicator, lda, logistic, moments, naive_bayes, qda, rda, shrunken_centroids, stepwise
+from discrim.cli import read_table
 from discrim.core import memory
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning
 
@@ -124,3 +125,15 @@ def test_weights_within_range_have_summaries_without_overflow(verb, weight):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         fit.summary().as_text()
+
+
+def test_a_name_that_stands_twice_among_many_is_found_at_once(tmp_path):
+    names = [f"x{j}" for j in range(30_000)]
+    names[20_000] = "x7"
+    data = pd.DataFrame(np.zeros((2, len(names))), columns=names).assign(y=["a", "b"])
+    (tmp_path / "wide.csv").write_text(",".join(names) + "\n")
+    for read in (lambda: naive_bayes("y ~ .", data), lambda: read_table(str(tmp_path / "wide.csv"))):
+        began = time.perf_counter()
+        with pytest.raises(DataError, match="'x7'"):
+            read()
+        assert time.perf_counter() - began < 10

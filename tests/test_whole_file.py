@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -130,6 +131,8 @@ def test_what_is_no_path_is_said(tmp_path):
     for call in (NEW.save, load):
         with pytest.raises(DataError, match="null character"):
             call(tmp_path / "a\0b")
+        with pytest.raises(DataError, match="half a character"):
+            call(tmp_path / "\ud800.fit")
 
 
 def test_a_pipe_or_a_device_is_not_replaced(tmp_path):
@@ -378,8 +381,14 @@ def sparse(path, start, size):
 
 @pytest.mark.parametrize(
     "start",
-    [b"", b"a,b\n1,2\n" * 9, (10**9).to_bytes(8, "little") + b"{", (2**20).to_bytes(8, "little") + b"{" * 9],
-    ids=["zeros", "CSV", "a long header", "no JSON"],
+    [
+        b"",
+        b"a,b\n1,2\n" * 9,
+        (10**9).to_bytes(8, "little") + b"{",
+        (2**29).to_bytes(8, "little") + b"{",
+        (2**20).to_bytes(8, "little") + b"{" * 9,
+    ],
+    ids=["zeros", "CSV", "too long a header", "a long header", "no JSON"],
 )
 def test_a_large_file_is_refused_without_reading_it(tmp_path, start):
     path = sparse(tmp_path / "large", start, 1_500_000_000)
@@ -387,6 +396,17 @@ def test_a_large_file_is_refused_without_reading_it(tmp_path, start):
     with pytest.raises(DataError, match="cannot be read as a saved fit"):
         load(path)
     assert time.perf_counter() - began < 1
+
+
+def test_a_header_of_many_names_is_refused_before_it_is_parsed(tmp_path):
+    header = b"{" + b",".join(b'"%d":0' % number for number in range(10**6)) + b"}"
+    (tmp_path / "names").write_bytes(len(header).to_bytes(8, "little") + header)
+    tracemalloc.start()
+    with pytest.raises(DataError, match="cannot be read as a saved fit"):
+        load(tmp_path / "names")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2 * len(header)
 
 
 def test_what_is_not_there_is_said(tmp_path):

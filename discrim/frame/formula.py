@@ -14,6 +14,7 @@ is the only module that imports it. A factor is never handed to Python: see `dis
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -339,7 +340,7 @@ def specify(
             pairs.append((position[code], number))
         products.append(tuple(pairs))
         names.extend(":".join(reversed(parts)) for parts in product(*reversed(labels)))
-    twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
+    twice = {name for name, times in Counter(names).items() if times > 1}
     if twice:
         raise FormulaError(
             f"Two columns of the design would both be called {min(twice)!r}: rename a column of the table."

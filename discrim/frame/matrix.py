@@ -93,13 +93,14 @@ def write_known(
 def _single_products(design: Design, spec: Spec) -> Iterator[tuple[Design, Spec]]:
     """Each product of a design as a design of its own, in order, which reads that product's columns only."""
     names = frozenset(design.functions)
+    place = {name: position for position, name in enumerate(design.columns)}
     stop = 0
     for parts in spec.products:
         start, stop = stop, stop + math.prod(spec.widths(parts))
         factors = tuple(spec.factors[factor] for factor, _ in parts)
         read = {name for factor in factors for name in expression(factor.code, names).columns}
-        columns = tuple(name for name in design.columns if name in read)
-        kinds = tuple(spec.kinds[design.columns.index(name)] for name in columns)
+        columns = tuple(sorted(read, key=place.__getitem__))
+        kinds = tuple(spec.kinds[place[name]] for name in columns)
         own = tuple((place, coding) for place, (_, coding) in enumerate(parts))
         alone = Spec(kinds, factors, spec.codings, (own,))
         yield replace(design, terms=design.terms[start:stop], columns=columns, spec=alone), alone

@@ -54,14 +54,15 @@ def _of_products(design: Design, spec: Spec, products: list[Product], terms: tup
     factors = tuple(spec.factors[factor] for factor in used)
     read = {name for factor in factors for name in expression(factor.code, functions).columns}
     columns = tuple(name for name in design.columns if name in read)
-    kinds = tuple(spec.kinds[design.columns.index(name)] for name in columns)
+    kind_of = dict(zip(design.columns, spec.kinds, strict=True))
+    kinds = tuple(kind_of[name] for name in columns)
     numbers = [
         quote(name) for name, kind in zip(columns, kinds, strict=True) if kind in ("numeric", "boolean")
     ]
-    single = [factors[used.index(product[0][0])].code for product in products if len(product) == 1]
+    position = {factor: place for place, factor in enumerate(used)}
+    single = [factors[position[product[0][0]]].code for product in products if len(product) == 1]
     if len(single) == len(products) and single == numbers and terms == columns:
         return replace(design, columns=columns, terms=terms, plain=True, spec=None)
-    position = {factor: place for place, factor in enumerate(used)}
     moved = tuple(tuple((position[factor], coding) for factor, coding in product) for product in products)
     own = Spec(kinds, factors, spec.codings, moved)
     return replace(design, columns=columns, terms=terms, spec=own)

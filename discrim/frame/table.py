@@ -8,6 +8,7 @@ or as a pandas Series whose missing values are NaN or None (`Table.column`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, cast
@@ -95,10 +96,9 @@ class Table:
         labels = self._labels = list(data.columns)
         self.names = tuple(str(label) for label in labels)
         refuse_surrogates(self.names)
-        refuse_surrogates(self.names)
         self._columns = {name: position for position, name in enumerate(self.names)}
         if len(self._columns) < len(labels):
-            twice = sorted({name for name in self.names if self.names.count(name) > 1})
+            twice = sorted(name for name, times in Counter(self.names).items() if times > 1)
             raise DataError(
                 f"Duplicate column name{'s' if len(twice) > 1 else ''} {_quoted(twice)}: "
                 "rename the columns so that each name stands for one."

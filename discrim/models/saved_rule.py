@@ -36,7 +36,7 @@ def without_score(fit: ClassifierResults) -> str | None:
         if plan is not None:
             # Zero is the position of a level, and a count, whatever the rows were.
             rows[:, (plan.families == 1) | (plan.families == 3)] = 0.0
-        rule = fit._rule(fit._prior_values(None))
+        rule = fit._rule(fit._fit.prior)
         if isinstance(rule, NeighbourRule):
             # Its rows say by themselves where they are; some metrics have no distance to a class mean.
             return None
@@ -45,7 +45,7 @@ def without_score(fit: ClassifierResults) -> str | None:
     if plan is None:
         own = np.arange(len(means))
         # A class without a prior has no score; others have one at their own mean.
-        strange[own, own] |= np.isneginf(scores[own, own]) & (np.asarray(fit.prior)[own] > 0)
+        strange[own, own] |= np.isneginf(scores[own, own]) & (fit._fit.prior[own] > 0)
     if not strange.any():
         return None
     row, k = np.argwhere(strange)[0].tolist()

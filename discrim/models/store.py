@@ -255,6 +255,12 @@ def _path(path: Any) -> Path:
         raise DataError(f"A fit is saved to a file: give its path, not {type(path).__name__}.") from None
     if "\0" in str(place):
         raise DataError(f"{str(place)!r} is no path, as it holds a null character: name a file without it.")
+    try:
+        os.fsencode(place)
+    except UnicodeEncodeError:
+        raise DataError(
+            f"{str(place)!a} is no path, as it holds half a character: name a file without it."
+        ) from None
     return place
 
 

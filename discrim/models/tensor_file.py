@@ -34,6 +34,9 @@ LONGEST_HEADER = 2**29
 MOST_BUFFERS = 64
 """Buffers of a file; no model has as many."""
 
+MOST_QUOTES = 2**14
+"""Quotation marks in a header but for those of the description; its buffers need ten each."""
+
 LONGEST_REASON = 500
 """Characters of what a message quotes of a file."""
 
@@ -183,9 +186,16 @@ def _header(file: BinaryIO, path: Path) -> _Header:
         raise another_kind(path, "a file of another kind")
     if length > size - 8:
         raise damaged(path, "its header is longer than the file, which was cut off")
+    # A large file of another kind is told by its end and by its names, before Python objects are made of it.
+    file.seek(length)
+    if not file.read(8).rstrip(b" ").endswith(b"}"):
+        raise another_kind(path, "a file of another kind")
     file.seek(8)
+    text = file.read(length)
+    if text.count(b'"') - text.count(b'\\"') > MOST_QUOTES:
+        raise another_kind(path, "a file whose header is not that of a fit")
     try:
-        header = json.loads(file.read(length))
+        header = json.loads(text)
         metadata = header.pop("__metadata__")
         kind, fit, checksum = metadata["format"], metadata["fit"], metadata["sha256"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
