@@ -545,8 +545,8 @@ def test_an_exact_fit_is_said_to_have_the_errors_of_rounding():
 
 
 def test_weights_beyond_any_integer_are_counted():
-    fit = indicator("species ~ petal_length", IRIS, weights=np.full(150, 1e300))
-    np.testing.assert_allclose(fit.counts, 5e301)
+    fit = indicator("species ~ petal_length", IRIS, weights=np.full(150, 1e100))
+    np.testing.assert_allclose(fit.counts, 5e101)
     np.testing.assert_allclose(fit.fitted, indicator("species ~ petal_length", IRIS).fitted, rtol=1e-12)
 
 

@@ -289,7 +289,7 @@ def test_a_file_with_a_variance_of_zero_is_refused(tmp_path):
     data = (tmp_path / "fit").read_bytes()
     length = int.from_bytes(data[:8], "little")
     header, body = json.loads(data[8 : 8 + length]), data[8 + length :]
-    for share, says in (("0.0", "variance"), ("-1.0", "smoothing"), ("NaN", "smoothing")):
+    for share, says in (("0.0", "variance"), ("-1.0", "smoothing"), ("NaN", "nan, which is no finite")):
         about = header["__metadata__"]["fit"].replace('"smoothing": 0.01', f'"smoothing": {share}')
         checksum = hashlib.sha256(about.encode() + b"\0" + body).hexdigest()
         changed = header | {"__metadata__": header["__metadata__"] | {"fit": about, "sha256": checksum}}

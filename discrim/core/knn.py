@@ -38,9 +38,6 @@ __all__ = ["KNNFit", "NeighbourRule", "fit_knn", "knn_from_file"]
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-FARTHEST = 1e140
-"""Units of the distance from which a row is so far away that squares would be no doubles."""
-
 VOTES = 2**21
 """Votes by k and class that are held at once."""
 
@@ -78,29 +75,14 @@ class NeighbourRule:
         out = np.full((len(x), len(self.weights)), np.nan)
         known = ~np.isnan(x).any(axis=1)
         if known.any():
-            rows = x if known.all() else x[known]
-            _refuse_far(rows, self.search)
-            found = self.search.nearest(rows, self.k)
+            found = self.search.nearest(x if known.all() else x[known], self.k)
             tally = Tally.of(found, self.search)
             out[known] = tally.scores(_votes(found, self.search.codes), self.weights, self.prior)
         return out
 
     def votes(self, x: Floats) -> Codes:
         """Votes (m, K) of rows x (m, p) without a missing value."""
-        _refuse_far(x, self.search)
         return _votes(self.search.nearest(x, self.k), self.search.codes)
-
-
-def _refuse_far(x: Floats, search: Search) -> None:
-    """Raise a DataError where a row (m, p) lies so far away that squares of its distances are no doubles."""
-    space = search.space
-    with np.errstate(over="ignore"):
-        reach = (np.abs(x).max(axis=0, initial=0.0) + np.abs(space.origin)) * space.unit
-    if not reach.max() < FARTHEST:
-        raise DataError(
-            f"A row lies {reach.max():.3g} units of the distance from the rows of the fit, where distances "
-            "are out of the range of double precision: correct its values, or make them missing."
-        )
 
 
 def _votes(found: Neighbours, codes: Codes) -> Codes:

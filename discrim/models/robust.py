@@ -85,10 +85,10 @@ def robust_choice(
     """
     choice("method", method, METHODS)
     choice("scatter", scatter, ("covariance", "scale"))
-    for name, value in (("nu", nu), ("support_fraction", support_fraction)):
-        if not (is_number(value) or (value is None and name == "nu")):
-            more = ", or None to have it estimated" if name == "nu" else ""
-            raise DataError(f"{name}={told(value)}: give a number{more}.")
+    if not (nu is None or is_number(nu)):
+        raise DataError(f"nu={told(nu)}: give degrees of freedom from 1 on, or None to have them estimated.")
+    if not is_number(support_fraction):
+        raise DataError(f"support_fraction={told(support_fraction)}: give a share of the rows from 0.5 to 1.")
     if method != "t" and (nu != 5 or scatter != "covariance"):
         raise DataError(
             f'nu= and scatter= are options of method="t"; here it is method={method!r}: leave them out.'
