@@ -524,6 +524,8 @@ def test_classes_of_any_kind(verb, labels):
     [
         ({"step": 0}, "step=0"),
         ({"step": np.nan}, "step=nan"),
+        ({"step": 1e308}, "step=1e+308: give a positive number, from 1e-300 to 1e200"),
+        ({"step": 5e-324}, "step=5e-324"),
         ({"step": "1"}, "step='1'"),
         ({"maxiter": 0}, "maxiter=0"),
         ({"maxiter": 1.5}, "maxiter=1.5"),
@@ -534,6 +536,14 @@ def test_classes_of_any_kind(verb, labels):
 def test_options_of_the_perceptron_that_are_none(option, said):
     with pytest.raises(DataError, match=re.escape(said)):
         perceptron("y ~ .", halves(10, 2, 0.5), **option)
+
+
+def test_columns_of_the_perceptron_are_of_a_size_that_goes_with_its_step():
+    data = halves(10, 2, 0.5)
+    large = data.assign(**{name: data[name] * 1e60 for name in data.columns.drop("y")})
+    with pytest.raises(DataError, match="standardize"):
+        perceptron("y ~ .", large, step=1e200)
+    assert np.isfinite(perceptron("y ~ .", large, step=1e100).decision_function()).all()
 
 
 @pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")

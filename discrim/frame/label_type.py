@@ -53,6 +53,9 @@ def label_type(dtype: Any) -> LabelType | None:
 
 def holds(dtype: str, labels: Sequence[Scalar]) -> bool:
     """Whether labels are values of a dtype by name, as those are that came in it."""
+    if dtype in ("object", "str") and all(isinstance(label, str) for label in labels):
+        # pandas takes longer to say so than the rest of a small file takes to be read.
+        return True
     try:
         values = pd.Series(list(labels), dtype=dtype).tolist()
     except ImportError:

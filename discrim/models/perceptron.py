@@ -75,7 +75,8 @@ def perceptron(
     Raises
     ------
     FormulaError, DataError
-        As for `discrim.lda`; a step or number of passes that is not positive, a negative seed.
+        As for `discrim.lda`; a step that is not from 1e-300 to 1e200, or a number of passes that is not
+        positive, a negative seed.
 
     Warns
     -----
@@ -99,15 +100,17 @@ def perceptron(
     >>> fit.converged, fit.updates, fit.planes["bound"].round().tolist()
     (True, 4, [748.0])
     """
-    if not (is_number(step) and 0 < step < np.inf):
-        raise DataError(f"step={step!r}: give a positive number.")
+    if not (is_number(step) and 1e-300 <= step <= 1e200):
+        raise DataError(
+            f"step={step!r}: give a positive number, from 1e-300 to 1e200; it scales the coefficients alone."
+        )
     if maxiter is not None and not (is_whole(maxiter) and maxiter >= 1):
         raise DataError(f"maxiter={maxiter!r}: give a number of passes, 1 or more, or None.")
     if seed is not None and not (isinstance(seed, (int, np.integer)) and seed >= 0):
         raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None for the order of the table.")
     blocks, moments, rows = read_rows(formula, data, levels, na_action, functions)
     sizes = np.abs(rows.x).max(axis=0)
-    if sizes.max() > LARGEST:
+    if sizes.max() > LARGEST / max(np.sqrt(step), 1.0):
         name = blocks.terms[int(np.argmax(sizes))]
         raise DataError(
             f"Column {name!r} reaches {sizes.max():.3g}, and the perceptron adds up columns as they "

@@ -141,7 +141,7 @@ def _is_option(key: str, value: Any, design: Design, *, robust: bool) -> bool:
         case "ncomp":
             return value is None or bool(1 <= value < len(design.levels))
         case "step":
-            return bool(0 < value < math.inf)
+            return bool(1e-300 <= value <= 1e200)
         case "seed":
             return value is None or bool(value >= 0)
     return True
