@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["beyond_range", "coordinates_within_range", "exponents", "scaled_columns", "stretched"]
+__all__ = ["FARTHEST", "beyond_range", "coordinates_within_range", "exponents", "scaled_columns", "stretched"]
 
 Floats = NDArray[np.float64]
 Exponents = NDArray[np.int64]

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance import EPS
+from discrim.core.far_rows import FARTHEST
 from discrim.core.kernel_sums import KernelSums
 from discrim.core.leave_one_out import SPOILT
 
@@ -245,7 +246,30 @@ class KernelColumns:
             known = ~np.isnan(values)
             for k, density in enumerate(column):
                 total[k, known] += density.log_density(values[known])
+        far = np.flatnonzero(np.isneginf(total).all(axis=0))
+        if len(far):
+            nearer = self._nearer(x[far])
+            moved = (nearer != x[far]).any(axis=1) & ~np.isnan(x[far]).all(axis=1)
+            total[:, far[moved]] = self.log_densities(nearer[moved])
         return total
+
+    def _nearer(self, x: Floats) -> Floats:
+        """Rows x (m, p), those beyond the range of squares moved in their direction to within it.
+
+        From there on the widest kernel has the largest density, and among equals the nearest point, as from
+        the row itself.
+        """
+        ends = np.array(
+            [[min(d.points[0] for d in own), max(d.points[-1] for d in own)] for own in self.densities]
+        )
+        middle = 0.5 * ends[:, 0] + 0.5 * ends[:, 1]
+        widths = np.frexp(self.bandwidths().min(axis=0))[1]
+        reach = np.minimum(np.maximum(widths + 20, np.frexp(ends[:, 1] - middle)[1] + 10), widths + FARTHEST)
+        away = 0.5 * x[:, self.positions] - 0.5 * middle
+        over = (np.frexp(np.nan_to_num(away))[1] - reach).max(axis=1)
+        nearer = x.copy()
+        nearer[:, self.positions] = middle + np.ldexp(away, -np.maximum(over, 0)[:, None])
+        return nearer
 
     def left_out(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """The same of complete rows of the fit, each without itself; NaN where that has no bandwidth."""

@@ -209,7 +209,7 @@ def diagonal_scores(
     lift = gone.out * gone.count / np.where(gone.alone, 1.0, gone.count - gone.out)
     left = held - lift / divisor * own**2
     scores = np.empty((len(counts), len(codes)))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         moved = left / gone.shrink
         for k in range(len(counts)):
             mine = codes == k

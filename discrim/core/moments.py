@@ -416,7 +416,9 @@ def _ask_for_roots(moments: ClassMoments) -> bool:
 def _with_roots(blocks: Iterable[Rows], sums: Sums, moments: ClassMoments) -> ClassMoments:
     held, left = passes.roots(blocks, sums, by_class=sums.spread == "class")
     some = held[:, : int(moments.rows.sum())]
-    return replace(_moved(moments, left), scatters=np.swapaxes(some, 1, 2) @ some, roots=held)
+    # In the place of the sums of the pass: of many columns new memory takes longer than the products.
+    scatters = np.matmul(np.swapaxes(some, 1, 2), some, out=moments.scatters)
+    return replace(_moved(moments, left), scatters=scatters, roots=held)
 
 
 def _moved(moments: ClassMoments, step: Floats) -> ClassMoments:

@@ -121,6 +121,9 @@ def _enlarged(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corral, F
         weights = (1 - share) * weights + share * goal
         kept = weights > 0
         kept[int(np.nanargmin(ratios))] = False
+        if not kept.any():
+            # All weights fell to zero but for rounding: the new point brings the corral no nearer.
+            return corral, np.asarray(corral.points @ corral.weights)
         keys = [key for key, keep in zip(keys, kept, strict=True) if keep]
         points, weights = points[:, kept], weights[kept] / weights[kept].sum()
 

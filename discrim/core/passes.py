@@ -55,6 +55,9 @@ ROOT_RCOND = 1e-4
 LIFTED = 2**22
 """Numbers of products of means that are held at once."""
 
+FEW = 32
+"""Columns a row from which on both triangles of their products are formed faster than one is copied."""
+
 COPIES = 4
 """Times that the sums of a pass are held: as sums, centred, as roots, and in what is made of them next."""
 
@@ -132,6 +135,10 @@ class Sums:
             np.equal(codes, np.arange(n_classes)[:, None], out=self._buffer[n_columns:])
             if weights is not None:
                 self._buffer *= np.sqrt(weights)
+            if FEW * len(x) < n_columns:
+                _add_products(self.products, deviations, first=self.rows.sum() == len(x))
+                self.sums += deviations @ self._buffer[n_columns:].T
+                return
             product = self._buffer @ self._buffer.T
             self.products += product[:n_columns, :n_columns]
             self.sums += product[:n_columns, n_columns:]
@@ -143,7 +150,7 @@ class Sums:
         if self.spread == "diagonal":
             self.products += _class_sums(deviations**2, codes, n_classes).T
         else:
-            self.products += deviations @ deviations.T
+            _add_products(self.products, deviations, first=self.rows.sum() == len(x))
 
     def _add_by_class(self, columns: Floats, codes: Codes, weights: Floats | None) -> None:
         for k, rows in _by_class(codes, len(self.counts)):
@@ -156,7 +163,7 @@ class Sums:
             else:
                 self.sums[:, k] += part @ weights[rows]
                 part *= np.sqrt(weights[rows])
-            self.products[k] += part @ part.T
+            _add_products(self.products[k], part, first=self.rows[k] == len(rows))
 
     def restart(self, centres: Floats, scale: Floats) -> None:
         """Start about other centres (p, K), which stay."""
@@ -320,6 +327,23 @@ def _class_sums(columns: Floats, codes: Codes, n_classes: int) -> Floats:
         indicator = np.equal(codes, np.arange(n_classes)[:, None]).astype(np.float64)
         return np.asarray(columns @ indicator.T)
     return np.stack([np.bincount(codes, column, n_classes) for column in columns])
+
+
+def _add_products(total: Floats, columns: Floats, *, first: bool) -> None:
+    """Add columns (p, m) times their transpose to a total (p, p), of zeros where they are the first."""
+    p, m = columns.shape
+    if FEW * m >= p:
+        total += columns @ columns.T
+        return
+    # numpy forms one triangle and copies it number by number, which of few rows is most of the work.
+    rows = np.ascontiguousarray(columns.T)
+    step = max(LIFTED // p, 1)
+    for i in range(0, p, step):
+        part = total[i : i + step]
+        if first:
+            np.matmul(columns[i : i + step], rows, out=part)
+        else:
+            part += columns[i : i + step] @ rows
 
 
 def column_scale(sizes: Floats) -> Floats:

@@ -40,6 +40,9 @@ _Array = NDArray[np.float64]
 CACHED_ROWS = 2**16
 """Rows up to which columns of numbers are kept between factors: a block, not a table."""
 
+LONGEST = 80
+"""Characters of a factor that a message shows."""
+
 _ARITHMETIC: Mapping[str, np.ufunc] = {
     "+": np.add,
     "-": np.subtract,
@@ -351,7 +354,8 @@ class _Evaluation:
             try:
                 return self.memory.transform(node, self.spread(argument), self.bases)
             except FormulaError as error:
-                raise FormulaError(f"{self.code}: {error}") from None
+                code = self.code if len(self.code) <= LONGEST else f"{self.code[: LONGEST - 3]}..."
+                raise FormulaError(f"{code}: {error}") from None
         return self.spread(argument)
 
     def spread(self, value: _Array) -> _Array:

@@ -315,7 +315,7 @@ def specify(
     learnt = {code: _learn(each, rows, functions) for code, each in expressions.items()}
     factors = {code: factor for code, (factor, _) in learnt.items()}
     position = {code: number for number, code in enumerate(factors)}
-    numbered: dict[tuple[str, bool], int] = {}
+    numbered: dict[tuple[str, bool, bool], int] = {}
     codings: list[Coding] = []
     products: list[Product] = []
     names: list[str] = []
@@ -329,11 +329,12 @@ def specify(
                 labels.append([label] if width == 1 else [f"{label}[{j}]" for j in range(width)])
                 pairs.append((position[code], -1))
                 continue
-            if len(levels) == 1 and term == (code,):
+            alone = len(levels) == 1 and term == (code,)
+            if alone:
                 coding, suffixes = Coding((0,), None), [""]  # Ones, left out as any constant column.
             else:
                 coding, suffixes = _code(levels, learnt[code][1], full[code], code)
-            number = numbered.setdefault((code, full[code]), len(codings))
+            number = numbered.setdefault((code, full[code], alone), len(codings))
             if number == len(codings):
                 codings.append(coding)
             labels.append([label + suffix for suffix in suffixes])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from reprlib import repr as shorten
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ def _plain(value: Any) -> Any:
 def _flag(function: str, options: Mapping[str, Value], name: str, default: bool) -> bool:
     value = options.get(name, default)
     if not isinstance(value, bool):
-        raise FormulaError(f"{function}({name}=) is True or False, not {value!r}: write either.")
+        raise FormulaError(f"{function}({name}=) is True or False, not {shorten(value)}: write either.")
     return value
 
 
@@ -124,7 +125,8 @@ def _whole(
     value = options.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise FormulaError(
-            f"{function}({name}=) is a whole number from {least} to {most}, not {value!r}: write such a one."
+            f"{function}({name}=) is a whole number from {least} to {most}, not {shorten(value)}: write such "
+            "a one."
         )
     return value
 
@@ -134,7 +136,7 @@ def _number(function: str, options: Mapping[str, Value], name: str, default: flo
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise FormulaError(f"{function}({name}=) is a number, not {value!r}: write one.")
+        raise FormulaError(f"{function}({name}=) is a number, not {shorten(value)}: write one.")
     return float(value)
 
 
@@ -297,7 +299,7 @@ def _knots(
         return np.atleast_1d(np.quantile(x, np.linspace(0, 1, (count or 0) + 2)[1:-1]))
     values = given if isinstance(given, tuple) else (given,)
     if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in values):
-        raise FormulaError(f"{function}(knots=) is a list of numbers, not {given!r}.")
+        raise FormulaError(f"{function}(knots=) is a list of numbers, not {shorten(given)}.")
     knots = np.sort(np.array(values, dtype=np.float64))
     if len(knots) > MAX_BASIS or (count is not None and count != len(knots)):
         raise FormulaError(
@@ -342,7 +344,7 @@ def _learn_cr(x: _Array, options: dict[str, Value], bases: Bases) -> dict[str, A
     x = _vector("cr", x)
     constraint = options.get("constraints")
     if constraint not in (None, "center"):
-        raise FormulaError(f"cr(constraints=) is None or 'center', not {constraint!r}: write either.")
+        raise FormulaError(f"cr(constraints=) is None or 'center', not {shorten(constraint)}: write either.")
     bounds = _bounds("cr", x, options)
     within = np.unique(x[(bounds[0] <= x) & (x <= bounds[1])])
     knots = _knots("cr", within, options, bounds, 2 - (constraint == "center"))

@@ -44,6 +44,9 @@ def told(value: Any) -> str:
     """What was given for an option, for a message: a scalar as it is, of anything else its type."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, int) and abs(value) > MOST:
+        # More digits than can be read, or than Python writes.
+        return f"a number beyond 1e{len(str(MOST)) - 1}"
     return (
         repr(value) if value is None or isinstance(value, str | int | float) else f"<{type(value).__name__}>"
     )

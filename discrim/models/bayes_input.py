@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from discrim.core.densities import density_of
 from discrim.errors import DataError, DiscrimError, NotSupportedError
 from discrim.frame.categories import shown
 from discrim.frame.table import Table
-from discrim.models.arguments import PRIOR_SLACK, named
+from discrim.models.arguments import PRIOR_SLACK, named, told
 
 __all__ = ["Known", "codes_of", "known_law", "points_of", "ruled"]
 
@@ -53,6 +53,7 @@ def known_law(densities: Any, columns: Sequence[str] | None, response: str | Non
         Not a table or distributions, names that are missing or twice there, rows that are no probabilities,
         distributions that do not go together.
     """
+    _refuse_names(columns, response)
     if isinstance(densities, pd.DataFrame):
         return _table_law(densities, columns, response)
     if isinstance(densities, pd.Series):
@@ -129,6 +130,14 @@ def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str
     named_values = values.copy()
     named_values.names = index.tolist()
     return Known(law, classes, index, named_values, {})
+
+
+def _refuse_names(columns: Any, response: Any) -> None:
+    """Raise a DataError for names that are none."""
+    if not (columns is None or isinstance(columns, str | Iterable)):
+        raise DataError(f"columns={told(columns)}: give the names of the columns of x, in a list.")
+    if not isinstance(response, Hashable):
+        raise DataError(f"response={told(response)}: give the name of the column of classes.")
 
 
 def _class_index(labels: list[Any], name: str) -> pd.Index:

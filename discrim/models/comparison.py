@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.models.arguments import choice
+from discrim.models.arguments import choice, is_whole
 from discrim.models.hausman import lda_beside_logistic, log_odds_of_both
 from discrim.models.judging.comparable import llf_given_row, refuse_other_rows, same_columns
 from discrim.models.judging.cross_comparison import cross_validated, paired
@@ -129,7 +129,7 @@ def _refuse_options(
 ) -> None:
     """Raise where options of `compare` do not go together."""
     if folds is None:
-        if by == "pair" or repeats != 1 or groups is not None or seed is not None:
+        if by == "pair" or not (is_whole(repeats) and repeats == 1) or groups is not None or seed is not None:
             raise DataError('by="pair", repeats=, groups= and seed= go with folds=: pass a number of them.')
     elif by == "term":
         raise DataError('by="term" compares log odds: leave out folds=.')

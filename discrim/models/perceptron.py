@@ -15,7 +15,7 @@ from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import lone_rows
 from discrim.inference.resampling import late_bar
-from discrim.models.arguments import choice, is_number, is_whole, named
+from discrim.models.arguments import choice, is_number, is_whole, named, told
 from discrim.models.geometry import LinearGeometry
 from discrim.models.judging.validation import gathered_rows
 from discrim.models.lines import SeparatingLines, read_rows
@@ -32,6 +32,9 @@ __all__ = ["PerceptronResults", "perceptron"]
 
 LARGEST = 1e150
 """Size of a column up to which products of rows with coefficients, which are sums of rows, are doubles."""
+
+MOST_PASSES = 10**9
+"""More passes over the rows of any table take longer than anybody waits for."""
 
 SOLE = 1e-6
 """Share of a column's sum of squares up to which the other rows may be one value."""
@@ -104,8 +107,10 @@ def perceptron(
         raise DataError(
             f"step={step!r}: give a positive number, from 1e-300 to 1e200; it scales the coefficients alone."
         )
-    if maxiter is not None and not (is_whole(maxiter) and maxiter >= 1):
-        raise DataError(f"maxiter={maxiter!r}: give a number of passes, 1 or more, or None.")
+    if maxiter is not None and not (is_whole(maxiter) and 1 <= maxiter <= MOST_PASSES):
+        raise DataError(
+            f"maxiter={told(maxiter)}: give a number of passes, 1 or more and up to {MOST_PASSES:,}, or None."
+        )
     if seed is not None and not (isinstance(seed, (int, np.integer)) and seed >= 0):
         raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None for the order of the table.")
     blocks, moments, rows = read_rows(formula, data, levels, na_action, functions)

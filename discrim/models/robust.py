@@ -25,7 +25,7 @@ from discrim.inference.error_rates import check_level
 from discrim.models.arguments import choice, is_number, named, told
 from discrim.models.judging.validation import used_rows
 from discrim.models.results import ClassifierResults
-from discrim.models.sample import class_moments
+from discrim.models.sample import class_moments, refuse_extreme
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -123,6 +123,8 @@ def robust_moments(
 
     Raises
     ------
+    DataError
+        Class means so far apart that squares of their distances are no doubles.
     CollinearError
         Too many rows lie in a plane, or a class has too few for a minimum covariance determinant.
     NotSupportedError
@@ -142,6 +144,7 @@ def robust_moments(
     found = fit_mcd(x, codes, start, wanted.support_fraction)
     if isinstance(found, ExactFit):
         raise _exact_fit(found, blocks)
+    refuse_extreme(found[0], blocks.terms)
     return found
 
 

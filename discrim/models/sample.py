@@ -45,6 +45,9 @@ Watch = Callable[[Iterable[Rows]], Iterable[Rows]]
 RANGE = (-303.0, 304.0)
 """Decimal orders of magnitude between which a column has to vary, for its inverse to be a double as well."""
 
+DISTANT = 1e140
+"""Gap between class means, in standard deviations within classes, up to which its square has room."""
+
 EVEN = 1e-2
 """How far from one the mean of weights may lie that are no whole numbers and still count rows."""
 
@@ -174,6 +177,24 @@ def refuse_extreme(moments: ClassMoments, terms: tuple[str, ...]) -> None:
             f"Column {name!r} varies by about 1e{size:.0f}{more}, and its coefficients would be out of the "
             f"range of double precision: give it in other units, as in data[{name!r}] * "
             f"1e{-np.sign(size) * 290:.0f}."
+        )
+    # Of columns that are constant within classes a distance is taken as it is.
+    own = np.where(spread > 0, np.minimum(spread, 1.0), 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        _refuse_distant(
+            np.ptp(means, axis=0) / own, np.ptp(moments.class_means[moments.rows > 0], axis=0), terms
+        )
+
+
+def _refuse_distant(gaps: Floats, apart: Floats, terms: tuple[str, ...]) -> None:
+    """Raise where squares of gaps (p,) between class means, over what varies within, are no doubles."""
+    distant = ~(gaps <= DISTANT)
+    if distant.any():
+        j = int(np.argmax(distant))
+        raise DataError(
+            f"The class means of column {terms[j]!r} lie {apart[j]:.3g} apart. Beside what the column "
+            "varies by within classes, squares of such distances are out of the range of double "
+            "precision. Correct its values, make them missing, or leave the column out."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +17,7 @@ from discrim.inference.selection import CRITERIA, Choice, Partial
 from discrim.models.arguments import choice, is_number, named, told
 from discrim.models.handed_out import HandedOut
 from discrim.models.logistic_inference import parts_of
-from discrim.models.sample import NaAction, collinear_error, refuse_no_freedom, sample
+from discrim.models.sample import NaAction, collinear_error, is_wide, refuse_no_freedom, sample
 
 if TYPE_CHECKING:
     from discrim.models.results import ClassifierResults
@@ -27,6 +28,9 @@ __all__ = ["StepwiseResults", "stepwise"]
 Criterion = Literal["wilks", "mahalanobis", "maxminf", "rao", "cv"]
 Direction = Literal["forward", "backward", "both"]
 Positions = NDArray[np.intp]
+
+GIVEN = ("formula", "data", "moments", "weights", "levels", "na_action", "functions")
+"""Arguments of a verb that are those of `stepwise`, or made by it."""
 
 
 def stepwise(
@@ -92,14 +96,15 @@ def stepwise(
     >>> stepwise("species ~ .", load_iris()).selected.tolist()
     ['petal_length', 'sepal_width', 'petal_width', 'sepal_length']
     """
-    _check_options(direction, criterion, enter, stay, verb, options)
     if verb is None:
         from discrim.models.lda import lda
 
         verb = lda
+    _check_options(direction, criterion, enter, stay, verb, options)
     model = verb
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    blocks, moments = sample(blocks, "pooled", na_action)
+    # Of few rows a root with as many rows says all that a scatter does.
+    blocks, moments = sample(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
     design = blocks.design
     texts = {part.label: part.text for part in design.parts()}
     parts = {label: np.array(columns) for label, columns in parts_of(blocks).items()}
@@ -145,10 +150,28 @@ def _check_options(direction: Any, criterion: Any, enter: Any, stay: Any, verb: 
             raise DataError(f"{name}={told(level)}: give a level of significance, above 0 and up to 1.")
     if direction == "both" and stay < enter:
         raise DataError(f"stay={stay!r} is below enter={enter!r}: a term could enter and leave for ever.")
-    if verb is not None and not callable(verb):
+    if not callable(verb):
         raise DataError(f"verb={told(verb)}: give a verb, such as discrim.qda, or None for lda.")
     if options is not None and not isinstance(options, Mapping):
         raise DataError(f"options={told(options)}: give a dict of names and values, for the verb.")
+    _refuse_unknown(verb, options or {})
+
+
+def _refuse_unknown(verb: Any, options: Mapping[Any, Any]) -> None:
+    """Raise a DataError where an option is no argument of the verb, or one that `stepwise` gives it."""
+    try:
+        known = inspect.signature(verb).parameters
+    except (TypeError, ValueError):
+        return
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+        return
+    name = getattr(verb, "__name__", "the verb")
+    unknown = [option for option in options if option not in known or option in GIVEN]
+    if unknown:
+        free = [option for option in known if option not in GIVEN]
+        raise DataError(
+            f"options= names {named(unknown)}: the options of {name}() are {named(free, most=20)}."
+        )
 
 
 def _included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
@@ -225,9 +248,11 @@ class _Path:
         return True
 
     def _add(self) -> bool:
-        open_terms = [term for term in self._parts if term not in self._chosen]
+        chosen = {*self._chosen}
+        open_terms = [term for term in self._parts if term not in chosen]
         independent = [term for term in open_terms if not self._held.dependent(self._parts[term])]
-        self.excluded = [term for term in open_terms if term not in independent]
+        held = {*independent}
+        self.excluded = [term for term in open_terms if term not in held]
         tests = self._tests(independent)
         ready = [term for term, test in tests.items() if test.df2 > 0 and test.pvalue <= self._enter]
         if not ready:

@@ -16,13 +16,16 @@ from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.inference.rates_along import rates_along
 from discrim.inference.resampling import late_bar
-from discrim.models.arguments import is_number, named
+from discrim.models.arguments import is_number, named, told
 from discrim.models.judging.splits import Split, split_moments
 from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
 
 __all__ = ["Search", "choose_threshold", "thresholds_of"]
 
 Floats = NDArray[np.float64]
+
+MOST_TRIED = 10**6
+"""Thresholds that can be tried."""
 
 TIE = 1e-12
 """Difference of two error rates below which they are one."""
@@ -64,8 +67,12 @@ def thresholds_of(search: Search, fit: ShrunkenFit) -> Floats:
     """
     if search.grid is None:
         most = search.n_thresholds
-        if not (isinstance(most, int | np.integer) and not isinstance(most, bool) and most >= 2):
-            raise DataError(f"n_thresholds={most!r}: give a number of thresholds, 2 or more.")
+        if not (
+            isinstance(most, int | np.integer) and not isinstance(most, bool) and 2 <= most <= MOST_TRIED
+        ):
+            raise DataError(
+                f"n_thresholds={told(most)}: give a number of thresholds, 2 or more and up to {MOST_TRIED:,}."
+            )
         return np.unique(np.linspace(0.0, float(fit.reach().max()), most))
     listed = search.grid
     if isinstance(listed, str) or not isinstance(listed, Iterable):

@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.memory import refuse_beyond_memory
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.table import Table
 from discrim.inference.folds import deal, deal_groups
-from discrim.models.arguments import named
+from discrim.models.arguments import is_whole, named, told
 from discrim.models.judging.validation import check_folds, strata, used_codes
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["numbered", "refuse_gone", "shared_folds"]
 
 Codes = NDArray[np.intp]
+
+MOST_REPEATS = 10**15
+"""More are no number of repeats that any memory holds."""
 
 
 def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: int) -> tuple[Codes, list[Any]]:
@@ -33,8 +37,13 @@ def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: in
     DataError
         As for `cross_validate`.
     """
-    if not isinstance(repeats, (int, np.integer)) or isinstance(repeats, bool) or repeats < 1:
-        raise DataError(f"repeats={repeats!r}: give a whole number, 1 or more.")
+    if not is_whole(repeats) or repeats < 1:
+        raise DataError(f"repeats={told(repeats)}: give a whole number, 1 or more.")
+    refuse_beyond_memory(
+        float(min(repeats, MOST_REPEATS)) * blocks.table.nrows * (1 + len(blocks.design.levels)),
+        f"So many repeats of {blocks.table.nrows:,} rows, {told(repeats)},",
+        "Ask for fewer repeats",
+    )
     # A generator would deal other folds to the next model.
     if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
         raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None.")
