@@ -171,8 +171,9 @@ def _factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
             own, found = pd.factorize(values.iloc[start : start + FACTORIZED])
         except TypeError:
             raise _no_levels(values) from None
-        seen = np.array([places.setdefault(each, len(places)) for each in found.tolist()], dtype=np.intp)
-        codes[start : start + FACTORIZED] = seen[own] if len(seen) else 0
+        seen = [places.setdefault(each, len(places)) for each in found.tolist()]
+        # A missing value has the code -1, which is no level, and not the last one.
+        codes[start : start + FACTORIZED] = np.array([*seen, -1], dtype=np.intp)[own]
     return codes, list(places)
 
 
@@ -185,9 +186,7 @@ def _positions(
     way_out: str = FIT_WITH,
 ) -> Codes:
     where = {level: position for position, level in enumerate(levels)}
-    table = np.fromiter((where.get(each, -1) for each in uniques), dtype=np.intp, count=len(uniques))
-    # A missing value has the code -1, which is no level, and not the last one.
-    table = np.append(table, -1)
+    table = np.array([*(where.get(each, -1) for each in uniques), -1], dtype=np.intp)
     positions = codes if codes.dtype == np.intp else codes.astype(np.intp)
     # In place and piece by piece: a long column of codes is there once.
     for start in range(0, len(codes), FACTORIZED):

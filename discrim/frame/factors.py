@@ -270,6 +270,11 @@ def evaluate(
     with np.errstate(all="ignore"):
         value = _Evaluation(expression.code, rows, memory, functions, bases).value(root)
     if isinstance(value, Categories):
+        # What a function of the user's leaves out is a missing row; arithmetic that fails is an error.
+        if not expression.functions and value.values.dtype == np.float64:
+            computed = value.values.to_numpy()
+            if not np.isfinite(computed).all():
+                raise _not_finite(expression, rows, computed, int((~np.isfinite(computed)).argmax()))
         return value
     finite = np.isfinite(value)
     if not finite.all():
