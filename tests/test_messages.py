@@ -84,7 +84,7 @@ REASONS = {
     ("discrim/models/anova.py", "{method}"): "caught a few lines below, and said anew",
     ("discrim/cli.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/datasets/__init__.py", "No table named"): "the hint that ends it names the tables there are",
-    ("discrim/frame/factors.py", "{self.code}: {error}"): "the message of the transform, with its place",
+    ("discrim/frame/factors.py", "{code}: {error}"): "the message of the transform, with its place",
     ("discrim/frame/grammar.py", "This cannot be read"): "ends with what meant_text() finds",
     ("discrim/frame/table.py", "No column"): "the hint that ends it names the nearest column, or all",
 }

@@ -170,7 +170,8 @@ def _refuse_unknown(verb: Any, options: Mapping[Any, Any]) -> None:
     if unknown:
         free = [option for option in known if option not in GIVEN]
         raise DataError(
-            f"options= names {named(unknown)}: the options of {name}() are {named(free, most=20)}."
+            f"options= names {named(unknown)}, which {name}() does not know: give some of "
+            f"{named(free, most=20)}."
         )
 
 

@@ -24,8 +24,8 @@ from random import Random
 import pytest
 
 _MOST_FOUND = 20
-_SECONDS_OF_ALL = 40.0
-_SECONDS_OF_ONE = 8.0
+_SECONDS_OF_ALL = 25.0
+_SECONDS_OF_ONE = 5.0
 
 
 class Fuzz:
