@@ -331,13 +331,13 @@ def test_names_that_fill_more_than_64_mib(tmp_path):
     assert (tmp_path / "fit").stat().st_size > 64 * 2**20
 
 
-def two_thousand(x):
+def many_columns(x):
     return np.outer(x, np.arange(1.0, 1201.0)) + np.arange(1200.0) ** 2
 
 
 @pytest.mark.parametrize("call", ["center(f(x))", "scale(f(x))", "standardize(f(x))"])
 def test_a_state_as_wide_as_its_function(tmp_path, call):
-    functions = {"f": two_thousand}
+    functions = {"f": many_columns}
     data = IRIS.rename(columns={"petal_width": "x"})
     fit = lda(f"species ~ {call}", data, functions=functions, covariance="diagonal")
     check_same(fit, tmp_path / "fit", data, functions)
