@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from discrim import datasets
 from discrim.cli_files import readable
-from discrim.cli_labels import Labels, labels_of_fit, labels_to_fit, whole_columns
+from discrim.cli_labels import Labels, labels_of_fit, labels_to_fit
 from discrim.cli_options import build_parser, parse_prior
 from discrim.cli_streams import prepare, say, standard_output, write
 from discrim.errors import DataError, DiscrimError, DiscrimWarning, NotAFitError, warn_user
@@ -134,7 +134,7 @@ def _read_parquet(source: str) -> Any:
 
     try:
         file: Any = readable(source)
-        return whole_columns(pd.read_parquet(file), file)
+        return _whole_columns(pd.read_parquet(file), file)
     except ImportError:
         pass
     try:
@@ -148,6 +148,28 @@ def _read_parquet(source: str) -> Any:
             f"{source!r} cannot be read as Parquet: {error}. Give a Parquet file, or name the file .csv "
             "if it is one"
         ) from error
+
+
+def _whole_columns(table: pd.DataFrame, file: Any) -> pd.DataFrame:
+    """Read whole numbers of Parquet beside missing ones again, as whole numbers.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As pandas reads the file: such columns are floating, and beyond 2^53 they are rounded.
+    file : str or file object
+    """
+    import pandas as pd
+
+    floating = [str(name) for name, dtype in table.dtypes.items() if dtype == "float64"]
+    holed = [name for name in floating if bool(table[name].isna().any())]
+    if not holed:
+        return table
+    if not isinstance(file, str):
+        file.seek(0)
+    again = pd.read_parquet(file, columns=holed, dtype_backend="numpy_nullable")
+    whole = [name for name in holed if pd.api.types.is_integer_dtype(again[name].dtype)]
+    return table.assign(**{name: again[name] for name in whole}) if whole else table
 
 
 def _classes_as_typed(prior: Any, formula: str, table: Any) -> Any:

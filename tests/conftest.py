@@ -57,3 +57,23 @@ def fuzz(request: pytest.FixtureRequest) -> Iterator[Fuzz]:
 def root() -> Path:
     """The top of the checkout."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def bars(monkeypatch):
+    """The bars that are shown instead of tqdm's: what each is of, how far it came, its total, and its end."""
+    shown = []
+
+    class Bar:
+        def update(self, more):
+            shown[-1][1] += more
+
+        def close(self):
+            shown[-1].append("closed")
+
+    def bar(total, what, delay):
+        shown.append([what, 0, total])
+        return Bar()
+
+    monkeypatch.setattr("discrim.inference.resampling.progress_bar", bar)
+    return shown

@@ -42,7 +42,7 @@ DOORS = {
     "matplotlib": ("report/plots.py",),
     "statsmodels.iolib": ("report/tables.py",),
     "dask": ("frame/distributed.py",),
-    "pandas": ("frame/", "models/", "inference/", "report/", "datasets/", "cli.py", "cli_labels.py"),
+    "pandas": ("frame/", "models/", "inference/", "report/", "datasets/", "cli.py"),
     "narwhals": ("frame/",),
     "polars": ("frame/", "cli.py"),
     "pyarrow": ("frame/", "cli.py"),

@@ -460,27 +460,13 @@ def test_a_heavy_tail_of_counts_is_summed_as_far_as_it_is_seen():
     assert abs(law.error_rate - wanted) <= law.error_bound < 1e-6
 
 
-def test_random_points_show_a_bar_once_they_take_long(monkeypatch):
-    shown = []
-
-    class Bar:
-        def update(self, more):
-            shown[-1][1] += more
-
-        def close(self):
-            shown[-1].append("closed")
-
-    def bar(total, what, delay):
-        shown.append([what, 0, total])
-        return Bar()
-
+def test_random_points_show_a_bar_once_they_take_long(monkeypatch, bars):
     densities = {name: stats.multivariate_normal([0, 0], size) for name, size in (("a", 1), ("b", 9))}
     clock = iter(range(0, 50_000, 5))
-    monkeypatch.setattr("discrim.inference.resampling.progress_bar", bar)
     monkeypatch.setattr("discrim.inference.resampling.monotonic", lambda: next(clock))
     law = bayes({"a": 0.5, "b": 0.5}, densities, draws=2000)
     assert law.error_rate > 0
-    what, done, total, closed = shown[0]
+    what, done, total, closed = bars[0]
     assert (what, closed, done) == ("random points by class", "closed", total)
 
 

@@ -206,28 +206,14 @@ def test_places_and_bandwidths_that_are_none_have_no_sum():
     assert found[2] == -np.inf
 
 
-def test_scores_and_rows_left_out_show_a_bar_once_they_take_long(monkeypatch):
-    shown = []
-
-    class Bar:
-        def update(self, more):
-            shown[-1][1] += more
-
-        def close(self):
-            shown[-1].append("closed")
-
-    def bar(total, what, delay):
-        shown.append([what, 0, total])
-        return Bar()
-
+def test_scores_and_rows_left_out_show_a_bar_once_they_take_long(monkeypatch, bars):
     rng = np.random.default_rng(12)
     fit = discrim.naive_bayes("y ~ x", {"x": rng.normal(size=500), "y": ["a", "b"] * 250}, kernel=True)
-    monkeypatch.setattr("discrim.inference.resampling.progress_bar", bar)
     fit.predict()
     fit.leave_one_out()
-    assert not shown
+    assert not bars
     clock = iter(range(0, 50_000, 5))
     monkeypatch.setattr("discrim.inference.resampling.monotonic", lambda: next(clock))
     fit.predict()
     fit.__class__(fit._fit, fit._blocks).leave_one_out()
-    assert shown == [[what, 500, 500, "closed"] for what in ("scores of rows", "rows left out")]
+    assert bars == [[what, 500, 500, "closed"] for what in ("scores of rows", "rows left out")]
