@@ -177,6 +177,16 @@ def test_contents_that_no_fit_has_are_refused(tmp_path, case):
         load(written(tmp_path / "fit", name, change))
 
 
+@pytest.mark.parametrize("name", ["qda-diagonal plain", "naive_bayes plain"])
+@pytest.mark.parametrize("sunk", [1e-310, 1e-302])
+def test_variances_whose_inverse_is_no_double_are_refused(tmp_path, name, sunk):
+    parts = parts_of(saved()[name])
+    parts.buffers["scatters"][...] = sunk
+    (tmp_path / "fit").write_bytes(file_of(parts))
+    with pytest.raises(DataError, match="out of range"):
+        load(tmp_path / "fit")
+
+
 @pytest.mark.parametrize("name", ["lda plain", "rda interactions", "knn plain", "naive_bayes mixed"])
 def test_the_same_files_are_read_where_nothing_is_changed(tmp_path, name):
     fit = load(written(tmp_path / "fit", name, lambda parts: None))

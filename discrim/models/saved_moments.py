@@ -26,7 +26,7 @@ LARGEST = 1e300
 """Sums of weights, and means in units of z."""
 
 FARTHEST = 1e150
-"""Standard deviations, in units of z: their squares are doubles."""
+"""Standard deviations, in units of z, at the most, and by its inverse at the least: squares are doubles."""
 
 SUNK = 1e-140
 """Lengths of a root's columns below which products of them have lost digits, or are zero."""
@@ -140,7 +140,8 @@ def _check_sizes(path: Any, tensors: Mapping[str, Floats]) -> None:
     # Class by class: the sum of what is in range may be out of it.
     typical = np.sqrt((squares / total).sum(axis=0))
     size = np.abs(centres).max(axis=0) * scale
-    if not ((typical <= FARTHEST) & (size <= LARGEST)).all():
+    held = (typical == 0) | ((typical >= 1 / FARTHEST) & (typical <= FARTHEST))
+    if not (held & (size <= LARGEST)).all():
         raise damaged(path, "its class means, or what varies about them, are out of range")
     if not (np.abs(rests) <= ROUNDED * (size + typical)).all():
         raise damaged(path, "what the rounding of its class means left is larger than any rounding")
