@@ -100,7 +100,10 @@ def stepwise(
         from discrim.models.lda import lda
 
         verb = lda
-    _check_options(direction, criterion, enter, stay, verb, options)
+    arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
+    # Not every verb has weights.
+    arguments |= {} if weights is None else {"weights": weights}
+    _check_options(direction, criterion, enter, stay, verb, options, arguments)
     model = verb
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     # Of few rows a root with as many rows says all that a scatter does.
@@ -109,15 +112,14 @@ def stepwise(
     texts = {part.label: part.text for part in design.parts()}
     parts = {label: np.array(columns) for label, columns in parts_of(blocks).items()}
     include = _included(blocks, include)
-    arguments = dict(options or {})
-    arguments |= {"levels": levels, "na_action": na_action, "functions": functions}
-    # Not every verb has weights.
-    arguments |= {} if weights is None else {"weights": weights}
+    arguments = dict(options or {}) | arguments
 
     def fit(terms: Sequence[str]) -> ClassifierResults:
-        return model(
-            f"{design.response_code} ~ {' + '.join(texts[term] for term in terms)}", data, **arguments
-        )
+        shorter = f"{design.response_code} ~ {' + '.join(texts[term] for term in terms)}"
+        fitted = model(shorter, data, **arguments)
+        if not hasattr(fitted, "error_rates"):
+            raise DataError(f"verb={told(verb)} gives no fit: give a verb, such as discrim.qda.")
+        return fitted
 
     if criterion == "cv":
         from discrim.models.selection_cv import by_error
@@ -141,8 +143,10 @@ def stepwise(
     return StepwiseResults(formula, criterion, chosen, steps, note, fit, moments.total)
 
 
-def _check_options(direction: Any, criterion: Any, enter: Any, stay: Any, verb: Any, options: Any) -> None:
-    """Raise a DataError for an option that is none."""
+def _check_options(
+    direction: Any, criterion: Any, enter: Any, stay: Any, verb: Any, options: Any, own: Mapping[str, Any]
+) -> None:
+    """Raise a DataError for an option that is none; `own` are the arguments that `stepwise` gives a verb."""
     choice("direction", direction, ("forward", "backward", "both"))
     choice("criterion", criterion, (*CRITERIA, "cv"))
     for name, level in (("enter", enter), ("stay", stay)):
@@ -154,15 +158,22 @@ def _check_options(direction: Any, criterion: Any, enter: Any, stay: Any, verb: 
         raise DataError(f"verb={told(verb)}: give a verb, such as discrim.qda, or None for lda.")
     if options is not None and not isinstance(options, Mapping):
         raise DataError(f"options={told(options)}: give a dict of names and values, for the verb.")
-    _refuse_unknown(verb, options or {})
-
-
-def _refuse_unknown(verb: Any, options: Mapping[Any, Any]) -> None:
-    """Raise a DataError where an option is no argument of the verb, or one that `stepwise` gives it."""
     try:
-        known = inspect.signature(verb).parameters
+        signature = inspect.signature(verb)
     except (TypeError, ValueError):
         return
+    _refuse_unknown(verb, signature.parameters, options or {})
+    try:
+        signature.bind("formula", "data", **dict.fromkeys(own))
+    except TypeError as error:
+        raise DataError(
+            f"verb={told(verb)} cannot be called with a formula, a table and {named(own)} ({error}): "
+            "give a verb, such as discrim.qda."
+        ) from None
+
+
+def _refuse_unknown(verb: Any, known: Mapping[str, inspect.Parameter], options: Mapping[Any, Any]) -> None:
+    """Raise a DataError where an option is no argument of the verb, or one that `stepwise` gives it."""
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
         return
     name = getattr(verb, "__name__", "the verb")

@@ -20,10 +20,15 @@ import pandas as pd
 
 import discrim
 from discrim.errors import DiscrimError, DiscrimWarning
+from discrim.frame.formula import parse
+from discrim.frame.scan import scan
+from discrim.frame.terms import Expansion
 
 MEMORY = 3 * 2**30
 SECONDS = 2.0
 SECONDS_PER_CHARACTER = 1e-5
+SECONDS_PER_TERM = 1e-4
+"""A formula may have 50,000 terms, as the interactions of 300 columns: time may grow as terms do."""
 ROWS = 60
 FORBIDDEN = (
     "os.system",
@@ -99,7 +104,7 @@ def outcome(verb: str, formula: str, data: pd.DataFrame) -> tuple[str, str]:
     foreign = [str(w.message) for w in said if not issubclass(w.category, DiscrimWarning)]
     if foreign:
         return "warning", f"{foreign[0]}"
-    if seconds > SECONDS + len(formula) * SECONDS_PER_CHARACTER:
+    if seconds > SECONDS and seconds > limit(formula):
         return "slow", f"{seconds:.1f} s to be {found[0]}"
     return found
 
@@ -120,6 +125,26 @@ def flaw(fit: Any, data: pd.DataFrame) -> str:
     if not np.allclose(part, values[::-7], rtol=1e-6, atol=1e-9, equal_nan=True):
         return f"rows alone have other posteriors: {np.nanmax(np.abs(part - values[::-7])):.3g}"
     return ""
+
+
+def limit(formula: str) -> float:
+    """Give the seconds of processor time that a formula may take."""
+    return SECONDS + len(formula) * SECONDS_PER_CHARACTER + terms(formula) * SECONDS_PER_TERM
+
+
+def terms(formula: str) -> int:
+    """Count the terms of the right side of a formula, written out; 0 for one that cannot be read."""
+    try:
+        source = scan(formula)
+        return len(Expansion(source, leaf).expand(parse(source)[1]).terms)
+    except DiscrimError:
+        return 0
+
+
+def leaf(node: Any) -> dict[frozenset[str], tuple[str, ...]]:
+    """Give what stands in a formula as it is written: `.` counts as one term."""
+    text = str(node.token.extra)
+    return {frozenset({text}): (text,)}
 
 
 def main() -> None:
