@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.given_moments import merged
-from discrim.core.leave_one_out import FullLeftOut
-from discrim.core.memory import at_hand
-from discrim.core.moments import ClassMoments, Spread, gather_parts
-from discrim.core.passes import sorted_by
-from discrim.core.rules import Rule
+from discrim.core.moments.given_moments import merged
+from discrim.core.moments.moments import ClassMoments, Spread, gather_parts
+from discrim.core.moments.row_sums import sorted_by
+from discrim.core.numerics.memory import at_hand
+from discrim.core.rules.leave_one_out import FullLeftOut
+from discrim.core.rules.rules import Rule
 from discrim.errors import DataError, FormulaError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
@@ -29,12 +29,12 @@ from discrim.frame.response import classes_as_seen
 from discrim.frame.unseen import absent_levels
 from discrim.inference.folds import deal
 from discrim.inference.resampling import late_bar
+from discrim.models.fits.prediction import warn_impossible
+from discrim.models.fits.refits import rule_of_rows
 from discrim.models.judging.refitted_prior import left_out_shift, refits_prior
-from discrim.models.prediction import warn_impossible
-from discrim.models.refits import rule_of_rows
 
 if TYPE_CHECKING:
-    from discrim.models.results import ClassifierResults
+    from discrim.models.results.results import ClassifierResults
 
 __all__ = [
     "Rows",
