@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from discrim.core.independent.naive_bayes import NaiveBayesFit
 from discrim.core.rules.rules import log_posteriors
 from discrim.errors import DataError, NotSupportedError
+from discrim.frame.used_rows import used_codes, used_rows
 from discrim.models.fits.arguments import named
-from discrim.models.judging.validation import used_codes, used_rows
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults

@@ -11,12 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.errors import DataError, NotSupportedError
+from discrim.inference.folds import drawn_seed
 from discrim.inference.losses import Judged, fold_means
 from discrim.inference.paired_tests import corrected_t, grouped_mcnemar, mcnemar
 from discrim.models.comparing.comparable import refuse_other_values
 from discrim.models.comparing.cross_validation import CrossValidation, validated, warn_unlabelled
 from discrim.models.comparing.fitted import need_rows
-from discrim.models.judging.validation import drawn_seed
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.frame.used_rows import used_codes
 from discrim.inference.error_rates import check_level, confusion_table, counts_of
+from discrim.inference.folds import drawn_seed
 from discrim.inference.losses import Judged, fold_means, loss_rate
 from discrim.inference.paired_tests import fold_errors
 from discrim.inference.resampling import progress_bar
@@ -19,7 +21,7 @@ from discrim.models.comparing.shared_folds import numbered, refuse_gone, shared_
 from discrim.models.fits.labels import labelled
 from discrim.models.judging.assessment import row_weights
 from discrim.models.judging.refitted_prior import prior_of_rest, uneven
-from discrim.models.judging.validation import counts_without, drawn_seed, fold_scores, used_codes
+from discrim.models.judging.validation import counts_without, fold_scores
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults

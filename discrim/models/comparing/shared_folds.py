@@ -14,9 +14,9 @@ from discrim.errors import DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.table import Table
-from discrim.inference.folds import deal, deal_groups
+from discrim.frame.used_rows import strata, used_codes
+from discrim.inference.folds import check_folds, deal, deal_groups
 from discrim.models.fits.arguments import is_whole, named, told
-from discrim.models.judging.validation import check_folds, strata, used_codes
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults

@@ -15,13 +15,13 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.standardized import within_sd
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, read
+from discrim.frame.used_rows import used_rows
 from discrim.inference import likelihood_ratio
 from discrim.inference.covariance_models import covariance_models as ladder
 from discrim.inference.resampling import bootstrap_ratios, exceedance, permutation_ratios
 from discrim.inference.result import TestResult, approximations
 from discrim.models.comparing.comparable import refuse_other_rows, same_columns
 from discrim.models.fits.reading import NaAction, class_moments, refuse_little_weight, sample
-from discrim.models.judging.validation import used_rows
 from discrim.models.normal.singular import refuse_singular
 
 if TYPE_CHECKING:

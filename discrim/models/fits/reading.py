@@ -14,6 +14,7 @@ from discrim.core.covariance.covariance import Dependency, constant_columns
 from discrim.core.moments.moments import ClassMoments, Spread, gather
 from discrim.core.moments.row_sums import Rows
 from discrim.core.moments.weights import LIGHT
+from discrim.core.numerics.memory import at_hand
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
@@ -30,6 +31,7 @@ __all__ = [
     "present_classes",
     "refuse_extreme",
     "refuse_few_rows",
+    "refuse_large",
     "refuse_light",
     "refuse_little_weight",
     "refuse_no_freedom",
@@ -363,4 +365,30 @@ def refuse_light(weight: float, taken: int, who: str = "The rows") -> None:
             f"{who} have weights that sum to {weight:g}, and a covariance divides by the sum less {taken}: "
             'pass weights that count rows, for example divided by their mean, or method="mle", which divides '
             "by the sum."
+        )
+
+
+def refuse_large(blocks: Blocks, why: str, times: float = 0.0) -> None:
+    """Raise where the rows of a table are too large for the machine, before they are gathered.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    why : str
+        What they are gathered for.
+    times : float
+        Rows that they become, if more than there are: the sum of weights, where rows are repeated.
+
+    Raises
+    ------
+    NotSupportedError
+        Three copies of them, of which one is in the making, are more than its memory.
+    """
+    rows, columns = max(blocks.table.nrows, times), len(blocks.terms)
+    needed, there = 3 * 8 * rows * columns, at_hand()
+    if needed > there:
+        raise NotSupportedError(
+            f"{why} in memory: {rows:,.0f} rows of {columns:,} columns take {needed / 2**30:.1f} GiB while "
+            f"they are read, and this machine has {there / 2**30:.1f} GiB. Take a sample of the rows or "
+            "fewer columns, or lda(), qda() or logistic(), which read them block by block."
         )

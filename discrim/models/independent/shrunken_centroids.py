@@ -16,13 +16,13 @@ from discrim.core.rules.rules import Rule, log_posteriors
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
+from discrim.inference.folds import drawn_seed
 from discrim.models.fits.arguments import choice, is_number, named, prior_vector
 from discrim.models.fits.prediction import score_frame
 from discrim.models.fits.reading import NaAction, class_moments, sample
 from discrim.models.independent import shrunken_summary as shrunken_sections
 from discrim.models.independent.shrunken_choice import Search, choose_threshold
 from discrim.models.judging.splits import Splits, read_splits
-from discrim.models.judging.validation import drawn_seed
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
 from discrim.models.results.pictures import plot_posteriors, plot_regions

@@ -14,11 +14,13 @@ from discrim.core.independent.shrunken_centroids import ShrunkenFit, labels_alon
 from discrim.core.moments.moments import ClassMoments
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
+from discrim.frame.used_rows import used_codes, used_rows
+from discrim.inference.folds import dealt_codes
 from discrim.inference.rates_along import rates_along
 from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import is_number, named, told
+from discrim.models.fits.fold_moments import moment_folds
 from discrim.models.judging.splits import Split, split_moments
-from discrim.models.judging.validation import dealt_codes, moment_folds, used_codes, used_rows
 
 __all__ = ["Search", "choose_threshold", "thresholds_of"]
 

@@ -15,6 +15,7 @@ from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import response_codes
+from discrim.frame.used_rows import used_rows
 from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
 from discrim.inference.resampling import progress_bar
@@ -23,12 +24,7 @@ from discrim.models.fits.prediction import Decision, scored
 from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.parametric import parametric_rates
 from discrim.models.judging.refitted_prior import prior_of_rest, refits_prior
-from discrim.models.judging.validation import (
-    deal_folds,
-    fold_scores,
-    left_out_scores,
-    used_rows,
-)
+from discrim.models.judging.validation import deal_folds, fold_scores, left_out_scores
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from discrim.core.rules.rules import Rule
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.frame.used_rows import used_codes
+from discrim.inference.folds import generator
 from discrim.models.fits.refits import rule_of_rows
-from discrim.models.judging.validation import generator, used_codes
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults

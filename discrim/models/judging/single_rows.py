@@ -16,6 +16,7 @@ from discrim.core.rules.moments_fit import MomentsFit
 from discrim.core.rules.rules import posteriors
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.frame.used_rows import used_rows
 from discrim.inference.error_rates import check_level
 from discrim.inference.posterior_variance import (
     ScoreCovariance,
@@ -28,7 +29,6 @@ from discrim.inference.resampling import progress_bar
 from discrim.inference.running_quantiles import RunningInterval
 from discrim.models.fits.reading import refuse_little_weight
 from discrim.models.judging.bootstrap import BootstrapSamples
-from discrim.models.judging.validation import used_rows
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults

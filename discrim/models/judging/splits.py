@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from discrim.core.moments.moments import ClassMoments, Spread
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks
+from discrim.frame.used_rows import used_codes
 from discrim.models.fits.reading import class_moments
-from discrim.models.judging.validation import used_codes
 
 __all__ = ["Split", "Splits", "read_splits", "split_moments", "used_splits"]
 

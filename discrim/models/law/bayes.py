@@ -19,12 +19,12 @@ from discrim.core.law.law_points import REPLICATES, Amount
 from discrim.core.rules.expected_costs import joint_scores
 from discrim.core.rules.rules import log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError
+from discrim.inference.folds import generator
 from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import choice, cost_matrix, prior_vector
 from discrim.models.fits.handed_out import HandedOut
 from discrim.models.fits.labels import labelled
 from discrim.models.fits.prediction import Decision
-from discrim.models.judging.validation import generator
 from discrim.models.law.bayes_input import Known, frame_of, known_law, points_of, ruled
 from discrim.models.law.bayes_tables import decision_table, pair_bounds
 

@@ -15,11 +15,11 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
+from discrim.frame.used_rows import gathered_rows, used_rows
 from discrim.inference.rates_along import rates_along
 from discrim.inference.resampling import late_bar, progress_bar
 from discrim.models.fits.arguments import choice, prior_vector
-from discrim.models.fits.reading import NaAction, class_moments, sample
-from discrim.models.judging.validation import gathered_rows, refuse_large, used_rows
+from discrim.models.fits.reading import NaAction, class_moments, refuse_large, sample
 from discrim.models.neighbours import knn_summary as knn_sections
 from discrim.models.neighbours.knn_options import (
     check_options,

@@ -17,7 +17,7 @@ from discrim.models.fits.arguments import choice, is_whole, named
 
 if TYPE_CHECKING:
     from discrim.frame.blocks import Blocks
-    from discrim.models.judging.validation import Rows
+    from discrim.frame.used_rows import GatheredRows
 
 __all__ = [
     "check_options",
@@ -105,7 +105,7 @@ def refuse_constant(
             )
 
 
-def refuse_undefined(metric: str, rows: Rows, points: Floats, blocks: Blocks) -> None:
+def refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: Blocks) -> None:
     """Raise a DataError for a row, with its coordinates in points, to which a metric gives no distance."""
     if metric in ZERO_ONE:
         other = np.argwhere((rows.x != 0) & (rows.x != 1))

@@ -17,7 +17,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.shrinkage.fourth_moments import deviations
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.models.judging.validation import gathered_rows
+from discrim.frame.used_rows import gathered_rows
 
 __all__ = ["CovarianceEstimator", "copied", "estimated", "text_of"]
 

@@ -17,10 +17,10 @@ from discrim.core.normal.regularized_scatters import Pair, Parametrization
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
+from discrim.inference.folds import drawn_seed
 from discrim.models.fits.arguments import choice, named, prior_vector
 from discrim.models.fits.reading import NaAction, is_wide, lean, sample
 from discrim.models.judging.splits import Split, Splits, read_splits
-from discrim.models.judging.validation import drawn_seed
 from discrim.models.normal import gaussian_summary as sections
 from discrim.models.normal.rda_choice import Choice
 from discrim.models.normal.shrinking import warn_of_units

@@ -25,12 +25,14 @@ from discrim.core.normal.regularized_scatters import Pair, Parametrization
 from discrim.core.rules.rules import best_class
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks, read
+from discrim.frame.used_rows import used_codes, used_rows
+from discrim.inference.folds import check_folds, dealt_codes
 from discrim.inference.rates_along import rates_along
 from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import named
+from discrim.models.fits.fold_moments import moment_folds
 from discrim.models.fits.reading import class_moments
 from discrim.models.judging.splits import Split, split_moments, used_splits
-from discrim.models.judging.validation import check_folds, dealt_codes, moment_folds, used_codes, used_rows
 
 __all__ = ["Choice", "choose"]
 

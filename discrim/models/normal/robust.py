@@ -21,10 +21,10 @@ from discrim.errors import CollinearError, DataError, NotSupportedError, warn_us
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import response_codes
 from discrim.frame.unseen import Unseen
+from discrim.frame.used_rows import used_rows
 from discrim.inference.error_rates import check_level
 from discrim.models.fits.arguments import choice, is_number, named, told
 from discrim.models.fits.reading import class_moments, refuse_extreme
-from discrim.models.judging.validation import used_rows
 from discrim.models.results.results import ClassifierResults
 
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ from discrim.core.shrinkage.shrinkage_choice import (
 )
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks
+from discrim.frame.used_rows import used_rows
 from discrim.inference.rates_along import rates_along
 from discrim.models.fits.arguments import named
 from discrim.models.fits.reading import class_moments
-from discrim.models.judging.validation import used_rows
 
 __all__ = ["Task", "error_path"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discrim.core.planes.separation import SLACK, Separation
 from discrim.frame.blocks import Blocks
-from discrim.models.judging.validation import Rows
+from discrim.frame.used_rows import GatheredRows
 
 __all__ = ["Certificate", "Pair", "labelled", "separated_pairs"]
 
@@ -29,7 +29,7 @@ class Certificate(NamedTuple):
     margin : float
         Least lead of a row's own class in these functions.
     on_plane : Index
-        Rows that lie on the plane between two classes which are separated in part.
+        GatheredRows that lie on the plane between two classes which are separated in part.
     weights : DataFrame, rows by classes, or None
         Under overlap the proof: positive weights of each row's difference from each other class, under
         which the differences cancel. A function that no row contradicts is thus the same for all classes.
@@ -49,7 +49,7 @@ class Certificate(NamedTuple):
     message: str = ""
 
 
-def labelled(found: Separation, to_data: Floats, blocks: Blocks, rows: Rows) -> Certificate:
+def labelled(found: Separation, to_data: Floats, blocks: Blocks, rows: GatheredRows) -> Certificate:
     """A certificate from one of arrays.
 
     Parameters
@@ -58,7 +58,7 @@ def labelled(found: Separation, to_data: Floats, blocks: Blocks, rows: Rows) -> 
     to_data : (p + 1, r + 1) float
         Takes coefficients of its columns to those of the data.
     blocks : Blocks
-    rows : Rows
+    rows : GatheredRows
         That it is of.
     """
     index = blocks.table.index[rows.positions]

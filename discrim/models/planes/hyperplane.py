@@ -14,9 +14,9 @@ from discrim.core.planes.separation import separation, standard
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.errors import DataError, NotSupportedError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
+from discrim.frame.used_rows import GatheredRows, used_codes
 from discrim.models.fits.arguments import choice, named
 from discrim.models.fits.reading import NaAction
-from discrim.models.judging.validation import Rows, used_codes
 from discrim.models.planes.certificate import labelled
 from discrim.models.planes.plane_summaries import hyperplane_brief, hyperplane_sections
 from discrim.models.results.geometry import LinearGeometry
@@ -95,7 +95,7 @@ def hyperplane(
     return HyperplaneResults(found, blocks)
 
 
-def _refuse(found: CommonPoint, rows: Rows, blocks: Blocks) -> NoReturn:
+def _refuse(found: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
     levels, codes = blocks.design.levels, rows.codes[found.rows]
     space = standard(rows.x)
     certificate = labelled(separation(space.columns, rows.codes, 2), space.to_data(rows.x), blocks, rows)

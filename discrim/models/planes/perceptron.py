@@ -14,10 +14,10 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import lone_rows
+from discrim.frame.used_rows import gathered_rows
 from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import choice, is_number, is_whole, named, told
 from discrim.models.fits.reading import NaAction
-from discrim.models.judging.validation import gathered_rows
 from discrim.models.planes.plane_summaries import perceptron_brief, perceptron_sections
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.pictures import plot_distances, plot_history, plot_regions

@@ -12,7 +12,8 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.regression.flexible import FlexibleFit, fit_flexible, starting_scores
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.models.judging.validation import gathered_rows, refuse_large
+from discrim.frame.used_rows import gathered_rows
+from discrim.models.fits.reading import refuse_large
 from discrim.models.normal.estimators import copied, text_of
 
 __all__ = ["Engine", "regressed"]

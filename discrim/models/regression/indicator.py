@@ -228,7 +228,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
     @property
     def hat(self) -> pd.Series:
         """Leverages of the rows of the fit, times their weights; missing for rows that it does not use."""
-        from discrim.models.judging.validation import used_rows
+        from discrim.frame.used_rows import used_rows
 
         blocks = self._rows("hat")
         out = np.full(blocks.table.nrows, np.nan)

@@ -13,10 +13,10 @@ from discrim.core.numerics.tails import chi2_isf, chi2_sf
 from discrim.core.regression.profile_likelihood import deviance_without, profile_bounds
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.frame.used_rows import gathered_rows
 from discrim.inference.error_rates import check_level
 from discrim.inference.resampling import watched
 from discrim.models.fits.arguments import named
-from discrim.models.judging.validation import gathered_rows
 from discrim.models.regression.logistic_design import held
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from discrim.errors import DataError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.cells import class_cells
+from discrim.frame.used_rows import GatheredRows, gathered_rows, used_codes
 from discrim.inference.resampling import progress_bar, watched
 from discrim.models.fits.arguments import named
 from discrim.models.fits.reading import class_moments
-from discrim.models.judging.validation import Rows, gathered_rows, used_codes
 from discrim.models.planes.certificate import Certificate, Pair, labelled, separated_pairs
 from discrim.models.regression.logistic_design import held
 
@@ -94,7 +94,7 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
     return certificate._replace(on_plane=index[on_plane], message=message)
 
 
-def _overlap_of_far_rows(found: Separation, rows: Rows, n_classes: int) -> Separation:
+def _overlap_of_far_rows(found: Separation, rows: GatheredRows, n_classes: int) -> Separation:
     """A separation in part, or that there is none where all but a few far rows seemed to lie on the plane."""
     with np.errstate(over="ignore", invalid="ignore"):
         even = evened_rows(rows.x) if np.isfinite(np.ptp(rows.x, axis=0)).all() else None

@@ -15,18 +15,19 @@ from discrim.core.rules.rules import Rule, best_class
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
+from discrim.frame.used_rows import GatheredRows, gathered_rows
 from discrim.models.fits.arguments import named
 from discrim.models.fits.prediction import augmented, scored
 from discrim.models.fits.reading import NaAction, sample
 from discrim.models.judging.refitted_prior import PriorWithout
-from discrim.models.judging.validation import Rows, gathered_rows, left_out_scores
+from discrim.models.judging.validation import left_out_scores
 
 __all__ = ["SeparatingLines", "ValuesOnly", "read_rows"]
 
 Floats = NDArray[np.float64]
 
 MOST_REFITS = 2000
-"""Rows up to which leave-one-out is computed, by a refit for each."""
+"""GatheredRows up to which leave-one-out is computed, by a refit for each."""
 
 
 def read_rows(
@@ -35,7 +36,7 @@ def read_rows(
     levels: Sequence[Any] | None,
     na_action: NaAction,
     functions: Mapping[str, Callable[..., Any]] | None,
-) -> tuple[Blocks, ClassMoments, Rows]:
+) -> tuple[Blocks, ClassMoments, GatheredRows]:
     """Blocks, diagonal moments, and rows that planes are fitted to.
 
     Raises

@@ -517,7 +517,7 @@ def test_too_few_rows_for_a_covariance_are_told_of_what_this_verb_has():
 
 
 def test_rows_that_do_not_fit_in_memory_are_refused_before_they_are_read(monkeypatch):
-    monkeypatch.setattr("discrim.models.judging.validation.at_hand", lambda: 8 * 150 * 4)
+    monkeypatch.setattr("discrim.models.fits.reading.at_hand", lambda: 8 * 150 * 4)
     with pytest.raises(NotSupportedError, match=r"150 rows of 4 columns take .* GiB.*lda\(\)"):
         knn("species ~ .", load_iris(), k=3)
 
