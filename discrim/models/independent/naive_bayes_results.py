@@ -329,7 +329,7 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         return plot_posteriors(self, ax)
 
     def _plot_column(self, kind: str, term: str | None, ax: Axes | None) -> Axes:
-        from discrim.report.density_plots import draw_densities, draw_shares
+        from discrim.models.independent.naive_bayes_plots import draw_densities, draw_shares
 
         numeric = [*self.normal_terms, *self.bandwidths.columns]
         names = numeric if kind == "density" else list(self._levels)

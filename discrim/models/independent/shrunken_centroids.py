@@ -381,7 +381,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
             predictors.
         ax : Axes, optional
         """
-        from discrim.report import shrunken_plots
+        from discrim.models.independent import shrunken_plots
 
         choice("kind", kind, ("centroids", "path", "posteriors", "regions"), optional=True)
         if kind == "path":

@@ -26,7 +26,7 @@ SAMPLE = 400
 
 def plot_densities(fit: BayesResults, ax: Axes | None) -> Axes:
     """Prior times density over one variable, or over the values of a table."""
-    from discrim.report import law_plots
+    from discrim.models.law import bayes_plots as law_plots
 
     law, prior = fit._known.law, fit._prior_values(None)
     if isinstance(law, DensityLaw) and law.on_line:

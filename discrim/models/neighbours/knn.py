@@ -350,7 +350,7 @@ class KNNResults(ClassifierResults):
             class (the default where it was given); regions in the plane of two predictors.
         ax : Axes, optional
         """
-        from discrim.report.knn_plots import error_path
+        from discrim.models.neighbours.knn_plots import error_path
 
         if kind is None:
             kind = "path" if "path" in self._cache else "posteriors"

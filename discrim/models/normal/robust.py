@@ -312,7 +312,7 @@ class RobustRows:
     def _plot_distances(self: Any, ax: Axes | None) -> Axes:
         from discrim.core.normal.lda import LDAFit, fit_lda
         from discrim.core.normal.qda import fit_qda
-        from discrim.report.robust_plots import distance_distance
+        from discrim.models.normal.robust_plots import distance_distance
 
         table = self.robust_distances()
         blocks = self._rows('plot("distances")')

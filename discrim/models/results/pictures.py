@@ -55,7 +55,7 @@ def plot_distances(
     margin: float | None = None,
 ) -> Axes:
     """Signed distances of the rows of two classes to the plane between them."""
-    from discrim.report import line_plots
+    from discrim.models.planes import plane_plots as line_plots
 
     if len(fit.classes) > 2:
         raise NotSupportedError(
@@ -69,7 +69,7 @@ def plot_distances(
 
 def plot_fitted(fit: IndicatorResults, column: str | None, ax: Axes | None) -> Axes:
     """Fitted values against a numeric column of the table, by default the first such of the formula."""
-    from discrim.report.indicator_plots import fitted_values
+    from discrim.models.regression.indicator_plots import fitted_values
 
     blocks = fit._rows("plot()")
     used = list(blocks.design.columns)
@@ -95,14 +95,14 @@ def plot_fitted(fit: IndicatorResults, column: str | None, ax: Axes | None) -> A
 
 def plot_history(fit: PerceptronResults, ax: Axes | None) -> Axes:
     """Errors of each plane after each pass."""
-    from discrim.report import line_plots
+    from discrim.models.planes import plane_plots as line_plots
 
     return line_plots.passes(fit.history["errors"].unstack("plane")[fit.planes.index], ax=ax)
 
 
 def plot_margin(fit: HyperplaneResults, ax: Axes | None) -> Axes:
     """The plane of two predictors with the line, its margin, and the support points."""
-    from discrim.report.line_plots import draw_margin
+    from discrim.models.planes.plane_plots import draw_margin
     from discrim.report.plots import numbers
 
     axes = plot_regions(fit, ax)
