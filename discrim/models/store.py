@@ -205,7 +205,7 @@ def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
     try:
         json_of = json.loads(json.dumps(about))
         check_finite(place, tensors)
-        _fit_of(place, json_of, dict(tensors), fit._blocks.functions)
+        _fit_of(place, json_of, dict(tensors), fit._fit.blocks.functions)
     except Exception as error:
         reason = error.what if isinstance(error, DamagedFileError) else str(error).rstrip(".")
         raise NotSupportedError(
@@ -217,16 +217,16 @@ def save(fit: ClassifierResults, path: str | os.PathLike[str]) -> None:
 
 def _parts(fit: ClassifierResults, name: str) -> tuple[dict[str, Any], dict[str, Floats]]:
     """Description and buffers of a fit."""
-    numbers = fit._fit
+    numbers = fit._fit.numbers
     options = {key: getattr(numbers, key) for key in _MODELS[name].options}
-    blocks = fit._blocks
+    blocks = fit._fit.blocks
     about = {
         "model": name,
         "options": options,
         "design": blocks.design.to_dict(),
         "keep": None if blocks.keep is None else list(blocks.keep),
         "left_out": {"constant": list(blocks.constant), "collinear": list(blocks.collinear)},
-        "dropped": fit._dropped,
+        "dropped": fit._fit.dropped,
         "weighted": blocks.weights is not None,
     }
     # Reading brings them within reach again.

@@ -122,7 +122,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
             A value is missing or infinite; or a row is impossible in every class, as by naive Bayes.
         """
         results, blocks = self._asked(X)
-        codes = results._predicted_codes(blocks)
+        codes = results._fit.predicted_codes(blocks)
         if blocks.lost is not None:
             codes[blocks.lost] = int(np.argmax(results.prior.to_numpy()))
         if (codes < 0).any():
@@ -155,7 +155,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
 
     def _asked(self, X: Any) -> tuple[Any, Any]:
         check_is_fitted(self)
-        return self.results_, self.results_._new_rows(self._table(X), **self._unseen())
+        return self.results_, self.results_._fit.new_rows(self._table(X), **self._unseen())
 
     def _unseen(self) -> dict[str, Any]:
         """What rows with a level that the fit has not seen are, where that is an option."""

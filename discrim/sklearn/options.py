@@ -37,15 +37,15 @@ def options_of(fit: Any) -> dict[str, Any]:
     What the fit chose by itself is held: alpha and gamma, a threshold, or k.
     """
     options: dict[str, Any] = _OPTIONS[type(fit).__name__][1](fit)
-    if not fit._fit.estimated_prior and type(fit).__name__ != "IndicatorResults":
+    if not fit._fit.numbers.estimated_prior and type(fit).__name__ != "IndicatorResults":
         options["prior"] = fit.prior.to_dict()
-    if fit._blocks.functions:
-        options["functions"] = dict(fit._blocks.functions)
+    if fit._fit.blocks.functions:
+        options["functions"] = dict(fit._fit.blocks.functions)
     return options
 
 
 def _linear(fit: Any) -> dict[str, Any]:
-    options = _shrunk(fit, "pooled") | {"ncomp": fit._fit.ncomp}
+    options = _shrunk(fit, "pooled") | {"ncomp": fit._fit.numbers.ncomp}
     return options | _indicator(fit)
 
 
@@ -56,13 +56,13 @@ def _quadratic(fit: Any) -> dict[str, Any]:
 def _shrunk(fit: Any, full: str) -> dict[str, Any]:
     asked = _asked_of_loaded(fit) if fit._asked is None else fit._asked
     structure = full if asked.structure == "full" else asked.structure
-    options = {"method": fit._fit.method, "covariance": asked.estimator or structure}
-    options["standardize"] = fit._fit.standardize
+    options = {"method": fit._fit.numbers.method, "covariance": asked.estimator or structure}
+    options["standardize"] = fit._fit.numbers.standardize
     if asked.value is not None or asked.chosen is not None:
         options["shrinkage"] = asked.chosen if asked.value is None else asked.value
     if asked.chosen == "loo":
         options["grid"] = list(asked.grid)
-    return options | _robust(fit._fit.robust)
+    return options | _robust(fit._fit.numbers.robust)
 
 
 class LostEstimator:
@@ -80,7 +80,7 @@ class LostEstimator:
 
 def _asked_of_loaded(fit: Any) -> Shrinking:
     """What was asked for, from what a file keeps; a shrinkage that leave-one-out chose is held."""
-    held = fit._fit
+    held = fit._fit.numbers
     if held.structure == "estimator":
         return Shrinking("estimator", estimator=LostEstimator(held.estimator))
     if held.chosen in ("given", "loo"):
@@ -99,11 +99,11 @@ def _robust(robust: Robust | None) -> dict[str, Any]:
 
 def _regularized(fit: Any) -> dict[str, Any]:
     names = ("alpha", "gamma", "parametrization", "method", "standardize")
-    return {name: getattr(fit._fit, name) for name in names}
+    return {name: getattr(fit._fit.numbers, name) for name in names}
 
 
 def _naive(fit: Any) -> dict[str, Any]:
-    plan = fit._fit.plan
+    plan = fit._fit.numbers.plan
     terms = np.asarray(fit.terms, dtype=object)
     given = {terms[j]: float(plan.bandwidths[j]) for j in np.flatnonzero(plan.bandwidths > 0)}
     names = ("laplace", "smoothing", "method", "unseen")
@@ -116,22 +116,22 @@ def _naive(fit: Any) -> dict[str, Any]:
 
 
 def _shrunken(fit: Any) -> dict[str, Any]:
-    return {"threshold": fit._fit.threshold, "offset": fit._fit.offset}
+    return {"threshold": fit._fit.numbers.threshold, "offset": fit._fit.numbers.offset}
 
 
 def _logistic(fit: Any) -> dict[str, Any]:
     return {
         "reference": fit.reference,
-        "bias_reduction": fit._fit.bias_reduction,
-        "separation": "raise" if fit._fit.newton.converged else "warn",
+        "bias_reduction": fit._fit.numbers.bias_reduction,
+        "separation": "raise" if fit._fit.numbers.newton.converged else "warn",
     } | _indicator(fit)
 
 
 def _perceptron(fit: Any) -> dict[str, Any]:
-    passes = fit._fit.passes
+    passes = fit._fit.numbers.passes
     usual = tuple(PASSES[bool(able)] for able in fit.planes["separable"])
     most = None if passes == usual else passes[0]
-    return {"step": fit._fit.step, "seed": fit._fit.seed, "maxiter": most}
+    return {"step": fit._fit.numbers.step, "seed": fit._fit.numbers.seed, "maxiter": most}
 
 
 def _hyperplane(fit: Any) -> dict[str, Any]:
@@ -143,11 +143,11 @@ def _flexible(fit: Any) -> dict[str, Any]:
 
 
 def _indicator(fit: Any) -> dict[str, Any]:
-    return {"collinear": "drop"} if fit._drops or fit._blocks.collinear else {}
+    return {"collinear": "drop"} if fit._fit.refits.drops or fit._fit.blocks.collinear else {}
 
 
 def _neighbours(fit: Any) -> dict[str, Any]:
-    return {name: getattr(fit._fit, name) for name in ("k", "metric", "scale")}
+    return {name: getattr(fit._fit.numbers, name) for name in ("k", "metric", "scale")}
 
 
 _OPTIONS = {

@@ -91,7 +91,7 @@ def box_m_of(fit: LDAResults | QDAResults) -> TestResult:
 
 def equal_covariance_tests(fit: LDAResults | QDAResults) -> tuple[TestResult, TestResult]:
     """Raw likelihood ratio and Box's M of the rows of a fit, from one pass over them."""
-    blocks, held = fit._rows("A test of covariances"), fit._fit.moments
+    blocks, held = fit._fit.rows("A test of covariances"), fit._fit.numbers.moments
     few = np.flatnonzero(held.rows <= held.n_columns)
     if len(few):
         # Of so few rows no pass makes a covariance, and many classes by many columns fill the memory.
@@ -109,10 +109,10 @@ def equal_covariance_tests(fit: LDAResults | QDAResults) -> tuple[TestResult, Te
 
 def _moments_by_class(fit: LDAResults | QDAResults, what: str) -> ClassMoments:
     """Moments by class of the rows of a fit; of one without rows, those that it was made of."""
-    moments = fit._fit.moments
-    if not fit._has_rows and moments.spread == "class":
-        return _full_rank_moments(fit._blocks, moments)
-    return _full_rank_moments(fit._rows(what, f"fit formula and data, or ask {what} of qda(moments=)"))
+    moments = fit._fit.numbers.moments
+    if not fit._fit.has_rows and moments.spread == "class":
+        return _full_rank_moments(fit._fit.blocks, moments)
+    return _full_rank_moments(fit._fit.rows(what, f"fit formula and data, or ask {what} of qda(moments=)"))
 
 
 def _full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:
@@ -194,7 +194,7 @@ def lr_test(
         )
     df = qda_fit.df_model - lda_fit.df_model
     result = likelihood_ratio.likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
-    linear, quadratic = lda_fit._fit, qda_fit._fit
+    linear, quadratic = lda_fit._fit.numbers, qda_fit._fit.numbers
     if not (linear.has_distances and quadratic.has_distances and linear.reduced() is None):
         if bootstrap or permutations:
             raise NotSupportedError(
@@ -216,10 +216,10 @@ def lr_test(
 
 def _ratios(name: str, fit: QDAResults, replicates: int, seed: int | None) -> Floats:
     """The ratio under one covariance, (replicates,)."""
-    moments = fit._fit.moments
+    moments = fit._fit.numbers.moments
     if name == "parametric bootstrap":
         return bootstrap_ratios(moments.counts, moments.n_columns, replicates, seed)
-    blocks = fit._rows("permutations=")
+    blocks = fit._fit.rows("permutations=")
     if blocks.weights is not None and (np.nan_to_num(blocks.weights) % 1 != 0).any():
         raise NotSupportedError(
             "permutations= shuffles rows: give weights that are whole numbers, or use bootstrap=."
@@ -321,7 +321,7 @@ def covariance_models(
 def covariance_models_of(fit: LDAResults | QDAResults) -> pd.DataFrame:
     """The ladder of covariance models for the classes of a fit."""
     moments = _moments_by_class(fit, "covariance_models()")
-    table = ladder(moments, fit._prior_values(None), estimated_prior=fit._fit.estimated_prior)
+    table = ladder(moments, fit._fit.prior_values(), estimated_prior=fit._fit.numbers.estimated_prior)
     if table["llf"].isna().any():
         spread = within_sd(moments)
         wide, narrow = (repr(fit.terms[int(at(spread))]) for at in (np.argmax, np.argmin))

@@ -31,7 +31,7 @@ def sections(fit: ShrunkenCentroidsResults) -> dict[str, Callable[[], Section | 
         "header": partial(_header, fit),
         "classes": partial(_classes, fit),
     }
-    if "path" in fit._cache:
+    if "path" in fit._fit.cache:
         parts["path"] = partial(_path, fit)
     return parts | {"survivors": partial(_survivors, fit)}
 
@@ -42,9 +42,15 @@ def brief(fit: ShrunkenCentroidsResults) -> Summary:
 
 
 def _header(fit: ShrunkenCentroidsResults) -> Pairs:
-    chosen = "cross-validation" if "path" in fit._cache else "given" if fit._has_rows else "not in the file"
-    kind = "median of s" if fit._fit.offset == "median" else "given"
-    left = int(fit._fit.shrunken().any(axis=0).sum())
+    chosen = (
+        "cross-validation"
+        if "path" in fit._fit.cache
+        else "given"
+        if fit._fit.has_rows
+        else "not in the file"
+    )
+    kind = "median of s" if fit._fit.numbers.offset == "median" else "given"
+    left = int(fit._fit.numbers.shrunken().any(axis=0).sum())
     items: list[tuple[str, Any, str]] = [
         *row_items(fit),
         ("Threshold", fit.threshold, f"{fit.threshold:.4g}"),
@@ -58,7 +64,7 @@ def _header(fit: ShrunkenCentroidsResults) -> Pairs:
         error_item(fit, "loo", "Error, leave-one-out"),
     ]
     notes = [] if left else ["No column is left: every row has the prior probabilities."]
-    if "path" in fit._cache:
+    if "path" in fit._fit.cache:
         notes.append(
             "The errors hold the threshold, which the same rows have chosen; error_rates(['cv']) chooses "
             "anew in each fold."
@@ -67,7 +73,7 @@ def _header(fit: ShrunkenCentroidsResults) -> Pairs:
 
 
 def _classes(fit: ShrunkenCentroidsResults) -> Section:
-    used = (fit._fit.shrunken() != 0).sum(axis=1)
+    used = (fit._fit.numbers.shrunken() != 0).sum(axis=1)
     table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "columns": used}, index=fit.classes)
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "columns": "count"}
     return Section(

@@ -44,14 +44,14 @@ def parts_of(blocks: Blocks) -> dict[str, tuple[int, ...]]:
 def ratios_by_term(fit: LogisticResults) -> pd.DataFrame:
     """Likelihood ratio of each term of the formula; see `LogisticResults.lr_test`."""
     blocks = _rows_with_maximum(fit, "lr_test(by=)")
-    if "ratios by term" in fit._cache:
-        kept: pd.DataFrame = fit._cache["ratios by term"]
+    if "ratios by term" in fit._fit.cache:
+        kept: pd.DataFrame = fit._fit.cache["ratios by term"]
         return kept.copy()
     rows, found, parts = held(blocks, HELD), {}, parts_of(blocks)
-    factor = cho_factor(fit._fit.newton.information)
+    factor = cho_factor(fit._fit.numbers.newton.information)
     for label, columns in parts.items():
         with watched(rows, f"likelihood ratio without {label}, passes over the rows") as passed:
-            statistic = deviance_without(fit._fit, passed, columns, factor)
+            statistic = deviance_without(fit._fit.numbers, passed, columns, factor)
         if np.isnan(statistic):
             raise DataError(
                 f"The fit without {label!r} has not converged, so that the term cannot be tested: test it "
@@ -60,7 +60,7 @@ def ratios_by_term(fit: LogisticResults) -> pd.DataFrame:
         df = float(len(columns) * (len(fit.classes) - 1))
         found[label] = (statistic, df, float(chi2_sf(statistic, df)))
     table = pd.DataFrame.from_dict(found, orient="index", columns=["statistic", "df", "p"])
-    fit._cache["ratios by term"] = table.rename_axis(index="term")
+    fit._fit.cache["ratios by term"] = table.rename_axis(index="term")
     return table.rename_axis(index="term")
 
 
@@ -68,7 +68,7 @@ def profile_intervals(fit: LogisticResults, level: float) -> pd.DataFrame:
     """Intervals by the profile of each coefficient; see `LogisticResults.conf_int`."""
     check_level(level)
     blocks = _rows_with_maximum(fit, 'method="profile"')
-    bounds = profile_bounds(fit._fit, held(blocks, HELD), float(chi2_isf(1 - level, 1)))
+    bounds = profile_bounds(fit._fit.numbers, held(blocks, HELD), float(chi2_isf(1 - level, 1)))
     index = fit.log_odds(level).index
     table = pd.DataFrame({side: bounds[i].T.ravel() for i, side in enumerate(("low", "high"))}, index=index)
     if table.isna().any(axis=None):
@@ -82,17 +82,17 @@ def profile_intervals(fit: LogisticResults, level: float) -> pd.DataFrame:
 
 def _rows_with_maximum(fit: LogisticResults, what: str) -> Blocks:
     """The rows of a fit whose search ended at a maximum."""
-    if not fit._fit.newton.converged:
+    if not fit._fit.numbers.newton.converged:
         raise NotSupportedError(
             f"{what} needs finite estimates, which there are none of where a hyperplane separates classes: "
             "fit with bias_reduction=True."
         )
-    return fit._rows(what)
+    return fit._fit.rows(what)
 
 
 def to_statsmodels(fit: LogisticResults) -> Any:
     """Results of statsmodels at the estimates; see `LogisticResults.to_statsmodels`."""
-    if fit._fit.bias_reduction:
+    if fit._fit.numbers.bias_reduction:
         raise NotSupportedError(
             "statsmodels has no logistic regression with Firth's penalty: fit with bias_reduction=False."
         )
@@ -105,7 +105,7 @@ def to_statsmodels(fit: LogisticResults) -> Any:
     from statsmodels.base.model import LikelihoodModelResults
     from statsmodels.discrete import discrete_model
 
-    numbers = fit._fit
+    numbers = fit._fit.numbers
     exog, codes = _design(fit, blocks)
     response = str(fit.classes.name)
     if len(fit.classes) == 2:
