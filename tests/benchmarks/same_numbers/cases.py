@@ -1,9 +1,10 @@
 """The tables, fits and refusals of which the numbers are recorded.
 
 Beside the tables of the package stand four of `../shared/data`, each of another kind: `fgl` has six classes,
-of which two are small, columns that are mostly zero, and ties; `votes` has categories only, with missing values
-in half of the rows; `alon` has more columns than rows, of which 150 are taken so that what is tried for each
-column takes no minutes; 6000 rows of `stars` (HTRU2) are read in several blocks, as those of no other table are.
+of which two are small, columns that are mostly zero, and ties; `votes` has categories only, with missing
+values in half of the rows; `alon` has more columns than rows, of which 150 are taken so that what is tried
+for each column takes no minutes; 6000 rows of `stars` (HTRU2) are read in several blocks, as those of no
+other table are.
 """
 
 from __future__ import annotations
