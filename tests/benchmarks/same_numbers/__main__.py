@@ -34,7 +34,7 @@ def record_fit(record: Any, key: str, fit: Any, data: Any) -> None:
     record.put(f"{key} type", type(fit).__name__)
     record.walk(key, fit)
     record.ask(f"{key} html", fit._repr_html_)
-    first, last = str(fit.classes[0]), str(fit.classes[-1])
+    first, last = fit.classes[0], fit.classes[-1]
     few = data.iloc[[0, len(data) // 2, -1]]
     arguments: dict[str, list[dict[str, Any]]] = {
         "predict": [{"data": few}, {"prior": "equal"}, {"reject": 0.8}, {"costs": 1 - _unit(fit)}],
@@ -62,7 +62,7 @@ def record_fit(record: Any, key: str, fit: Any, data: Any) -> None:
                 continue
             said = ", ".join(f"{option}={_short(value)}" for option, value in options.items())
             path = f"{key}.{name}({said})"
-            part = record.ask(path, lambda name=name, options=options: getattr(fit, name)(**options))
+            part = record.ask(path, partial(getattr(fit, name), **options))
             if type(part).__module__.startswith("discrim.") and not isinstance(part, BaseException):
                 record.walk(path, part, 0)
     record_copies(record, key, fit, data)
@@ -72,20 +72,20 @@ def record_copies(record: Any, key: str, fit: Any, data: Any) -> None:
     """What a fit gives that was saved and loaded, or pickled."""
     import discrim
 
-    record.ask(f"{key} saved", lambda: fit.save("fit"))
-    if not Path("fit").exists():
-        return
-    record.put(f"{key} file", Path("fit").read_bytes().hex())
-    loaded = discrim.load("fit")
-    Path("fit").unlink()
-    for name, one in (("loaded", loaded), ("pickled", pickle.loads(pickle.dumps(fit)))):
-        record.put(f"{key} {name} repr", repr(one))
+    record.ask(f"{key} saved", partial(fit.save, "fit"))
+    copies = {"pickled": record.ask(f"{key} pickled", lambda: pickle.loads(pickle.dumps(fit)))}
+    if Path("fit").exists():
+        record.put(f"{key} file", Path("fit").read_bytes().hex())
+        copies["loaded"] = record.ask(f"{key} loaded", partial(discrim.load, "fit"))
+        Path("fit").unlink()
+    for name, one in copies.items():
+        if isinstance(one, BaseException):
+            continue
+        record.ask(f"{key} {name} repr", partial(repr, one))
         for method in ("predict", "predict_log_proba", "decision_function"):
-            record.ask(
-                f"{key} {name}.{method}(data)", lambda one=one, method=method: getattr(one, method)(data)
-            )
+            record.ask(f"{key} {name}.{method}(data)", partial(getattr(one, method), data))
         record.ask(f"{key} {name}.glance()", one.glance)
-        record.ask(f"{key} {name}.summary()", lambda one=one: one.summary().as_text())
+        record.ask(f"{key} {name}.summary()", lambda one=one: str(one.summary()))
 
 
 def _unit(fit: Any) -> Any:
@@ -95,9 +95,7 @@ def _unit(fit: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    return (
-        value if isinstance(value, str) else type(value).__name__ if hasattr(value, "shape") else str(value)
-    )
+    return type(value).__name__ if getattr(value, "ndim", 0) else str(value)
 
 
 def _has(fit: Any, name: str) -> bool:

@@ -8,6 +8,7 @@ import re
 import struct
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class Record:
 
     def walk(self, key: str, thing: Any, depth: int = 1) -> None:
         """Every public attribute of an object, and every method that can be called without arguments."""
-        self.put(f"{key} repr", repr(thing))
+        self.ask(f"{key} repr", partial(repr, thing))
         for name in sorted(name for name in dir(thing) if not name.startswith("_")):
             if name in SKIPPED:
                 continue
@@ -69,13 +70,13 @@ class Record:
                     continue
                 path += "()"
                 options = {option: GIVEN[option] for option in asked if option in GIVEN}
-                value = self.ask(path, lambda method=method, options=options: method(**options))
+                value = self.ask(path, partial(method, **options))
             else:
-                value = self.ask(path, lambda name=name: getattr(thing, name))
+                value = self.ask(path, partial(getattr, thing, name))
             if _is_ours(value) and depth:
                 self.walk(path, value, depth - 1)
             elif _is_ours(value):
-                self.put(f"{path} repr", repr(value))
+                self.ask(f"{path} repr", partial(repr, value))
 
 
 def _is_method(thing: Any, name: str) -> bool:
