@@ -12,7 +12,7 @@ setup: ## Make .venv and install the package for work on it, with the pre-commit
 	.venv/bin/pip install -q -e ".[dev]"
 	.venv/bin/pre-commit install
 
-test: ## Run the tests; one file: make test ARGS=tests/test_cli.py
+test: ## Run the tests; one file: make test ARGS=tests/cli/test_cli.py
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
 fuzz: ## Run each fuzzer for an hour, or: make fuzz MINUTES=5 ARGS="--fuzz-seed 7"

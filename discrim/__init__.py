@@ -18,88 +18,90 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discrim import datasets as datasets
     from discrim import errors as errors
-    from discrim.models.bayes import BayesResults as BayesResults
-    from discrim.models.bayes import bayes as bayes
-    from discrim.models.comparison import compare as compare
-    from discrim.models.fda import FDAResults as FDAResults
-    from discrim.models.fda import fda as fda
-    from discrim.models.from_stats import from_stats as from_stats
-    from discrim.models.hausman import hausman as hausman
-    from discrim.models.hyperplane import HyperplaneResults as HyperplaneResults
-    from discrim.models.hyperplane import hyperplane as hyperplane
-    from discrim.models.indicator import IndicatorResults as IndicatorResults
-    from discrim.models.indicator import indicator as indicator
-    from discrim.models.judging.cross_validation import CrossValidation as CrossValidation
-    from discrim.models.judging.cross_validation import cross_validate as cross_validate
-    from discrim.models.knn import KNNResults as KNNResults
-    from discrim.models.knn import knn as knn
-    from discrim.models.lda import lda as lda
-    from discrim.models.lda_results import LDAResults as LDAResults
-    from discrim.models.logistic import LogisticResults as LogisticResults
-    from discrim.models.logistic import logistic as logistic
-    from discrim.models.moments import Moments as Moments
-    from discrim.models.moments import moments as moments
-    from discrim.models.naive_bayes import naive_bayes as naive_bayes
-    from discrim.models.naive_bayes_results import NaiveBayesResults as NaiveBayesResults
-    from discrim.models.perceptron import PerceptronResults as PerceptronResults
-    from discrim.models.perceptron import perceptron as perceptron
-    from discrim.models.qda import QDAResults as QDAResults
-    from discrim.models.qda import qda as qda
-    from discrim.models.rda import RDAResults as RDAResults
-    from discrim.models.rda import rda as rda
-    from discrim.models.selection import StepwiseResults as StepwiseResults
-    from discrim.models.selection import stepwise as stepwise
-    from discrim.models.shrunken_centroids import ShrunkenCentroidsResults as ShrunkenCentroidsResults
-    from discrim.models.shrunken_centroids import shrunken_centroids as shrunken_centroids
+    from discrim.models.comparing.comparison import compare as compare
+    from discrim.models.comparing.cross_validation import CrossValidation as CrossValidation
+    from discrim.models.comparing.cross_validation import cross_validate as cross_validate
+    from discrim.models.comparing.hausman import hausman as hausman
+    from discrim.models.comparing.stepwise import StepwiseResults as StepwiseResults
+    from discrim.models.comparing.stepwise import stepwise as stepwise
+    from discrim.models.comparing.tests import box_m as box_m
+    from discrim.models.comparing.tests import covariance_models as covariance_models
+    from discrim.models.comparing.tests import lr_test as lr_test
+    from discrim.models.comparing.tests import manova as manova
+    from discrim.models.fits.from_stats import from_stats as from_stats
+    from discrim.models.fits.moments import Moments as Moments
+    from discrim.models.fits.moments import moments as moments
+    from discrim.models.independent.naive_bayes import naive_bayes as naive_bayes
+    from discrim.models.independent.naive_bayes_results import NaiveBayesResults as NaiveBayesResults
+    from discrim.models.independent.shrunken_centroids import (
+        ShrunkenCentroidsResults as ShrunkenCentroidsResults,
+    )
+    from discrim.models.independent.shrunken_centroids import shrunken_centroids as shrunken_centroids
+    from discrim.models.law.bayes import BayesResults as BayesResults
+    from discrim.models.law.bayes import bayes as bayes
+    from discrim.models.neighbours.knn import KNNResults as KNNResults
+    from discrim.models.neighbours.knn import knn as knn
+    from discrim.models.normal.lda import lda as lda
+    from discrim.models.normal.lda_results import LDAResults as LDAResults
+    from discrim.models.normal.qda import QDAResults as QDAResults
+    from discrim.models.normal.qda import qda as qda
+    from discrim.models.normal.rda import RDAResults as RDAResults
+    from discrim.models.normal.rda import rda as rda
+    from discrim.models.planes.hyperplane import HyperplaneResults as HyperplaneResults
+    from discrim.models.planes.hyperplane import hyperplane as hyperplane
+    from discrim.models.planes.perceptron import PerceptronResults as PerceptronResults
+    from discrim.models.planes.perceptron import perceptron as perceptron
+    from discrim.models.regression.fda import FDAResults as FDAResults
+    from discrim.models.regression.fda import fda as fda
+    from discrim.models.regression.indicator import IndicatorResults as IndicatorResults
+    from discrim.models.regression.indicator import indicator as indicator
+    from discrim.models.regression.logistic import LogisticResults as LogisticResults
+    from discrim.models.regression.logistic import logistic as logistic
     from discrim.models.store import load as load
-    from discrim.models.tests import box_m as box_m
-    from discrim.models.tests import covariance_models as covariance_models
-    from discrim.models.tests import lr_test as lr_test
-    from discrim.models.tests import manova as manova
 
     __version__: str
 
 _SUBMODULES = ("datasets", "errors")
 
 _HOME = {
-    "FDAResults": "discrim.models.fda",
-    "CrossValidation": "discrim.models.judging.cross_validation",
-    "BayesResults": "discrim.models.bayes",
-    "HyperplaneResults": "discrim.models.hyperplane",
-    "IndicatorResults": "discrim.models.indicator",
-    "KNNResults": "discrim.models.knn",
-    "LDAResults": "discrim.models.lda_results",
-    "LogisticResults": "discrim.models.logistic",
-    "Moments": "discrim.models.moments",
-    "NaiveBayesResults": "discrim.models.naive_bayes_results",
-    "PerceptronResults": "discrim.models.perceptron",
-    "QDAResults": "discrim.models.qda",
-    "RDAResults": "discrim.models.rda",
-    "ShrunkenCentroidsResults": "discrim.models.shrunken_centroids",
-    "StepwiseResults": "discrim.models.selection",
-    "bayes": "discrim.models.bayes",
-    "box_m": "discrim.models.tests",
-    "compare": "discrim.models.comparison",
-    "covariance_models": "discrim.models.tests",
-    "fda": "discrim.models.fda",
-    "from_stats": "discrim.models.from_stats",
-    "cross_validate": "discrim.models.judging.cross_validation",
-    "hausman": "discrim.models.hausman",
-    "hyperplane": "discrim.models.hyperplane",
-    "indicator": "discrim.models.indicator",
-    "knn": "discrim.models.knn",
-    "lda": "discrim.models.lda",
+    "FDAResults": "discrim.models.regression.fda",
+    "CrossValidation": "discrim.models.comparing.cross_validation",
+    "BayesResults": "discrim.models.law.bayes",
+    "HyperplaneResults": "discrim.models.planes.hyperplane",
+    "IndicatorResults": "discrim.models.regression.indicator",
+    "KNNResults": "discrim.models.neighbours.knn",
+    "LDAResults": "discrim.models.normal.lda_results",
+    "LogisticResults": "discrim.models.regression.logistic",
+    "Moments": "discrim.models.fits.moments",
+    "NaiveBayesResults": "discrim.models.independent.naive_bayes_results",
+    "PerceptronResults": "discrim.models.planes.perceptron",
+    "QDAResults": "discrim.models.normal.qda",
+    "RDAResults": "discrim.models.normal.rda",
+    "ShrunkenCentroidsResults": "discrim.models.independent.shrunken_centroids",
+    "StepwiseResults": "discrim.models.comparing.stepwise",
+    "bayes": "discrim.models.law.bayes",
+    "box_m": "discrim.models.comparing.tests",
+    "compare": "discrim.models.comparing.comparison",
+    "covariance_models": "discrim.models.comparing.tests",
+    "fda": "discrim.models.regression.fda",
+    "from_stats": "discrim.models.fits.from_stats",
+    "cross_validate": "discrim.models.comparing.cross_validation",
+    "hausman": "discrim.models.comparing.hausman",
+    "hyperplane": "discrim.models.planes.hyperplane",
+    "indicator": "discrim.models.regression.indicator",
+    "knn": "discrim.models.neighbours.knn",
+    "lda": "discrim.models.normal.lda",
     "load": "discrim.models.store",
-    "logistic": "discrim.models.logistic",
-    "lr_test": "discrim.models.tests",
-    "moments": "discrim.models.moments",
-    "manova": "discrim.models.tests",
-    "naive_bayes": "discrim.models.naive_bayes",
-    "perceptron": "discrim.models.perceptron",
-    "qda": "discrim.models.qda",
-    "rda": "discrim.models.rda",
-    "shrunken_centroids": "discrim.models.shrunken_centroids",
-    "stepwise": "discrim.models.selection",
+    "logistic": "discrim.models.regression.logistic",
+    "lr_test": "discrim.models.comparing.tests",
+    "moments": "discrim.models.fits.moments",
+    "manova": "discrim.models.comparing.tests",
+    "naive_bayes": "discrim.models.independent.naive_bayes",
+    "perceptron": "discrim.models.planes.perceptron",
+    "qda": "discrim.models.normal.qda",
+    "rda": "discrim.models.normal.rda",
+    "shrunken_centroids": "discrim.models.independent.shrunken_centroids",
+    "stepwise": "discrim.models.comparing.stepwise",
 }
 
 __all__ = [*_HOME, *_SUBMODULES]

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.support import ROOT
+
 PACKAGE = ROOT / "discrim"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -99,7 +100,7 @@ def imports_of(path: Path) -> list[Import]:
 
 
 def room(name: str) -> str:
-    """Room of one of our modules: ``discrim.core.moments`` is in core; a public name is in "", the door."""
+    """Room of one of our modules: ``moments.moments`` is in core; a public name is in "", the door."""
     parts = [*name.split("."), ""]
     return parts[1] if parts[1] in ARROWS else ""
 

@@ -10,7 +10,9 @@ from myst_nb.core.read import is_myst_markdown_notebook
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-FOLDER = Path(__file__).resolve().parent.parent / "vignettes"
+from tests.support import ROOT
+
+FOLDER = ROOT / "vignettes"
 PAGES = sorted(FOLDER.glob("*.md"))
 
 

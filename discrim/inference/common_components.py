@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.singular_values import svd
+from discrim.core.numerics.singular_values import svd
 from discrim.errors import warn_user
 
 __all__ = ["common_components", "components_of_roots", "proportional"]

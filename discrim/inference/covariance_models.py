@@ -23,10 +23,10 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.covariance import Covariance, pooled, separate
-from discrim.core.gaussian import log_likelihood
-from discrim.core.moments import ClassMoments
-from discrim.core.tails import chi2_sf
+from discrim.core.covariance.covariance import Covariance, pooled, separate
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.tails import chi2_sf
+from discrim.core.rules.gaussian import log_likelihood
 from discrim.inference.common_components import components_of_roots, proportional
 
 __all__ = ["covariance_models"]

@@ -28,8 +28,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.memory import refuse_beyond_memory
-from discrim.core.tails import beta_ppf, normal_isf
+from discrim.core.numerics.memory import refuse_beyond_memory
+from discrim.core.numerics.tails import beta_ppf, normal_isf
 from discrim.errors import DataError
 
 __all__ = [

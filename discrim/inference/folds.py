@@ -13,11 +13,15 @@ which is smallest where each fold has the same share of each class.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = ["deal", "deal_groups"]
+from discrim.errors import DataError
+
+__all__ = ["check_folds", "deal", "deal_groups", "dealt_codes", "drawn_seed", "generator"]
 
 Codes = NDArray[np.intp]
 
@@ -87,3 +91,29 @@ def deal_groups(codes: Codes, groups: Codes, folds: int, repeats: int, rng: np.r
             rows[fold] += sizes[group]
         own[used] = place[groups]
     return dealt
+
+
+def check_folds(folds: Any, rows: int) -> None:
+    """Raise a DataError for a number of folds that is none."""
+    whole = isinstance(folds, (int, np.integer)) and not isinstance(folds, bool)
+    if not (whole and 2 <= folds <= rows):
+        raise DataError(f"folds={folds!r}: give a number from 2 to the {rows} rows of the fit.")
+
+
+def drawn_seed(seed: int | None) -> int:
+    """The seed, or one that is drawn, so that what is random can be done again."""
+    return int(np.random.default_rng().integers(2**32)) if seed is None else seed
+
+
+def dealt_codes(codes: Codes, folds: int, seed: int | None) -> Codes:
+    """Fold (n,) of each row of a class, from codes (n,) that are -1 for rows not used."""
+    check_folds(folds, int((codes >= 0).sum()))
+    return np.asarray(deal(codes, folds, 1, generator(seed))[0])
+
+
+def generator(seed: int | None) -> np.random.Generator:
+    """A generator of random numbers, or a DataError that says what a seed is."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise DataError(f"seed={seed!r}: give a whole number, 0 or more, or None.") from None

@@ -20,9 +20,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance import Covariance
-from discrim.core.moments import ClassMoments
-from discrim.core.tails import chi2_sf
+from discrim.core.covariance.covariance import Covariance
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.tails import chi2_sf
 from discrim.errors import NotSupportedError
 from discrim.inference.result import TestResult, approximations
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.tails import f_sf, t_isf, t_sf
+from discrim.core.numerics.tails import f_sf, t_isf, t_sf
 from discrim.inference.error_rates import check_level
 
 __all__ = ["regression_table", "t_table"]

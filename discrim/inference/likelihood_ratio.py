@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.tails import chi2_sf, f_sf
+from discrim.core.numerics.tails import chi2_sf, f_sf
 from discrim.errors import NotSupportedError
 from discrim.inference.result import TestResult, approximations
 

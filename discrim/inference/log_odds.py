@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.covariance import Covariance
-from discrim.core.moments import ClassMoments
-from discrim.core.tails import normal_isf, normal_sf
+from discrim.core.covariance.covariance import Covariance
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.tails import normal_isf, normal_sf
 from discrim.inference.error_rates import check_level
 
 __all__ = ["LogOdds", "log_odds", "wald_table"]

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.tails import chi2_sf, f_sf
+from discrim.core.numerics.tails import chi2_sf, f_sf
 from discrim.inference.result import TestResult, approximations
 
 __all__ = ["dimension_table", "manova_table", "wilks"]

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.canonical import Canonical, weighted_centre
-from discrim.core.covariance import Covariance
-from discrim.core.leave_one_out import squared_gaps
-from discrim.core.moments import ClassMoments
-from discrim.core.tails import f_sf
-from discrim.core.weights import LIGHT
+from discrim.core.covariance.canonical import Canonical, weighted_centre
+from discrim.core.covariance.covariance import Covariance
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.weights import LIGHT
+from discrim.core.numerics.tails import f_sf
+from discrim.core.rules.leave_one_out import squared_gaps
 
 __all__ = ["anova_table", "between_squares", "distance_table", "generalized_distances", "partial_table"]
 

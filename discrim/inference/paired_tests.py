@@ -33,7 +33,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.tails import chi2_sf, t_isf, t_sf
+from discrim.core.numerics.tails import chi2_sf, t_isf, t_sf
 
 __all__ = ["CorrectedT", "McNemar", "corrected_t", "fold_errors", "grouped_mcnemar", "mcnemar"]
 

@@ -41,7 +41,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.singular_values import svd
+from discrim.core.numerics.singular_values import svd
 from discrim.errors import NotSupportedError
 from discrim.inference.error_rates import Rates, log_interval, logit_interval
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from discrim.core.tails import f_sf, normal_isf
+from discrim.core.numerics.tails import f_sf, normal_isf
 
 __all__ = [
     "ScoreCovariance",

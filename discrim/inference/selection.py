@@ -21,12 +21,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.canonical import weighted_centre
-from discrim.core.covariance import EPS, slack, turning
-from discrim.core.leave_one_out import squared_gaps
-from discrim.core.moments import ClassMoments
-from discrim.core.tails import f_sf
-from discrim.core.updated_root import UpdatedRoot
+from discrim.core.covariance.canonical import weighted_centre
+from discrim.core.covariance.covariance import EPS, slack, turning
+from discrim.core.covariance.updated_root import UpdatedRoot
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.tails import f_sf
+from discrim.core.rules.leave_one_out import squared_gaps
 
 __all__ = ["CRITERIA", "Choice", "Partial"]
 

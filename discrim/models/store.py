@@ -2,7 +2,7 @@
 
 A file holds the design, the model's options, its moments and what the model keeps beside them. Reading trusts
 nothing: the formula goes through the same check as one that is typed, and every shape and value is validated
-before it is used. The layout is that of `discrim.models.tensor_file`.
+before it is used. The layout is that of `discrim.models.saving.tensor_file`.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.hyperplane import hyperplane_from_file
-from discrim.core.indicator import indicator_from_file
-from discrim.core.knn import knn_from_file
-from discrim.core.lda_file import lda_from_file
-from discrim.core.logistic import fit_from_search
-from discrim.core.moments import ClassMoments, Spread
-from discrim.core.naive_bayes_file import naive_bayes_buffers, naive_bayes_from_file
-from discrim.core.perceptron import perceptron_from_file
-from discrim.core.qda import qda_from_file
-from discrim.core.rda import fit_rda
-from discrim.core.robust import Robust, robust_numbers
-from discrim.core.shrinkage import is_regular, spread_of
-from discrim.core.shrunken_centroids import fit_shrunken
+from discrim.core.independent.naive_bayes_file import naive_bayes_buffers, naive_bayes_from_file
+from discrim.core.independent.shrunken_centroids import fit_shrunken
+from discrim.core.moments.moments import ClassMoments, Spread
+from discrim.core.neighbours.knn import knn_from_file
+from discrim.core.normal.lda_file import lda_from_file
+from discrim.core.normal.qda import qda_from_file
+from discrim.core.normal.rda import fit_rda
+from discrim.core.planes.hyperplane import hyperplane_from_file
+from discrim.core.planes.perceptron import perceptron_from_file
+from discrim.core.regression.indicator import indicator_from_file
+from discrim.core.regression.logistic import fit_from_search
+from discrim.core.robust.robust import Robust, robust_numbers
+from discrim.core.shrinkage.shrinkage import is_regular, spread_of
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.frame.blocks import without_rows
 from discrim.frame.formula import Design
-from discrim.models.earlier_files import in_this_form, is_earlier, refuse_collinear
-from discrim.models.saved_description import check_description, check_values, names_left_out
-from discrim.models.saved_moments import checked_moments
-from discrim.models.saved_rule import without_score
-from discrim.models.tensor_file import DamagedFileError, check_finite, damaged, read_file, write_file
-from discrim.models.whole_file import target_of
+from discrim.models.saving.earlier_files import in_this_form, is_earlier, refuse_collinear
+from discrim.models.saving.saved_description import check_description, check_values, names_left_out
+from discrim.models.saving.saved_moments import checked_moments
+from discrim.models.saving.saved_rule import without_score
+from discrim.models.saving.tensor_file import DamagedFileError, check_finite, damaged, read_file, write_file
+from discrim.models.saving.whole_file import target_of
 
 if TYPE_CHECKING:
-    from discrim.models.results import ClassifierResults
+    from discrim.models.results.results import ClassifierResults
 
 __all__ = ["load", "save"]
 
@@ -154,16 +154,16 @@ _MODELS = {
 
 
 def _results(model: str) -> Any:
-    from discrim.models.hyperplane import HyperplaneResults
-    from discrim.models.indicator import IndicatorResults
-    from discrim.models.knn import KNNResults
-    from discrim.models.lda_results import LDAResults
-    from discrim.models.logistic import LogisticResults
-    from discrim.models.naive_bayes_results import NaiveBayesResults
-    from discrim.models.perceptron import PerceptronResults
-    from discrim.models.qda import QDAResults
-    from discrim.models.rda import RDAResults
-    from discrim.models.shrunken_centroids import ShrunkenCentroidsResults
+    from discrim.models.independent.naive_bayes_results import NaiveBayesResults
+    from discrim.models.independent.shrunken_centroids import ShrunkenCentroidsResults
+    from discrim.models.neighbours.knn import KNNResults
+    from discrim.models.normal.lda_results import LDAResults
+    from discrim.models.normal.qda import QDAResults
+    from discrim.models.normal.rda import RDAResults
+    from discrim.models.planes.hyperplane import HyperplaneResults
+    from discrim.models.planes.perceptron import PerceptronResults
+    from discrim.models.regression.indicator import IndicatorResults
+    from discrim.models.regression.logistic import LogisticResults
 
     results: dict[str, type[ClassifierResults]] = {
         "lda": LDAResults,

@@ -23,8 +23,8 @@ from sklearn.utils.validation import (
 from discrim.errors import CollinearError, DataError, DiscrimError, warn_user
 from discrim.frame.arrays import array_table, refuse_missing, with_column
 from discrim.frame.scan import quote
-from discrim.models.arguments import choice, named
-from discrim.models.results import ClassifierResults
+from discrim.models.fits.arguments import choice, named
+from discrim.models.results.results import ClassifierResults
 
 __all__ = [
     "FittedClassifier",

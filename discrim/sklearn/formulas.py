@@ -16,8 +16,8 @@ from discrim.frame.arrays import array_table, refuse_missing, with_column
 from discrim.frame.scan import quote
 from discrim.frame.table import Table
 from discrim.frame.unseen import Unseen
-from discrim.models.arguments import choice, named
-from discrim.models.results import ClassifierResults
+from discrim.models.fits.arguments import choice, named
+from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import FittedClassifier, class_codes, only_if, refuse_one_class
 from discrim.sklearn.options import options_of, verb_of
 

@@ -9,11 +9,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from discrim.errors import DataError, DiscrimWarning, SeparationError
-from discrim.models.arguments import choice, named
-from discrim.models.hyperplane import hyperplane
-from discrim.models.knn import knn
-from discrim.models.perceptron import perceptron
-from discrim.models.results import ClassifierResults
+from discrim.models.fits.arguments import choice, named
+from discrim.models.neighbours.knn import knn
+from discrim.models.planes.hyperplane import hyperplane
+from discrim.models.planes.perceptron import perceptron
+from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import PosteriorMethods, VerbClassifier, warn_instead
 
 __all__ = ["HyperplaneClassifier", "KNNClassifier", "PerceptronClassifier"]

@@ -12,14 +12,14 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.errors import CollinearError, DataError, DiscrimWarning, warn_user
-from discrim.models.arguments import choice, named
+from discrim.models.fits.arguments import choice, named
+from discrim.models.independent.naive_bayes import naive_bayes
+from discrim.models.independent.shrunken_centroids import shrunken_centroids
 from discrim.models.judging.splits import Splits
-from discrim.models.lda import lda
-from discrim.models.naive_bayes import naive_bayes
-from discrim.models.qda import qda
-from discrim.models.rda import rda
-from discrim.models.results import ClassifierResults
-from discrim.models.shrunken_centroids import shrunken_centroids
+from discrim.models.normal.lda import lda
+from discrim.models.normal.qda import qda
+from discrim.models.normal.rda import rda
+from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import NUMBERS, WeightedClassifier, warn_instead
 
 __all__ = [

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from discrim.core.perceptron import PASSES
-from discrim.core.robust import Robust
+from discrim.core.planes.perceptron import PASSES
+from discrim.core.robust.robust import Robust
 from discrim.errors import NotSupportedError
-from discrim.models.robust import RobustChoice
-from discrim.models.shrinking import Shrinking
+from discrim.models.normal.robust import RobustChoice
+from discrim.models.normal.shrinking import Shrinking
 
 __all__ = ["options_of", "verb_of"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from discrim.core.logistic import MOST_STEPS, TOLERANCE
+from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE
 from discrim.errors import SeparationError
-from discrim.models.arguments import choice
-from discrim.models.fda import fda
-from discrim.models.indicator import indicator
-from discrim.models.logistic import logistic
-from discrim.models.results import ClassifierResults
+from discrim.models.fits.arguments import choice
+from discrim.models.regression.fda import fda
+from discrim.models.regression.indicator import indicator
+from discrim.models.regression.logistic import logistic
+from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import FrequencyClassifier, WeightedClassifier, warn_instead
 
 __all__ = ["FDAClassifier", "IndicatorClassifier", "LogisticClassifier"]

@@ -29,6 +29,8 @@ import numpy as np
 import pandas as pd
 from sklearn.covariance import ShrunkCovariance
 
+from tests.support import ROOT
+
 SECONDS = 10.0
 """Time that a mutant may take on a busy machine; a fit of these takes a small part of one second."""
 
@@ -570,7 +572,7 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
-            cwd=Path(__file__).resolve().parents[2],
+            cwd=ROOT,
             text=True,
         )
         self._seconds = SECONDS + STARTING

@@ -9,13 +9,12 @@ import select
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.fuzz.formulas import any_formula
+from tests.support import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 VERBS = ["lda", "lda", "lda", "lda", "qda", "naive_bayes", "logistic", "knn", "indicator"]
 LONGEST = 30.0
 """Seconds after which a fit is taken for one that never ends; the worker itself counts processor time."""

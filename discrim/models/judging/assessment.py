@@ -11,27 +11,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.rules import posteriors
+from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import response_codes
+from discrim.frame.used_rows import used_rows
 from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
 from discrim.inference.resampling import progress_bar
-from discrim.models.arguments import choice, named, switch, told
+from discrim.models.fits.arguments import choice, named, switch, told
+from discrim.models.fits.prediction import Decision, scored
 from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.parametric import parametric_rates
 from discrim.models.judging.refitted_prior import prior_of_rest, refits_prior
-from discrim.models.judging.validation import (
-    deal_folds,
-    fold_scores,
-    left_out_scores,
-    used_rows,
-)
-from discrim.models.prediction import Decision, scored
+from discrim.models.judging.validation import deal_folds, fold_scores, left_out_scores
 
 if TYPE_CHECKING:
-    from discrim.models.results import ClassifierResults
+    from discrim.models.results.results import ClassifierResults
 
 __all__ = ["Counting", "ErrorMethod", "Plan", "confusion", "error_rates", "judged_scores"]
 

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.rules import Rule
+from discrim.core.rules.rules import Rule
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.models.judging.validation import generator, used_codes
-from discrim.models.refits import rule_of_rows
+from discrim.frame.used_rows import used_codes
+from discrim.inference.folds import generator
+from discrim.models.fits.refits import rule_of_rows
 
 if TYPE_CHECKING:
-    from discrim.models.results import ClassifierResults
+    from discrim.models.results.results import ClassifierResults
 
 __all__ = ["BootstrapSamples"]
 

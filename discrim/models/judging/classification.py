@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.rules import best_class, posteriors
+from discrim.core.rules.rules import best_class, posteriors
 from discrim.frame.label_type import LabelType
 from discrim.inference.error_rates import confusion_table
+from discrim.models.fits.labels import labelled
 from discrim.models.judging.assessment import Counting, Plan, judged_scores
 from discrim.models.judging.refitted_prior import prior_of_rest
-from discrim.models.labels import labelled
 
 if TYPE_CHECKING:
-    from discrim.models.results import ClassifierResults
+    from discrim.models.results.results import ClassifierResults
     from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["Classification", "classification"]

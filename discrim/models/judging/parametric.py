@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from discrim.core.lda import LDAFit
+from discrim.core.normal.lda import LDAFit
 from discrim.errors import NotSupportedError
 from discrim.inference.error_rates import Rates
 from discrim.inference.parametric_errors import many_classes, two_classes
 
 if TYPE_CHECKING:
     from discrim.models.judging.assessment import Plan
-    from discrim.models.results import ClassifierResults
+    from discrim.models.results.results import ClassifierResults
 
 __all__ = ["parametric_rates"]
 

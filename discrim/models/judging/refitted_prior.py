@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discrim.errors import DataError
 
 if TYPE_CHECKING:
-    from discrim.models.results import ClassifierResults
+    from discrim.models.results.results import ClassifierResults
 
 __all__ = ["PriorWithout", "left_out_shift", "prior_of_rest", "refits_prior", "uneven"]
 

@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.fits import MomentsFit
-from discrim.core.leave_one_out import squared_gaps
-from discrim.core.logistic import LogisticFit
-from discrim.core.qda import QDAFit
-from discrim.core.rules import posteriors
+from discrim.core.normal.qda import QDAFit
+from discrim.core.regression.logistic import LogisticFit
+from discrim.core.rules.leave_one_out import squared_gaps
+from discrim.core.rules.moments_fit import MomentsFit
+from discrim.core.rules.rules import posteriors
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks
+from discrim.frame.used_rows import used_rows
 from discrim.inference.error_rates import check_level
 from discrim.inference.posterior_variance import (
     ScoreCovariance,
@@ -26,12 +27,11 @@ from discrim.inference.posterior_variance import (
 )
 from discrim.inference.resampling import progress_bar
 from discrim.inference.running_quantiles import RunningInterval
+from discrim.models.fits.reading import refuse_little_weight
 from discrim.models.judging.bootstrap import BootstrapSamples
-from discrim.models.judging.validation import used_rows
-from discrim.models.sample import refuse_little_weight
 
 if TYPE_CHECKING:
-    from discrim.models.results import ClassifierResults
+    from discrim.models.results.results import ClassifierResults
 
 __all__ = ["posterior_intervals", "typicality"]
 

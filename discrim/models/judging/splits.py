@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.moments import ClassMoments, Spread
+from discrim.core.moments.moments import ClassMoments, Spread
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks
-from discrim.models.judging.validation import used_codes
-from discrim.models.sample import class_moments
+from discrim.frame.used_rows import used_codes
+from discrim.models.fits.reading import class_moments
 
 __all__ = ["Split", "Splits", "read_splits", "split_moments", "used_splits"]
 

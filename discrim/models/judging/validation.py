@@ -7,135 +7,36 @@ from columns, as `standardize` does, and that is learnt without the fold as well
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.given_moments import merged
-from discrim.core.leave_one_out import FullLeftOut
-from discrim.core.memory import at_hand
-from discrim.core.moments import ClassMoments, Spread, gather_parts
-from discrim.core.passes import sorted_by
-from discrim.core.rules import Rule
-from discrim.errors import DataError, FormulaError, NotSupportedError, warn_user
+from discrim.core.moments.row_sums import sorted_by
+from discrim.core.rules.leave_one_out import FullLeftOut
+from discrim.core.rules.rules import Rule
+from discrim.errors import FormulaError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
-from discrim.frame.own_functions import recall_functions
 from discrim.frame.relearning import learns, loses_levels, relearn, strange_rows
-from discrim.frame.response import classes_as_seen
 from discrim.frame.unseen import absent_levels
-from discrim.inference.folds import deal
+from discrim.frame.used_rows import strata, used_codes, used_rows
+from discrim.inference.folds import check_folds, deal, generator
 from discrim.inference.resampling import late_bar
+from discrim.models.fits.fold_moments import moment_folds
+from discrim.models.fits.prediction import warn_impossible
+from discrim.models.fits.refits import rule_of_rows
 from discrim.models.judging.refitted_prior import left_out_shift, refits_prior
-from discrim.models.prediction import warn_impossible
-from discrim.models.refits import rule_of_rows
 
 if TYPE_CHECKING:
-    from discrim.models.results import ClassifierResults
+    from discrim.models.results.results import ClassifierResults
 
-__all__ = [
-    "Rows",
-    "check_folds",
-    "counts_without",
-    "deal_folds",
-    "dealt_codes",
-    "drawn_seed",
-    "fold_scores",
-    "gathered_rows",
-    "left_out_scores",
-    "moment_folds",
-    "refuse_large",
-    "strata",
-    "used_codes",
-    "used_rows",
-]
+__all__ = ["counts_without", "deal_folds", "fold_scores", "left_out_scores"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
-
-
-def used_rows(blocks: Blocks) -> Iterator[tuple[slice | Codes, Floats, Codes, Floats | None]]:
-    """Rows that a fit uses, block by block: their positions in the table, x, codes and weights."""
-    for place, x, missing in blocks.every_row():
-        codes = blocks.codes[place]
-        weights = None if blocks.weights is None else blocks.weights[place]
-        used = codes >= 0
-        if weights is not None:
-            used = used & (weights > 0)
-        if missing is not None:
-            used &= ~missing
-        if used.all():
-            yield place, x, codes, weights
-        elif used.any():
-            rows = place.start + np.flatnonzero(used)
-            yield rows, x[used], codes[used], None if weights is None else weights[used]
-
-
-class Rows(NamedTuple):
-    """The rows that a fit uses, all at once.
-
-    Attributes
-    ----------
-    x : (n, p) float
-    codes : (n,) int
-    positions : (n,) int
-        In the table.
-    """
-
-    x: Floats
-    codes: Codes
-    positions: Codes
-
-
-def gathered_rows(blocks: Blocks) -> Rows:
-    """The rows that a fit uses, in memory: for models that go back to single rows."""
-    parts = [
-        (x.copy(), codes.copy(), np.arange(place.start, place.stop) if isinstance(place, slice) else place)
-        for place, x, codes, _ in used_rows(blocks)
-    ]
-    x, codes, positions = zip(*parts, strict=True)
-    return Rows(np.concatenate(x), np.concatenate(codes), np.concatenate(positions))
-
-
-def refuse_large(blocks: Blocks, why: str, times: float = 0.0) -> None:
-    """Raise where the rows of a table are too large for the machine, before they are gathered.
-
-    Parameters
-    ----------
-    blocks : Blocks
-    why : str
-        What they are gathered for.
-    times : float
-        Rows that they become, if more than there are: the sum of weights, where rows are repeated.
-
-    Raises
-    ------
-    NotSupportedError
-        Three copies of them, of which one is in the making, are more than its memory.
-    """
-    rows, columns = max(blocks.table.nrows, times), len(blocks.terms)
-    needed, there = 3 * 8 * rows * columns, at_hand()
-    if needed > there:
-        raise NotSupportedError(
-            f"{why} in memory: {rows:,.0f} rows of {columns:,} columns take {needed / 2**30:.1f} GiB while "
-            f"they are read, and this machine has {there / 2**30:.1f} GiB. Take a sample of the rows or "
-            "fewer columns, or lda(), qda() or logistic(), which read them block by block."
-        )
-
-
-def used_codes(blocks: Blocks) -> Codes:
-    """Class (n,) of each row of the table that a fit uses, -1 for the others."""
-    if not blocks.dropped:
-        # No row misses a value: there is nothing to look for.
-        weights = blocks.weights
-        return blocks.codes if weights is None else np.where(weights > 0, blocks.codes, -1)
-    codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
-    for rows, _, own, _ in used_rows(blocks):
-        codes[rows] = own
-    return codes
 
 
 def left_out_scores(fit: ClassifierResults, refit_prior: bool | None = None) -> Floats:
@@ -236,64 +137,6 @@ def deal_folds(fit: ClassifierResults, folds: int, seed: int | None) -> Codes:
     check_folds(folds, int(used.sum()))
     (dealt,) = deal(strata(blocks), folds, 1, generator(seed))
     return np.where(used, dealt, -1)
-
-
-def strata(blocks: Blocks) -> Codes:
-    """Class (n,) of each row of the table, also of those whose class a model leaves out."""
-    if (blocks.codes >= 0).all():
-        return blocks.codes
-    functions = recall_functions(blocks.design.functions, blocks.functions)
-    return classes_as_seen(blocks.design.response_code, blocks.table, functions)
-
-
-def check_folds(folds: Any, rows: int) -> None:
-    """Raise a DataError for a number of folds that is none."""
-    whole = isinstance(folds, (int, np.integer)) and not isinstance(folds, bool)
-    if not (whole and 2 <= folds <= rows):
-        raise DataError(f"folds={folds!r}: give a number from 2 to the {rows} rows of the fit.")
-
-
-def drawn_seed(seed: int | None) -> int:
-    """The seed, or one that is drawn, so that what is random can be done again."""
-    return int(np.random.default_rng().integers(2**32)) if seed is None else seed
-
-
-def dealt_codes(codes: Codes, folds: int, seed: int | None) -> Codes:
-    """Fold (n,) of each row of a class, from codes (n,) that are -1 for rows not used."""
-    check_folds(folds, int((codes >= 0).sum()))
-    return np.asarray(deal(codes, folds, 1, generator(seed))[0])
-
-
-def generator(seed: int | None) -> np.random.Generator:
-    """A generator of random numbers, or a DataError that says what a seed is."""
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError):
-        raise DataError(f"seed={seed!r}: give a whole number, 0 or more, or None.") from None
-
-
-def moment_folds(
-    blocks: Blocks, dealt: Codes, folds: int, spread: Spread, *, rooted: bool = True
-) -> list[ClassMoments]:
-    """Moments of the rows outside each fold, all from one pass; as of `gather_parts`."""
-    n_classes = len(blocks.design.levels)
-    both = np.where(dealt >= 0, dealt * n_classes + blocks.codes, -1)
-    parts = gather_parts(
-        replace(blocks, codes=both),
-        n_parts=folds,
-        n_classes=n_classes,
-        n_columns=len(blocks.terms),
-        spread=spread,
-        rooted=rooted,
-    )
-    # Of the folds before and after each one, so that folds merge in 2 F steps, not F^2.
-    before, after = [parts[0]], [parts[-1]]
-    for part in parts[1:]:
-        before.append(merged(before[-1], part))
-    for part in parts[-2::-1]:
-        after.append(merged(part, after[-1]))
-    inner = [merged(before[f - 1], after[folds - 2 - f]) for f in range(1, folds - 1)]
-    return [after[-2], *inner, before[-2]]
 
 
 def _refuse_empty(fit: ClassifierResults, blocks: Blocks, dealt: Codes, labels: Sequence[Any]) -> None:

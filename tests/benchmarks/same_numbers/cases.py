@@ -12,7 +12,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,7 @@ from sklearn.linear_model import LinearRegression
 
 import discrim
 from discrim import datasets
-
-DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
+from tests.support import TABLES
 
 Options = dict[str, Any]
 Fit = tuple[str, str, Options]
@@ -46,12 +44,12 @@ def tables() -> dict[str, pd.DataFrame]:
         "wine": datasets.load_wine(),
         "breast_cancer": datasets.load_breast_cancer(),
     }
-    if DATA.exists():
-        genes = np.load(DATA / "genes" / "dma_alon.npz", allow_pickle=True)
+    if TABLES.exists():
+        genes = np.load(TABLES / "genes" / "dma_alon.npz", allow_pickle=True)
         columns = pd.DataFrame(np.asarray(genes["X"], float)[:, :150]).add_prefix("g")
-        held["fgl"] = pd.read_csv(DATA / "classic" / "MASS_fgl.csv.gz")
-        held["votes"] = pd.read_csv(DATA / "classic" / "mlbench_HouseVotes84.csv.gz")
-        stars = pd.read_parquet(DATA / "large" / "htru2.parquet")[:6000]
+        held["fgl"] = pd.read_csv(TABLES / "classic" / "MASS_fgl.csv.gz")
+        held["votes"] = pd.read_csv(TABLES / "classic" / "mlbench_HouseVotes84.csv.gz")
+        stars = pd.read_parquet(TABLES / "large" / "htru2.parquet")[:6000]
         held["stars"] = stars.set_axis([*(f"x{j}" for j in range(8)), "pulsar"], axis=1)
         held["alon"] = columns.assign(tissue=[str(each) for each in genes["y"]])
     return held

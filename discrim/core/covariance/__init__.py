@@ -1,0 +1,1 @@
+"""Covariances in factored form, and their axes."""

@@ -1,0 +1,1 @@
+"""Numbers of models whose columns are independent within classes."""

@@ -1,0 +1,159 @@
+"""What naive Bayes gathers beside moments, while the same rows go by: counts of levels, sums, values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.moments.row_sums import Rows
+
+__all__ = ["Piece", "Plan", "Tally"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Piece = tuple[Floats, Codes, Floats | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What each of p columns is, and how its density is estimated.
+
+    Attributes
+    ----------
+    families : (p,) int
+        0 normal, 1 a table of levels, 2 a kernel density, 3 a count.
+    sizes : (p,) int
+        Levels of the columns that hold positions of levels; 0 for others.
+    bandwidths : (p,) float
+        Given ones of kernel densities; 0 for those by the rule.
+    rule : {"nrd0", "nrd"}
+        For bandwidths.
+    laplace, smoothing : float
+        What is added to each count, and the share of the largest variance added to each.
+    method : {"moment", "mle"}
+        Divisor of the variances.
+    unseen : {"raise", "missing"}
+        What a level of new rows is that the fit has not seen.
+    """
+
+    families: Codes
+    sizes: Codes
+    bandwidths: Floats
+    rule: str = "nrd0"
+    laplace: float = 0.0
+    smoothing: float = 0.0
+    method: str = "moment"
+    unseen: str = "raise"
+
+    def columns(self, keep: Codes) -> Plan:
+        """The plan of some of the columns."""
+        return replace(
+            self, families=self.families[keep], sizes=self.sizes[keep], bandwidths=self.bandwidths[keep]
+        )
+
+    @property
+    def normal(self) -> Codes:
+        """Positions of the normal columns."""
+        return np.flatnonzero(self.families == 0)
+
+    @property
+    def tables(self) -> Codes:
+        """Positions of the columns of levels."""
+        return np.flatnonzero(self.families == 1)
+
+    @property
+    def kernels(self) -> Codes:
+        """Positions of the columns with kernel densities."""
+        return np.flatnonzero(self.families == 2)
+
+    @property
+    def counts(self) -> Codes:
+        """Positions of the columns of counts."""
+        return np.flatnonzero(self.families == 3)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts, sums and values of the rows that went by.
+
+    Attributes
+    ----------
+    plan : Plan
+    n_classes : int
+    tables : list of (K, L_j) float
+        Weights by class and level, of each column of levels.
+    sums : (K, J) float
+        Of the columns of counts.
+    values : list of list of tuple of (m,) float, (m,) int, (m,) float or None
+        Of each column with a kernel density, piece by piece: values, codes, weights.
+    """
+
+    plan: Plan
+    n_classes: int
+    tables: list[Floats] = field(init=False)
+    sums: Floats = field(init=False)
+    values: list[list[Piece]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        plan = self.plan
+        self.tables = [np.zeros((self.n_classes, size)) for size in plan.sizes[plan.tables].tolist()]
+        self.sums = np.zeros((self.n_classes, len(plan.counts)))
+        self.values = [[] for _ in plan.kernels]
+
+    def watch(self, blocks: Iterable[Rows]) -> Iterable[Rows]:
+        """The blocks, which are tallied whenever they are read to the end."""
+        return blocks if not self.plan.families.any() else _Watched(blocks, self)
+
+    def classes(self, keep: Codes) -> Tally:
+        """The tally of some of the classes, all others being without rows."""
+        position = np.full(self.n_classes, -1)
+        position[keep] = np.arange(len(keep))
+        values = [[(own, position[codes], w) for own, codes, w in column] for column in self.values]
+        found = Tally(self.plan, len(keep))
+        found.tables, found.sums, found.values = [n[keep] for n in self.tables], self.sums[keep], values
+        return found
+
+    def by_class(self) -> list[list[tuple[Floats, Floats | None]]]:
+        """Values and weights of each column with a kernel density, by class."""
+        return [self._of_classes(column) for column in self.values]
+
+    def _of_classes(self, pieces: list[Piece]) -> list[tuple[Floats, Floats | None]]:
+        values, codes = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
+        held = [piece[2] for piece in pieces if piece[2] is not None]
+        weights = np.concatenate(held) if held else None
+        own = [np.flatnonzero(codes == k) for k in range(self.n_classes)]
+        return [(values[rows], None if weights is None else weights[rows]) for rows in own]
+
+    def _add(self, x: Floats, codes: Codes, weights: Floats | None) -> None:
+        plan = self.plan
+        for position, table in zip(plan.tables.tolist(), self.tables, strict=True):
+            cells = codes * table.shape[1] + x[:, position].astype(np.intp)
+            table += np.bincount(cells, weights, table.size).reshape(table.shape)
+        if len(plan.counts):
+            counts = x.T[plan.counts]
+            counts = counts if weights is None else counts * weights
+            self.sums += np.stack([np.bincount(codes, row, self.n_classes) for row in counts], axis=1)
+        if len(plan.kernels):
+            own, held = codes.copy(), None if weights is None else weights.copy()
+            for position, pieces in zip(plan.kernels.tolist(), self.values, strict=True):
+                pieces.append((x[:, position].copy(), own, held))
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """Blocks that are tallied as they go by."""
+
+    blocks: Iterable[Rows]
+    tally: Tally
+
+    def __iter__(self) -> Iterator[Any]:
+        # Whoever reads no further than some block leaves the last whole tally as it is.
+        found = Tally(self.tally.plan, self.tally.n_classes)
+        for block in self.blocks:
+            found._add(*block)
+            yield block
+        self.tally.tables, self.tally.sums, self.tally.values = found.tables, found.sums, found.values

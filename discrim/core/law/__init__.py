@@ -1,0 +1,1 @@
+"""A known law of class and row: its densities, integrals, and least risk."""

@@ -1,0 +1,443 @@
+"""Count, mean and scatter of each class, in one pass over the rows.
+
+Theory. Write z = x * scale, with a scale that is a power of two and so costs no digit.
+For class k with weights w, the moments are n_k = sum w, m_k = sum w z / n_k and
+W_k = sum w (z - m_k)(z - m_k)'. A mean is held as the nearest number in the units of
+the data (`centres`) and what that rounding leaves (`rests`): differences of means, and
+of rows from means, then have all their digits however far from zero the data lie.
+
+*One pass.* Each class gets a provisional centre a_k, the mean of its rows in the
+first block that holds it. Every block adds to the sums of d = z - a_k and to the
+products of d; at the end W_k = sum w d d' - n_k e_k e_k' with e_k = sum w d / n_k.
+The subtraction is harmless while n_k e_k^2 is small beside W_k, which it is
+unless the rows come in an order that drifts. That is checked, and where it fails
+the pass is made again about the means just found.
+
+*Digits.* A scatter squares the condition number of the rows. Where the rows are
+few (so that it costs nothing), or their within-class correlation is ill-conditioned,
+a further pass takes the triangular root R_k of the centred rows, R_k' R_k = W_k,
+by Householder QR, and everything downstream works from R_k.
+
+*More columns than rows.* A *thin* root has as many rows as the data and no scatter is formed: of
+that, the sums of squares alone are held.
+
+*Merging* adds positive terms only (Chan, Golub & LeVeque, 1983, The American
+Statistician 37, 242-247): W = W_a + W_b + n_a n_b / (n_a + n_b) d d', d the
+difference of the means; roots are merged by the QR of what they stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.moments import row_sums as passes
+from discrim.core.moments.row_sums import (
+    Part,
+    Rows,
+    Spread,
+    Sums,
+    again,
+    column_scale,
+    peaks,
+    refuse_wide,
+    sorted_by,
+    trapezium,
+    triangle,
+)
+from discrim.errors import DataError
+
+__all__ = ["ClassMoments", "Spread", "gather", "gather_parts"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+ROOT_WORK = 2.0**24
+"""Multiplications (rows x columns^2) up to which roots are taken whatever the conditioning."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassMoments:
+    """Sufficient statistics of classes, in coordinates z = (x - origin) * scale.
+
+    The mean of class k is centres[k] + rests[k] / scale.
+
+    Attributes
+    ----------
+    counts : (K,) float
+        Sum of the weights of each class; the number of rows without weights.
+    rows : (K,) int
+        Number of rows of each class with positive weight.
+    centres : (K, p) float
+        Class means rounded, in the units of the data. A class without rows has a mean of zero.
+    rests : (K, p) float
+        What is left of the means, in units of z.
+    scale : (p,) float
+        Powers of two.
+    scatters : (K, p, p), (1, p, p) or (K, p) float
+        Sums of squares and products about the class means: by class, pooled over the classes,
+        or by class and column only (diagonal). With thin roots, sums of squares (K, p) or (1, p).
+    roots : (K, p, p), (1, p, p) or None
+        Upper triangular R with R'R = scatter, to full precision, where it was taken. Thin ones
+        (K or 1, m, p) have fewer rows than columns.
+    """
+
+    counts: Floats
+    rows: NDArray[np.int64]
+    centres: Floats
+    rests: Floats
+    scale: Floats
+    scatters: Floats
+    roots: Floats | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return len(self.counts)
+
+    @property
+    def n_columns(self) -> int:
+        """P."""
+        return len(self.scale)
+
+    @property
+    def total(self) -> float:
+        """Sum of all weights, N."""
+        return float(self.counts.sum())
+
+    @property
+    def spread(self) -> Spread:
+        """How much of the scatter is held."""
+        by_class = len(self.scatters) == self.n_classes and self.n_classes != 1
+        if self.scatters.ndim == 2:
+            return "diagonal" if self.roots is None else "thin class" if by_class else "thin"
+        return "class" if by_class else "pooled"
+
+    @property
+    def squares(self) -> Floats:
+        """Sums of squares (K, p) or (1, p) about the class means."""
+        held = self.scatters
+        return held if held.ndim == 2 else np.diagonal(held, axis1=1, axis2=2)
+
+    @property
+    def class_means(self) -> Floats:
+        """Class means (K, p) in the units of the data."""
+        return self.centres + self.rests / self.scale
+
+    @property
+    def origin(self) -> Floats:
+        """A point (p,) amid the class means, in the units of the data."""
+        shown = self.centres[self.counts > 0]
+        if not len(shown):
+            return np.zeros(len(self.scale))
+        return np.asarray(shown[0] + (shown - shown[0]).mean(axis=0))
+
+    def means_from(self, origin: Floats) -> Floats:
+        """Class means (K, p) in z = (x - origin) * scale."""
+        return np.asarray((self.centres - origin) * self.scale + self.rests)
+
+    @property
+    def means(self) -> Floats:
+        """Class means (K, p) in z."""
+        return self.means_from(self.origin)
+
+    @property
+    def magnitude(self) -> Floats:
+        """Size (p,) of the numbers the columns are made of, in z: what their rounding is relative to."""
+        typical = np.sqrt(self.squares.sum(axis=0) / max(self.total, 1.0))
+        return np.asarray(np.abs(self.centres).max(axis=0) * self.scale + typical)
+
+    def pooled(self) -> ClassMoments:
+        """The same moments with the scatters summed over the classes."""
+        if self.spread not in ("class", "thin class"):
+            return self
+        roots = None if self.roots is None else self._rooted(self.roots.reshape(-1, self.n_columns))[None]
+        return replace(self, scatters=self.scatters.sum(axis=0, keepdims=True), roots=roots)
+
+    @property
+    def _is_thin(self) -> bool:
+        return self.scatters.ndim == 2 and self.roots is not None
+
+    def _rooted(self, rows: Floats) -> Floats:
+        """The root of rows (m, p), as the others here are."""
+        return trapezium(rows) if self._is_thin else triangle(rows)
+
+    def as_one(self) -> ClassMoments:
+        """The moments of all rows as one class; its scatter is that within plus that between."""
+        share = self.counts / self.total
+        means = self.means
+        anchor = means[int(np.argmax(self.counts))]
+        middle = anchor + share @ (means - anchor)
+        lift = np.sqrt(self.counts)[:, None] * (means - middle)
+        whole = self.pooled()
+        centres, rests = _split(self.origin, middle, self.scale)
+        roots = None
+        if whole.roots is not None:
+            roots = self._rooted(np.concatenate([whole.roots[0], lift]))[None]
+        between = (lift**2).sum(axis=0) if self._is_thin else lift.T @ lift
+        return ClassMoments(
+            np.array([self.total]),
+            self.rows.sum(keepdims=True),
+            centres[None],
+            rests[None],
+            self.scale,
+            whole.scatters + between,
+            roots,
+        )
+
+    def columns(self, keep: NDArray[np.intp]) -> ClassMoments:
+        """The moments of some of the columns."""
+        # By take, so that the memory layout, and with it the bits of products, is that of a file.
+        scatters = np.take(self.scatters, keep, axis=1)
+        scatters = np.take(scatters, keep, axis=2) if scatters.ndim == 3 else scatters
+        roots = None if self.roots is None else np.stack([self._rooted(root[:, keep]) for root in self.roots])
+        return replace(
+            self,
+            centres=np.take(self.centres, keep, axis=1),
+            rests=np.take(self.rests, keep, axis=1),
+            scale=self.scale[keep],
+            scatters=scatters,
+            roots=roots,
+        )
+
+    def classes(self, keep: NDArray[np.intp]) -> ClassMoments:
+        """The moments of some of the classes; a pooled scatter stays that of all of them."""
+        by_class = self.spread not in ("pooled", "thin")
+        return replace(
+            self,
+            counts=self.counts[keep],
+            rows=self.rows[keep],
+            centres=self.centres[keep],
+            rests=self.rests[keep],
+            scatters=self.scatters[keep] if by_class else self.scatters,
+            roots=self.roots[keep] if by_class and self.roots is not None else self.roots,
+        )
+
+    def merge(self, other: ClassMoments) -> ClassMoments:
+        """The moments of both sets of rows together.
+
+        Associative and commutative up to rounding; moments without rows are the identity.
+
+        Raises
+        ------
+        DataError
+            The two differ in classes, columns or in what is held of the scatter.
+        """
+        if (self.n_classes, self.n_columns, self.spread) != (other.n_classes, other.n_columns, other.spread):
+            raise DataError(
+                f"Moments of {self.n_classes} classes, {self.n_columns} columns ({self.spread}) and of "
+                f"{other.n_classes} classes, {other.n_columns} columns ({other.spread}) cannot be merged: "
+                "gather both with the same formula, levels and options."
+            )
+        if not other.total:
+            return self
+        if not self.total:
+            return other
+        other = other.rescaled(self.scale)
+        counts = self.counts + other.counts
+        whole = np.where(counts > 0, counts, 1.0)
+        share = (other.counts / whole)[:, None]
+        gap = (other.centres - self.centres) * self.scale + (other.rests - self.rests)
+        # A class that is new here is taken over as it stands, not reached from a mean of zero.
+        base = np.where((self.counts == 0)[:, None], other.centres, self.centres)
+        step = np.where((self.counts == 0)[:, None], other.rests, self.rests + share * gap)
+        centres, rests = _split(base, step, self.scale)
+        lift = np.sqrt(self.counts[:, None] * share) * gap
+        scatters = self.scatters + other.scatters
+        by_class = self.spread in ("class", "thin class")
+        if self.scatters.ndim == 2:
+            squares = lift**2
+            scatters = scatters + (squares.sum(axis=0) if self.spread == "thin" else squares)
+        else:
+            scatters = scatters + (lift[:, :, None] * lift[:, None, :] if by_class else lift.T @ lift)
+        roots = None
+        if self.roots is not None and other.roots is not None:
+            lifts = lift[:, None, :] if by_class else lift[None]
+            stacks = np.concatenate([self.roots, other.roots, lifts], axis=1)
+            roots = np.stack([self._rooted(stack) for stack in stacks])
+        return ClassMoments(counts, self.rows + other.rows, centres, rests, self.scale, scatters, roots)
+
+    def rescaled(self, scale: Floats) -> ClassMoments:
+        """The same moments on another scale (p,); the square of a ratio may be out of range."""
+        if (scale == self.scale).all():
+            return self
+        ratio = scale / self.scale
+        scatters = self.scatters * ratio * (ratio if self.scatters.ndim == 2 else ratio[:, None])
+        return replace(
+            self,
+            rests=self.rests * ratio,
+            scale=scale,
+            scatters=scatters,
+            roots=None if self.roots is None else self.roots * ratio,
+        )
+
+    @staticmethod
+    def from_block(
+        x: Floats,
+        codes: Codes,
+        weights: Floats | None = None,
+        *,
+        n_classes: int,
+        spread: Spread = "pooled",
+    ) -> ClassMoments:
+        """Moments of one array of rows.
+
+        Parameters
+        ----------
+        x : (m, p) float
+        codes : (m,) int
+            Class of each row, 0 to n_classes - 1.
+        weights : (m,) float, optional
+            Frequency weights, not negative.
+        n_classes : int
+        spread : Spread
+            What to hold of the scatter.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> m = ClassMoments.from_block(np.array([[1.0], [3.0], [7.0]]), np.array([0, 0, 1]), n_classes=2)
+        >>> m.class_means.ravel().tolist(), m.scatters.ravel().round(12).tolist()
+        ([2.0, 7.0], [2.0])
+        """
+        return gather([(x, codes, weights)], n_classes=n_classes, n_columns=x.shape[1], spread=spread)
+
+
+def gather(
+    blocks: Iterable[Rows], *, n_classes: int, n_columns: int, spread: Spread = "pooled", rooted: bool = True
+) -> ClassMoments:
+    """Moments of a run of blocks.
+
+    Parameters
+    ----------
+    blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
+        Finite rows. They are read once, or up to three times where digits ask for it.
+    n_classes, n_columns : int
+    spread : Spread
+        What to hold of the scatter.
+    rooted : bool
+        Take roots where digits ask for it; not needed where a ridge is put on the scatters.
+    """
+    sums = Sums(n_classes, n_columns, _products(spread))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for block in blocks:
+            sums.add(*block)
+    few = int(sums.rows.sum()) * n_columns**2 <= ROOT_WORK
+    return _settled(blocks, sums, spread, few, rooted)
+
+
+def gather_parts(
+    blocks: Iterable[Rows],
+    *,
+    n_parts: int,
+    n_classes: int,
+    n_columns: int,
+    spread: Spread = "pooled",
+    rooted: bool = True,
+) -> list[ClassMoments]:
+    """Moments of each part of the rows, from one pass over all of them.
+
+    Parameters
+    ----------
+    blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
+        The codes hold part and class: part * n_classes + class.
+    n_parts, n_classes, n_columns, spread, rooted
+        As of `gather`; not rooted, there are no roots of few rows either.
+
+    Returns
+    -------
+    list of ClassMoments
+        They merge to the moments of all rows.
+    """
+    refuse_wide(n_classes, n_columns, _products(spread), n_parts)
+    sums = [Sums(n_classes, n_columns, _products(spread)) for _ in range(n_parts)]
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for x, codes, weights in blocks:
+            parts = codes // n_classes
+            order = sorted_by(parts, n_parts)
+            # One copy of the block, whose slices are the parts.
+            columns, codes = np.take(x.T, order, axis=1), codes[order] % n_classes
+            weights = None if weights is None else weights[order]
+            stops = np.cumsum(np.bincount(parts, minlength=n_parts)).tolist()
+            for own, start, stop in zip(sums, [0, *stops], stops, strict=False):
+                if stop > start:
+                    held = None if weights is None else weights[start:stop]
+                    own.add(columns[:, start:stop].T, codes[start:stop], held)
+    few = rooted and sum(int(own.rows.sum()) for own in sums) * n_columns**2 <= ROOT_WORK
+    single = [Part(blocks, part, n_classes) for part in range(n_parts)]
+    found = [_settled(part, own, spread, few, rooted) for part, own in zip(single, sums, strict=True)]
+    if any(moments.roots is not None for moments in found):
+        return [
+            moments if moments.roots is not None or spread == "diagonal" else _with_roots(part, own, moments)
+            for part, own, moments in zip(single, sums, found, strict=True)
+        ]
+    return found
+
+
+def _products(spread: Spread) -> Spread:
+    """What a pass adds up for a spread."""
+    return "diagonal" if spread in ("thin", "thin class") else spread
+
+
+def _settled(blocks: Iterable[Rows], sums: Sums, spread: Spread, few: bool, rooted: bool) -> ClassMoments:
+    """Moments of the sums of a pass, with what their digits ask for; with roots where rows are few."""
+    if sums.out_of_range():
+        sums = again(blocks, sums, column_scale(peaks(blocks, len(sums.scale))))
+    elif sums.cancelled():
+        sums = again(blocks, sums, sums.scale)
+    moments = _moments(sums)
+    if spread in ("thin", "thin class"):
+        by_class = spread == "thin class"
+        held, left = passes.roots(blocks, sums, by_class=by_class, thin=True)
+        return replace(_moved(moments, left), scatters=(held**2).sum(axis=1), roots=held)
+    if sums.spread == "diagonal" or not moments.total:
+        return moments
+    if few or (rooted and _ask_for_roots(moments)):
+        return _with_roots(blocks, sums, moments)
+    return moments
+
+
+def _ask_for_roots(moments: ClassMoments) -> bool:
+    """Whether a scatter is ill-conditioned, but for columns that are the same number in all rows."""
+    if (moments.rows if moments.spread == "class" else moments.rows.sum()).min() <= moments.n_columns:
+        return True
+    means = moments.means[moments.counts > 0]
+    varies = (moments.squares != 0).any(axis=0) | (means != means[0]).any(axis=0)
+    scatters = moments.scatters
+    if not varies.all():
+        # A root says no more of such a column than that it is constant, which is seen without.
+        scatters = scatters[:, varies][:, :, varies]
+    return any(passes.ill_conditioned(scatter) for scatter in scatters)
+
+
+def _with_roots(blocks: Iterable[Rows], sums: Sums, moments: ClassMoments) -> ClassMoments:
+    held, left = passes.roots(blocks, sums, by_class=sums.spread == "class")
+    some = held[:, : int(moments.rows.sum())]
+    # In the place of the sums of the pass: of many columns new memory takes longer than the products.
+    scatters = np.matmul(np.swapaxes(some, 1, 2), some, out=moments.scatters)
+    return replace(_moved(moments, left), scatters=scatters, roots=held)
+
+
+def _moved(moments: ClassMoments, step: Floats) -> ClassMoments:
+    """The same scatters about means moved by a step (K, p) of their rounding, in units of z."""
+    centres, rests = _split(moments.centres, moments.rests + step, moments.scale)
+    return replace(moments, centres=centres, rests=rests)
+
+
+def _moments(sums: Sums) -> ClassMoments:
+    shifts = sums.shifts()
+    present = sums.counts > 0
+    base = np.where(present, sums.centres, 0.0).T
+    centres, rests = _split(base, np.where(present, shifts, 0.0).T, sums.scale)
+    scatters = sums.about_means()
+    return ClassMoments(sums.counts, sums.rows, centres, rests, sums.scale, scatters)
+
+
+def _split(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Floats]:
+    """Base + step / scale as the nearest number and, in units of z, what that leaves."""
+    # In one memory layout, so that moments read from a file give the same bits.
+    centres = np.add(base, step / scale, order="C")
+    return centres, np.subtract(step, (centres - base) * scale, order="C")

@@ -1,0 +1,382 @@
+"""Passes over the rows: sums, products and triangular roots of deviations from class centres.
+
+See `discrim.core.moments.moments` for the theory; here is what a pass does with a block.
+Blocks hold x (m, p); everything works on its transpose (p, m), columns side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Literal
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from discrim.core.numerics.memory import refuse_beyond_memory
+
+__all__ = [
+    "Part",
+    "Rows",
+    "Spread",
+    "Sums",
+    "again",
+    "column_scale",
+    "ill_conditioned",
+    "peaks",
+    "refuse_wide",
+    "roots",
+    "sorted_by",
+    "trapezium",
+    "triangle",
+]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Rows = tuple[Floats, Codes, Floats | None]
+Spread = Literal["pooled", "class", "diagonal", "thin", "thin class"]
+"""What is held of the scatter: one for all classes, one each, sums of squares by class; of more columns than
+rows, a root with as few rows, for all classes or for each."""
+
+ONE_HOT_CLASSES = 32
+"""Classes up to which a product with the indicator matrix sums faster than `bincount`."""
+
+LITTLE = 3.0
+"""Between over within sums of squares up to which one centre serves all classes of a pooled scatter."""
+
+LOOK = 512
+"""Rows of the first block that are looked at to choose scale and centre."""
+
+ROOT_RCOND = 1e-4
+"""Reciprocal condition of the within-class correlation below which roots are taken."""
+
+LIFTED = 2**22
+"""Numbers of products of means that are held at once."""
+
+FEW = 32
+"""Columns a row from which on both triangles of their products are formed faster than one is copied."""
+
+COPIES = 4
+"""Times that the sums of a pass are held: as sums, centred, as roots, and in what is made of them next."""
+
+SAFE = 1e75
+"""Columns whose deviations lie within 1/SAFE to SAFE are left on their own scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The rows of one part, read again from the blocks of all of them."""
+
+    blocks: Iterable[Rows]
+    part: int
+    n_classes: int
+
+    def __iter__(self) -> Iterator[Rows]:
+        for x, codes, weights in self.blocks:
+            own = np.flatnonzero(codes // self.n_classes == self.part)
+            held = None if weights is None else weights[own]
+            yield np.take(x.T, own, axis=1).T, codes[own] % self.n_classes, held
+
+
+class Sums:
+    """What one pass adds up: sums and products of the deviations from provisional centres.
+
+    The centres are the classes' means in the first block that holds them. A pooled scatter is
+    taken about one centre common to the classes, which saves looking up each row's, where the first block
+    says that little cancels; `cancelled` has the last word on either choice.
+    """
+
+    def __init__(self, n_classes: int, n_columns: int, spread: Spread) -> None:
+        refuse_wide(n_classes, n_columns, spread)
+        self.spread = spread
+        self.counts = np.zeros(n_classes)
+        self.rows = np.zeros(n_classes, dtype=np.int64)
+        self.centres = np.zeros((n_columns, n_classes))
+        self.scale: Floats = np.ones(n_columns)
+        self.sums = np.zeros((n_columns, n_classes))
+        shape = (n_classes, n_columns) if spread == "diagonal" else (n_columns, n_columns)
+        self.products = np.zeros((n_classes, *shape) if spread == "class" else shape)
+        self._common: Floats | None = None
+        self._settled = False
+        # Indicators below the deviations make one product give products and class sums.
+        self._indicators = n_classes if spread == "pooled" and n_classes <= ONE_HOT_CLASSES else 0
+        self._buffer = np.empty((n_columns + self._indicators, 0))
+
+    def add(self, x: Floats, codes: Codes, weights: Floats | None) -> None:
+        """Add the rows of one block."""
+        if weights is not None and not (weights > 0).all():
+            present = weights > 0
+            x, codes, weights = x[present], codes[present], weights[present]
+        if not len(x):
+            return
+        columns, (n_columns, n_classes) = x.T, self.centres.shape
+        rows = np.bincount(codes, minlength=n_classes)
+        self._place_new_centres(columns, codes, rows)
+        self.rows += rows
+        self.counts += rows if weights is None else np.bincount(codes, weights, minlength=n_classes)
+        if self._buffer.shape[1] != len(x):
+            self._buffer = np.empty((len(self._buffer), len(x)))
+        deviations = self._buffer[:n_columns]
+        if self.spread == "class":
+            # Classes are picked from a copy that fits the cache.
+            np.copyto(deviations, columns)
+            self._add_by_class(deviations, codes, weights)
+            return
+        if self._common is None:
+            np.take(self.centres, codes, axis=1, mode="clip", out=deviations)
+            np.subtract(columns, deviations, out=deviations)
+        else:
+            np.subtract(columns, self._common, out=deviations)
+        if not (self.scale == 1).all():
+            deviations *= self.scale[:, None]
+        if self._indicators:
+            np.equal(codes, np.arange(n_classes)[:, None], out=self._buffer[n_columns:])
+            if weights is not None:
+                self._buffer *= np.sqrt(weights)
+            if FEW * len(x) < n_columns:
+                _add_products(self.products, deviations, first=self.rows.sum() == len(x))
+                self.sums += deviations @ self._buffer[n_columns:].T
+                return
+            product = self._buffer @ self._buffer.T
+            self.products += product[:n_columns, :n_columns]
+            self.sums += product[:n_columns, n_columns:]
+            return
+        weighted = deviations if weights is None else deviations * weights
+        self.sums += _class_sums(weighted, codes, n_classes)
+        if weights is not None:
+            deviations *= np.sqrt(weights)
+        if self.spread == "diagonal":
+            self.products += _class_sums(deviations**2, codes, n_classes).T
+        else:
+            _add_products(self.products, deviations, first=self.rows.sum() == len(x))
+
+    def _add_by_class(self, columns: Floats, codes: Codes, weights: Floats | None) -> None:
+        for k, rows in _by_class(codes, len(self.counts)):
+            part = np.take(columns, rows, axis=1)
+            part -= self.centres[:, k, None]
+            if not (self.scale == 1).all():
+                part *= self.scale[:, None]
+            if weights is None:
+                self.sums[:, k] += part.sum(axis=1)
+            else:
+                self.sums[:, k] += part @ weights[rows]
+                part *= np.sqrt(weights[rows])
+            _add_products(self.products[k], part, first=self.rows[k] == len(rows))
+
+    def restart(self, centres: Floats, scale: Floats) -> None:
+        """Start about other centres (p, K), which stay."""
+        self.centres, self.scale, self._settled = centres, scale, True
+
+    def _place_new_centres(self, columns: Floats, codes: Codes, rows: NDArray[np.intp]) -> None:
+        new = (rows > 0) & (self.rows == 0)
+        if self._settled or self._common is not None or not new.any():
+            return
+        first = not self.rows.any()
+        reference = columns[:, :1]
+        means = _class_sums(columns - reference, codes, len(rows))[:, new] / rows[new] + reference
+        bad = ~np.isfinite(means)
+        if bad.any():
+            # A mean that overflowed would poison its class; the class's first row serves as well.
+            means[bad] = columns[:, [int(np.argmax(codes == k)) for k in np.flatnonzero(new)]][bad]
+        self.centres[:, new] = means
+        if not first:
+            return
+        deviations = columns[:, :LOOK] - np.take(self.centres, codes[:LOOK], axis=1)
+        self.scale = column_scale(np.abs(deviations).max(axis=1))
+        if self.spread == "pooled" and 2 * new.sum() > len(new) and (self.scale == 1).all():
+            # A median, so that one wild row cannot draw the centre away from all others.
+            some = np.sort(columns[:, :: max(columns.shape[1] // 101, 1)], axis=1)
+            centre = some[:, some.shape[1] // 2, None]
+            between = (means - centre) ** 2 @ (rows[new] / rows.sum())
+            within = np.einsum("ij,ij->i", deviations, deviations) / deviations.shape[1]
+            if (between < LITTLE * within).all():
+                self._common = centre
+                self.centres = np.repeat(centre, len(rows), axis=1)
+
+    def shifts(self) -> Floats:
+        """Means (p, K) of the deviations: what the provisional centres are off by."""
+        return np.asarray(self.sums / np.where(self.counts > 0, self.counts, 1.0))
+
+    def about_means(self) -> Floats:
+        """Sums of products about the class means; those of the pass are no more."""
+        lift = np.sqrt(self.counts)[:, None] * self.shifts().T
+        if self.spread == "diagonal":
+            return np.asarray(self.products - lift**2)
+        if self.spread == "pooled":
+            return np.asarray((self.products - lift.T @ lift)[None])
+        # In place and in parts: of many columns a copy takes longer than the products.
+        step = max(LIFTED // max(lift.size, 1), 1)
+        for i in range(0, lift.shape[1], step):
+            self.products[:, i : i + step] -= lift[:, i : i + step, None] * lift[:, None, :]
+        return self.products
+
+    def _squares(self) -> Floats:
+        if self.spread == "diagonal":
+            return np.asarray(self.products.sum(axis=0))
+        if self.spread == "class":
+            return np.asarray(np.diagonal(self.products, axis1=1, axis2=2).sum(axis=0))
+        return np.asarray(np.diagonal(self.products))
+
+    def cancelled(self) -> bool:
+        """Whether the correction for the provisional centres cost some sum of squares over three bits."""
+        correction = self.counts * self.shifts() ** 2
+        if self.spread == "pooled":
+            return bool((correction.sum(axis=1) > 0.875 * self._squares()).any())
+        squares = self.products if self.spread == "diagonal" else np.diagonal(self.products, axis1=1, axis2=2)
+        return bool((0.875 * squares < correction.T).any())
+
+    def out_of_range(self) -> bool:
+        """Whether a sum of squares overflowed, or sank to where products lose digits."""
+        squares = self._squares()
+        return bool(
+            (~np.isfinite(squares) | (squares > SAFE**3) | ((squares < SAFE**-3) & (squares > 0))).any()
+        )
+
+
+def refuse_wide(n_classes: int, n_columns: int, spread: Spread, n_parts: int = 1) -> None:
+    """Raise a DataError where the sums of a pass, and what is made of them, are more than the memory."""
+    p, held = float(n_columns), n_classes if spread == "class" else 1
+    squares = 0.0 if spread == "diagonal" else COPIES * held * p**2
+    what = "a covariance" if squares else "variances"
+    whose = f"each of {n_classes:,} classes" if spread == "class" else "all classes"
+    refuse_beyond_memory(
+        n_parts * (squares + COPIES * n_classes * p),
+        f"Means and {what} of {n_columns:,} columns for {whose}",
+        "Name fewer columns, merge rare levels of categories or rare classes, or use naive_bayes() or "
+        "shrunken_centroids(), which take variances only"
+        if squares
+        else "Name fewer columns, or merge rare classes",
+    )
+
+
+def again(blocks: Iterable[Rows], first: Sums, scale: Floats) -> Sums:
+    """A second pass, about the means that the first one found."""
+    sums = Sums(len(first.counts), len(first.scale), first.spread)
+    with np.errstate(over="ignore", invalid="ignore"):
+        centres = first.centres + first.shifts() / first.scale[:, None]
+    sums.restart(np.where(np.isfinite(centres), centres, first.centres), scale)
+    for block in blocks:
+        sums.add(*block)
+    return sums
+
+
+def roots(blocks: Iterable[Rows], sums: Sums, *, by_class: bool, thin: bool = False) -> tuple[Floats, Floats]:
+    """Triangular roots (K or 1, p, p) of the centred rows, by QR block after block; thin ones (., m, p).
+
+    With the means (K, p) of the centred rows: what rounding has left out of the class means.
+    """
+    n_columns, n_classes = sums.centres.shape
+    shifts = sums.shifts()
+    left = np.zeros((n_columns, n_classes))
+    found = [np.zeros((0, n_columns)) for _ in range(n_classes if by_class else 1)]
+    for x, codes, weights in blocks:
+        deviations = (x.T - np.take(sums.centres, codes, axis=1)) * sums.scale[:, None]
+        deviations -= np.take(shifts, codes, axis=1)
+        for k, rows in _by_class(codes, n_classes):
+            # Summed in pairs: a plain sum of n numbers is less exact than their mean can be.
+            part = np.take(deviations, rows, axis=1)
+            left[:, k] += (part if weights is None else part * weights[rows]).sum(axis=1)
+        if weights is not None:
+            deviations *= np.sqrt(weights)
+        if not by_class:
+            found[0] = trapezium(np.concatenate([found[0], deviations.T]))
+            continue
+        for k, rows in _by_class(codes, n_classes):
+            found[k] = trapezium(np.concatenate([found[k], deviations[:, rows].T]))
+    means = (left / np.where(sums.counts > 0, sums.counts, 1.0)).T
+    # Rows of zeros that nothing is written to take no memory.
+    held = np.zeros((len(found), max(len(root) for root in found) if thin else n_columns, n_columns))
+    for own, root in zip(held, found, strict=True):
+        own[: len(root)] = root
+    return held, means
+
+
+def triangle(rows: Floats) -> Floats:
+    """Upper triangular (p, p) root of rows (m, p), with rows of zeros where m < p."""
+    root = trapezium(rows) if len(rows) else rows
+    square = np.zeros((rows.shape[1], rows.shape[1]))
+    square[: len(root)] = root
+    return square
+
+
+def trapezium(rows: Floats) -> Floats:
+    """Upper trapezoidal root of rows (m, p), of as many rows but at most p."""
+    return np.asarray(np.linalg.qr(rows, mode="r"))
+
+
+def sorted_by(codes: Codes, n_codes: int) -> Codes:
+    """Positions that sort codes, equal ones in their order; short codes sort by radix, in linear time."""
+    return np.argsort(codes.astype(np.int16) if n_codes < 2**15 else codes, kind="stable")
+
+
+def _by_class(codes: Codes, n_classes: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """The classes that are there, with the positions of their rows."""
+    order = sorted_by(codes, n_classes)
+    start = 0
+    for k, count in enumerate(np.bincount(codes, minlength=n_classes).tolist()):
+        if count:
+            yield k, order[start : start + count]
+        start += count
+
+
+def _class_sums(columns: Floats, codes: Codes, n_classes: int) -> Floats:
+    """Sums (p, K) of columns (p, m) over the rows of each class."""
+    if n_classes <= ONE_HOT_CLASSES:
+        indicator = np.equal(codes, np.arange(n_classes)[:, None]).astype(np.float64)
+        return np.asarray(columns @ indicator.T)
+    return np.stack([np.bincount(codes, column, n_classes) for column in columns])
+
+
+def _add_products(total: Floats, columns: Floats, *, first: bool) -> None:
+    """Add columns (p, m) times their transpose to a total (p, p), of zeros where they are the first."""
+    p, m = columns.shape
+    if FEW * m >= p:
+        total += columns @ columns.T
+        return
+    # numpy forms one triangle and copies it number by number, which of few rows is most of the work.
+    rows = np.ascontiguousarray(columns.T)
+    step = max(LIFTED // p, 1)
+    for i in range(0, p, step):
+        part = total[i : i + step]
+        if first:
+            np.matmul(columns[i : i + step], rows, out=part)
+        else:
+            part += columns[i : i + step] @ rows
+
+
+def column_scale(sizes: Floats) -> Floats:
+    """Powers of two that bring extreme columns near one and leave all others alone."""
+    extreme = np.isfinite(sizes) & (sizes > 0) & ((sizes > SAFE) | (sizes < 1 / SAFE))
+    exponents = np.zeros(len(sizes))
+    exponents[extreme] = np.clip(-np.round(np.log2(sizes[extreme])), -1000, 1000)
+    return np.asarray(np.ldexp(1.0, exponents.astype(int)))
+
+
+def peaks(blocks: Iterable[Rows], n_columns: int) -> Floats:
+    """Largest deviation (p,) of each column from its first row."""
+
+    def wider(widest: Floats, columns: Floats) -> Floats:
+        return np.asarray(np.maximum(widest, np.abs(columns - reference).max(axis=1)))
+
+    parts = (x.T for x, _, _ in blocks if len(x))
+    head = next(iter(parts))
+    reference = head[:, :1].copy()
+    return reduce(wider, parts, wider(np.zeros(n_columns), head))
+
+
+def ill_conditioned(scatter: Floats) -> bool:
+    """Whether a scatter (p, p) has too few digits for what is computed from it, and a root is to be taken."""
+    diagonal = np.diagonal(scatter)
+    if not (diagonal > 0).all():
+        return True
+    unit = 1.0 / np.sqrt(diagonal)
+    correlation = scatter * unit[:, None] * unit
+    norm = np.abs(correlation).sum(axis=0).max()
+    # The transpose, the same matrix, lies as LAPACK wants it.
+    factor, failed = scipy.linalg.lapack.dpotrf(correlation.T, clean=0, overwrite_a=1)
+    if failed:
+        return True
+    rcond, _ = scipy.linalg.lapack.dpocon(factor, norm)
+    return bool(rcond < ROOT_RCOND)

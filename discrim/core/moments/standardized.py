@@ -1,0 +1,44 @@
+"""Moments in other units of the columns, which is what a sphere and a ridge depend on.
+
+The coordinates z of moments do not change: x' = x / u has the centres m / u and the scale u s, and its
+scatters are those of x. So a covariance drawn towards a sphere in the units u is one of x as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import EPS, total_squares
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.rules.leave_one_out import LeftOut
+
+__all__ = ["in_units", "of_units", "standardized", "within_sd"]
+
+Floats = NDArray[np.float64]
+
+
+def within_sd(moments: ClassMoments) -> Floats:
+    """Standard deviations (p,) within classes, divisor N - K; over all rows where there are none within."""
+    free = max(moments.total - moments.n_classes, 1.0)
+    within = np.sqrt(moments.squares.sum(axis=0) / free)
+    over_all = np.sqrt(total_squares(moments) / moments.total)
+    nothing = within <= EPS * np.sqrt(moments.total) * moments.magnitude
+    return np.asarray(np.where(nothing, over_all, within) / moments.scale)
+
+
+def in_units(moments: ClassMoments, unit: Floats) -> ClassMoments:
+    """The moments of x / unit (p,)."""
+    return replace(moments, centres=moments.centres / unit, scale=moments.scale * unit)
+
+
+def standardized(moments: ClassMoments) -> ClassMoments:
+    """The moments of columns over their standard deviations within classes."""
+    return in_units(moments, within_sd(moments))
+
+
+def of_units(left_out: LeftOut, unit: Floats) -> LeftOut:
+    """Scores of rows left out, from those of the rows over a unit (p,)."""
+    return lambda x, codes, weights: left_out((x.T / unit[:, None]).T, codes, weights)

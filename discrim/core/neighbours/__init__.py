@@ -1,0 +1,1 @@
+"""Nearest rows and their votes."""

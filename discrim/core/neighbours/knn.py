@@ -1,0 +1,376 @@
+"""k nearest neighbours: votes, posteriors, and the choice of k from one search.
+
+Theory (Fix & Hodges, 1951, USAF School of Aviation Medicine, report 4; Cover & Hart, 1967, IEEE Transactions
+on Information Theory 13, 21-27). Of the rows that are as near to x as its k-th nearest, or nearer, k_g are of
+class g, which has n_g rows: k_g / (n_g V) estimates the density of the class at x, with V the volume of the
+ball. With priors pi_g the posterior is thus proportional to pi_g k_g / n_g, and to k_g where the priors are
+the class proportions.
+
+Classes of equal posteriors are told apart, in this order, by the nearest of the rows that vote for each, by
+the larger prior, by the order of the levels.
+
+Rows are left out of one search. Columns keep the standard deviations of all rows, which know nothing of
+classes. The covariance within classes does: the row that is left out leaves it too
+(`neighbours.neighbour_downdate`). The class proportions, where they are the prior, are those of the other
+rows, by which votes count one as before, and ties are broken. Where the prior is given, n_g / pi_g is held:
+with the counts of the rows that are left, a row's own class would have heavier votes, and win its ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import (
+    Covariance,
+    constant_columns,
+    dependencies,
+    pooled,
+    total_squares,
+)
+from discrim.core.moments.moments import ClassMoments, gather
+from discrim.core.neighbours.neighbour_downdate import others_downdated, pulls
+from discrim.core.neighbours.neighbour_votes import Tally
+from discrim.core.neighbours.neighbours import METRICS, ZERO_ONE, Neighbours, Search, Space, is_free_of_origin
+from discrim.core.numerics.file_numbers import are_whole
+from discrim.errors import CollinearError, DataError, NotSupportedError
+
+__all__ = ["KNNFit", "NeighbourRule", "fit_knn", "knn_from_file"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+VOTES = 2**21
+"""Votes by k and class that are held at once."""
+
+MOST_ROWS = 4096
+"""Rows whose neighbours are held at once."""
+
+FARTHEST = 1e100
+"""Coordinates of a file, whose squares and their sums are doubles; those of a fit are near one."""
+
+CLOSE = 1e-6
+"""Share of the largest coordinate by which class means of rows may differ from those of the moments."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourRule:
+    """Scores of the votes of the k nearest rows: log posteriors up to a constant of the row.
+
+    Attributes
+    ----------
+    search : Search
+    k : int
+    weights : (K,) float
+        Of a vote for each class, pi_g N / n_g.
+    prior : (K,) float
+        Larger ones win what is tied.
+    """
+
+    search: Search
+    k: int
+    weights: Floats
+    prior: Floats
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p); missing for a row with a missing value."""
+        out = np.full((len(x), len(self.weights)), np.nan)
+        known = ~np.isnan(x).any(axis=1)
+        if known.any():
+            found = self.search.nearest(x if known.all() else x[known], self.k)
+            tally = Tally.of(found, self.search)
+            out[known] = tally.scores(_votes(found, self.search.codes), self.weights, self.prior)
+        return out
+
+    def votes(self, x: Floats) -> Codes:
+        """Votes (m, K) of rows x (m, p) without a missing value."""
+        return _votes(self.search.nearest(x, self.k), self.search.codes)
+
+
+def _votes(found: Neighbours, codes: Codes) -> Codes:
+    m, n_classes = found.beyond.shape
+    cells = codes[found.rows] + n_classes * np.arange(m)[:, None]
+    return np.bincount(cells.ravel(), minlength=m * n_classes).reshape(m, n_classes) + found.beyond
+
+
+@dataclass(frozen=True, slots=True)
+class KNNFit:
+    """Rows with their classes, and how many of them vote.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Diagonal.
+    prior : (K,) float
+    estimated_prior : bool
+        The prior is the class proportions.
+    k : int
+    metric : str
+    scale : bool
+        Columns are divided by their standard deviations over all rows.
+    search : Search
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    k: int
+    metric: str
+    scale: bool
+    search: Search
+
+    has_distances = False
+
+    def with_k(self, k: int) -> KNNFit:
+        """The same rows and another k."""
+        return replace(self, k=k)
+
+    def weights(self, prior: Floats) -> Floats:
+        """Weight (K,) of a vote for each class."""
+        return np.asarray(prior / (self.moments.counts / self.moments.total))
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> NeighbourRule:
+        """The rule under a prior (K,)."""
+        return self.rule_under(np.exp(log_prior), method)
+
+    def rule_under(self, prior: Floats, method: str = "plugin") -> NeighbourRule:
+        """The rule under a prior (K,), not its logarithm: where it is the class proportions votes count one.
+
+        Raises
+        ------
+        NotSupportedError
+            Another method than "plugin".
+        """
+        if method != "plugin":
+            raise NotSupportedError(f'method="{method}" is defined for normal classes: use "plugin".')
+        return NeighbourRule(self.search, self.k, self.weights(prior), prior)
+
+    def refit(self, x: Floats, codes: Codes) -> KNNFit | None:
+        """The same k and prior with other rows; None where they are too few or have no distances."""
+        k = len(self.prior)
+        if len(x) < self.k or len(np.unique(codes)) < k:
+            return None
+        shape = {"n_classes": k, "n_columns": x.shape[1]}
+        moments = gather([(x, codes, None)], **shape, spread="diagonal")
+        within = None
+        if self.metric == "mahalanobis":
+            within = gather([(x, codes, None)], **shape, spread="pooled")
+        options: dict[str, Any] = {"k": self.k, "metric": self.metric, "scale": self.scale}
+        try:
+            fit = fit_knn(x, codes, moments, self.prior, within=within, **options)
+        except CollinearError:
+            return None
+        return replace(fit, estimated_prior=self.estimated_prior)
+
+    def left_out(self, most: int, *, few: bool = False) -> Iterator[tuple[slice, Tally]]:
+        """The neighbours of the rows among the others, up to a number: some rows, and their tally.
+
+        With few classes a row, only those that it found.
+        """
+        n = len(self.search.points)
+        held = min(len(self.prior), most) if few else len(self.prior)
+        step = int(np.clip(VOTES // (most * held), 64, MOST_ROWS))
+        a = None
+        if self.metric == "mahalanobis":
+            a = pulls(self.search.points, self.search.codes, self.search.n_classes)
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            if a is None:
+                found = self.search.others(rows.start, rows.stop, most)
+            else:
+                found = others_downdated(self.search, rows.start, rows.stop, most, a[rows])
+            yield rows, Tally.of(found, self.search, few=few)
+
+    def _chances(self, tally: Tally, prior: Floats, rows: slice) -> Floats:
+        """The prior that breaks ties; class proportions are those of the other rows, (m, K)."""
+        if not self.estimated_prior:
+            return tally.of_classes(prior)
+        return tally.of_classes_without(prior, self.search.codes[rows], 1 / self.moments.total)
+
+    def left_out_scores(self, prior: Floats, done: Callable[[int], object] | None = None) -> Floats:
+        """Scores (n, K) of the rows, each by the others.
+
+        Parameters
+        ----------
+        prior : (K,) float
+        done : callable, optional
+            Is told of so many more rows that have been looked at.
+
+        Raises
+        ------
+        NotSupportedError
+            There are only k rows.
+        """
+        n = len(self.search.points)
+        if self.k >= n:
+            raise NotSupportedError(
+                f"Without a row {n - 1} are left, of which not k={self.k} can be nearest."
+            )
+        out = np.empty((n, len(prior)))
+        weights = self.weights(prior)
+        for rows, tally in self.left_out(self.k):
+            (votes,) = tally.votes([self.k])
+            out[rows] = tally.scores(votes, weights, self._chances(tally, prior, rows))
+            if done is not None:
+                done(rows.stop - rows.start)
+        return out
+
+    def wrong_by_class(
+        self, grid: Sequence[int], prior: Floats, done: Callable[[int], object] | None = None
+    ) -> Floats:
+        """Rows (len(grid), K) of each class that are wrong by leave-one-out for each k, from one search.
+
+        Parameters
+        ----------
+        grid : sequence of int
+        prior : (K,) float
+        done : callable, optional
+            Is told of so many more rows that have been looked at.
+        """
+        k, most = len(prior), max(grid)
+        wrong = np.zeros((len(grid), k))
+        weights = self.weights(prior)
+        for rows, tally in self.left_out(most, few=k > most):
+            own = self.search.codes[rows]
+            factors, chances = tally.of_classes(weights), self._chances(tally, prior, rows)
+            for i, votes in enumerate(tally.votes(grid)):
+                winner, _, _ = tally.winners(votes * factors, chances)
+                wrong[i] += np.bincount(own[tally.named(winner) != own], minlength=k)
+            if done is not None:
+                done(len(own))
+        return wrong
+
+    def llf(self) -> NoReturn:
+        """Not there: raises NotSupportedError."""
+        raise NotSupportedError("Nearest neighbours have no likelihood, AIC or BIC: see error_rates().")
+
+    def df_model(self) -> NoReturn:
+        """Not there: raises NotSupportedError."""
+        raise NotSupportedError("Nearest neighbours have no parameters to count: see error_rates().")
+
+    def buffers(self) -> dict[str, Floats]:
+        """What a file keeps: the coordinates of the rows, their classes, and how they were made."""
+        space = self.search.space
+        kept = {
+            "points": self.search.points,
+            "codes": self.search.codes.astype(np.float64),
+            "origin": space.origin,
+            "unit": space.unit,
+            "slack": np.array([space.slack]),
+        }
+        return kept if space.within is None else kept | {"within_root": space.within.root}
+
+
+def fit_knn(
+    x: Floats,
+    codes: Codes,
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    k: int,
+    metric: str = "euclidean",
+    scale: bool = True,
+    estimated_prior: bool = True,
+    within: ClassMoments | None = None,
+) -> KNNFit:
+    """The rows, ready to be searched.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+    moments : ClassMoments
+        Of the rows, diagonal.
+    prior : (K,) float
+    k : int
+    metric : str
+    scale : bool
+    estimated_prior : bool
+    within : ClassMoments, optional
+        The moments with a pooled scatter, for Mahalanobis' distance.
+
+    Raises
+    ------
+    CollinearError
+        A column is constant that is to be divided by its standard deviation, or the covariance within
+        classes is singular.
+    """
+    origin = moments.origin if is_free_of_origin(metric) else np.zeros(x.shape[1])
+    largest = np.abs(x).max(axis=0)
+    common = None
+    if within is not None:
+        freedom, unit = within.total - within.n_classes, within.scale
+        if freedom < within.n_columns or dependencies(within):
+            raise CollinearError("The covariance within classes is singular.")
+        common = pooled(within, freedom)
+    elif scale:
+        if constant_columns(moments):
+            raise CollinearError("A column is constant.")
+        unit = moments.scale / np.sqrt(total_squares(moments) / (moments.total - 1))
+    else:
+        # One power of two for all columns leaves distances as they are, and squares in range.
+        size = float(np.abs(x - origin).max())
+        unit = np.full(x.shape[1], 2.0 ** -np.frexp(size)[1] if size > 0 and metric not in ZERO_ONE else 1.0)
+    space = Space.of(metric, origin, unit, common, largest)
+    search = Search(space, space.coordinates(x), codes, moments.n_classes)
+    return KNNFit(moments, prior, estimated_prior, k, metric, scale, search)
+
+
+def knn_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    k: int,
+    metric: str,
+    scale: bool,
+    estimated_prior: bool,
+    points: Floats,
+    codes: Floats,
+    origin: Floats,
+    unit: Floats,
+    slack: Floats,
+    within_root: Floats | None = None,
+) -> KNNFit:
+    """From what a file keeps.
+
+    Raises
+    ------
+    DataError
+        It does not fit together.
+    """
+    if not are_whole(codes, 0.0, moments.n_classes - 1) or len(points) != len(codes):
+        raise DataError("the classes of its rows are no classes")
+    whole = codes.astype(np.intp)
+    if (np.bincount(whole, minlength=moments.n_classes) != moments.counts).any():
+        raise DataError("its rows do not have its class counts")
+    if metric not in METRICS or (metric == "mahalanobis") != (within_root is not None):
+        raise DataError(f"its metric is {metric!r}")
+    if not 1 <= k <= len(points):
+        raise DataError(f"its k is {k}")
+    if not ((unit > 0).all() and slack[0] >= 0):
+        raise DataError("its units are not positive")
+    own = None if within_root is None else Covariance.from_root(within_root)
+    space = Space(metric, origin, unit, own, float(slack[0]))
+    _check_points(points, whole, space, moments)
+    search = Search(space, points, whole, moments.n_classes)
+    return KNNFit(moments, prior, estimated_prior, k, metric, scale, search)
+
+
+def _check_points(points: Floats, codes: Codes, space: Space, moments: ClassMoments) -> None:
+    """Raise a DataError unless the coordinates of a file are those of rows with its class means."""
+    largest = float(np.abs(points).max())
+    if largest > FARTHEST:
+        raise DataError("the coordinates of its rows are out of range")
+    order = np.argsort(codes, kind="stable")
+    starts = np.cumsum(moments.counts)[:-1].astype(np.intp)
+    sums = np.add.reduceat(points[order], np.insert(starts, 0, 0), axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = moments.centres - space.origin + moments.rests / moments.scale
+        expected = replace(space, origin=np.zeros_like(space.origin)).coordinates(means)
+        gap = np.abs(sums / moments.counts[:, None] - expected).max()
+    if not gap <= CLOSE * largest + space.slack:
+        raise DataError("the coordinates of its rows do not have its class means")

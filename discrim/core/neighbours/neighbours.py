@@ -1,0 +1,449 @@
+"""Nearest rows, all that are as near as the k-th among them.
+
+Theory. Rows x become coordinates z = (x - origin) * unit, whitened for Mahalanobis' distance, in which the
+Euclidean distance is taken. Of few columns a k-d tree finds the nearest rows (Bentley, 1975, Communications
+of the ACM 18, 509-517). Of many,
+
+    |x - y|^2 = |x|^2 - 2 x'y + |y|^2
+
+is one matrix product, in single precision and about the centre, of which the error is below g (|x|^2 + |y|^2)
+with g a few roundings a column. Less that error it is a lower bound of each distance: rows go to groups, and
+only groups whose least bound is below the k-th distance are looked into. What is left is measured again from
+x - y in double precision, so that no digit of a distance, and no tie, comes from the product. Rows for which
+too many groups are left, and all other metrics, are measured one by one.
+
+Rows that coincide are searched for as one point (`neighbours.neighbour_cells`), and a tree is asked for
+more points where the last of those that it gave is tied with the k-th.
+
+Two distances are tied where they differ by no more than the rounding of the numbers that they are made of:
+columns with one decimal have ties, though 5.1 - 4.9 is not 4.9 - 4.7 in binary.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import Covariance
+from discrim.core.neighbours.neighbour_cells import Cells, distinct
+from discrim.core.neighbours.neighbour_filter import Candidates, ProductFilter
+from discrim.core.rules.far_rows import coordinates_within_range
+from discrim.errors import DataError
+
+__all__ = ["METRICS", "ZERO_ONE", "Neighbours", "Search", "Space", "is_free_of_origin", "undefined"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+EPS = float(np.finfo(np.float64).eps)
+
+NORMS = {"euclidean": 2.0, "mahalanobis": 2.0, "minkowski": 2.0, "seuclidean": 2.0, "sqeuclidean": 2.0} | {
+    "cityblock": 1.0,
+    "chebyshev": np.inf,
+}
+"""Metrics that are a norm of x - y, squared or not: minkowski is that of p = 2."""
+
+ZERO_ONE = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
+"""Metrics of columns of zeros and ones."""
+
+METRICS = (
+    *NORMS,
+    *("braycurtis", "canberra", "correlation", "cosine", "hamming", "jensenshannon"),
+    *ZERO_ONE,
+)
+"""Metrics by the names of scipy's `cdist`."""
+
+TREE_COLUMNS = 8
+"""Columns up to which a tree is as fast as products, or faster."""
+
+TREE_DIRECTIONS = 4
+"""Directions in which rows of more columns spread, up to which it is."""
+
+TREE_MOST = 10
+"""Columns beyond which no tree is thought of."""
+
+WIDER = 4
+"""How many times as many points a tree is asked for next, where those that it gave are tied."""
+
+ASKED = 2**21
+"""Points that a tree is asked for at once."""
+
+GROUP = 16
+"""Distances of which only the least is sorted first."""
+
+MEASURED = 2**21
+"""Distances that are held at once."""
+
+TIED = 1e-13
+"""Relative difference of two distances below which they are one, whatever the columns."""
+
+
+def is_free_of_origin(metric: str) -> bool:
+    """Whether a metric depends on differences x - y only."""
+    return metric in NORMS or metric == "hamming"
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Coordinates in which distances are taken.
+
+    Attributes
+    ----------
+    metric : str
+        One of `METRICS`.
+    origin, unit : (p,) float
+        z = (x - origin) * unit.
+    within : Covariance or None
+        Of z within classes, which the coordinates have as their unit.
+    slack : float
+        Difference of two distances that the rounding of the rows can make.
+    """
+
+    metric: str
+    origin: Floats
+    unit: Floats
+    within: Covariance | None
+    slack: float
+
+    @staticmethod
+    def of(metric: str, origin: Floats, unit: Floats, within: Covariance | None, largest: Floats) -> Space:
+        """With the slack of rows whose largest absolute values are given, (p,)."""
+        norm = NORMS.get(metric)
+        if norm is None:
+            return Space(metric, origin, unit, within, 16 * EPS)
+        size = largest * unit
+        if within is not None:
+            size = size @ np.abs(within.inverse)
+        return Space(metric, origin, unit, within, 4 * EPS * float(np.linalg.norm(size, norm)))
+
+    def coordinates(self, x: Floats) -> Floats:
+        """The coordinates (m, p) of rows x (m, p), row by row in memory."""
+        z = np.subtract(x, self.origin, order="C")
+        z *= self.unit
+        return z if self.within is None else np.ascontiguousarray(self.within.whiten(z.T).T)
+
+    def tied(self, distances: Floats) -> Floats:
+        """Up to where another distance is tied with these."""
+        return distances * (1 + TIED) + self.slack
+
+
+class Neighbours(NamedTuple):
+    """The k nearest of n rows, and how many more are as near as the k-th.
+
+    Attributes
+    ----------
+    rows : (m, k) int
+        Positions of the rows, nearest first.
+    distances : (m, k) float
+        In the coordinates of the search.
+    beyond : (m, K) int
+        Rows of each class that are as near as the k-th and not among the k.
+    """
+
+    rows: Codes
+    distances: Floats
+    beyond: Codes
+
+    def part(self, rows: slice) -> Neighbours:
+        """Views of some of the rows that were asked for."""
+        return Neighbours(self.rows[rows], self.distances[rows], self.beyond[rows])
+
+    def without(self, own: Codes, codes: Codes) -> Neighbours:
+        """The k - 1 nearest of the other rows, where rows themselves, own (m,), were searched for."""
+        m, k = self.rows.shape
+        every = np.arange(m)
+        itself = self.rows == own[:, None]
+        found = itself.any(axis=1)
+        # A row that is not among its own nearest has k others at no distance: one of them is given up.
+        place = np.where(found, itself.argmax(axis=1), k - 1)
+        beyond = self.beyond.copy()
+        lost = every[~found]
+        beyond[lost, codes[self.rows[lost, -1]]] += 1
+        beyond[lost, codes[own[lost]]] -= 1
+        kept = np.arange(k) != place[:, None]
+        return Neighbours(self.rows[kept].reshape(m, -1), self.distances[kept].reshape(m, -1), beyond)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Rows with their classes, ready to be searched.
+
+    Attributes
+    ----------
+    space : Space
+    points : (n, p) float
+        Coordinates of the rows.
+    codes : (n,) int
+    n_classes : int
+    cells : Cells or None
+        The points, where they are fewer than the rows.
+    tree : scipy's cKDTree or None
+        Of the points.
+    products : ProductFilter or None
+    inner : Search or None
+        Of the points, where there is no tree of them.
+    """
+
+    space: Space
+    points: Floats
+    codes: Codes
+    n_classes: int
+    cells: Cells | None = field(init=False, repr=False)
+    tree: Any = field(init=False, repr=False)
+    products: ProductFilter | None = field(init=False, repr=False)
+    inner: Search | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Make ready what finds the candidates."""
+        norm = NORMS.get(self.space.metric)
+        cells = Cells.of(self.points)
+        points = self.points if cells is None else cells.points
+        tree: Any = None
+        inner = products = None
+        if norm is not None and _suits_a_tree(points, norm):
+            from scipy.spatial import cKDTree
+
+            tree = cKDTree(points)
+        elif cells is not None:
+            inner = Search(self.space, points, np.zeros(len(points), dtype=np.intp), 1)
+        elif norm == 2:
+            products = ProductFilter.of(points)
+        for name, value in (("cells", cells), ("tree", tree), ("products", products), ("inner", inner)):
+            object.__setattr__(self, name, value)
+
+    def nearest(self, x: Floats, k: int) -> Neighbours:
+        """The k nearest of the rows to each of x (m, p).
+
+        Raises
+        ------
+        DataError
+            The metric gives no distance to some row.
+        """
+        self._refuse_other_than_zero_one(x)
+        return self._nearest(coordinates_within_range(self.space.coordinates, x), k)
+
+    def among(self, start: int, stop: int, k: int) -> Neighbours:
+        """The k nearest rows, themselves among them, to the rows from start to stop."""
+        return self._nearest(self.points[start:stop], k)
+
+    def others(self, start: int, stop: int, k: int) -> Neighbours:
+        """The k nearest other rows to the rows from start to stop."""
+        return self.among(start, stop, k + 1).without(np.arange(start, stop), self.codes)
+
+    def blank(self, m: int, k: int) -> Neighbours:
+        """To be filled in, for m rows."""
+        return Neighbours(
+            np.empty((m, k), dtype=np.intp), np.empty((m, k)), np.zeros((m, self.n_classes), dtype=np.intp)
+        )
+
+    def _nearest(self, z: Floats, k: int) -> Neighbours:
+        m, n = len(z), len(self.points)
+        if self.cells is not None and m > 1:
+            order, starts = distinct(z)
+            if len(starts) <= m:
+                return self._as_found(z, k, order, starts)
+        found = self.blank(m, k)
+        left = np.arange(m)
+        if self.tree is not None or self.cells is not None:
+            left = self._by_points(z, k, found)
+        elif self.products is not None and self.products.reaches(k):
+            left = np.flatnonzero(self._by_all_products(self.products, z, k, found))
+        step = max(MEASURED // n, 1)
+        pieces = [left[start : start + step] for start in range(0, len(left), step)]
+        in_threads(lambda piece: self._by_measure(z[piece], k, piece, found), pieces)
+        return found
+
+    def _as_found(self, z: Floats, k: int, order: Codes, starts: Codes) -> Neighbours:
+        """The same for rows z (m, p) some of which are equal, each of which is searched for once."""
+        once = self._nearest(z[order[starts[:-1]]], k)
+        of = np.empty(len(z), dtype=np.intp)
+        of[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        return Neighbours(once.rows[of], once.distances[of], once.beyond[of])
+
+    def _by_points(self, z: Floats, k: int, found: Neighbours) -> Codes:
+        """Fill in what the nearest points tell; positions of rows that are left to be measured.
+
+        More points are asked for where those found are too few, or the last of them is tied with the k-th
+        row.
+        """
+        points = self.points if self.cells is None else self.cells.points
+        left, width = np.arange(len(z)), min(k + 1, len(points))
+        # A tree that gives a large part of its points is slower than measuring every distance.
+        most = len(points) if self.cells is not None else max(len(points) // GROUP, width)
+        while len(left):
+            step = max(ASKED // width, 1)
+            again = []
+            for start in range(0, len(left), step):
+                rows = left[start : start + step]
+                again.append(rows[~self._take_points(z[rows], k, width, rows, found)])
+            left = np.concatenate(again)
+            if width == most:
+                break
+            width = min(WIDER * width, most)
+        return left
+
+    def _take_points(
+        self, z: Floats, k: int, width: int, place: Codes, found: Neighbours
+    ) -> NDArray[np.bool_]:
+        """Whether so many points are enough; where they are, what they tell is filled in at places (m,)."""
+        if self.tree is not None:
+            norm = NORMS[self.space.metric]
+            distances, nearest = self.tree.query(z, k=np.arange(1, width + 1), p=norm, workers=-1)
+        elif self.inner is not None:
+            nearest, distances, _ = self.inner._nearest(z, width)
+        every = np.arange(len(z))
+        at = np.full(len(z), k - 1)
+        if self.cells is not None:
+            at = (np.cumsum(self.cells.sizes[nearest], axis=1) < k).sum(axis=1)
+        limits = self.space.tied(distances[every, np.minimum(at, width - 1)])
+        whole = width == (len(self.points) if self.cells is None else len(self.cells.points))
+        enough = (at < width) & ((distances[:, -1] > limits) | whole)
+        kept, rows = np.flatnonzero(enough), place[enough]
+        if self.cells is not None:
+            part = self.blank(len(kept), k)
+            self.cells.fill(distances[kept], nearest[kept], limits[kept], k, self.codes, part)
+            found.rows[rows], found.distances[rows], found.beyond[rows] = part
+            return np.asarray(enough)
+        found.rows[rows], found.distances[rows] = nearest[kept, :k], distances[kept, :k]
+        row, more = np.nonzero(distances[kept, k:] <= limits[kept, None])
+        np.add.at(found.beyond, (rows[row], self.codes[nearest[kept[row], k + more]]), 1)
+        return np.asarray(enough)
+
+    def _by_all_products(
+        self, products: ProductFilter, z: Floats, k: int, found: Neighbours
+    ) -> NDArray[np.bool_]:
+        """Fill in what products find, some rows at a time; True for rows with too many candidates."""
+        left = np.ones(len(z), dtype=bool)
+        room = products.room()
+        for start in range(0, len(z), products.rows_at_once):
+            rows = slice(start, min(start + products.rows_at_once, len(z)))
+            candidates = products.candidates(z[rows], k, self.space.tied, room)
+            self._remeasure(candidates, z[rows], k, found.part(rows))
+            left[rows] = candidates.left
+        return left
+
+    def _remeasure(self, candidates: Candidates, z: Floats, k: int, found: Neighbours) -> None:
+        """Fill in the nearest of the candidates, by their distances in double precision."""
+        rows, width = candidates.rows, candidates.position.max(initial=-1) + 1
+        distances = np.full((len(z), width), np.inf)
+        members = np.zeros((len(z), width), dtype=np.intp)
+        gaps = np.empty(len(rows))
+        for start in range(0, len(rows), step := max(2**18 // z.shape[1], 1)):
+            piece = slice(start, start + step)
+            gap = z[rows[piece]] - self.points[candidates.members[piece]]
+            gaps[piece] = np.sqrt(np.einsum("ij,ij->i", gap, gap))
+        distances[rows, candidates.position] = gaps
+        members[rows, candidates.position] = candidates.members
+        kept = np.flatnonzero(~candidates.left)
+        if not len(kept):
+            return
+        order = np.argsort(distances[kept], axis=1)
+        near = np.take_along_axis(distances[kept], order, axis=1)
+        members = np.take_along_axis(members[kept], order, axis=1)
+        found.rows[kept], found.distances[kept] = members[:, :k], near[:, :k]
+        row, more = np.nonzero(near[:, k:] <= self.space.tied(near[:, k - 1 : k]))
+        np.add.at(found.beyond, (kept[row], self.codes[members[row, k + more]]), 1)
+
+    def _by_measure(self, z: Floats, k: int, place: Codes, found: Neighbours) -> None:
+        """Fill in, at places (m,), what measuring the distance to every row finds."""
+        from scipy.spatial.distance import cdist
+
+        name = "euclidean" if NORMS.get(self.space.metric) == 2 else self.space.metric
+        measured = z != 0 if name in ZERO_ONE else z
+        points: Any = self.points != 0 if name in ZERO_ONE else self.points
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            distances = cdist(measured, points, name)
+        if np.isnan(distances.min()):
+            raise DataError(
+                f"metric={name!r} gives no distance between some rows: {undefined(name, z)[0]}. Leave such "
+                "rows out, or take another metric."
+            )
+        members = np.broadcast_to(np.arange(len(points)), distances.shape)
+        self.settle(distances, members, k, place, found)
+
+    def settle(self, distances: Floats, members: Codes, k: int, place: Codes, found: Neighbours) -> None:
+        """Fill in, at places (m,), the k nearest of members (m, w), and what is tied with the last."""
+        m = len(distances)
+        row, at = np.nonzero(distances <= self.space.tied(_at_least_k(distances, k))[:, None])
+        near = distances[row, at]
+        order = np.lexsort((near, row))
+        row, at, near = row[order], at[order], near[order]
+        counts = np.bincount(row, minlength=m)
+        starts = np.cumsum(counts) - counts
+        rank = np.arange(len(row)) - np.repeat(starts, counts)
+        first = rank < k
+        found.rows[place] = members[row[first], at[first]].reshape(m, k)
+        found.distances[place] = near[first].reshape(m, k)
+        more = ~first & (near <= self.space.tied(near[starts + k - 1])[row])
+        own = row[more] * self.n_classes + self.codes[members[row[more], at[more]]]
+        found.beyond[place] = np.bincount(own, minlength=m * self.n_classes).reshape(m, self.n_classes)
+
+    def _refuse_other_than_zero_one(self, x: Floats) -> None:
+        if self.space.metric not in ZERO_ONE:
+            return
+        other = np.argwhere((x != 0) & (x != 1))
+        if len(other):
+            row, column = other[0]
+            raise DataError(
+                f"metric={self.space.metric!r} takes columns of zeros and ones; column {column + 1} of the "
+                f"design holds {x[row, column]:g}. Take another metric."
+            )
+
+
+def _suits_a_tree(points: Floats, norm: float) -> bool:
+    """Whether a tree of points is faster than products: they spread in few directions.
+
+    Their number is (sum of l)^2 / (sum of l^2), with l the eigenvalues of the covariance. Only Euclidean
+    distances have products.
+    """
+    p = int(points.shape[1])
+    if p <= TREE_COLUMNS or p > TREE_MOST:
+        return p <= TREE_COLUMNS
+    if norm != 2:
+        return True
+    some = points[:: max(len(points) // 4096, 1)]
+    squares = (some - some.mean(axis=0)).T @ (some - some.mean(axis=0))
+    size = float((squares**2).sum())
+    return bool(not size > 0 or float(np.trace(squares)) ** 2 <= TREE_DIRECTIONS * size)
+
+
+def _at_least_k(distances: Floats, k: int) -> Floats:
+    """Distances (m,) up to which there are k or a few more in each row of distances (m, w)."""
+    m, width = distances.shape
+    groups = width // GROUP
+    if groups > 2 * k:
+        # Of the least of each group, as many are no more than theirs.
+        least = distances[:, : groups * GROUP].reshape(m, GROUP, groups).min(axis=1)
+        return np.asarray(np.partition(least, k - 1, axis=1)[:, k - 1])
+    return np.asarray(np.partition(distances, k - 1, axis=1)[:, k - 1])
+
+
+def in_threads(task: Callable[[Codes], None], pieces: Sequence[Codes]) -> None:
+    """A task of each piece of rows, as many at once as there are processors."""
+    if len(pieces) < 2:
+        for piece in pieces:
+            task(piece)
+        return
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done in [pool.submit(task, piece) for piece in pieces]:
+            done.result()
+
+
+def undefined(metric: str, z: Floats) -> tuple[str, NDArray[np.bool_]]:
+    """When a metric gives no distance, in words, and which of rows z (m, p) have one to no other row."""
+    if metric == "cosine":
+        return "a row is all zero", (z == 0).all(axis=1)
+    if metric == "correlation":
+        return "all columns of a row are equal", (z == z[:, :1]).all(axis=1)
+    if metric == "jensenshannon":
+        return "a row has a negative value, or is all zero", (z < 0).any(axis=1) | (z == 0).all(axis=1)
+    never = np.zeros(len(z), dtype=bool)
+    if metric == "braycurtis":
+        return "two rows are all zero, or cancel", never
+    return "the formula of the metric is 0/0 there", never

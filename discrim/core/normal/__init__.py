@@ -1,0 +1,1 @@
+"""Numbers of models of normal classes."""

@@ -1,0 +1,337 @@
+"""Scores of each row under the regularized rule fitted without it, from two decompositions a class.
+
+Theory. Taking a row x of class g with weight w out of the moments, d = x - m_g and c = w n_g/(n_g - w),
+takes c d d' from the scatters W_g and W and w from their divisors, and so moves the average variances.
+With the shares of `regularized_scatters` at the new divisors and variances, a class's covariance without
+the row is
+
+    a W_k + b W + r I - f c d d',   f = a + b for the row's own class, b for any other one,
+
+in which the row itself enters through d and, by the average variances, through r alone. So with
+a W_k + b W = U L U', once for class k as the row's own and once as another,
+
+    Sigma_k = U (L + r I - f c e e') U',   e = U'd:
+
+Sherman and Morrison's formula gives the distances, the determinant lemma the determinant, a diagonal a row.
+Only the ratio of a to b matters for U: for Friedman's and klaR's mixtures it is the same for every
+gamma, for ESL's for every alpha where gamma is 0 and for every gamma where alpha is 0.
+
+A mixture without a ridge does not depend on the units of the columns, and is decomposed in units of their
+pooled standard deviations; with roots at hand, from the singular values of the stacked roots.
+
+A row is missing here, and left to a refit, where 1 - f c e'(L + r I)^-1 e or a trace is next to
+nothing without it, or where its class is left with one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import EPS
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import triangle
+from discrim.core.moments.units import comparable
+from discrim.core.normal.few_rows import Span
+from discrim.core.normal.regularized_scatters import Pair, Parametrization, Scatters, mixture
+from discrim.core.numerics.singular_values import svd
+from discrim.core.rules.leave_one_out import SPOILT, LeftOut
+from discrim.core.rules.rules import column_squares, standard_columns
+
+__all__ = ["LeftOutGroup", "left_out_groups", "rda_left_out"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+WORTH = 1e8
+"""How far 1 - f c e'(L + r I)^-1 e has to be above the rounding of the eigenvalues, relative to the least."""
+
+LEAST = 1e-6
+"""And how large at least."""
+
+REGULAR = 1e-4
+"""Least over greatest eigenvalue from which scatters serve as well as their roots."""
+
+
+def rda_left_out(
+    moments: ClassMoments, pair: Pair, parametrization: Parametrization, method: str, log_prior: Floats
+) -> LeftOut:
+    """Leave-one-out scores of one pair.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        By class.
+    pair : Pair
+        Whose covariances are not singular.
+    parametrization : {"esl", "friedman", "klar"}
+    method : {"moment", "mle"}
+    log_prior : (K,) float
+    """
+    span = Span.of(moments) if moments.spread == "thin class" else None
+    held, columns = (moments, None) if span is None else (span.moments, span.columns)
+    (group,) = left_out_groups(held, [pair], parametrization, method, log_prior, columns)
+
+    def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        x = x if span is None else span.coordinates(x)
+        return np.asarray(group.scores(x, codes, weights)[0].T)
+
+    return scores
+
+
+def left_out_groups(
+    moments: ClassMoments,
+    pairs: Sequence[Pair],
+    parametrization: Parametrization,
+    method: str,
+    log_prior: Floats,
+    columns: int | None = None,
+) -> list[LeftOutGroup]:
+    """Pairs by the decompositions that they share; as `rda_left_out`.
+
+    Parameters
+    ----------
+    columns : int, optional
+        Columns of the data where the moments are those of coordinates of fewer.
+    """
+    apart, unitless = (
+        Scatters.of(comparable(moments), method, columns),
+        Scatters.unitless(moments, method, columns),
+    )
+    sources = [_Source.of(apart), _Source.of(unitless)]
+    together: dict[tuple[bool, float], list[int]] = {}
+    for i, pair in enumerate(pairs):
+        own, pooled, ridge = mixture(parametrization, pair, apart.divisors, np.ones(len(apart.divisors)), 1.0)
+        share = own[0] / (own[0] + pooled[0]) if own[0] + pooled[0] > 0 else 0.0
+        together.setdefault((not ridge.any(), round(float(share), 12)), []).append(i)
+    groups = []
+    for (plain, _), at in together.items():
+        mixer = _Mixer(sources[plain], [pairs[i] for i in at], parametrization)
+        groups.append(LeftOutGroup(np.array(at), mixer, log_prior, lru_cache(maxsize=2)(mixer.bases)))
+    return groups
+
+
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """The axes of one class's mixtures, as the rows' own class or as another.
+
+    Attributes
+    ----------
+    axes : (p, p) float
+        What deviations in z are projected on.
+    lengths : (p,) float
+        Eigenvalues of the group's reference a W_k + b W.
+    gaps : (p, K) float
+        Projections of the other classes' means, from this one's.
+    factors : (G,) float
+        a + b of each pair over that of the reference.
+    f : (G,) float
+        Times c: what of e e' is taken out.
+    from_own, from_pooled : (G,) float
+        Coefficients of tr(W_k) and tr(W), without the row, in r.
+    """
+
+    axes: Floats
+    lengths: Floats
+    gaps: Floats
+    factors: Floats
+    f: Floats
+    from_own: Floats
+    from_pooled: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What is mixed.
+
+    Attributes
+    ----------
+    held : Scatters
+    means : (K, p) float
+        Of the classes, in z.
+    roots : (K, p, p) float, optional
+        Of the scatters, in their unit.
+    root : (p, p) float, optional
+        Of their sum.
+    """
+
+    held: Scatters
+    means: Floats
+    roots: Floats | None
+    root: Floats | None
+
+    @staticmethod
+    def of(held: Scatters) -> _Source:
+        roots = None if held.moments.roots is None else held.moments.roots * held.unit
+        root = None if roots is None else triangle(roots.reshape(-1, len(held.unit)))
+        return _Source(held, held.moments.means, roots, root)
+
+    def axes(self, k: int, a: float, b: float, ridge: float) -> tuple[Floats, Floats]:
+        """Eigenvalues (p,) and eigenvectors (p, p) of a W_k + b W, to which a ridge or more will be added."""
+        lengths, vectors = np.linalg.eigh(a * self.held.own[k] + b * self.held.whole)
+        if (
+            self.roots is not None
+            and self.root is not None
+            and not lengths[0] + ridge > REGULAR * lengths[-1]
+        ):
+            stacked = np.concatenate([np.sqrt(a) * self.roots[k], np.sqrt(b) * self.root])
+            _, singular, axes = svd(triangle(stacked))
+            return singular**2, axes.T
+        return np.maximum(lengths, 0.0), vectors
+
+
+@dataclass(frozen=True, slots=True)
+class _Mixer:
+    """What the pairs of a group mix, and its axes."""
+
+    source: _Source
+    pairs: list[Pair]
+    parametrization: Parametrization
+
+    @property
+    def held(self) -> Scatters:
+        """The scatters that are mixed."""
+        return self.source.held
+
+    def bases(self, out: float) -> list[tuple[_Basis | None, _Basis]]:
+        """For each class its basis as that of a row, of which the weight `out` is left out, and as another's.
+
+        The first is missing where the class has no covariance without the row.
+        """
+        found = []
+        for k, divisor in enumerate(self.held.divisors.tolist()):
+            alone = divisor - out <= EPS * self.held.moments.counts[k]
+            found.append((None if alone else self._basis(k, k, out), self._basis(k, k - 1, out)))
+        return found
+
+    def _basis(self, k: int, g: int, out: float) -> _Basis:
+        """Of class k for rows of class g."""
+        held = self.held
+        divisors = held.divisors.copy()
+        divisors[g] -= out
+        total, p = divisors.sum(), held.columns
+        ones, nothing = np.ones(len(divisors)), np.zeros(len(divisors))
+        shares = np.empty((4, len(self.pairs)))
+        for j, pair in enumerate(self.pairs):
+            own, pooled, from_own = mixture(self.parametrization, pair, divisors, ones, 0.0)
+            from_pooled = mixture(self.parametrization, pair, divisors, nothing, 1.0)[2]
+            shares[:, j] = own[k], pooled[k], from_own[k], from_pooled[k]
+        shares[[0, 2]] /= divisors[k]
+        shares[[1, 3]] /= total
+        shares[2:] /= p
+        a, b, from_own, from_pooled = shares
+        reference = int(np.argmax(a + b))
+        most = a[reference] + b[reference]
+        if most == 0:
+            lengths, vectors = np.zeros(len(held.unit)), np.eye(len(held.unit))
+        else:
+            # Without the row the traces are less, and by no more than what is left to a refit.
+            mixed = a + b > 0
+            ridges = (from_own * held.squares[k] + from_pooled * held.squares.sum())[mixed]
+            ridges *= most / (a + b)[mixed]
+            lengths, vectors = self.source.axes(k, a[reference], b[reference], SPOILT * float(ridges.min()))
+        axes = vectors.T * held.unit
+        gaps = axes @ (self.source.means - self.source.means[k]).T
+        factors = (a + b) / most if most > 0 else np.zeros(len(a))
+        return _Basis(
+            axes, lengths, gaps, factors, a + b if k == g % len(divisors) else b, from_own, from_pooled
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutGroup:
+    """Pairs whose mixtures have the same axes.
+
+    Attributes
+    ----------
+    positions : (G,) int
+        Of the pairs in the list they come from.
+    mixer : _Mixer
+    log_prior : (K,) float
+    bases : callable
+        The mixer's bases by the weight that is left out.
+    """
+
+    positions: Codes
+    mixer: _Mixer
+    log_prior: Floats
+    bases: Callable[[float], list[tuple[_Basis | None, _Basis]]]
+
+    def scores(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        """Scores (G, K, m) of rows x (m, p) of the fit, each without itself; missing for what is refitted."""
+        units = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
+        scores = np.empty((len(self.positions), len(self.log_prior), len(codes)))
+        for out in np.unique(units).tolist():
+            self._fill(scores, x, codes, np.flatnonzero(units == out), out)
+        return scores
+
+    def _fill(self, scores: Floats, x: Floats, codes: Codes, rows: Codes, out: float) -> None:
+        """The scores of rows of which the weight `out` is left out."""
+        held = self.mixer.held
+        moments, bases = held.moments, self.bases(out)
+        own = codes[rows]
+        d = standard_columns(x[rows], moments.centres[own].T, moments.scale)
+        d -= moments.rests[own].T
+        squares = column_squares(d * held.unit[:, None])
+        count = moments.counts[own]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            c = out * count / (count - out)
+        for k, (as_own, as_other) in enumerate(bases):
+            for basis, here in ((as_own, own == k), (as_other, own != k)):
+                at = np.flatnonzero(here)
+                if not at.size:
+                    continue
+                if basis is None:
+                    scores[:, :, rows[at]] = np.nan
+                    continue
+                e = basis.axes @ d[:, at]
+                gone = c[at] * squares[at]
+                if basis is as_own:
+                    gap = e * (count[at] / (count[at] - out))
+                    left: Floats | float = _left_of(float(held.squares[k]), gone)
+                else:
+                    gap, left = e + basis.gaps[:, own[at]], float(held.squares[k])
+                traces = left, _left_of(float(held.squares.sum()), gone)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    for j in range(len(self.positions)):
+                        doubled = _doubled(basis, j, e, gap, c[at], traces, held.beyond)
+                        scores[j, k, rows[at]] = self.log_prior[k] - 0.5 * doubled
+        lost = np.isnan(scores[:, :, rows]).any(axis=1)
+        for j, row in zip(*np.nonzero(lost), strict=True):
+            scores[j, :, rows[row]] = np.nan
+
+
+def _left_of(whole: float, gone: Floats) -> Floats:
+    """What is left (m,) of a trace; missing where next to nothing is, whose digits are lost."""
+    return np.where(gone > (1.0 - SPOILT) * whole, np.nan, whole - gone)
+
+
+def _doubled(
+    basis: _Basis,
+    j: int,
+    e: Floats,
+    gap: Floats,
+    c: Floats,
+    traces: tuple[Floats | float, Floats],
+    beyond: int,
+) -> Floats:
+    """ln|Sigma_k| + D2_k (m,) of pair j without rows of projections e (p, m), gaps (p, m) from the mean."""
+    r = np.zeros(1)
+    for coefficient, trace in zip((basis.from_own[j], basis.from_pooled[j]), traces, strict=True):
+        if coefficient > 0:
+            r = r + coefficient * trace
+    diagonal = basis.factors[j] * basis.lengths[:, None] + r
+    weighted = e / diagonal
+    lift = basis.f[j] * c
+    left = 1.0 - lift * (weighted * e).sum(axis=0)
+    shortest, longest = (basis.factors[j] * end + r for end in np.sort(basis.lengths)[[0, -1]])
+    left = np.where(left <= np.clip(WORTH * EPS * longest / shortest, LEAST, SPOILT), np.nan, left)
+    cross = (weighted * gap).sum(axis=0)
+    np.divide(gap, diagonal, out=weighted)
+    d2 = (weighted * gap).sum(axis=0) + lift * cross**2 / left
+    logdet = np.log(diagonal).sum(axis=0) + np.log(left)
+    return np.asarray(logdet + d2 + (beyond * np.log(r) if beyond else 0.0))

@@ -1,0 +1,340 @@
+"""The numbers of a quadratic discriminant analysis, and the pure function that fits them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import Covariance
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.standardized import in_units, of_units, standardized, within_sd
+from discrim.core.moments.weights import LIGHT
+from discrim.core.robust.robust import Robust
+from discrim.core.rules import gaussian
+from discrim.core.rules.leave_one_out import (
+    FullLeftOut,
+    LeftOut,
+    diagonal_scores,
+    separate_distances,
+)
+from discrim.core.rules.rules import Distances, Rule
+from discrim.core.shrinkage.fourth_moments import Powers
+from discrim.core.shrinkage.leave_one_out_shrunk import (
+    Intensity,
+    held_at,
+    ledoit_wolf_without,
+    oas_without,
+    separate_left_out,
+)
+from discrim.core.shrinkage.median_shrinkage import column_held_at, diagonal_left_out, strimmer_without
+from discrim.core.shrinkage.shrinkage import (
+    Chosen,
+    Structure,
+    by_class,
+    check_own,
+    estimator_left_out,
+    has_likelihood,
+    in_one_unit,
+    is_none,
+    no_likelihood,
+    obstacles,
+    own_buffers,
+)
+from discrim.errors import NotSupportedError
+
+__all__ = ["QDAFit", "fit_qda", "qda_from_file"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class QDAFit:
+    """The numbers of a quadratic discriminant analysis.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        By class, or diagonal.
+    prior : (K,) float
+    estimated_prior : bool
+    method : {"moment", "mle", "t", "mcd"}
+    covariances : tuple of K Covariance
+        In the coordinates of the moments.
+    divisors : (K,) float
+        n_k - 1 or n_k.
+    structure : {"full", "diagonal", "shrunk", "spherical", "estimator"}
+        What the covariances are estimated as.
+    shrinkage : (K,) float or None
+        Of shrunk covariances, or of shrunken variances.
+    chosen : {"given", "oas", "ledoit-wolf", "loo", "strimmer"} or None
+        How the shrinkages were.
+    estimator : str or None
+        Text of the estimator that the covariances are of.
+    robust : Robust or None
+        How the moments were found, where they are not those of the rows.
+    standardize : bool
+        Whether the sphere that covariances are drawn to is one of columns over their standard deviations.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    method: str
+    covariances: tuple[Covariance, ...]
+    divisors: Floats
+    structure: Structure = "full"
+    shrinkage: Floats | None = None
+    chosen: Chosen | None = None
+    estimator: str | None = None
+    robust: Robust | None = None
+    standardize: bool = False
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether only variances are held."""
+        return self.covariances[0].is_diagonal
+
+    @property
+    def has_distances(self) -> bool:
+        """Whether the covariances are full, and those of the rows."""
+        return self.structure == "full" and self.robust is None
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether the covariances are those of most likelihood, but for divisors, of their structure."""
+        return has_likelihood(self.structure, self.shrinkage)
+
+    def scaled(self, divisors: Floats) -> tuple[Covariance, ...]:
+        """The covariances with other divisors (K,)."""
+        ratios = divisors / self.divisors
+        return tuple(c.divided_by(r) for c, r in zip(self.covariances, ratios.tolist(), strict=True))
+
+    def distances(self) -> Distances:
+        """Squared distances to the class means."""
+        return gaussian.distances(self.moments, self.covariances)
+
+    def unbiased_distances(self) -> tuple[Distances, Floats]:
+        """Distances under the unbiased covariances, and their degrees of freedom (K,)."""
+        free = self.moments.counts - 1
+        return gaussian.distances(self.moments, self.scaled(free)), free
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        """The decision rule under a prior (K,); the debiased one needs more than p + 2 rows a class.
+
+        Raises
+        ------
+        NotSupportedError
+            The method does not exist for this structure of the covariances.
+        """
+        if method == "plugin":
+            return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
+        if self.robust is not None:
+            raise self.robust.refusal(f'method="{method}"')
+        if not self.has_distances:
+            raise NotSupportedError(
+                f'method="{method}" is defined for full covariances, not {self.structure} ones: use "plugin".'
+            )
+        mass = convention == "MASS"
+        covariances = self.covariances if mass else self.scaled(self.moments.counts - 1)
+        if method == "predictive":
+            return gaussian.separate_predictive(self.moments, covariances, log_prior, mass=mass)
+        return gaussian.separate_debiased(self.moments, covariances, log_prior, mass=mass)
+
+    def left_out(self, log_prior: Floats, powers: Sequence[Powers] | Powers | None = None) -> LeftOut:
+        """Scores of rows under the rule fitted without each of them.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        powers : sequence of K Powers, or Powers, optional
+            What the shrinkages of Ledoit & Wolf, or of Opgen-Rhein & Strimmer, take; those that were given,
+            or chosen by leave-one-out, are held.
+
+        Raises
+        ------
+        NotSupportedError
+            The covariances are an estimator's.
+        """
+        if self.standardize:
+            unit = within_sd(self.moments)
+            apart = replace(self, moments=in_units(self.moments, unit), standardize=False)
+            return of_units(apart.left_out(log_prior, powers), unit)
+        if self.structure == "estimator":
+            raise estimator_left_out(self.estimator)
+        if self.robust is not None:
+            return self.robust.left_out(self.moments)
+        rule = gaussian.separate_plugin(self.moments, self.covariances, log_prior)
+        if self.structure in ("shrunk", "spherical"):
+            own = self._intensities(powers)
+            return separate_left_out(self.moments, self.divisors, log_prior, rule, own)
+        if self.shrinkage is not None:
+            held_at_own = column_held_at(self.shrinkage)
+            if self.chosen == "strimmer" and isinstance(powers, Powers):
+                held_at_own = strimmer_without(self.moments, powers, common=False)
+            return diagonal_left_out(self.moments, self.covariances, self.divisors, log_prior, held_at_own)
+        held, counts = rule.distances, self.moments.counts
+        if self.is_diagonal:
+            return lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, self.divisors, log_prior)
+        return FullLeftOut(held, counts, self.moments.rows, self.divisors, rule.constant)
+
+    def _intensities(self, powers: Sequence[Powers] | Powers | None) -> list[Intensity]:
+        """The shrinkage towards a sphere of each class without a row of it."""
+        if self.chosen == "ledoit-wolf" and powers is not None and not isinstance(powers, Powers):
+            return [ledoit_wolf_without(own) for own in powers]
+        if self.shrinkage is None or self.chosen == "oas":
+            return [oas_without] * self.moments.n_classes
+        return [held_at(g) for g in self.shrinkage.tolist()]
+
+    def left_out_distances(
+        self, x: Floats, codes: Codes, weights: Floats | None
+    ) -> tuple[Floats, Floats, Floats]:
+        """Distances (K, m) of rows of the fit under the unbiased moments without each of them.
+
+        With the sums of weights (K, m) and degrees of freedom (K, m) that these then have.
+        """
+        held, free = self.unbiased_distances()
+        d2, gone = separate_distances(x, codes, weights, held, self.moments.counts, free)
+        left = np.repeat(self.moments.counts[:, None], len(codes), axis=1)
+        left[codes, np.arange(len(codes))] -= gone.out
+        return d2, left, left - 1
+
+    def refit(self, moments: ClassMoments, robust: Robust | None = None) -> QDAFit | None:
+        """The same model of other moments, prior and given shrinkages held; None where one is singular."""
+        k, p = moments.n_classes, moments.n_columns
+        held = None if self.chosen == "oas" else self.shrinkage
+        given = [None] * k if held is None else held.tolist()
+        full = self.structure == "full" or (
+            self.structure == "shrunk" and held is not None and is_none(float(held.min()), p)
+        )
+        light = self.method == "moment" and (moments.counts <= 1 + LIGHT).any()
+        if (
+            light
+            or (moments.rows <= (p if full else 1)).any()
+            or any(obstacles(moments, self.structure, c, g) for c, g in enumerate(given))
+        ):
+            return None
+        return fit_qda(
+            moments,
+            self.prior,
+            method=self.method,
+            structure=self.structure,
+            estimated_prior=self.estimated_prior,
+            shrinkage=held,
+            chosen=self.chosen,
+            robust=robust,
+            standardize=self.standardize,
+        )
+
+    def buffers(self) -> dict[str, Floats]:
+        """What a file keeps of the fit beside its moments."""
+        return own_buffers(self.structure, self.shrinkage, self.covariances)
+
+    def df_model(self) -> int:
+        """Free parameters: means, covariances and, where estimated, prior."""
+        k, p = self.moments.n_classes, self.moments.n_columns
+        if not self.has_likelihood:
+            raise no_likelihood("A number of free parameters", self.structure)
+        spread = {"full": p * (p + 1) // 2, "diagonal": p, "spherical": 1}[self.structure]
+        free_nu = 0 if self.robust is None else self.robust.df_model()
+        return k * p + k * spread + (k - 1 if self.estimated_prior else 0) + free_nu
+
+    def llf(self) -> float:
+        """Log-likelihood of class and row at maximum-likelihood covariances."""
+        if not self.has_likelihood:
+            raise no_likelihood("A log-likelihood", self.structure)
+        if self.robust is not None:
+            return self.robust.llf(self.moments, self.prior)
+        logdets = np.array([c.logdet for c in self.scaled(self.moments.counts)])
+        return gaussian.log_likelihood(self.moments, logdets, self.prior)
+
+
+def fit_qda(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    method: str = "moment",
+    structure: Structure = "full",
+    estimated_prior: bool = True,
+    shrinkage: Floats | None = None,
+    chosen: Chosen | None = None,
+    covariances: tuple[Covariance, ...] | None = None,
+    estimator: str | None = None,
+    robust: Robust | None = None,
+    standardize: bool = False,
+) -> QDAFit:
+    """Fit from moments by class, each without obstacles to the structure of its covariance.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    prior : (K,) float
+    method : {"moment", "mle"}
+        Divisors n_k - 1 or n_k.
+    structure, estimated_prior, chosen, estimator, robust
+        As of `discrim.core.normal.lda.fit_lda`.
+    shrinkage : (K,) float, optional
+        Of shrunk covariances, by default those of `oas`; or of diagonal variances.
+    covariances : tuple of K Covariance, optional
+        Those of an estimator.
+    standardize : bool
+        As of `QDAFit`.
+    """
+    divisors = moments.counts - (1.0 if method == "moment" else 0.0)
+    if not standardize:
+        moments = in_one_unit(moments, structure, shrinkage)
+    if covariances is None:
+        held = standardized(moments) if standardize else moments
+        covariances, shrinkage = by_class(held, divisors, structure, shrinkage)
+    if structure == "shrunk" and chosen is None:
+        chosen = "oas"
+    return QDAFit(
+        moments,
+        prior,
+        estimated_prior,
+        method,
+        covariances,
+        divisors,
+        structure,
+        shrinkage,
+        chosen,
+        estimator,
+        robust,
+        standardize,
+    )
+
+
+def qda_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    method: str,
+    structure: Structure,
+    estimated_prior: bool,
+    chosen: Chosen | None,
+    estimator: str | None,
+    standardize: bool,
+    robust: Robust | None = None,
+    shrinkage: Floats | None = None,
+    covariance_roots: Floats | None = None,
+) -> QDAFit:
+    """The fit that `buffers` and its options are of; as `discrim.core.normal.lda_file.lda_from_file`."""
+    check_own(structure, chosen, shrinkage, covariance_roots)
+    return fit_qda(
+        moments,
+        prior,
+        method=method,
+        structure=structure,
+        estimated_prior=estimated_prior,
+        shrinkage=shrinkage,
+        chosen=chosen,
+        covariances=None
+        if covariance_roots is None
+        else tuple(Covariance.from_root(root) for root in covariance_roots),
+        estimator=estimator,
+        robust=robust,
+        standardize=standardize,
+    )

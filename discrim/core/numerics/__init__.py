@@ -1,0 +1,1 @@
+"""Numerical tools that know no statistics of classes."""

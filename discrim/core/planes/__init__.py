@@ -1,0 +1,1 @@
+"""Planes between classes: whether there is one, and which."""

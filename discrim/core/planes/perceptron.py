@@ -1,0 +1,307 @@
+"""Rosenblatt's perceptron, its bound, and the pocket.
+
+Theory (Rosenblatt, 1958, Psychological Review 65, 386-408). Rows z = (1, x) of the two classes carry y = 1
+and -1. From b = 0, rows are visited in turn, and one on the wrong side, y z'b <= 0, moves b by step * y z.
+Where some b of length one has y z'b >= m > 0 for all rows, and R is the length of the longest, there are at
+most (R/m)^2 moves (Novikoff, 1962, Proc. Symposium on the Mathematical Theory of Automata 12, 615-622), for
+every step and every order; the step only scales b. Where there is no such b the rule runs for ever; the
+*pocket* then keeps the b of fewest errors among those that were right for more rows in a row than any
+before (Gallant, 1990, IEEE Transactions on Neural Networks 1, 179-191, with the ratchet), and those at the
+ends of passes, where errors are counted anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.file_numbers import are_flags, are_whole
+from discrim.core.planes.hyperplane import largest_margin
+from discrim.core.planes.one_against_rest import plane_rule, sides
+from discrim.core.planes.perceptron_left_out import left_out_planes
+from discrim.core.planes.separation import separation, standard
+from discrim.core.rules.rules import LinearRule
+from discrim.errors import DataError
+
+__all__ = ["Perceptron", "PerceptronFit", "fit_perceptron", "perceptron", "perceptron_from_file"]
+
+Floats = NDArray[np.float64]
+
+PASSES = {True: 1000, False: 100}
+"""Passes, unless it is told otherwise, where the classes can be separated, and where they cannot."""
+
+PIECES = (32, 8192)
+"""Rows looked at at once: after a move few, for the next may be near; then ever more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Perceptron:
+    """Where the rule ended.
+
+    Attributes
+    ----------
+    coef : (p + 1,) float
+        The intercept first: of the last pass where it converged, else of the pocket.
+    converged : bool
+        A pass over all rows moved nothing.
+    history : (passes, 2) int
+        Moves in each pass, and rows that the plane at its end calls wrong; one on it is of the first class.
+    errors : int
+        Rows that the plane kept calls wrong.
+    margin : float
+        Least distance of a row to the plane kept, negative where one is on the wrong side; zero without a
+        plane, where no column has a coefficient.
+    """
+
+    coef: Floats
+    converged: bool
+    history: NDArray[np.int64]
+    errors: int
+    margin: float
+
+
+def perceptron(
+    x: Floats, positive: NDArray[np.bool_], *, step: float, passes: int, seed: int | None
+) -> Perceptron:
+    """Rosenblatt's rule, pass after pass until one moves nothing.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    positive : (n,) bool
+        Rows of y = 1.
+    step : float
+    passes : int
+        After which the rule is stopped.
+    seed : int or None
+        Of the order of the rows, new in each pass; None for the order they have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[0.0], [1.0], [3.0], [4.0]])
+    >>> found = perceptron(x, np.array([False, False, True, True]), step=1.0, passes=100, seed=None)
+    >>> found.converged, found.coef.tolist(), int(found.history[:, 0].sum())
+    (True, [-4.0, 2.0], 8)
+    """
+    signed, unit = _signed(x, positive)
+    rng = None if seed is None else np.random.default_rng(seed)
+    run = _Run(signed)
+    history = []
+    for _ in range(passes):
+        moves = run.visit(signed if rng is None else signed[rng.permutation(len(signed))])
+        history.append((moves, run.keep()))
+        if not moves:
+            break
+    converged = not history[-1][0]
+    coef, errors = (run.coef, 0) if converged else (run.pocket, run.fewest)
+    length = float(np.linalg.norm(coef[1:]))
+    margin = unit * float((signed @ coef).min()) / length if length > 0 else 0.0
+    return Perceptron(step * (unit * coef), converged, np.array(history, dtype=np.int64), errors, margin)
+
+
+def _signed(x: Floats, positive: NDArray[np.bool_]) -> tuple[Floats, float]:
+    """Rows y (1, x) over a unit, and this unit.
+
+    The step, and a power of two as the unit of rows, scale coefficients that start from zero: without them
+    moves are the same, whatever a step's rounding, and squares of rows do not overflow.
+    """
+    signed = np.column_stack([np.ones(len(x)), x])
+    signed[~positive] *= -1
+    unit = float(2.0 ** np.floor(np.log2(np.abs(signed).max())))
+    signed /= unit
+    return signed, unit
+
+
+class _Run:
+    """Coefficients under way, and the best of them."""
+
+    def __init__(self, signed: Floats) -> None:
+        self.signed = signed
+        self.coef = np.zeros(signed.shape[1])
+        self.pocket, self.fewest = self.coef, len(signed)
+        self.right, self.longest = 0, 0
+
+    def visit(self, rows: Floats) -> int:
+        """One pass over rows in their order: the number of moves."""
+        at, moves, piece = 0, 0, PIECES[0]
+        while at < len(rows):
+            wrong = rows[at : at + piece] @ self.coef <= 0
+            first = int(np.argmax(wrong))
+            if not wrong[first]:
+                self.right += len(wrong)
+                at, piece = at + piece, min(2 * piece, PIECES[1])
+                continue
+            self.right += first
+            # Runs of no row have no record to beat, and yet any coefficients are better than none.
+            if self.right > self.longest or self.fewest == len(self.signed):
+                self.longest = self.right
+                self.keep()
+            self.coef = self.coef + rows[at + first]
+            at, moves, piece, self.right = at + first + 1, moves + 1, PIECES[0], 0
+        return moves
+
+    def keep(self) -> int:
+        """Errors of the coefficients, which go into the pocket if they are some and none have had so few."""
+        values = self.signed @ self.coef
+        # A row on the plane moves it, though the rule calls it of the first class and is right if it is.
+        errors = int((values < 0).sum()) + int((values[self.signed[:, 0] > 0] == 0).sum())
+        if errors < self.fewest and self.coef.any():
+            self.pocket, self.fewest = self.coef, errors
+        return errors
+
+
+@dataclass(frozen=True, slots=True)
+class PerceptronFit:
+    """A perceptron for two classes, or one for each of more against the rest.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Diagonal.
+    prior : (K,) float
+        Class proportions, of which the rule makes no use.
+    step : float
+    passes : tuple of int, by plane
+        After which each would have been stopped.
+    seed : int or None
+    coef : (p + 1, P) float
+        By plane, the intercepts first.
+    planes : (P, 7) float
+        By plane: whether the classes can be separated, whether the rule converged, passes, moves, errors,
+        margin, and the largest margin of all relative to the longest row, (m/R), zero where there is none.
+    history : (., 4) float
+        Plane, pass, moves, errors.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    step: float
+    passes: tuple[int, ...]
+    seed: int | None
+    coef: Floats
+    planes: Floats
+    history: Floats
+
+    has_distances = False
+    estimated_prior = True
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
+        """The side of the plane, or the class whose plane is farthest below the row."""
+        return plane_rule(np.zeros(len(self.coef) - 1), self.coef[1:], self.coef[0])
+
+    def ended(self) -> dict[str, Floats]:
+        """What a file keeps: coef, planes, history, and the most passes by plane."""
+        most = np.array(self.passes, dtype=np.float64)
+        return {"coef": self.coef, "planes": self.planes, "history": self.history, "most": most}
+
+    def refit(self, x: Floats, codes: NDArray[np.intp]) -> PerceptronFit:
+        """The same rule run over other rows, without a certificate."""
+        runs = _runs(x, codes, self.moments.n_classes, self.step, self.passes, self.seed)
+        return replace(self, coef=np.column_stack([run.coef for run in runs]))
+
+    def left_out(
+        self, x: Floats, codes: NDArray[np.intp], seen: Callable[[], object] | None = None
+    ) -> Floats:
+        """Scores (n, K) of the rows of the fit, each under the same rule run over the others.
+
+        Parameters
+        ----------
+        x : (n, p) float
+        codes : (n,) int
+        seen : callable, optional
+            Called after each pass of each plane.
+        """
+        scores = np.zeros((len(x), self.moments.n_classes))
+        together = zip(sides(codes, self.moments.n_classes), self.passes, strict=True)
+        for column, (positive, most) in enumerate(together, self.moments.n_classes - len(self.passes)):
+            signed, unit = _signed(x, positive)
+            coef = left_out_planes(signed, passes=most, seed=self.seed, seen=seen)
+            coef *= self.step * unit
+            scores[:, column] = coef[:, 0] + np.einsum("ij,ij->i", coef[:, 1:], x)
+        return scores
+
+
+def fit_perceptron(
+    x: Floats,
+    codes: NDArray[np.intp],
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    step: float,
+    passes: int | None,
+    seed: int | None,
+) -> PerceptronFit:
+    """Rosenblatt's rule for two classes, or for each of more against the rest.
+
+    Parameters
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+    moments, prior
+        Of the same rows.
+    step, passes, seed
+        As for `perceptron`; passes None takes `PASSES`.
+    """
+    columns, k = standard(x).columns, moments.n_classes
+    planes = sides(codes, k)
+    able = [separation(columns, side.astype(np.intp), 2).kind == "complete" for side in planes]
+    stop = tuple(passes or PASSES[yes] for yes in able)
+    runs = _runs(x, codes, k, step, stop, seed)
+    table, history = [], []
+    for number, (run, yes, side) in enumerate(zip(runs, able, planes, strict=True)):
+        moves = run.history[:, 0]
+        ease = _ease(x, side) if yes else 0.0
+        table.append([yes, run.converged, len(moves), moves.sum(), run.errors, run.margin, ease])
+        counted = np.arange(1, len(moves) + 1)
+        history.append(np.column_stack([np.full(len(moves), number), counted, run.history]))
+    coef = np.column_stack([run.coef for run in runs])
+    shown = np.array(table, dtype=np.float64), np.concatenate(history).astype(np.float64)
+    return PerceptronFit(moments, prior, step, stop, seed, coef, *shown)
+
+
+def perceptron_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    step: float,
+    seed: int | None,
+    coef: Floats,
+    planes: Floats,
+    history: Floats,
+    most: Floats,
+) -> PerceptronFit:
+    """A fit from what `PerceptronFit.ended` gives.
+
+    Raises
+    ------
+    DataError
+        It does not fit together.
+    """
+    counted = are_flags(planes[:, :2]) and are_whole(planes[:, 2:5]) and are_whole(history)
+    if not (counted and are_whole(most, 1.0) and (planes[:, 6] >= 0).all()):
+        raise DataError("its passes and errors by plane are no numbers of these")
+    passes = [int((history[:, 0] == number).sum()) for number in range(len(planes))]
+    if passes != planes[:, 2].tolist() or len(history) != sum(passes):
+        raise DataError("its history is not that of its passes")
+    return PerceptronFit(moments, prior, step, tuple(most.astype(int)), seed, coef, planes, history)
+
+
+def _runs(
+    x: Floats, codes: NDArray[np.intp], n_classes: int, step: float, passes: tuple[int, ...], seed: int | None
+) -> list[Perceptron]:
+    together = zip(sides(codes, n_classes), passes, strict=True)
+    return [perceptron(x, side, step=step, passes=most, seed=seed) for side, most in together]
+
+
+def _ease(x: Floats, positive: NDArray[np.bool_]) -> float:
+    """Largest margin of a plane through the origin of z = (1, x), relative to the longest row."""
+    signed = np.column_stack([np.ones(len(x)), x])
+    signed /= np.abs(signed).max()
+    longest = float(np.sqrt((signed**2).sum(axis=1).max()))
+    signed[~positive] *= -1
+    return largest_margin(signed) / longest

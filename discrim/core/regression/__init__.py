@@ -1,0 +1,1 @@
+"""Numbers of regressions of the class on the row."""

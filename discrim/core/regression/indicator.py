@@ -1,0 +1,283 @@
+"""Least squares of the indicators of K classes on p columns, from class moments.
+
+Theory (Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning, sec. 4.2). Let y_k
+be 1 in class k and 0 elsewhere, m the mean of all rows, n_k and m_k the count and mean of class k, W the
+scatter within classes and T = W + sum n_k (m_k - m)(m_k - m)'. The normal equations are
+T b_k = n_k (m_k - m), and the fitted value is n_k/N + (x - m)'b_k: fitted values sum to one over the
+classes, coefficients to zero.
+
+*A table of K + p rows.* Let A have the rows sqrt(n_j) (m_j - m) and those of a root R of W, R'R = W, and
+let C have the rows sqrt(n_j) (delta_jk - n_k/N) and p rows of zeros. Then A'A = T, A'C holds the right
+sides n_k (m_k - m), and C'C the total sums of squares of the indicators. So the least squares of C on A has
+the coefficients and the residual sums of squares of all N rows, and no product squares a condition number.
+Its rows differ in size by as much as classes are apart, so QR takes them the longest first and pivots the
+columns, which keeps each row's own digits (Cox & Higham, 1998, BIT 38, 34-50).
+
+*Leaving a row out* with leverage h changes its fitted values f to y - (y - f) / (1 - w h), where w of its
+weight goes.
+
+*Optimal scoring* (Hastie, Tibshirani & Buja, 1994, JASA 89, 1255-1270). Scores of the classes that the
+columns predict best, of mean square one over the rows, are sqrt(N/n_k) u_k with u a right singular vector
+of Q'C diag(n)^-1/2, whose singular value r is a canonical correlation. The regression on such a score,
+divided by sqrt(r^2 (1 - r^2)), is a discriminant variable with unit variance (divisor N) within classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, lapack, qr
+
+from discrim.core.covariance.canonical import positive_signs, weighted_centre
+from discrim.core.covariance.covariance import EPS, dependencies
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.singular_values import svd
+from discrim.core.rules.gaussian import centred
+from discrim.core.rules.leave_one_out import SPOILT, LeftOut
+from discrim.core.rules.rules import LinearRule, column_squares, standard_columns
+from discrim.errors import DataError
+
+__all__ = ["Estimates", "IndicatorFit", "Scoring", "fit_indicator", "indicator_from_file"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """Coefficients and their standard errors, in the units of the data.
+
+    Attributes
+    ----------
+    coef, se : (K, p + 1) float
+        Of the constant, then of the columns; errors are missing where N - p - 1 is not positive.
+    df : float
+        N - p - 1.
+    """
+
+    coef: Floats
+    se: Floats
+    df: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Optimal scores of the classes.
+
+    Attributes
+    ----------
+    scores : (K, r) float
+        Mean zero and mean square one over the rows; mutually uncorrelated.
+    coef : (p, r) float
+        Of the regression of the scores on the columns, in the units of the data.
+    correlations : (r,) float
+        Canonical correlations, falling.
+    residuals : (r,) float
+        Average squared residuals, 1 - correlation^2.
+    """
+
+    scores: Floats
+    coef: Floats
+    correlations: Floats
+    residuals: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class IndicatorFit:
+    """The numbers of a regression of class indicators, in coordinates z = (x - origin) * scale.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Pooled.
+    prior : (K,) float
+        Class proportions.
+    origin : (p,) float
+    centre : (p,) float
+        What the rounding of the origin leaves of the mean of all rows, in z.
+    coef : (p, K) float
+    inverse : (p, p) float
+        Its product with its transpose is the inverse of the total scatter.
+    explained : (p, K) float
+        Q'C: the columns' sums of squares are those that the regressions explain.
+    basis : (K + p, p) float
+        Q, an orthonormal basis of the columns of the table.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    origin: Floats
+    centre: Floats
+    coef: Floats
+    inverse: Floats
+    explained: Floats
+    basis: Floats
+
+    @property
+    def estimated_prior(self) -> bool:
+        """The prior is that of the rows."""
+        return True
+
+    @property
+    def has_distances(self) -> bool:
+        """There is no model of the rows within classes."""
+        return False
+
+    @property
+    def residual_df(self) -> float:
+        """N - p - 1."""
+        return self.moments.total - self.moments.n_columns - 1
+
+    def residuals(self) -> Floats:
+        """C - QQ'C (K + p, K): the sums of squares of its columns are the residual ones."""
+        counts = self.moments.counts
+        rest = -self.basis @ self.explained
+        rest[: len(counts)] += np.sqrt(counts)[:, None] * (np.eye(len(counts)) - self.prior)
+        # What rounding left of the columns' span in the residuals is of the size of small residuals.
+        rest -= self.basis @ (self.basis.T @ rest)
+        return np.asarray(rest)
+
+    def residual_squares(self) -> Floats:
+        """Residual sum of squares (K,) of each indicator."""
+        return column_squares(self.residuals())
+
+    def explained_squares(self) -> Floats:
+        """Sum of squares (K,) that the columns explain of each indicator."""
+        return column_squares(self.explained)
+
+    def fitted_exactly(self) -> NDArray[np.bool_]:
+        """Whether what is left of each indicator (K,) is rounding, whose errors and tests mean nothing."""
+        left, explained = self.residual_squares(), self.explained_squares()
+        return np.asarray(left <= (10 * max(self.basis.shape) * EPS) ** 2 * explained)
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
+        """Fitted values; a row belongs to the class of the largest."""
+        return LinearRule(self.origin, self.moments.scale, self.coef, self.prior - self.centre @ self.coef)
+
+    def functions(self) -> tuple[Floats, Floats]:
+        """Coefficients (p, K) and constants (K,) in the units of the data."""
+        scale = self.moments.scale
+        mean = self.origin * scale + self.centre
+        return self.coef * scale[:, None], self.prior - mean @ self.coef
+
+    def estimates(self) -> Estimates:
+        """Coefficients with the standard errors of ordinary least squares."""
+        coef, constants = self.functions()
+        scale, df = self.moments.scale, self.residual_df
+        sigma = np.sqrt(self.residual_squares() / df) if df > 0 else np.full(len(self.prior), np.nan)
+        own = np.sqrt(column_squares(self.inverse.T)) * scale
+        reach = np.linalg.norm(self.inverse.T @ (self.origin * scale + self.centre))
+        errors = np.r_[np.hypot(1 / np.sqrt(self.moments.total), reach), own]
+        return Estimates(np.column_stack([constants, coef.T]), sigma[:, None] * errors, df)
+
+    def leverages(self, x: Floats) -> Floats:
+        """Leverage (m,) of rows (m, p) of weight one: the diagonal of the hat matrix."""
+        z = standard_columns(x, self.origin, self.moments.scale) - self.centre[:, None]
+        return np.asarray(1 / self.moments.total + column_squares(self.inverse.T @ z))
+
+    def left_out(self, log_prior: Floats) -> LeftOut:
+        """Fitted values of rows under the fit without each of them; missing where that has cost digits."""
+        rule = self.rule(log_prior)
+
+        def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+            gone = 1.0 if weights is None else np.minimum(weights, 1.0)
+            own = np.zeros((len(x), len(self.prior)))
+            own[np.arange(len(x)), codes] = 1.0
+            left = 1.0 - gone * self.leverages(x)
+            left = np.where(left > SPOILT, left, np.nan)
+            return np.asarray(own - (own - rule.scores(x)) / left[:, None])
+
+        return scores
+
+    def refit(self, moments: ClassMoments) -> IndicatorFit | None:
+        """The same of other moments; None where the columns are collinear over these rows."""
+        if moments.rows.sum() <= moments.n_columns or dependencies(moments.as_one()):
+            return None
+        return fit_indicator(moments)
+
+    def scoring(self) -> Scoring:
+        """Optimal scores, and their regressions; the signs are those of the discriminants of LDA."""
+        total, counts = self.moments.total, self.moments.counts
+        roots = np.sqrt(np.where(counts > 0, counts, np.inf))
+        most = min(self.moments.n_columns, int((counts > 0).sum()) - 1)
+        _, lengths, right = svd(self.explained / roots, full_matrices=False)
+        rank = int((lengths[:most] > 10 * max(self.coef.shape) * EPS).sum())
+        turned = right[:rank].T / roots[:, None]
+        left = self.residuals()
+        # Correlations near one differ by less than their rounding, what is left of the scores does not.
+        near = int((lengths[:rank] ** 2 > 0.5).sum())
+        if near > 1:
+            turned[:, :near] = turned[:, :near] @ svd(left @ turned[:, :near])[2][::-1].T
+        coef = self.coef @ turned * np.sqrt(total)
+        within = np.sqrt(self.moments.squares.sum(axis=0))
+        signs = positive_signs(coef * within[:, None])
+        residuals = column_squares(left @ turned)
+        return Scoring(
+            turned * np.sqrt(total) * signs,
+            coef * self.moments.scale[:, None] * signs,
+            lengths[:rank],
+            residuals,
+        )
+
+
+def fit_indicator(moments: ClassMoments) -> IndicatorFit:
+    """Fit from pooled moments whose columns are not collinear over all rows.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> m = ClassMoments.from_block(np.array([[0.0], [1.0], [5.0]]), np.array([0, 0, 1]), n_classes=2)
+    >>> fit_indicator(m).estimates().coef.round(4).tolist()
+    [[1.0952, -0.2143], [-0.0952, 0.2143]]
+    """
+    counts, total = moments.counts, moments.total
+    origin, _ = centred(moments, weighted_centre(moments.means, counts))
+    means = moments.means_from(origin)
+    centre = weighted_centre(means, counts)
+    shares = counts / total
+    heights = np.sqrt(counts)[:, None]
+    table = np.concatenate([heights * (means - centre), _root(moments)])
+    lengths = np.sqrt(column_squares(table))
+    table = table / lengths
+    order = np.argsort(-np.abs(table).max(axis=1), kind="stable")
+    turned, triangle, pivots = qr(table[order], mode="economic", pivoting=True, check_finite=False)
+    basis = np.empty_like(turned)
+    basis[order] = turned
+    # C has sqrt(n) on its diagonal, less a product with sqrt(n), to which Q is orthogonal but for rounding.
+    explained = basis[: len(counts)].T * heights[:, 0]
+    explained -= np.outer(explained.sum(axis=1), shares)
+    inverse = np.empty_like(triangle)
+    inverse[pivots] = np.triu(lapack.dtrtri(triangle)[0])
+    inverse /= lengths[:, None]
+    return IndicatorFit(moments, shares, origin, centre, inverse @ explained, inverse, explained, basis)
+
+
+def _root(moments: ClassMoments) -> Floats:
+    """A root (p, p) of the scatter within classes, which may be singular."""
+    whole = moments.pooled()
+    if whole.roots is not None:
+        return np.asarray(whole.roots[0])
+    sd = np.sqrt(np.diagonal(whole.scatters[0]))
+    return np.asarray(cholesky(whole.scatters[0] / sd / sd[:, None], check_finite=False) * sd)
+
+
+def indicator_from_file(moments: ClassMoments, prior: Floats) -> IndicatorFit:
+    """The fit that a file's moments are of.
+
+    Raises
+    ------
+    DataError
+        The columns are collinear, or the prior is not that of the counts.
+    """
+    if dependencies(moments.as_one()):
+        raise DataError("its columns are collinear")
+    fit = fit_indicator(moments)
+    if (fit.prior != prior).any():
+        raise DataError("its prior is not the class proportions")
+    return fit

@@ -1,0 +1,428 @@
+"""Newton's method for the multinomial log-likelihood, block by block.
+
+Theory. With classes 1, ..., q against a reference, log odds eta_k = z'b_k (z with a leading one) and
+probabilities p_k, the log-likelihood is sum w (eta_y - ln sum exp eta), concave in b. Its score is sum w z
+(e_y - p)' and its information has blocks sum w p_k ([k = l] - p_l) z z'. For two classes the step is that
+of iteratively reweighted least squares.
+
+*Digits.* The columns are shifted to their means and orthogonalised by the root of their total scatter, so
+that the information is close to a multiple of the identity whatever the units, the offsets and the
+correlations of the data.
+
+*Convergence* is judged by the score in its own metric: the Newton decrement sqrt(s'H^-1 s) is the distance
+to the maximum in standard errors. Once it is below a threshold one more step squares what is left, and the
+pass that follows it gives the information there and, with its score, a last step that needs no pass.
+
+*A maximum* is not there because the score is small: where classes are separated it falls for ever, and soon
+where rows weigh little or few are off the plane. Let v be a direction in which no row contradicts the
+classes, g >= 0 the leads that it gives a row's own class over the others, and G the largest. Then s'v =
+sum w p g and v'Hv <= sum w p g^2 <= G s'v, so that s'H^-1 s >= (s'v)^2 / v'Hv >= v'Hv / G^2. With G <=
+sqrt(2) max|z| |v|, a decrement d for which H - 2 d^2 max|z|^2 I is positive definite is thus the proof that
+there is no such v. Until that holds the search goes on, be the decrement ever so small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
+
+from discrim.core.covariance.covariance import Covariance
+from discrim.core.moments.row_sums import Rows
+from discrim.core.regression.limited_memory import LimitedMemory
+from discrim.core.regression.symmetric_pairs import Information
+
+__all__ = [
+    "HALVINGS",
+    "NOTHING",
+    "Frame",
+    "Newton",
+    "Swept",
+    "above",
+    "class_shares",
+    "gradient",
+    "informs",
+    "maximize",
+    "sweep",
+]
+
+Floats = NDArray[np.float64]
+
+NOTHING = 1e-12
+"""Distance to the maximum, in standard errors, over which the information does not change."""
+
+HALVINGS = 30
+"""Halvings of a step before the line search gives up."""
+
+FLAT = 1e-8
+"""Share of the log-likelihood that a step beside the maximum may lose by rounding."""
+
+HELD_OF_CLASSES = 5
+"""Numbers of a row that are held for each class beside its columns."""
+
+ARRIVED = 0.1
+"""Share of the tolerance at which the information is that of the maximum; a step that goes there is to go as
+much farther, since what it will do is guessed."""
+
+SLOW, MOST_SHORT, AFTER = 0.7, 2.0, 3
+"""What is left of the distance after a step that is too slow; the passes without the information that are
+made in a row at most, in units of those that cost what one with it does; and those that follow it."""
+
+ROUNDING = 8 * np.finfo(np.float64).eps
+"""Share of `Frame.longest`, the weight of all rows by that of their odds, that any step may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Coordinates in which the columns have unit variance over the rows and are orthogonal, or close to it.
+
+    Attributes
+    ----------
+    centre, rest : (p,) float
+        Grand mean, in units of the data, and what is left of it in units of z.
+    scale : (p,) float
+        Powers of two.
+    covariance : Covariance
+        Of all rows, divisor N, in units of z; only its diagonal where correlations are weak.
+    piece : int
+        Rows of a block that are worked on at once.
+    longest : float
+        What the weight of a row times its squared length, a leading one included, does not exceed.
+    """
+
+    centre: Floats
+    rest: Floats
+    scale: Floats
+    covariance: Covariance
+    piece: int
+    longest: float
+
+    def columns(self, x: Floats, out: Floats | None = None) -> Floats:
+        """A row of ones over the columns of the frame, (p + 1, m), of rows x (m, p); in a buffer if given."""
+        out = self.deviations(x, out)
+        z = out[1:]
+        if self.covariance.is_diagonal:
+            z *= (self.scale * self.covariance.inverse)[:, None]
+            z -= (self.rest * self.covariance.inverse)[:, None]
+            return out
+        z *= self.scale[:, None]
+        z -= self.rest[:, None]
+        out[1:] = self.covariance.whiten(z)
+        return out
+
+    def deviations(self, x: Floats, out: Floats | None = None) -> Floats:
+        """A row of ones over deviations (p, m) of rows x (m, p) from the centre; in a buffer if given."""
+        out = np.empty((x.shape[1] + 1, len(x))) if out is None else out[:, : len(x)]
+        out[0] = 1.0
+        np.subtract(x.T, self.centre[:, None], out=out[1:])
+        return out
+
+    def from_deviations(self) -> Floats | None:
+        """Matrix (p + 1, p + 1) that takes deviations to columns, where sums over the rows may wait for it.
+
+        That saves most of what a row costs, and loses no digits but where columns are rotated, or in units
+        that the squares of numbers do not take.
+        """
+        if not self.covariance.is_diagonal or (self.scale != 1).any():
+            return None
+        matrix = np.diag(np.append(1.0, self.covariance.inverse))
+        matrix[1:, 0] = -self.rest * self.covariance.inverse
+        return matrix
+
+    def to_data(self) -> Floats:
+        """Matrix (p + 1, p + 1) that takes coefficients in the frame to those of the data."""
+        slopes = self.covariance.unwhiten(np.eye(len(self.scale))) * self.scale[:, None]
+        middle = self.centre + self.rest / self.scale
+        matrix = np.zeros((len(slopes) + 1, len(slopes) + 1))
+        matrix[0, 0] = 1.0
+        matrix[1:, 1:] = slopes
+        matrix[0, 1:] = -middle @ slopes
+        return matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Newton:
+    """Where Newton's method ended.
+
+    Attributes
+    ----------
+    coef : (p + 1, q) float
+        In the frame, the intercepts first.
+    information : (q (p + 1), q (p + 1)) float
+        At the coefficients, class by class.
+    llf : float
+    decrement : float
+        Distance from the maximum in standard errors, before the last step.
+    steps : int
+    converged : bool
+    """
+
+    coef: Floats
+    information: Floats
+    llf: float
+    decrement: float
+    steps: int
+    converged: bool
+
+
+class Swept(NamedTuple):
+    """What a pass over the rows gives at coefficients (p + 1, q).
+
+    Attributes
+    ----------
+    llf : float
+    score : (p + 1, q) float
+    information : (q (p + 1), q (p + 1)) float
+    lightest : float
+        The least weight of a row that is not zero.
+    """
+
+    llf: float
+    score: Floats
+    information: Floats
+    lightest: float
+
+
+def sweep(blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) -> Swept:
+    """Log-likelihood, score and information at coefficients (p + 1, q), in one pass."""
+    p1, q = coef.shape
+    llf, score, lightest = 0.0, np.zeros((p1, q)), np.inf
+    information = Information(p1, q, frame.piece)
+    turn = frame.from_deviations()
+    odds = coef.T if turn is None else coef.T @ turn
+    for z, codes, own in _pieces(blocks, frame, frame.piece, plain=turn is not None):
+        lightest = min(lightest, 1.0 if own is None else own.min(initial=np.inf, where=own > 0))
+        logs, held, shares, residual = _residual(odds @ z, codes, own, reference)
+        llf += logs
+        score += z @ residual.T
+        information.add(z, held * (1 - shares), held, shares)
+    whole = information.whole()
+    if turn is None:
+        return Swept(llf, score, whole, lightest)
+    # Block by block, as the same matrix takes each class's columns from deviations.
+    whole = (whole.reshape(q * p1 * q, p1) @ turn.T).reshape(q, p1, q * p1)
+    return Swept(llf, turn @ score, np.matmul(turn, whole).reshape(q * p1, q * p1), lightest)
+
+
+def gradient(blocks: Iterable[Rows], frame: Frame, coef: Floats, reference: int) -> tuple[float, Floats]:
+    """Log-likelihood and score at coefficients (p + 1, q), in one pass that is short of the information."""
+    llf, score, (p1, q) = 0.0, np.zeros(coef.shape), coef.shape
+    # What is held of a row is so much less that more of them stay in the cache.
+    piece = max(frame.piece, frame.piece * (q + 1) * p1 // (p1 + HELD_OF_CLASSES * q))
+    turn = frame.from_deviations()
+    odds = coef.T if turn is None else coef.T @ turn
+    for z, codes, own in _pieces(blocks, frame, piece, plain=turn is not None):
+        logs, _, _, residual = _residual(odds @ z, codes, own, reference)
+        llf += logs
+        score += z @ residual.T
+    return llf, score if turn is None else turn @ score
+
+
+def _pieces(blocks: Iterable[Rows], frame: Frame, piece: int, *, plain: bool) -> Iterator[Rows]:
+    """Columns (p + 1, m) or deviations, codes and weights of some rows, good until the next are made."""
+    buffer, columns = np.empty((len(frame.scale) + 1, piece)), frame.deviations if plain else frame.columns
+    for x, codes, weights in blocks:
+        for start in range(0, len(x), piece):
+            at = slice(start, start + piece)
+            yield columns(x[at], buffer), codes[at], None if weights is None else weights[at]
+
+
+def _residual(
+    odds: Floats, codes: NDArray[np.intp], weights: Floats | None, reference: int
+) -> tuple[float, Floats, Floats, Floats]:
+    """Log-likelihood of rows, their probabilities with and without weights, and what the classes leave."""
+    shares, logs = _softmax(odds)
+    # The reference has no line of its own.
+    modelled = np.flatnonzero(codes != reference)
+    line = codes[modelled]
+    line -= line > reference
+    # Places in all lines one after the other, which are found faster than those of a line and a row.
+    places = line * odds.shape[1] + modelled
+    own = -logs
+    own[modelled] += odds.ravel()[places]
+    held = shares if weights is None else shares * weights
+    residual = -held
+    residual.ravel()[places] += 1.0 if weights is None else weights[modelled]
+    return float(own.sum() if weights is None else own @ weights), held, shares, residual
+
+
+def _softmax(odds: Floats) -> tuple[Floats, Floats]:
+    """Probabilities (K - 1, m) of log odds (K - 1, m), and the log (m,) of their sum with the reference's."""
+    peak = np.maximum(odds.max(axis=0), 0.0)
+    shares = np.exp(odds - peak)
+    total = shares.sum(axis=0)
+    total += np.exp(-peak)
+    shares /= total
+    return shares, peak + np.log(total)
+
+
+def class_shares(odds: Floats, reference: int) -> tuple[Floats, Floats]:
+    """Log probabilities (K, m) of all classes, and probabilities (K - 1, m) of those but the reference."""
+    shares, logs = _softmax(odds)
+    return np.insert(odds, reference, 0.0, axis=0) - logs, shares
+
+
+def maximize(
+    blocks: Iterable[Rows],
+    frame: Frame,
+    start: Floats,
+    reference: int,
+    *,
+    tol: float,
+    maxiter: int,
+    floor: Floats,
+    first: Swept | None = None,
+    short: float = 0.0,
+) -> Newton:
+    """Newton's method with a line search.
+
+    Parameters
+    ----------
+    blocks : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
+    frame : Frame
+    start : (p + 1, q) float
+        Coefficients in the frame.
+    reference : int
+    tol : float
+        Decrement after which the next step is the last, `NOTHING` or more.
+    maxiter : int
+    floor : (q, q) float
+        Information between the classes, of each column of the frame, that no direction's may fall to: the
+        estimates run away there, and the search ends at the last that did not, not converged. Where it is
+        zero, a maximum is known to exist, and a small decrement needs no proof that there is one.
+    first : Swept, optional
+        The sweep at the start, where it was made already.
+    short : float
+        Passes without the information that cost what one with it does; zero if none is to be made.
+
+    Returns
+    -------
+    Newton
+        Its `steps` are those from passes with the information.
+    """
+    llf, score, information, lightest = first or sweep(blocks, frame, start, reference)
+    search = _Search(blocks, frame, reference, tol, short)
+    bound, known = 2 * frame.longest / lightest, not floor.any()
+    held = last = Newton(start, information, llf, np.inf, 0, False)
+    for steps in range(maxiter + 1):
+        try:
+            above(held.information, floor)
+            factor = cho_factor(held.information)
+        except LinAlgError:
+            return replace(last, decrement=np.inf, steps=steps)
+        step = _solved(factor, score)
+        decrement = float(np.sqrt(max((score * step).sum(), 0.0)))
+        last = replace(held, decrement=decrement, steps=steps)
+        near = decrement <= tol and (known or _overlap(held.information, bound * decrement**2, len(floor)))
+        if near and decrement <= max(NOTHING, ARRIVED * tol * bool(short)):
+            return replace(last, coef=held.coef + step, converged=True)
+        if steps == maxiter:
+            break
+        ahead = _Ahead(held.coef, held.llf, score, step, decrement)
+        if short and not near:
+            ahead = search.without_information(ahead, factor)
+        size = 1.0
+        for _ in range(HALVINGS):
+            moved = ahead.coef + size * ahead.step
+            found = sweep(blocks, frame, moved, reference)
+            if search.rises(found.llf, ahead, size):
+                break
+            size /= 2
+        else:
+            # No step leads up where the information is lost in rounding, far out where classes are separated.
+            return last
+        held = Newton(moved, found.information, found.llf, ahead.decrement, steps + 1, near)
+        score = found.score
+        if held.converged:
+            return _refined(held, score)
+    return last
+
+
+class _Ahead(NamedTuple):
+    """A place of a search, and the step that it goes on by."""
+
+    coef: Floats
+    llf: float
+    score: Floats
+    step: Floats
+    decrement: float
+
+
+class _Search:
+    """What is the same in all of a search's steps."""
+
+    def __init__(
+        self, blocks: Iterable[Rows], frame: Frame, reference: int, tol: float, short: float
+    ) -> None:
+        self.blocks, self.frame, self.reference, self.tol, self.short = blocks, frame, reference, tol, short
+        self.rounding = ROUNDING * frame.longest
+
+    def rises(self, llf: float, ahead: _Ahead, size: float) -> bool:
+        """Whether a share of the step led up."""
+        # Beside the maximum the likelihood is flat to rounding: there the step is right as it is.
+        near = FLAT * max(1.0, abs(ahead.llf)) if ahead.decrement <= 1e-4 else 0.0
+        return llf >= ahead.llf + 1e-4 * size * ahead.decrement**2 - max(self.rounding, near)
+
+    def without_information(self, ahead: _Ahead, factor: tuple[Floats, bool]) -> _Ahead:
+        """Where steps lead whose information is that of an earlier place, as long as they lead on fast.
+
+        The place is left where as many more would be needed as cost more than a pass with the information and
+        those that follow it, or where the next step takes the search to its end.
+        """
+        memory = LimitedMemory(lambda gradient: np.asarray(cho_solve(factor, gradient)))
+        for _ in range(int(MOST_SHORT * self.short)):
+            moved = ahead.coef + ahead.step
+            llf, score = gradient(self.blocks, self.frame, moved, self.reference)
+            if not self.rises(llf, ahead, 1.0):
+                break
+            ascent = score.T.ravel()
+            memory.learn(ahead.step.T.ravel(), ahead.score.T.ravel() - ascent)
+            step = memory(ascent)
+            decrement = float(np.sqrt(max(float(ascent @ step), 0.0)))
+            fell = decrement / ahead.decrement
+            ahead = _Ahead(moved, llf, score, step.reshape(score.T.shape).T, decrement)
+            if decrement * fell <= ARRIVED**2 * self.tol or fell >= SLOW:
+                break
+            if np.log(ARRIVED**2 * self.tol / decrement) / np.log(fell) > self.short + AFTER:
+                break
+        return ahead
+
+
+def _refined(ended: Newton, score: Floats) -> Newton:
+    """One step more, for which the last pass has all that is needed."""
+    try:
+        return replace(ended, coef=ended.coef + _solved(cho_factor(ended.information), score))
+    except LinAlgError:
+        return ended
+
+
+def _solved(factor: tuple[Floats, bool], score: Floats) -> Floats:
+    """Newton's step (p + 1, q), by the factor of the information."""
+    return np.asarray(cho_solve(factor, score.T.ravel()).reshape(score.T.shape).T)
+
+
+def _overlap(information: Floats, least: float, q: int) -> bool:
+    """Whether the information of q classes exceeds a number in every direction."""
+    return informs(information, least * np.eye(q))
+
+
+def informs(information: Floats, floor: Floats) -> bool:
+    """Whether the information exceeds the floor in every direction."""
+    try:
+        above(information, floor)
+    except LinAlgError:
+        return False
+    return True
+
+
+def above(information: Floats, floor: Floats) -> None:
+    """Raise LinAlgError unless the information exceeds the floor in every direction."""
+    q = len(floor)
+    excess = information.copy()
+    own = np.arange(len(excess) // q)
+    excess.reshape(q, len(own), q, len(own))[:, own, :, own] -= floor
+    cholesky(excess, overwrite_a=True)

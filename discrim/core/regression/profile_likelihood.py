@@ -1,0 +1,365 @@
+"""Maxima of the logistic likelihood on a plane: likelihood ratios of columns, profile intervals.
+
+Theory. Let l(b) be the log-likelihood, or the penalized one of Firth, and its maximum be at b^. A
+hypothesis that fixes linear functions A'b = c is judged by 2 [l(b^) - max l(b)], the maximum over the plane
+A'b = c, whose law is that of chi-square with as many degrees of freedom as A has columns. Under the penalty
+the information stays that of the whole model (Heinze & Schemper, 2002, Statistics in Medicine 21,
+2409-2419). A coefficient's profile l_p(t) is that maximum where the coefficient is t, and its interval holds
+the t at which 2 [l(b^) - l_p(t)] does not exceed the quantile of chi-square with one degree of freedom
+(Venzon & Moolgavkar, 1988, Applied Statistics 37, 87-94). Where classes overlap, l is concave and falls
+without limit in every direction, and so does its profile: each bound is finite.
+
+*On the plane* a step of Newton's method is H^-1 s - H^-1 A (A'H^-1 A)^-1 A'H^-1 s.
+
+Where the information is not the curvature (the penalty has one of its own) Fisher scoring converges slowly;
+the curvature is then learnt from the gradients of the steps, and carried from one point of a profile to
+the next.
+
+Where coefficients are many, nearly all of a pass is the information. There the maximum without columns is
+sought by passes that are short of it: by what the gradients of the steps teach (`limited_memory`) of the
+projected inverse information at the estimates, factored once for all terms.
+
+*The bound.* With t = b^ + d se, the root r(d) = sqrt(2 [l(b^) - l_p]) is d where the likelihood is quadratic
+and close to a line where it is not; its derivative follows from the score at the constrained maximum, which
+is a multiple of A. Newton's method on r(d) = z, held between points inside and outside, takes a few steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from discrim.core.moments.row_sums import Rows
+from discrim.core.regression.bias_reduction import learnt, penalized_sweep
+from discrim.core.regression.limited_memory import LimitedMemory
+from discrim.core.regression.logistic import LogisticFit
+from discrim.core.regression.newton import HALVINGS, gradient, sweep
+
+__all__ = ["Goal", "Peak", "crossing", "deviance_without", "maximize_on_plane", "profile_bounds"]
+
+Floats = NDArray[np.float64]
+
+MOST_STEPS = 1000
+"""Steps on a plane; where classes are separated, a penalized likelihood takes dozens."""
+
+TOLERANCE = 1e-7
+"""Score on the plane, in standard errors, that counts as zero: its square is what the value is short of."""
+
+SHORT_TOLERANCE = 1e-5
+"""Where passes are without the information: half the square of the distance is added, and is nearly right."""
+
+MANY = 60
+"""Coefficients beyond which a pass without the information costs a small part of one with it."""
+
+SHORT_STEPS = 60
+"""Passes without the information after which Newton's method is faster."""
+
+MOST_TRIALS = 100
+"""Points at which a profile is looked at for one bound."""
+
+ROOT_TOLERANCE = 1e-9
+"""Relative error of the square root of the drop at a bound, before a last step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What is maximized.
+
+    Attributes
+    ----------
+    at : callable
+        Value, gradient (p + 1, q) and information at coefficients (p + 1, q).
+    exact : bool
+        The information is the curvature. That of a penalized likelihood is not, and is learnt from the
+        gradients (Broyden, Fletcher, Goldfarb, Shanno).
+    """
+
+    at: Callable[[Floats], tuple[float, Floats, Floats]]
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The maximum on a plane.
+
+    Attributes
+    ----------
+    coef : (p + 1, q) float
+    value : float
+    gradient : (q (p + 1),) float
+        Class by class: zero along the plane.
+    curvature : (q (p + 1), q (p + 1)) float
+        As far as it is known, positive definite.
+    """
+
+    coef: Floats
+    value: float
+    gradient: Floats
+    curvature: Floats
+
+
+def maximize_on_plane(
+    goal: Goal, start: Floats, plane: Floats, curvature: Floats | None = None
+) -> Peak | None:
+    """The maximum over start + {b: plane'b = 0}, by Newton's method with a line search; None without one.
+
+    Parameters
+    ----------
+    goal : Goal
+    start : (p + 1, q) float
+        A point of the plane.
+    plane : (q (p + 1), r) float
+        Normals, class by class.
+    curvature : (q (p + 1), q (p + 1)) float, optional
+        Of a point nearby, to begin with where the goal does not tell it; else its information.
+    """
+    coef = start
+    value, score, information = goal.at(coef)
+    held = information if goal.exact or curvature is None else curvature
+    for _ in range(MOST_STEPS):
+        gradient = score.T.ravel()
+        try:
+            factor = cho_factor(held)
+        except (LinAlgError, ValueError):
+            return None
+        step, normals = cho_solve(factor, gradient), cho_solve(factor, plane)
+        step -= normals @ np.linalg.solve(plane.T @ normals, plane.T @ step)
+        decrement = float(np.sqrt(max(gradient @ step, 0.0)))
+        if decrement <= TOLERANCE:
+            return Peak(coef, value, gradient, held)
+        size = 1.0
+        for _ in range(HALVINGS):
+            moved = coef + size * step.reshape(score.T.shape).T
+            found = goal.at(moved)
+            # Beside the maximum the goal is flat to rounding: there the step is right as it is.
+            if found[0] >= value + 1e-4 * size * decrement**2 or decrement <= 1e-4:
+                break
+            size /= 2
+        else:
+            return None
+        coef = moved
+        value, score, information = found
+        held = information if goal.exact else learnt(held, size * step, gradient - score.T.ravel())
+    return None
+
+
+def crossing(profile: Callable[[float], tuple[float, float]], target: float) -> float:
+    """Where a function that rises from 0 at 0 reaches a target; infinite where it never does.
+
+    Parameters
+    ----------
+    profile : callable
+        Value and slope; an infinite value is beyond the target, whatever its slope.
+    target : float
+
+    Returns
+    -------
+    float
+        Missing where the function was seen on both sides of the target, but not at it.
+    """
+    low, high, point = 0.0, np.inf, target
+    for _ in range(MOST_TRIALS):
+        value, slope = profile(point)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moved = point + np.divide(target - value, slope)
+        if abs(value - target) <= ROOT_TOLERANCE * target:
+            return float(moved)
+        low, high = (point, high) if value < target else (low, point)
+        if not low < moved < high:
+            moved = 2 * point if np.isinf(high) else (low + high) / 2
+        point = min(float(moved), 16 * point)
+        if np.isinf(point):
+            break
+    return np.inf if np.isinf(high) else np.nan
+
+
+class _Metric:
+    """The inverse of a curvature, projected on a plane {b: plane'b = 0}."""
+
+    def __init__(self, factor: tuple[Floats, bool], plane: Floats) -> None:
+        self._factor = factor
+        self._across = cho_solve(factor, plane)
+        self._plane, self._inner = plane, cho_factor(plane.T @ self._across)
+        self._normal = np.linalg.qr(plane)[0]
+
+    def along(self, score: Floats) -> Floats:
+        """A gradient without its part across the plane, whose rounding would be more than what is left."""
+        return np.asarray(score - self._normal @ (self._normal.T @ score))
+
+    def to_plane(self, values: Floats) -> Floats:
+        """How far coefficients are from the nearest that lie on the plane."""
+        return np.asarray(self._across @ cho_solve(self._inner, self._plane.T @ values))
+
+    def __call__(self, score: Floats) -> Floats:
+        """The step of a gradient along the plane."""
+        step = np.asarray(cho_solve(self._factor, score))
+        return step - self.to_plane(step)
+
+
+def _value_on_plane(
+    goal: Callable[[Floats], tuple[float, Floats]], start: Floats, metric: _Metric
+) -> float | None:
+    """The largest log-likelihood on a plane, by limited memory from a metric close to its curvature.
+
+    None where the search has not ended after as many steps as would be slower than Newton's.
+    """
+    coef, memory = start, LimitedMemory(metric)
+    value, score = goal(coef)
+    for _ in range(SHORT_STEPS):
+        ascent = metric.along(score.T.ravel())
+        step = memory(ascent)
+        decrement = float(np.sqrt(max(float(ascent @ step), 0.0)))
+        if decrement <= SHORT_TOLERANCE:
+            return value + decrement**2 / 2
+        size = 1.0
+        for _ in range(HALVINGS):
+            moved = coef + size * step.reshape(score.T.shape).T
+            found, there = goal(moved)
+            # Beside the maximum the goal is flat to rounding: there the step is right as it is.
+            if found >= value + 1e-4 * size * decrement**2 or decrement <= 1e-4:
+                break
+            size /= 2
+        else:
+            return None
+        memory.learn(size * step, ascent - metric.along(there.T.ravel()))
+        coef, value, score = moved, found, there
+    return None
+
+
+def deviance_without(
+    fit: LogisticFit,
+    rows: Iterable[Rows],
+    columns: tuple[int, ...],
+    factor: tuple[Floats, bool] | None = None,
+) -> float:
+    """2 [l(b^) - max l(b)], the maximum over coefficients that are zero for some columns and all classes.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+        Of the rows.
+    rows : re-iterable of (x (m, p), codes (m,), weights (m,) or None)
+    columns : tuple of int
+        Positions of columns of x.
+    factor : (array, bool), optional
+        `scipy.linalg.cho_factor` of the information, where it was made already.
+
+    Returns
+    -------
+    float
+        Missing where the search did not converge.
+    """
+    goal, best = _goal(fit, rows), _best(fit, rows)
+    # In the frame the slope of column j is a row of the inverse root; its length does not matter.
+    normals = fit.frame.to_data()[1:][list(columns)]
+    # Scaled first, as squares of what takes units far from one may be no doubles.
+    normals = normals / np.abs(normals).max(axis=1, keepdims=True)
+    normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+    plane = np.kron(np.eye(len(fit.others)), normals).T
+    # Where the likelihood has its maximum on the plane if it is quadratic.
+    factor = cho_factor(best.curvature) if factor is None else factor
+    metric = _Metric(factor, plane)
+    start = best.coef - metric.to_plane(best.coef.T.ravel()).reshape(best.coef.T.shape).T
+    if goal.exact and best.coef.size > MANY:
+        value = _value_on_plane(lambda coef: gradient(rows, fit.frame, coef, fit.reference), start, metric)
+        if value is not None:
+            return 2 * (best.value - value)
+    starts = [start]
+    if not goal.exact:
+        constants = np.zeros_like(best.coef)
+        constants[0] = np.log(fit.counts[fit.others] / fit.counts[fit.reference])
+        starts.append(constants)
+    peaks = [peak for start in starts if (peak := maximize_on_plane(goal, start, plane)) is not None]
+    return 2 * (best.value - max(peak.value for peak in peaks)) if peaks else np.nan
+
+
+def profile_bounds(fit: LogisticFit, rows: Iterable[Rows], drop: float) -> Floats:
+    """Bounds (2, p + 1, q) of the coefficients, in units of the data, by their profiles.
+
+    Parameters
+    ----------
+    fit, rows
+        As for `deviance_without`.
+    drop : float
+        2 [l(b^) - l_p] at a bound.
+    """
+    goal, best = _goal(fit, rows), _best(fit, rows)
+    factor = cho_factor(best.curvature)
+    p1, q = fit.newton.coef.shape
+    bounds, normals, estimates = np.empty((2, p1, q)), fit.frame.to_data(), fit.params()
+    for k in range(q):
+        for j in range(p1):
+            normal = np.zeros((q, p1))
+            normal[k] = normals[j]
+            size = float(np.hypot.reduce(normals[j]))
+            unit = normal.ravel() / size
+            error = float(np.sqrt(unit @ cho_solve(factor, unit)))
+            for side, sign in enumerate((-1.0, 1.0)):
+                profile = _Profile(goal, best, sign * unit, error)
+                bounds[side, j, k] = estimates[j, k] + sign * size * error * crossing(profile, np.sqrt(drop))
+    return bounds
+
+
+class _Profile:
+    """The root of twice the drop, and its slope, where one coefficient lies d standard errors off.
+
+    The other coefficients start where they would be if the likelihood were quadratic about the point before
+    it. A penalized likelihood can have several maxima on a plane; it is climbed from the quadratic about the
+    estimates too, and the higher maximum counts.
+
+    Parameters
+    ----------
+    goal : Goal
+    best : Peak
+        The maximum itself.
+    normal : (q (p + 1),) float
+        Of unit length: normal'b is the coefficient, or its negative.
+    error : float
+        Its standard error.
+    """
+
+    def __init__(self, goal: Goal, best: Peak, normal: Floats, error: float) -> None:
+        self._goal, self._normal, self._error = goal, normal, error
+        self._best = self._near = best
+        self._at = 0.0
+
+    def __call__(self, d: float) -> tuple[float, float]:
+        starts = [(self._near, self._at)]
+        if not self._goal.exact and self._at:
+            starts.append((self._best, 0.0))
+        peaks = [peak for near, at in starts if (peak := self._climb(near, d - at)) is not None]
+        if not peaks:
+            return np.inf, np.nan
+        peak = max(peaks, key=lambda found: found.value)
+        self._near, self._at = peak, d
+        value = float(np.sqrt(max(2 * (self._best.value - peak.value), 0.0)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = np.divide(-self._error * float(peak.gradient @ self._normal), value)
+        return value, float(slope)
+
+    def _climb(self, near: Peak, further: float) -> Peak | None:
+        """The maximum of the plane that lies some standard errors beyond that of a point."""
+        path = np.linalg.solve(near.curvature, self._normal)
+        path *= further * self._error / (self._normal @ path)
+        start = near.coef + path.reshape(near.coef.T.shape).T
+        curvature = None if near is self._best else near.curvature
+        return maximize_on_plane(self._goal, start, self._normal[:, None], curvature)
+
+
+def _goal(fit: LogisticFit, rows: Iterable[Rows]) -> Goal:
+    if fit.bias_reduction:
+        return Goal(lambda coef: penalized_sweep(rows, fit.frame, coef, fit.reference), exact=False)
+    return Goal(lambda coef: sweep(rows, fit.frame, coef, fit.reference)[:3], exact=True)
+
+
+def _best(fit: LogisticFit, rows: Iterable[Rows]) -> Peak:
+    """The maximum without a plane: the estimates."""
+    ended = fit.newton
+    value = (
+        penalized_sweep(rows, fit.frame, ended.coef, fit.reference)[0] if fit.bias_reduction else ended.llf
+    )
+    return Peak(ended.coef, value, np.zeros(ended.coef.size), ended.information)

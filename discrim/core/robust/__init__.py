@@ -1,0 +1,1 @@
+"""Means and scatters that wild rows do not move."""

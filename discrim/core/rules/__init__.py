@@ -1,0 +1,1 @@
+"""From rows to scores, and the scores of rows left out."""

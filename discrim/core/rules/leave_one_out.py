@@ -1,0 +1,390 @@
+"""Scores of each row under the rule fitted without it, without a refit.
+
+Theory. Taking a row x of class g with weight w out of the moments moves one mean
+and takes a rank-one matrix from one scatter:
+
+    m_g -> m_g - w / (n_g - w) (x - m_g),   W -> W - w n_g / (n_g - w) (x - m_g)(x - m_g)'.
+
+With Sherman and Morrison's formula every distance under the new rule follows from
+distances under the old one. Write D2_k for the squared distance to m_k and
+T_k = (x - m_k)' S^-1 (x - m_g), both under the full fit. With divisor N - h,
+c = w n_g / ((n_g - w)(N - h)) and s = (N - w - h)/(N - h), a common covariance gives
+
+    D2_k -> s (D2_k + c T_k^2 / (1 - c D2_g)),   D2_g -> s (n_g/(n_g - w))^2 D2_g / (1 - c D2_g),
+
+and a covariance for each class changes the own class alone. Priors are held. (Lachenbruch &
+Mickey, 1968, Technometrics 10, 1-11; the determinant lemma gives the second case.)
+
+A row alone in its class leaves a class without a mean: its own score is minus infinity. Where
+1 - c D2_g is small the subtraction has lost digits, and is zero where the covariance without
+the row is singular: the rows of few degrees of freedom, and outliers. With u_j the rows of an orthonormal
+basis of what a fit spans, 1 - c D2_g is the squared distance of the row's unit vector from that span over
+1 - w / n_g, so that one more pass gives it as a sum of squares, sum_j (delta_ij - u_i'u_j)^2
+(`FullLeftOut.left`). What is next to nothing even so is left to a refit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import EPS
+from discrim.core.rules.rules import Distances, column_squares, standard_columns
+
+__all__ = [
+    "FullLeftOut",
+    "LeftOut",
+    "Removal",
+    "common_distances",
+    "common_scores",
+    "diagonal_scores",
+    "removal",
+    "separate_distances",
+    "separate_scores",
+    "settle",
+    "squared_gaps",
+]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+LeftOut = Callable[[Floats, Codes, Floats | None], Floats]
+"""From x (m, p), codes (m,) and weights (m,) or None to scores (m, K), each row left out in turn."""
+
+SPOILT = 0.05
+"""Value of 1 - c D2_g up to which the difference has lost digits."""
+
+LEAST = 1e-8
+"""Value of 1 - c D2_g up to which a row is left to a refit though it is a sum of squares."""
+
+
+def common_scores(
+    x: Floats,
+    codes: Codes,
+    weights: Floats | None,
+    distances: Distances,
+    counts: Floats,
+    divisor: float,
+    log_prior: Floats,
+    left: Floats | None = None,
+    between: Floats | None = None,
+) -> Floats:
+    """Leave-one-out scores (m, K) where the classes share one covariance.
+
+    Parameters
+    ----------
+    x : (m, p) float
+    codes : (m,) int
+        Class of each row.
+    weights : (m,) float or None
+        Frequency weights; at most one unit of a row's weight is left out.
+    distances : Distances
+        Of the full fit, with one covariance.
+    counts : (K,) float
+        Sum of weights by class in the full fit.
+    divisor : float
+        N - h of the full fit's covariance.
+    log_prior : (K,) float
+    left : (m,) float, optional
+        1 - c D2_g, where it is known better than as a difference.
+    between : (K, K) float, optional
+        Squared distances between the means, where they are known.
+    """
+    d2, gone = common_distances(x, codes, weights, distances, counts, divisor, left, between)
+    d2 *= -0.5
+    d2 += log_prior[:, None]
+    return settle(d2, codes, gone, SPOILT if left is None else LEAST).T
+
+
+def common_distances(
+    x: Floats,
+    codes: Codes,
+    weights: Floats | None,
+    distances: Distances,
+    counts: Floats,
+    divisor: float,
+    left: Floats | None = None,
+    between: Floats | None = None,
+) -> tuple[Floats, Removal]:
+    """Leave-one-out squared distances (K, m) where the classes share one covariance; as `common_scores`."""
+    (covariance,) = distances.covariances
+    means = covariance.whiten(distances.means.T).T
+    own = covariance.whiten(standard_columns(x, distances.origin, distances.scale)) - means.T[:, codes]
+    d2_own = column_squares(own)
+    along = means @ own
+    rows = np.arange(len(codes))
+    lead = along[codes, rows] - along
+    between = squared_gaps(means) if between is None else between
+    # D2_k and T_k from the row's deviation from its own mean, so that nothing large cancels.
+    cross = d2_own + lead
+    d2 = cross + lead + between[:, codes]
+    gone = removal(d2_own, counts[codes], weights, divisor, left)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lift = gone.out * gone.count / ((gone.count - gone.out) * divisor) / gone.left
+        d2 = gone.shrink * (d2 + lift * cross**2)
+        d2[codes, rows] = gone.shrink * gone.stretch * d2_own / gone.left
+    return d2, gone
+
+
+def separate_scores(
+    x: Floats,
+    codes: Codes,
+    weights: Floats | None,
+    distances: Distances,
+    counts: Floats,
+    divisors: Floats,
+    constant: Floats,
+    left: Floats | None = None,
+) -> Floats:
+    """Leave-one-out scores (m, K) where each class has a covariance of its own.
+
+    Parameters
+    ----------
+    x, codes, weights, distances, counts, left
+        As for `common_scores`, with one covariance a class.
+    divisors : (K,) float
+        n_k - h of the full fit's covariances.
+    constant : (K,) float
+        ln prior_k - ln|S_k| / 2.
+    """
+    d2, gone = separate_distances(x, codes, weights, distances, counts, divisors, left)
+    scores = -0.5 * d2 + constant[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logdet_change = np.log(gone.left) - x.shape[1] * np.log(gone.shrink)
+        scores[codes, np.arange(len(codes))] -= 0.5 * logdet_change
+    return settle(scores, codes, gone, SPOILT if left is None else LEAST).T
+
+
+def separate_distances(
+    x: Floats,
+    codes: Codes,
+    weights: Floats | None,
+    distances: Distances,
+    counts: Floats,
+    divisors: Floats,
+    left: Floats | None = None,
+) -> tuple[Floats, Removal]:
+    """Leave-one-out squared distances (K, m) where each class has its covariance; as `separate_scores`."""
+    d2 = distances.squared(x)
+    rows = np.arange(len(codes))
+    gone = removal(d2[codes, rows], counts[codes], weights, divisors[codes], left)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        d2[codes, rows] *= gone.stretch * gone.shrink / gone.left
+    return d2, gone
+
+
+def diagonal_scores(
+    x: Floats,
+    codes: Codes,
+    weights: Floats | None,
+    distances: Distances,
+    counts: Floats,
+    divisors: Floats,
+    log_prior: Floats,
+    added: tuple[Floats, Floats] | None = None,
+) -> Floats:
+    """Leave-one-out scores (m, K) under diagonal covariances, one for all classes or one for each.
+
+    Parameters
+    ----------
+    x, codes, weights, distances, counts, log_prior
+        As for `common_scores`; with several covariances the score contains -ln|S_k|/2.
+    divisors : (1,) or (K,) float
+        Of the covariances.
+    added : tuple of (p,) and (p, m) float, optional
+        What the variances contain beyond sums of squares: in the full fit, and without each row. A row
+        without which it is not known (NaN) is missing.
+    """
+    common = len(distances.covariances) == 1
+    before, after = (0.0, np.zeros((1, 1))) if added is None else added
+    variances = np.stack([covariance.root**2 for covariance in distances.covariances]) - before
+    origins = np.broadcast_to(distances.origin, distances.means.shape)
+    own = standard_columns(x, origins[codes].T, distances.scale) - distances.means[codes].T
+    which = np.zeros_like(codes) if common else codes
+    held, divisor, count = variances[which].T, divisors[which], counts[codes]
+    gone = removal(np.zeros(len(codes)), count, weights, divisor)
+    lift = gone.out * gone.count / np.where(gone.alone, 1.0, gone.count - gone.out)
+    left = held - lift / divisor * own**2
+    scores = np.empty((len(counts), len(codes)))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        moved = left / gone.shrink
+        for k in range(len(counts)):
+            mine = codes == k
+            deviations = (
+                standard_columns(x, origins[k][:, None], distances.scale) - distances.means[k][:, None]
+            )
+            deviations *= np.where(mine, np.sqrt(gone.stretch), 1.0)
+            variance = moved if common else np.where(mine, moved, variances[k][:, None])
+            variance = variance + after
+            scores[k] = log_prior[k] - 0.5 * (deviations**2 / variance).sum(axis=0)
+            if not common:
+                scores[k] -= 0.5 * np.log(variance).sum(axis=0)
+    kept = ((left + after) / (held + after)).min(axis=0)
+    kept = np.where((gone.shrink > 0) & np.isfinite(kept), kept, 0.0)
+    return settle(scores, codes, replace(gone, left=kept)).T
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What leaving one row out does to the row's own class, (m,) each.
+
+    Attributes
+    ----------
+    out : (m,) float
+        Weight that is left out, zero for a row alone in its class.
+    count : (m,) float
+        n_g before.
+    alone : (m,) bool
+    shrink : (m,) float
+        Divisor after over divisor before.
+    left : (m,) float
+        1 - c D2_g, which divides the distances and is what the determinant is multiplied by.
+    """
+
+    out: Floats
+    count: Floats
+    alone: NDArray[np.bool_]
+    shrink: Floats
+    left: Floats
+
+    @property
+    def stretch(self) -> Floats:
+        """Square of what the row's distance from its mean grows by."""
+        return np.asarray((self.count / (self.count - self.out)) ** 2)
+
+
+def removal(
+    d2_own: Floats,
+    counts: Floats,
+    weights: Floats | None,
+    divisor: float | Floats,
+    left: Floats | None = None,
+) -> Removal:
+    """What leaving rows out does, from their distances (m,) and the counts (m,) of their classes.
+
+    What is left of the determinant (m,) is a difference, unless it is given.
+    """
+    out = np.ones(len(d2_own)) if weights is None else np.minimum(weights, 1.0)
+    alone = counts - out <= EPS * counts
+    out = np.where(alone, 0.0, out)
+    if left is None:
+        left = 1.0 - out * counts / ((counts - out) * divisor) * d2_own
+    return Removal(out, counts, alone, (divisor - out) / divisor, left)
+
+
+def settle(scores: Floats, codes: Codes, gone: Removal, least: float = SPOILT) -> Floats:
+    """Scores (K, m): minus infinity for the class of a row alone in it, missing for what a refit must do."""
+    alone = np.flatnonzero(gone.alone)
+    scores[codes[alone], alone] = -np.inf
+    scores[:, gone.left <= least] = np.nan
+    return scores
+
+
+@dataclass(frozen=True, slots=True)
+class FullLeftOut:
+    """Scores with each row left out under full covariances; what a difference spoils, by a further pass.
+
+    Attributes
+    ----------
+    distances : Distances
+        Of the full fit, with one covariance or one for each class.
+    counts : (K,) float
+        Sum of weights by class.
+    rows : (K,) int
+        Number of rows by class.
+    divisors : (1,) or (K,) float
+        Of the covariances.
+    constant : (K,) float
+        ln prior_k, less ln|S_k| / 2 where classes have covariances of their own.
+    between : (K, K) float, optional
+        Squared distances between the means under one covariance.
+    """
+
+    distances: Distances
+    counts: Floats
+    rows: NDArray[np.int64]
+    divisors: Floats
+    constant: Floats
+    between: Floats | None = None
+
+    def __call__(self, x: Floats, codes: Codes, weights: Floats | None, left: Floats | None = None) -> Floats:
+        """Scores (m, K) of rows x (m, p); missing where a difference has spoilt 1 - c D2_g."""
+        if self._is_common:
+            divisor = float(self.divisors[0])
+            held, constant = self.distances, self.constant
+            return common_scores(x, codes, weights, held, self.counts, divisor, constant, left, self.between)
+        return separate_scores(
+            x, codes, weights, self.distances, self.counts, self.divisors, self.constant, left
+        )
+
+    @property
+    def _is_common(self) -> bool:
+        return len(self.distances.covariances) == 1
+
+    def is_singular(self, codes: Codes, weights: Floats | None) -> NDArray[np.bool_]:
+        """Whether without each of some rows (m,) there are too few for a covariance."""
+        p, gone = self.distances.means.shape[1], np.ones(len(codes)) if weights is None else weights
+        free = self.rows[codes] - 2
+        if self._is_common:
+            free = np.full(len(codes), self.rows.sum() - len(self.rows) - 1)
+        return np.asarray((gone <= 1) & (free < p))
+
+    def left(
+        self,
+        blocks: Iterable[tuple[Codes, Floats, Codes, Floats | None]],
+        at: Codes,
+        x: Floats,
+        codes: Codes,
+        weights: Floats | None,
+    ) -> Floats:
+        """1 - c D2_g (s,) of some rows, as sums of squares over all rows.
+
+        Parameters
+        ----------
+        blocks : iterable of (positions (m,), x (m, p), codes (m,), weights (m,) or None)
+            All rows of the fit.
+        at, x, codes, weights
+            Positions (s,) of the rows asked for, their x (s, p), codes (s,), and weights (s,) or None.
+        """
+        shares = 1 / self.counts
+        mass = np.ones(len(at)) if weights is None else weights
+        out = np.minimum(mass, 1.0)
+        groups = [np.arange(len(at))]
+        if not self._is_common:
+            groups = [np.flatnonzero(codes == k) for k in range(len(self.counts))]
+        spans = [self._on_span(x[group], codes[group]) for group in groups]
+        total = np.zeros(len(at))
+        for positions, part, own, w in blocks:
+            for k, (group, span) in enumerate(zip(groups, spans, strict=True)):
+                of = slice(None) if self._is_common else np.flatnonzero(own == k)
+                if not len(group) or not len(own[of]):
+                    continue
+                common = span.T @ self._on_span(part[of], own[of])
+                common += np.where(codes[group][:, None] == own[of], shares[codes[group]][:, None], 0.0)
+                squares = common**2 if w is None else common**2 * w[of]
+                mine, there = np.nonzero(at[group][:, None] == positions[of])
+                t, m, o = common[mine, there], mass[group[mine]], out[group[mine]]
+                squares[mine, there] = (1 - o * t) ** 2 / o + (m - o) * t**2
+                total[group] += squares.sum(axis=1)
+        # Of a share o of a unit vector; for o = 1 as in the theory.
+        n = self.counts[codes]
+        return np.asarray(out * total * n / np.where(n > out, n - out, 1.0))
+
+    def _on_span(self, x: Floats, codes: Codes) -> Floats:
+        """Rows x (m, p) of classes on an orthonormal basis (p, m) of the deviations from class means."""
+        held = self.distances
+        if self._is_common:
+            (covariance,), origin, divisor = held.covariances, held.origin, self.divisors[0]
+        else:
+            k = int(codes[0]) if len(codes) else 0
+            covariance, origin, divisor = held.covariances[k], held.origin[k], self.divisors[k]
+        z = standard_columns(x, origin, held.scale) - held.means[codes].T
+        return np.asarray(covariance.whiten(z) / np.sqrt(divisor))
+
+
+def squared_gaps(means: Floats) -> Floats:
+    """Squared distances (K, K) between whitened means (K, p)."""
+    return np.stack([((means - mean) ** 2).sum(axis=1) for mean in means])

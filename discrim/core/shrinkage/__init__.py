@@ -1,0 +1,1 @@
+"""Covariances and variances shrunk, and the choice of how much."""

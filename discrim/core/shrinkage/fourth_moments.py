@@ -1,0 +1,227 @@
+"""Sums of third and fourth powers about the class means: what analytic shrinkages take beyond a scatter.
+
+Theory. How much a covariance S of n rows should be shrunk depends on how noisy its entries are, and the noise
+of a square is a matter of fourth powers. With deviations d scaled so that W = sum d d' has trace one, Ledoit
+& Wolf's (2004, Journal of Multivariate Analysis 88, 365-411) intensity towards the sphere of p columns is
+
+    g = min(1, (n F - |W|^2) / (n |W - I/p|^2)),   F = sum |d|^4,
+
+which is scikit-learn's `ledoit_wolf_shrinkage` in the units of the data. (Its LDA with `shrinkage="auto"`
+first scales columns to a standard deviation of one.) Opgen-Rhein & Strimmer's (2007, Statistical Applications
+in Genetics and Molecular Biology 6, 9) intensity of the variances v_j towards their median is
+
+    g = min(1, sum_j Var(v_j) / sum_j (v_j - median)^2),   Var(v_j) = n / (n - 1)^3 sum_i (d_ij^2 - v_j')^2
+
+with v_j' = sum_i d_ij^2 / n; as corpcor's `var.shrink`.
+
+*Digits.* The sums are taken about the means themselves, in a pass of their own: about the provisional
+centres of the pass that finds the means, exact sums would need third powers and a scatter of each class.
+
+*Without a row.* Taking out weight o of a row d of a class of n_g moves the class's mean by -s d, s = o / (n_g
+- o), so that with W_g, T_g = sum |d|^2 d and t_g = tr(W_g) of the class, and q = d'd,
+
+    F -> F + 4 s^2 d'W_g d + n_g s^4 q^2 + 4 s d'T_g + 2 s^2 q t_g - o (n_g / (n_g - o))^4 q^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import EPS
+from discrim.core.covariance.principal import Principal
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import Rows
+from discrim.core.moments.units import common_unit
+from discrim.core.rules.rules import standard_columns
+
+__all__ = [
+    "Powers",
+    "column_powers",
+    "data_units",
+    "deviations",
+    "ledoit_wolf_intensity",
+    "row_fourths",
+    "strimmer_intensity",
+    "turned_powers",
+]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+NOTHING = 16 * EPS
+"""Relative size up to which a difference of sums of fourth powers is the rounding of zero."""
+
+
+def deviations(moments: ClassMoments, x: Floats, codes: Codes) -> Floats:
+    """Deviations (p, m) of rows from the means of their classes, in z."""
+    return np.asarray(standard_columns(x, moments.centres[codes].T, moments.scale) - moments.rests[codes].T)
+
+
+def data_units(moments: ClassMoments, *, by_class: bool) -> Floats:
+    """What z is multiplied by, (K, p) or (1, p), for a scatter of trace one in the units of the data."""
+    ratio = common_unit(moments.scale)
+    squares = moments.squares if by_class else moments.squares.sum(axis=0, keepdims=True)
+    # Factor by factor: the square of a ratio may underflow.
+    totals = (squares * ratio * ratio).sum(axis=1)
+    return np.asarray(ratio / np.sqrt(totals)[:, None])
+
+
+def row_fourths(blocks: Iterable[Rows], moments: ClassMoments, *, by_class: bool) -> Floats:
+    """Sums (K,) or (1,) of |d|^4 over the rows of each class, or of all, of scatters of trace one.
+
+    Parameters
+    ----------
+    blocks : iterable of (x (m, p), codes (m,), weights (m,) or None)
+        The rows of the moments.
+    moments : ClassMoments
+    by_class : bool
+        Each class's scatter is of trace one, or the pooled one.
+    """
+    k = moments.n_classes
+    units = np.broadcast_to(data_units(moments, by_class=by_class), (k, moments.n_columns))
+    found = np.zeros(k)
+    for x, codes, weights in blocks:
+        squares = ((deviations(moments, x, codes) * units[codes].T) ** 2).sum(axis=0)
+        found += np.bincount(codes, squares**2 * (1.0 if weights is None else weights), minlength=k)
+    return found if by_class else found.sum(keepdims=True)
+
+
+def ledoit_wolf_intensity(apart: Floats, fourth: Floats, count: float | Floats, p: int) -> Floats:
+    """Ledoit & Wolf's intensity from |W - I/p|^2 and F of a W (p, p) of trace one, and the count of its rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> d = np.array([[4.0, 5.0, -4.0, -5.0], [1.0, -1.0, -1.0, 1.0]]) / np.sqrt(86)
+    >>> w = d @ d.T
+    >>> fourth = ((d**2).sum(axis=0) ** 2).sum()
+    >>> ledoit_wolf_intensity(((w - np.eye(2) / 2) ** 2).sum(), fourth, 4, 2).round(6).tolist()
+    0.079672
+    """
+    if p == 1:
+        return np.zeros_like(apart)
+    whole = count * fourth
+    above = whole - (apart + 1.0 / p)
+    # Two rows about their mean are as noisy as nothing: a difference of equal sums.
+    above = np.where(above <= NOTHING * whole, 0.0, above)
+    below = count * apart
+    return np.where(above >= below, 1.0, above / np.where(above >= below, 1.0, below))
+
+
+def strimmer_intensity(squares: Floats, fourths: Floats, count: float | Floats) -> Floats:
+    """Opgen-Rhein & Strimmer's intensity from sums of squares (p, ...) and of fourth powers (...) in all.
+
+    Parameters
+    ----------
+    squares : (p,) or (p, m) float
+        Of each column.
+    fourths : () or (m,) float
+        Summed over the columns.
+    count : float or (m,) float
+        Rows.
+    """
+    means = squares / count
+    whole = fourths / count
+    noise = whole - (means**2).sum(axis=0)
+    noise = np.where(noise <= NOTHING * whole, 0.0, noise)
+    apart = ((means - np.median(means, axis=0)) ** 2).sum(axis=0) * (count - 1.0)
+    return np.where(noise >= apart, 1.0, noise / np.where(noise >= apart, 1.0, apart))
+
+
+@dataclass(frozen=True, slots=True)
+class Powers:
+    """Sums of powers of deviations by class, for what they become without a row.
+
+    Attributes
+    ----------
+    seconds : (K, r, r) or (K, p) float
+        Scatters on principal axes, or sums of squares by column.
+    thirds : (K, r) or (K, p) float
+        Sums of |d|^2 d on the axes, or of third powers by column.
+    fourths : (K,) or (K, p) float
+        Sums of |d|^4, or of fourth powers by column.
+    """
+
+    seconds: Floats
+    thirds: Floats
+    fourths: Floats
+
+    def without(self, e: Floats, codes: Codes, out: Floats, counts: Floats) -> Floats:
+        """The sum of fourth powers over all classes (m,) without each of rows e (r or p, m).
+
+        Parameters
+        ----------
+        e : (r, m) or (p, m) float
+        codes : (m,) int
+        out, counts : (m,) float
+            Weight that is taken out, and the sum of weights of the row's class.
+        """
+        step, q = out / (counts - out), (e**2).sum(axis=0)
+        whole = float(self.fourths.sum())
+        if self.seconds.ndim == 2:
+            thirds = (self.thirds[codes].T * e).sum(axis=0)
+            lengths = 6.0 * (self.seconds[codes].T * e**2).sum(axis=0)
+            q2 = (e**4).sum(axis=0)
+        else:
+            thirds, lengths = np.zeros_like(q), np.zeros_like(q)
+            for k in np.unique(codes).tolist():
+                mine = np.flatnonzero(codes == k)
+                part = e[:, mine]
+                thirds[mine] = self.thirds[k] @ part
+                lengths[mine] = 4.0 * (part * (self.seconds[k] @ part)).sum(axis=0)
+                lengths[mine] += 2.0 * q[mine] * np.trace(self.seconds[k])
+            q2 = q**2
+        gone = out * (counts / (counts - out)) ** 4 - counts * step**4
+        return np.asarray(whole + step**2 * lengths + 4.0 * step * thirds - gone * q2)
+
+
+def turned_powers(
+    blocks: Iterable[Rows], moments: ClassMoments, held: Principal | Sequence[Principal]
+) -> Powers | list[Powers]:
+    """Powers on the principal axes of one scatter; or one a class, each on the axes of its own.
+
+    Parameters
+    ----------
+    blocks : iterable of (x (m, p), codes (m,), weights (m,) or None)
+    moments : ClassMoments
+    held : Principal, or one for each class
+    """
+    k = moments.n_classes
+    axes = [held] * k if isinstance(held, Principal) else list(held)
+    seconds = [np.zeros((len(own.lengths),) * 2) for own in axes]
+    thirds = [np.zeros(len(own.lengths)) for own in axes]
+    fourths = np.zeros(k)
+    for x, codes, weights in blocks:
+        z = deviations(moments, x, codes)
+        for c in np.unique(codes).tolist():
+            mine = np.flatnonzero(codes == c)
+            e = axes[c].turned(z[:, mine])
+            times = np.ones(len(mine)) if weights is None else weights[mine]
+            q = (e**2).sum(axis=0)
+            seconds[c] += (e * times) @ e.T
+            thirds[c] += e @ (times * q)
+            fourths[c] += times @ q**2
+    if isinstance(held, Principal):
+        return Powers(np.stack(seconds), np.stack(thirds), fourths)
+    return [Powers(seconds[c][None], thirds[c][None], fourths[[c]]) for c in range(k)]
+
+
+def column_powers(blocks: Iterable[Rows], moments: ClassMoments) -> Powers:
+    """Powers by class and column, in the units that give the pooled scatter a trace of one."""
+    unit = data_units(moments, by_class=False)[0][:, None]
+    shape = (moments.n_classes, moments.n_columns)
+    seconds, thirds, fourths = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    for x, codes, weights in blocks:
+        u = deviations(moments, x, codes) * unit
+        for k in np.unique(codes).tolist():
+            mine = np.flatnonzero(codes == k)
+            part = u[:, mine]
+            times = np.ones(len(mine)) if weights is None else weights[mine]
+            seconds[k] += part**2 @ times
+            thirds[k] += part**3 @ times
+            fourths[k] += part**4 @ times
+    return Powers(seconds, thirds, fourths)

@@ -1,0 +1,262 @@
+"""Scores of each row under the rule of a shrunk covariance fitted without it, from one factorisation.
+
+Theory. With W = U L U' and tr(W) = 1, taking out a row with deviation d from its class's mean leaves
+W - c d d', c = w n_g / (n_g - w), whose trace and distance from the sphere follow from e = U'd alone:
+
+    t = 1 - c e'e,   |W - c d d' - t/p I|^2 = |W - I/p|^2 - 2 c e'(L - I/p) e + c^2 (1 - 1/p) (e'e)^2.
+
+So each row has its own shrinkage g, and the shrunk scatter without it is U (A - b e e') U' with
+the diagonal A = (1 - g) L + g t/p I and b = (1 - g) c: Sherman and Morrison's formula gives its distances,
+the determinant lemma its determinant ln|A| + ln(1 - b e'A^-1 e). A sphere is the case g = 1. A shrinkage that
+is given stays while a row is left out; that of Ledoit & Wolf follows from `shrinkage.fourth_moments`.
+
+Where the columns are more than the rows, e and the axes U are those of the rows; beyond them A is g t/p =: s.
+There 1 - b e'A^-1 e would cancel, since the row was alone in some direction. With r = s/(1 - g) it is the sum
+1 - c e'L^-1 e + c r e'[L (L + r I)]^-1 e. Where W has as many axes as degrees of freedom, e'L^-1 e is
+1/w - 1/n_g, and the first two terms are together 0 for a whole row, and known for one of several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance.principal import Principal, principal
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
+from discrim.core.rules.rules import Rule
+from discrim.core.shrinkage.fourth_moments import Powers, deviations, ledoit_wolf_intensity
+from discrim.core.shrinkage.shrinkage import intensity
+
+__all__ = [
+    "Intensity",
+    "Removed",
+    "Without",
+    "common_left_out",
+    "common_scores",
+    "held_at",
+    "ledoit_wolf_without",
+    "oas_without",
+    "own_scores",
+    "separate_left_out",
+    "without",
+]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Rows that are taken out one at a time.
+
+    Attributes
+    ----------
+    e : (r, m) float
+        Deviations from the means of their classes, on principal axes.
+    codes : (m,) int
+    gone : Removal
+    weights : (m,) float or None
+    """
+
+    e: Floats
+    codes: Codes
+    gone: Removal
+    weights: Floats | None
+
+    @property
+    def lift(self) -> Floats:
+        """What e e' is multiplied by where it is taken from the scatter: c."""
+        return np.asarray(self.gone.out * self.gone.count / (self.gone.count - self.gone.out))
+
+    @property
+    def trace(self) -> Floats:
+        """Traces (m,) of the scatter without the row."""
+        return np.asarray(1.0 - self.lift * (self.e**2).sum(axis=0))
+
+    def apart(self, held: Principal) -> Floats:
+        """Squared distances (m,) of the scatter without the row, at trace one, from the sphere."""
+        p, c, squares = held.n_columns, self.lift, (self.e**2).sum(axis=0)
+        beyond = held.lengths - 1.0 / p
+        found = held.apart - 2.0 * c * (beyond @ self.e**2) + (1.0 - 1.0 / p) * (c * squares) ** 2
+        return np.asarray(found / self.trace**2)
+
+
+Intensity = Callable[[Principal, Removed], Floats]
+"""Shrinkages (m,) of a scatter without each of m rows."""
+
+
+def oas_without(held: Principal, rows: Removed) -> Floats:
+    """Each row's own shrinkage by `oas`; of a sphere one."""
+    if held.axes is None:
+        return np.ones(rows.e.shape[1])
+    return intensity(rows.apart(held), held.count - rows.gone.out, held.n_columns)
+
+
+def held_at(g: float) -> Intensity:
+    """One shrinkage, whatever row is left out."""
+    return lambda held, rows: np.full(rows.e.shape[1], g)
+
+
+def ledoit_wolf_without(powers: Powers) -> Intensity:
+    """Each row's own shrinkage of Ledoit & Wolf, from powers on the same axes."""
+
+    def found(held: Principal, rows: Removed) -> Floats:
+        gone, r = rows.gone, powers.thirds.shape[1]
+        codes = rows.codes if len(powers.thirds) > 1 else np.zeros_like(rows.codes)
+        fourth = powers.without(rows.e[:r], codes, gone.out, gone.count) / rows.trace**2
+        return ledoit_wolf_intensity(rows.apart(held), fourth, held.count - gone.out, held.n_columns)
+
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """The shrunk scatter without each of m rows: diagonal - lift e e' in the principal axes.
+
+    Attributes
+    ----------
+    diagonal : (r, m) float
+    rest : (m,) float
+        Beyond the axes.
+    lift, left, own : (m,) float
+        Left is 1 - lift own, own e'e over the diagonal.
+    spoilt : (m,) bool
+        Rows for which too few digits are left.
+    """
+
+    diagonal: Floats
+    rest: Floats
+    lift: Floats
+    left: Floats
+    own: Floats
+    spoilt: NDArray[np.bool_]
+
+    def log_determinant(self, beyond: int) -> Floats:
+        """Log-determinants, with a number of dimensions beyond the axes."""
+        on_axes = np.log(self.diagonal).sum(axis=0) + np.log(self.left)
+        return np.asarray(on_axes + beyond * np.log(self.rest) if beyond else on_axes)
+
+
+def without(held: Principal, rows: Removed, g: Floats, spoilt_at: float = SPOILT) -> Without:
+    """The scatter shrunk by g (m,) without each row; up to `spoilt_at`, what is left is too little."""
+    e, c, trace = rows.e, rows.lift, rows.trace
+    sphere = trace / held.n_columns
+    rest = g * sphere
+    diagonal = (1.0 - g) * held.lengths[:, None] + rest
+    lift = (1.0 - g) * c
+    own = (e**2 / diagonal).sum(axis=0)
+    # Without the row next to nothing varies: what is left of the trace has lost its digits.
+    spoilt = trace <= spoilt_at
+    if held.is_saturated:
+        long = held.lengths[: held.free, None]
+        ridge = rest / np.where(g < 1.0, 1.0 - g, 1.0)
+        left = c * ridge * (e[: held.free] ** 2 / (long * (long + ridge))).sum(axis=0)
+        times = np.ones(len(c)) if rows.weights is None else np.maximum(rows.weights, 1.0)
+        base = 1.0 - c * (1.0 / times - 1.0 / rows.gone.count)
+        left += np.where((times > 1) | rows.gone.alone, base, 0.0)
+        left = np.where(g < 1.0, left, 1.0)
+        spoilt = spoilt | (left <= 0)
+    else:
+        left = 1.0 - lift * own
+        spoilt = spoilt | (left <= spoilt_at)
+    return Without(diagonal, rest, lift, left, own, spoilt)
+
+
+def common_left_out(
+    moments: ClassMoments, divisor: float, log_prior: Floats, own: Intensity = oas_without
+) -> LeftOut:
+    """Leave-one-out scores where the classes share one covariance, shrunk or spherical.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Pooled for a shrunk covariance, diagonal for a spherical one.
+    divisor : float
+        Of the covariance of the full fit.
+    log_prior : (K,) float
+    own : Intensity
+        Shrinkage without a row.
+    """
+    held = principal(moments).spanning(moments.means.T - moments.means[:1].T)
+    centres = held.turned(moments.means.T)
+
+    def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        rows = Removed(
+            held.turned(deviations(moments, x, codes)),
+            codes,
+            removal(np.zeros(len(codes)), moments.counts[codes], weights, divisor),
+            weights,
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = without(held, rows, own(held, rows))
+            out = common_scores(centres, rows, part, divisor, log_prior)
+        return settle(out, codes, replace(rows.gone, left=(~part.spoilt).astype(np.float64))).T
+
+    return scores
+
+
+def common_scores(centres: Floats, rows: Removed, part: Without, divisor: float, log_prior: Floats) -> Floats:
+    """Scores (K, m) of rows under the rule without each of them, from class means (r, K) on the axes."""
+    e, codes = rows.e, rows.codes
+    d2 = np.empty((centres.shape[1], len(codes)))
+    for k in range(len(d2)):
+        gap = e + centres[:, codes] - centres[:, [k]]
+        weighted = gap / part.diagonal
+        cross = (weighted * e).sum(axis=0)
+        d2[k] = (weighted * gap).sum(axis=0) + part.lift * cross**2 / part.left
+    d2[codes, np.arange(len(codes))] = rows.gone.stretch * part.own / part.left
+    return np.asarray(log_prior[:, None] - 0.5 * (divisor - rows.gone.out) * d2)
+
+
+def separate_left_out(
+    moments: ClassMoments,
+    divisors: Floats,
+    log_prior: Floats,
+    rule: Rule,
+    own: Sequence[Intensity] | None = None,
+) -> LeftOut:
+    """Leave-one-out scores where each class has its covariance; as `common_left_out`.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        By class, or diagonal for spherical covariances.
+    divisors : (K,) float
+    log_prior : (K,) float
+    rule : Rule
+        That of the full fit, which the other classes of a row keep.
+    own : sequence of K Intensity, optional
+        By default that of `oas`.
+    """
+    principals = [principal(moments, k) for k in range(moments.n_classes)]
+    shrinkages = [oas_without] * moments.n_classes if own is None else own
+
+    def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        out = np.array(rule.scores(x).T)
+        gone = removal(np.zeros(len(codes)), moments.counts[codes], weights, divisors[codes])
+        spoilt = np.zeros(len(codes))
+        z = deviations(moments, x, codes)
+        for k, held in enumerate(principals):
+            mine = np.flatnonzero(codes == k)
+            given = None if weights is None else weights[mine]
+            taken = removal(np.zeros(len(mine)), gone.count[mine], given, divisors[k])
+            rows = Removed(held.turned(z[:, mine]), codes[mine], taken, given)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                part = without(held, rows, shrinkages[k](held, rows))
+                out[k, mine] = log_prior[k] + own_scores(held, rows, part, divisors[k])
+            spoilt[mine] = part.spoilt
+        return settle(out, codes, replace(gone, left=1.0 - spoilt)).T
+
+    return scores
+
+
+def own_scores(held: Principal, rows: Removed, part: Without, divisor: float) -> Floats:
+    """Log density (m,), but for a constant, of rows of a class under its covariance without each of them."""
+    after = divisor - rows.gone.out
+    logdet = part.log_determinant(held.beyond) - 2.0 * np.log(held.unit).sum()
+    logdet -= held.n_columns * np.log(after)
+    return np.asarray(-0.5 * (logdet + after * rows.gone.stretch * part.own / part.left))

@@ -1,0 +1,81 @@
+"""The rows of a table that a fit uses: block by block, all at once, and the classes they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.frame.blocks import Blocks
+from discrim.frame.own_functions import recall_functions
+from discrim.frame.response import classes_as_seen
+
+__all__ = ["GatheredRows", "gathered_rows", "strata", "used_codes", "used_rows"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+def used_rows(blocks: Blocks) -> Iterator[tuple[slice | Codes, Floats, Codes, Floats | None]]:
+    """Rows that a fit uses, block by block: their positions in the table, x, codes and weights."""
+    for place, x, missing in blocks.every_row():
+        codes = blocks.codes[place]
+        weights = None if blocks.weights is None else blocks.weights[place]
+        used = codes >= 0
+        if weights is not None:
+            used = used & (weights > 0)
+        if missing is not None:
+            used &= ~missing
+        if used.all():
+            yield place, x, codes, weights
+        elif used.any():
+            rows = place.start + np.flatnonzero(used)
+            yield rows, x[used], codes[used], None if weights is None else weights[used]
+
+
+class GatheredRows(NamedTuple):
+    """The rows that a fit uses, all at once.
+
+    Attributes
+    ----------
+    x : (n, p) float
+    codes : (n,) int
+    positions : (n,) int
+        In the table.
+    """
+
+    x: Floats
+    codes: Codes
+    positions: Codes
+
+
+def gathered_rows(blocks: Blocks) -> GatheredRows:
+    """The rows that a fit uses, in memory: for models that go back to single rows."""
+    parts = [
+        (x.copy(), codes.copy(), np.arange(place.start, place.stop) if isinstance(place, slice) else place)
+        for place, x, codes, _ in used_rows(blocks)
+    ]
+    x, codes, positions = zip(*parts, strict=True)
+    return GatheredRows(np.concatenate(x), np.concatenate(codes), np.concatenate(positions))
+
+
+def used_codes(blocks: Blocks) -> Codes:
+    """Class (n,) of each row of the table that a fit uses, -1 for the others."""
+    if not blocks.dropped:
+        # No row misses a value: there is nothing to look for.
+        weights = blocks.weights
+        return blocks.codes if weights is None else np.where(weights > 0, blocks.codes, -1)
+    codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
+    for rows, _, own, _ in used_rows(blocks):
+        codes[rows] = own
+    return codes
+
+
+def strata(blocks: Blocks) -> Codes:
+    """Class (n,) of each row of the table, also of those whose class a model leaves out."""
+    if (blocks.codes >= 0).all():
+        return blocks.codes
+    functions = recall_functions(blocks.design.functions, blocks.functions)
+    return classes_as_seen(blocks.design.response_code, blocks.table, functions)

@@ -1,0 +1,1 @@
+"""Verbs over fits: side by side, tested, chosen, cross-validated."""

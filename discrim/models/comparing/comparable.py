@@ -1,0 +1,210 @@
+"""Whether fits may be set side by side, being of the same rows, and of the same columns.
+
+Fits are compared by their rows' labels in the table's index, classes and weights, and by the values of
+their columns. A fit that was loaded, or made of moments, has its counts and class means alone.
+
+A likelihood of class and row is one of densities, which are in the units of the columns: of other columns, or
+of the same in other units, it is a number on another scale. The likelihood of the class given the row has no
+units, and is comparable between models of any columns on the same rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.independent.naive_bayes import NaiveBayesFit
+from discrim.core.rules.rules import log_posteriors
+from discrim.errors import DataError, NotSupportedError
+from discrim.frame.used_rows import used_codes, used_rows
+from discrim.models.fits.arguments import named
+
+if TYPE_CHECKING:
+    from discrim.models.results.results import ClassifierResults
+
+__all__ = ["llf_given_row", "refuse_other_rows", "refuse_other_values", "same_columns"]
+
+ALIKE = 0.999
+"""Correlation of ranks beyond which a column is the same one in other units."""
+
+
+def refuse_other_rows(fits: Sequence[ClassifierResults], what: str) -> None:
+    """Raise a DataError where fits are not of the same rows; `what` compares them.
+
+    Raises
+    ------
+    DataError
+        The fits differ in the number of rows, in classes or weights, or in the rows themselves.
+    """
+    first = fits[0]
+    for place, fit in enumerate(fits[1:], start=2):
+        if set(fit.classes) != set(first.classes):
+            raise DataError(
+                f"Fit {place} of {what} has the classes {named(fit.classes)}, and the first "
+                f"{named(first.classes)}: compare fits of one response."
+            )
+        counts = fit.counts.reindex(first.classes)
+        if not np.allclose(first.counts, counts, rtol=1e-9, atol=0):
+            _refuse_counts(first, fit, place, what)
+        if first._has_rows and fit._has_rows:
+            _refuse_rows(first, fit, place, what)
+
+
+def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
+    """Raise for fits of other numbers of rows."""
+    columns = list(dict.fromkeys([*first._blocks.design.columns, *fit._blocks.design.columns]))
+    missing = fit._dropped or first._dropped
+    way_out = (
+        f"drop the rows that miss a value in any of {named(columns, most=20)}, and fit all to the rest"
+        if missing
+        else "fit all to one table with the same weights"
+    )
+    own = f"{first.nobs:g}", f"{fit.nobs:g}"
+    said = own if own[0] != own[1] else (named(first.counts), named(fit.counts.reindex(first.classes)))
+    by = "" if own[0] != own[1] else " by class"
+    raise DataError(
+        f"Fit {place} of {what} uses {said[1]} rows{by}, and the first {said[0]}: figures of other rows are "
+        f"not comparable, so {way_out}."
+    )
+
+
+def _refuse_rows(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
+    """Raise where rows have other labels in the index, other classes or weights."""
+    used = [used_codes(each._rows(what)) for each in (first, fit)]
+    labels = [each._blocks.table.index[codes >= 0] for each, codes in zip((first, fit), used, strict=True)]
+    if not labels[0].equals(labels[1]):
+        pairs = zip_longest(labels[1].tolist(), labels[0].tolist())
+        row = next(a if a is not None else b for a, b in pairs if a != b)
+        raise DataError(
+            f"Fit {place} of {what} is of other rows than the first: row {row!r} is not in the same place "
+            "in both. Fit all to one table, with the same weights."
+        )
+    classes = [
+        each.classes.to_numpy(dtype=object)[codes[codes >= 0]]
+        for each, codes in zip((first, fit), used, strict=True)
+    ]
+    weights = [
+        np.ones(len(rows)) if each._blocks.weights is None else each._blocks.weights[codes >= 0]
+        for each, codes, rows in zip((first, fit), used, labels, strict=True)
+    ]
+    for name, (one, other) in {"class": classes, "weight": weights}.items():
+        differ = one != other
+        if differ.any():
+            row = labels[0][int(np.argmax(differ))]
+            raise DataError(
+                f"Fit {place} of {what} has another {name} at row {row!r} than the first: compare fits of "
+                "one table, one response and the same weights."
+            )
+    refuse_other_values(first, fit, place, what)
+
+
+def refuse_other_values(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
+    """Raise where two tables have one index but other rows: a column of one name that is not the same one.
+
+    A column in other units is the same one; its values are ordered alike. Where the tables have one index,
+    rows that one of the fits drops are no matter. Of fits that read no column in common, one that either
+    reads and both tables have is the same in both.
+    """
+    ours, theirs = first._rows(what), fit._rows(what)
+    if ours.table.data is theirs.table.data:
+        return
+    both = [used_codes(each) >= 0 for each in (ours, theirs)]
+    if ours.table.index.equals(theirs.table.index):
+        both = [both[0] & both[1]] * 2
+    shared = [name for name in ours.design.columns if name in theirs.design.columns]
+    held = set(ours.table.names).intersection(theirs.table.names)
+    read = [name for name in (*ours.design.columns, *theirs.design.columns) if name in held]
+    others = []
+    for name in shared or read:
+        values = [each.table.column(name)[at] for each, at in zip((ours, theirs), both, strict=True)]
+        if not _is_one_column(*values):
+            others.append(name)
+        elif not shared and values[0].nunique() > 1:
+            return
+        if others and shared:
+            break
+    if others:
+        raise DataError(
+            f"Fit {place} of {what} is of another table than the first: its column {others[0]!r} has other "
+            "values, and not the same in other units. Fit all to one table."
+        )
+
+
+def _is_one_column(one: pd.Series, other: pd.Series) -> bool:
+    """Whether two columns have the same values, or such that are ordered alike, as in other units."""
+    if one.reset_index(drop=True).equals(other.reset_index(drop=True)):
+        return True
+    numeric = [pd.api.types.is_numeric_dtype(values) and not _is_bool(values) for values in (one, other)]
+    if not all(numeric):
+        codes = [pd.factorize(values)[0] for values in (one, other)]
+        return bool((codes[0] == codes[1]).all())
+    ranks = [values.rank().to_numpy(dtype=np.float64) for values in (one, other)]
+    centred = [held - held.mean() for held in ranks]
+    lengths = float(np.linalg.norm(centred[0]) * np.linalg.norm(centred[1]))
+    return lengths == 0 or abs(float(centred[0] @ centred[1])) >= ALIKE * lengths
+
+
+def _is_bool(values: pd.Series) -> bool:
+    return bool(pd.api.types.is_bool_dtype(values))
+
+
+def same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
+    """Whether each fit is of the columns of the first, value by value, whatever their names and order."""
+    if all(fit._has_rows for fit in fits):
+        held = [_digests(fit) for fit in fits]
+        return [each == held[0] for each in held]
+    return [_has_means_of(fits[0], fit) for fit in fits]
+
+
+def _digests(fit: ClassifierResults) -> Counter[tuple[str, bytes]]:
+    """The columns of a fit's design over its rows: what the model has of them, and their hashes."""
+    hashes = [hashlib.blake2b(digest_size=16) for _ in fit.terms]
+    for _, x, _, _ in used_rows(fit._blocks):
+        for column, held in zip(x.T, hashes, strict=True):
+            # Adding zero makes one of the two zeros that there are.
+            held.update(np.ascontiguousarray(column + 0.0).tobytes())
+    return Counter(zip(_measures(fit), (held.digest() for held in hashes), strict=True))
+
+
+def _measures(fit: ClassifierResults) -> list[str]:
+    """Whether the model has a density of each column, or probabilities of its values."""
+    kinds = ["density"] * len(fit.terms)
+    if isinstance(fit._fit, NaiveBayesFit):
+        for at in (*fit._fit.plan.tables, *fit._fit.plan.counts):
+            kinds[int(at)] = "probability"
+    return kinds
+
+
+def _has_means_of(first: ClassifierResults, fit: ClassifierResults) -> bool:
+    """Whether two fits have the same class means of columns of the same names."""
+    if set(first.terms) != set(fit.terms) or _measures(first) != _measures(fit):
+        return False
+    means = [
+        pd.DataFrame(each._fit.moments.class_means, index=each.classes, columns=each.terms)
+        for each in (first, fit)
+    ]
+    ours, theirs = means[0], means[1].reindex(index=first.classes, columns=first.terms)
+    return bool((np.abs(ours - theirs) <= 1e-9 * np.abs(ours).max(axis=0)).all(axis=None))
+
+
+def llf_given_row(fit: ClassifierResults) -> float:
+    """Log-likelihood of the classes given the rows, by the fit's posteriors; missing where there are none."""
+    try:
+        fit._need_posteriors("a likelihood")
+    except NotSupportedError:
+        return np.nan
+    if not fit._has_rows:
+        own = fit.likelihood_of == "class given row" and fit._fit.estimated_prior
+        return float(fit.llf) if own else np.nan
+    rule, total = fit._rule(fit._prior_values(None)), 0.0
+    for _, x, codes, weights in used_rows(fit._blocks):
+        logs: NDArray[Any] = log_posteriors(rule.scores(x))[np.arange(len(codes)), codes]
+        total += float(logs.sum() if weights is None else weights @ logs)
+    return total

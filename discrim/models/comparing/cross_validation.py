@@ -1,0 +1,385 @@
+"""The verb `cross_validate`: every row judged by rules that did not see it, on folds that models share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.rules.rules import best_class, log_posteriors, posteriors
+from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.frame.used_rows import used_codes
+from discrim.inference.error_rates import check_level, confusion_table, counts_of
+from discrim.inference.folds import drawn_seed
+from discrim.inference.losses import Judged, fold_means, loss_rate
+from discrim.inference.paired_tests import fold_errors
+from discrim.inference.resampling import progress_bar
+from discrim.models.comparing.fitted import need_rows
+from discrim.models.comparing.shared_folds import numbered, refuse_gone, shared_folds
+from discrim.models.fits.labels import labelled
+from discrim.models.judging.assessment import row_weights
+from discrim.models.judging.refitted_prior import prior_of_rest, uneven
+from discrim.models.judging.validation import counts_without, fold_scores
+
+if TYPE_CHECKING:
+    from discrim.models.results.results import ClassifierResults
+    from discrim.report.tables import Summary
+
+__all__ = ["CrossValidation", "cross_validate", "validated", "warn_unlabelled"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+COLUMNS = {"error": "error", "log loss": "log_loss", "Brier": "brier"}
+"""Columns of the measures in the table by fold."""
+
+
+def cross_validate(
+    fit: ClassifierResults,
+    folds: Any = 10,
+    repeats: int = 1,
+    groups: Any = None,
+    seed: int | None = None,
+    *,
+    nested: bool = True,
+    refit_prior: bool | None = None,
+) -> CrossValidation:
+    """Cross-validate a fit: labels, posteriors and errors of rows under rules that did not see them.
+
+    Parameters
+    ----------
+    fit
+        A fitted object of any verb, with its rows.
+    folds : int, or column name or vector of length n
+        Number of folds; or the fold of each row, any labels, where they are given.
+    repeats : int
+        Times that the rows are dealt anew.
+    groups : column name or vector of length n, optional
+        All rows of a group are in one fold, as rows of one patient have to be.
+    seed : int, optional
+        Deals the rows; drawn, and kept as `seed` of the result, where it is not given.
+    nested : bool
+        Whether what the fit has chosen (alpha and gamma of `rda`, a threshold, a shrinkage by leave-one-out)
+        is chosen anew without each fold. Held, it has seen the rows that it is judged on.
+    refit_prior : bool, optional
+        Whether a prior of class proportions is estimated without each fold, too. By default models of the
+        rows within classes hold it, as R's MASS does; `logistic`, whose constants it is in, and `knn` do not.
+        A prior that was given is held. Held class proportions know of the rows that are left out, which
+        shows where folds are uneven by class: the summary says so.
+
+    Returns
+    -------
+    CrossValidation
+
+    Raises
+    ------
+    DataError
+        Folds, repeats, groups or a seed that are none; a class that has no rows outside a fold.
+    NotSupportedError
+        The fit was loaded, or there is none without some fold.
+
+    Warns
+    -----
+    DiscrimWarning
+        Rows are impossible in every class, and have no label.
+
+    Notes
+    -----
+    The same rows, classes, folds, repeats, groups and seed give the same folds for every verb and formula:
+    they are dealt before a model drops rows that miss a value. Without groups each class is dealt in turn;
+    with groups its share of the folds is as even as they let it be. A row with a frequency weight is so many
+    rows, all in one fold.
+
+    What transforms of the formula learn from the columns (the means of `standardize`, the knots of `bs`) is
+    learnt without each fold, too. Held over all folds are the levels of categories, the ends of splines, and
+    the prior as `refit_prior` says.
+
+    Examples
+    --------
+    >>> from discrim import cross_validate, lda
+    >>> from discrim.datasets import load_iris
+    >>> found = cross_validate(lda("species ~ .", load_iris()), folds=5, repeats=2, seed=1)
+    >>> found.table()[["estimate", "se"]].round(4)
+              estimate      se
+    measure
+    error       0.0200   0.0114
+    log loss    0.0519   0.0215
+    Brier       0.0327   0.0157
+    """
+    need_rows([fit], "cross_validate()")
+    if not isinstance(nested, bool):
+        raise DataError(f"nested={nested!r}: give True or False.")
+    found = validated(fit, folds, repeats, groups, drawn_seed(seed), nested=nested, refit_prior=refit_prior)
+    warn_unlabelled(found)
+    return found
+
+
+def validated(
+    fit: ClassifierResults,
+    folds: Any,
+    repeats: int,
+    groups: Any,
+    seed: int,
+    *,
+    nested: bool = True,
+    refit_prior: bool | None = None,
+) -> CrossValidation:
+    """As `cross_validate`, of a seed that was drawn."""
+    blocks = fit._rows("cross_validate()")
+    dealt, labels = shared_folds(blocks, folds, repeats, groups, seed)
+    used = used_codes(blocks)
+    dealt = np.where(used >= 0, dealt, -1)
+    refuse_gone(fit, dealt, used, labels, grouped=groups is not None)
+    scores = np.empty((len(dealt), len(used), len(fit.classes)))
+    with progress_bar(len(dealt), "cross-validation") as bar:
+        for own, out in zip(dealt, scores, strict=True):
+            out[:] = fold_scores(fit, own, len(labels), nested=nested, labels=labels, refit_prior=refit_prior)
+            bar.update(1)
+    clusters = None if groups is None else numbered(groups, blocks.table, "groups")
+    # Folds that were given are dealt by no seed.
+    kept = seed if isinstance(folds, (int, np.integer)) else None
+    return CrossValidation(
+        fit, scores, dealt, labels, clusters, seed=kept, nested=nested, refit_prior=refit_prior
+    )
+
+
+def warn_unlabelled(found: CrossValidation, who: str = "") -> None:
+    """Warn of rows that have no label."""
+    if found.unlabelled:
+        row = int(np.argmax((found._actual >= 0) & ~found._judged))
+        first = found._fit._blocks.table.label(row)
+        warn_user(
+            f"{who}{found.unlabelled} row{'s have' if found.unlabelled > 1 else ' has'} no label in some "
+            f"repeat (first of them {first!r}), and no "
+            "figure counts them: each class is impossible there (fit with laplace=1, for example), or no row "
+            "of another fold has a level of theirs (merge it with another)."
+        )
+
+
+class CrossValidation:
+    """What cross-validation says of a fit.
+
+    Attributes
+    ----------
+    folds : DataFrame, rows by repeats
+        Label of each row's fold, from 1 unless they were given; missing where the fit does not use the row.
+    labels : DataFrame, rows by repeats
+        Predicted class of each row by the rule fitted without its fold.
+    by_fold : DataFrame by (repeat, fold)
+        rows, wrong, error; log_loss and brier of models with posteriors.
+    by_class : DataFrame by class
+        rows, wrong (the mean over repeats), error; se, low, high as in `table`, at 95 percent.
+    confusion : DataFrame, actual by predicted
+        Counts or sums of weights, the mean over repeats.
+    unlabelled : int
+        Rows that the fit uses and that have no label in some repeat: they are in no figure.
+    seed : int or None
+        That deals the same folds again; None where they were given.
+    nested : bool
+        Whether choices were made anew without each fold.
+    prior : str
+        What the rules without a fold have: the prior "given"; class proportions "held" or "refitted"; or
+        nothing, where the model has no prior.
+    """
+
+    def __init__(
+        self,
+        fit: ClassifierResults,
+        scores: Floats,
+        dealt: Codes,
+        fold_labels: list[Any],
+        clusters: Codes | None,
+        *,
+        seed: int | None,
+        nested: bool,
+        refit_prior: bool | None = None,
+    ) -> None:
+        blocks = fit._rows("cross_validate()")
+        self.seed, self.nested = seed, nested
+        self.prior = prior_of_rest(fit, refit_prior)
+        self._fit, self._scores, self._dealt, self._clusters = fit, scores, dealt, clusters
+        self._fold_labels = fold_labels
+        self._index = blocks.table.index
+        self._actual = used_codes(blocks)
+        self._predicted = np.stack([best_class(own) for own in scores])
+        judged = np.asarray((self._predicted >= 0).all(axis=0))
+        self.unlabelled = int(((self._actual >= 0) & ~judged).sum())
+        self._judged = judged & (self._actual >= 0)
+        weights = row_weights(blocks)
+        self._weights = np.ones(len(judged)) if weights is None else weights
+        self._weighted = weights is not None
+
+    # ---- rows
+
+    def _repeats(self) -> pd.RangeIndex:
+        return pd.RangeIndex(1, len(self._dealt) + 1, name="repeat")
+
+    @property
+    def folds(self) -> pd.DataFrame:
+        """Fold of each row, by repeat."""
+        names = pd.Index(self._fold_labels)
+        columns = [labelled(own, names, self._index) for own in self._dealt]
+        return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
+
+    @property
+    def labels(self) -> pd.DataFrame:
+        """Predicted class of each row, by repeat."""
+        columns = [self._fit._labelled(own, self._index) for own in self._predicted]
+        return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
+
+    def posteriors(self, repeat: int = 1) -> pd.DataFrame:
+        """Posteriors of the rows in a repeat, rows by classes.
+
+        Raises
+        ------
+        DataError
+            There is no such repeat.
+        NotSupportedError
+            The model has no posteriors.
+        """
+        if repeat not in self._repeats():
+            raise DataError(f"repeat={repeat!r}: give a number from 1 to {len(self._dealt)}.")
+        self._fit._need_posteriors("posteriors()")
+        proba = posteriors(self._scores[repeat - 1])
+        return pd.DataFrame(proba, index=self._index, columns=self._fit.classes)
+
+    @property
+    def _has_posteriors(self) -> bool:
+        try:
+            self._fit._need_posteriors("a log loss")
+        except NotSupportedError:
+            return False
+        return True
+
+    def _losses(self) -> dict[str, Floats]:
+        """By measure, what each of the m rows that are judged loses, (R, m)."""
+        at, actual = self._judged, self._actual[self._judged]
+        found = {"error": (self._predicted[:, at] != actual).astype(np.float64)}
+        if not self._has_posteriors:
+            return found
+        unit, rows = np.eye(len(self._fit.classes))[actual], np.arange(len(actual))
+        scores = [own[at] for own in self._scores]
+        found["log loss"] = np.stack([-log_posteriors(own)[rows, actual] for own in scores])
+        found["Brier"] = np.stack([((posteriors(own) - unit) ** 2).sum(axis=1) for own in scores])
+        return found
+
+    def class_shares(self) -> pd.DataFrame:
+        """Share of each class among the rows outside each fold, by (repeat, fold); the prior, if refitted."""
+        rest = np.concatenate(self._rest())
+        labels: list[Any] = [self._repeats(), self._fold_labels]
+        index = pd.MultiIndex.from_product(labels, names=["repeat", "fold"])
+        return pd.DataFrame(rest / rest.sum(axis=1, keepdims=True), index=index, columns=self._fit.classes)
+
+    def _rest(self) -> list[Floats]:
+        """Rows, or sums of weights, (F, K) of each class outside each fold, by repeat."""
+        blocks = self._fit._rows("class_shares()")
+        return [counts_without(blocks, own, len(self._fold_labels)) for own in self._dealt]
+
+    def _uneven(self) -> tuple[Any, int] | None:
+        """Label of the fold, and class, that show most how uneven folds are; None where they are not."""
+        counts = self._fit.counts.to_numpy(dtype=np.float64)
+        found = uneven(np.concatenate(self._rest()), counts)
+        return None if found is None else (self.class_shares().index[found[0]], found[1])
+
+    # ---- figures
+
+    def _rows(self) -> Judged:
+        """The rows that are judged, with their weights."""
+        at, fit = self._judged, self._fit
+        prior = None if fit._fit.estimated_prior else fit._prior_values(None)
+        clusters = None if self._clusters is None else self._clusters[at]
+        return Judged(self._actual[at], self._weights[at], len(fit.classes), prior, clusters)
+
+    @property
+    def by_fold(self) -> pd.DataFrame:
+        """Rows, wrong rows and mean losses of each fold of each repeat."""
+        n_folds, at, parts = len(self._fold_labels), self._judged, []
+        rows, losses = self._rows(), self._losses()
+        for r, dealt in enumerate(self._dealt):
+            own, wrong = dealt[at], losses["error"][r]
+            part = pd.DataFrame({"rows": np.bincount(own, rows.weights, n_folds)})
+            part["wrong"] = np.bincount(own, rows.weights * wrong, n_folds)
+            for name, loss in losses.items():
+                part[COLUMNS[name]] = fold_means(loss[r], rows.shares(), own, n_folds)
+            parts.append(part)
+        table = pd.concat(parts)
+        if not self._weighted:
+            table = table.astype({"rows": np.int64, "wrong": np.int64})
+        labels: list[Any] = [self._repeats(), self._fold_labels]
+        return table.set_axis(pd.MultiIndex.from_product(labels, names=["repeat", "fold"]), axis=0)
+
+    def _counts(self) -> Floats:
+        """Actual by predicted (K, K), the mean over repeats."""
+        actual = np.where(self._judged, self._actual, -1)
+        k = len(self._fit.classes)
+        tables = [counts_of(actual, own, k, self._weights) for own in self._predicted]
+        return np.asarray(np.stack(tables).astype(np.float64).mean(axis=0))
+
+    @property
+    def confusion(self) -> pd.DataFrame:
+        """Actual by predicted classes, the mean over repeats."""
+        if len(self._dealt) == 1:
+            weights = self._weights if self._weighted else None
+            actual = np.where(self._judged, self._actual, -1)
+            return confusion_table(actual, self._predicted[0], self._fit.classes, weights)
+        classes = self._fit.classes
+        return pd.DataFrame(
+            self._counts(), index=classes.rename("actual"), columns=classes.rename("predicted")
+        )
+
+    @property
+    def by_class(self) -> pd.DataFrame:
+        """Errors within the classes."""
+        judged, wrong = self._rows(), self._losses()["error"].mean(axis=0)
+        found = []
+        for k in range(len(self._fit.classes)):
+            at = judged.codes == k
+            clusters = None if judged.clusters is None else judged.clusters[at]
+            own = Judged(judged.codes[at], judged.weights[at], len(self._fit.classes), None, clusters)
+            lost = float(own.weights @ wrong[at])
+            found.append((own.weights.sum(), lost, *loss_rate(wrong[at], own, 0.95, counts=True)))
+        columns = ["rows", "wrong", "error", "se", "low", "high"]
+        return pd.DataFrame(found, index=self._fit.classes, columns=columns)
+
+    def table(self, level: float = 0.95) -> pd.DataFrame:
+        """Error, log loss and Brier score, with standard errors.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        DataFrame by measure
+            estimate; se, low, high: of the rows, as if one rule had judged independent ones (an exact
+            interval of the error, log-normal ones of the others; rows of a group are taken together);
+            se_folds: s/sqrt(J) of J = repeats x folds folds, too small as they share rows; se_corrected:
+            sqrt(1/J + n2/n1) s, see `discrim.inference.paired_tests`. The log loss is the mean of -ln
+            posterior, Brier's score of the sum of squares over classes. Rates are weighted by a prior
+            that was given.
+        """
+        check_level(level)
+        by_fold, found = self.by_fold, {}
+        judged, n_folds = self._rows(), len(self._fold_labels)
+        for name, losses in self._losses().items():
+            folds = by_fold[COLUMNS[name]].dropna().to_numpy()
+            rate = loss_rate(losses.mean(axis=0), judged, level, counts=name == "error")
+            found[name] = (*rate, *fold_errors(folds, n_folds))
+        names = ["estimate", "se", "low", "high", "se_folds", "se_corrected"]
+        table = pd.DataFrame.from_dict(found, orient="index", columns=names)
+        return table.rename_axis("measure")
+
+    def summary(self) -> Summary:
+        """The figures as a summary; prints, and renders in a notebook."""
+        from discrim.models.comparing.cross_validation_summary import summary
+
+        return summary(self)
+
+    def __repr__(self) -> str:
+        return self.summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()

@@ -1,0 +1,55 @@
+"""Arguments that have to be fits: what is none is told so, with the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from discrim.errors import DataError, NotSupportedError
+
+__all__ = ["need_fits", "need_rows"]
+
+
+def need_fits(fits: Sequence[Any], what: str) -> None:
+    """Raise where an argument of a function is no fit.
+
+    Raises
+    ------
+    DataError
+        There is none, or it is something else.
+    NotSupportedError
+        It is a known law.
+    """
+    from discrim.models.law.bayes import BayesResults
+    from discrim.models.results.results import ClassifierResults
+
+    if not fits:
+        raise DataError(f"{what} has no fit: give what lda() and other verbs return.")
+    for place, fit in enumerate(fits, start=1):
+        if isinstance(fit, ClassifierResults):
+            continue
+        if isinstance(fit, BayesResults):
+            raise NotSupportedError(
+                f"Argument {place} of {what} is a known law, made of no rows: its error_rate is exact, and "
+                "its risk(fit) is what a fit loses beyond it."
+            )
+        hint = "give its results_" if hasattr(fit, "results_") else "give what lda() and other verbs return"
+        more = ", each as an argument of its own" if isinstance(fit, (list, tuple)) else ""
+        raise DataError(f"Argument {place} of {what} is no fit (type {type(fit).__name__}): {hint}{more}.")
+
+
+def need_rows(fits: Sequence[Any], what: str) -> None:
+    """Raise where an argument is no fit, or a fit without its rows.
+
+    Raises
+    ------
+    DataError, NotSupportedError
+        As of `need_fits`; and a fit was loaded, or made of moments.
+    """
+    need_fits(fits, what)
+    for place, fit in enumerate(fits, start=1):
+        if not fit._has_rows:
+            raise NotSupportedError(
+                f"{what} needs the rows of its fits, and argument {place}, loaded or made of moments, has "
+                "none: fit a table."
+            )

@@ -1,0 +1,377 @@
+"""The verb `stepwise`: which terms of a formula tell the classes apart."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import dependencies
+from discrim.errors import CollinearError, DataError
+from discrim.frame.blocks import Blocks, read
+from discrim.inference.selection import CRITERIA, Choice, Partial
+from discrim.models.fits.arguments import choice, is_number, named, told
+from discrim.models.fits.handed_out import HandedOut
+from discrim.models.fits.reading import NaAction, collinear_error, is_wide, refuse_no_freedom, sample
+from discrim.models.regression.logistic_inference import parts_of
+
+if TYPE_CHECKING:
+    from discrim.models.results.results import ClassifierResults
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["StepwiseResults", "stepwise"]
+
+Criterion = Literal["wilks", "mahalanobis", "maxminf", "rao", "cv"]
+Direction = Literal["forward", "backward", "both"]
+Positions = NDArray[np.intp]
+
+GIVEN = ("formula", "data", "moments", "weights", "levels", "na_action", "functions")
+"""Arguments of a verb that are those of `stepwise`, or made by it."""
+
+
+def stepwise(
+    formula: str,
+    data: Any,
+    *,
+    direction: Direction = "both",
+    criterion: Criterion = "wilks",
+    enter: float = 0.15,
+    stay: float = 0.15,
+    include: Sequence[str] = (),
+    verb: Callable[..., ClassifierResults] | None = None,
+    options: Mapping[str, Any] | None = None,
+    folds: int = 10,
+    seed: int | None = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> StepwiseResults:
+    """Choose terms of a formula step by step.
+
+    Parameters
+    ----------
+    formula, data, weights, levels, na_action, functions
+        As for `discrim.lda`; the terms of the right side are the candidates, each with all its columns.
+    direction : {"forward", "backward", "both"}
+        Add terms; start with all and take terms back; or add, and after each step take back what no longer
+        stays.
+    criterion : {"wilks", "mahalanobis", "maxminf", "rao", "cv"}
+        What a term that enters makes best: Wilks' lambda (the largest partial F); the smallest D2, or F,
+        between two classes; Rao's V; or the cross-validated error of `verb`.
+    enter, stay : float
+        Level at which the partial F of a term lets it enter, and beyond which it has to leave. Not used
+        by "cv", which goes on as long as the error falls.
+    include : sequence of str
+        Terms that are always in: names of columns, or terms as the formula writes them.
+    verb : callable, optional
+        The model of the final fit, and of "cv": any verb of the package; `discrim.lda` by default.
+    options : mapping, optional
+        Arguments of the verb.
+    folds, seed : int
+        Of cross-validation; all candidates are judged on the same folds.
+
+    Returns
+    -------
+    StepwiseResults
+        Steps are taken on the rows that are complete in all candidates; the fit uses every row complete in
+        the chosen ones.
+
+    Raises
+    ------
+    DataError
+        An unknown criterion, direction or term; levels of significance outside 0 to 1, or `stay` below
+        `enter`.
+    CollinearError
+        Going backward from columns whose covariance within classes is singular.
+
+    Examples
+    --------
+    >>> from discrim import stepwise
+    >>> from discrim.datasets import load_iris
+    >>> stepwise("species ~ .", load_iris()).selected.tolist()
+    ['petal_length', 'sepal_width', 'petal_width', 'sepal_length']
+    """
+    if verb is None:
+        from discrim.models.normal.lda import lda
+
+        verb = lda
+    arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
+    # Not every verb has weights.
+    arguments |= {} if weights is None else {"weights": weights}
+    _check_options(direction, criterion, enter, stay, verb, options, arguments)
+    model = verb
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    # Of few rows a root with as many rows says all that a scatter does.
+    blocks, moments = sample(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
+    design = blocks.design
+    texts = {part.label: part.text for part in design.parts()}
+    parts = {label: np.array(columns) for label, columns in parts_of(blocks).items()}
+    include = _included(blocks, include)
+    arguments = dict(options or {}) | arguments
+
+    def fit(terms: Sequence[str]) -> ClassifierResults:
+        shorter = f"{design.response_code} ~ {' + '.join(texts[term] for term in terms)}"
+        fitted = model(shorter, data, **arguments)
+        if not hasattr(fitted, "error_rates"):
+            raise DataError(f"verb={told(verb)} gives no fit: give a verb, such as discrim.qda.")
+        return fitted
+
+    if criterion == "cv":
+        from discrim.models.comparing.stepwise_cv import by_error
+
+        chance = 1 - float(moments.counts.max() / moments.total)
+        chosen, steps = by_error(fit, list(parts), include, direction, chance, folds, seed)
+        note = f"Error by {folds}-fold cross-validation; without terms that of the largest class."
+    else:
+        if direction == "backward":
+            refuse_no_freedom(moments, blocks.terms, diagonal=False)
+            found = dependencies(moments)
+            if found:
+                raise collinear_error(found, blocks.terms)
+        path = _Path(Choice(moments), parts, criterion, enter, stay)
+        chosen, steps = path.walk(direction, include)
+        note = f"Enters at p <= {enter:g}, leaves at p > {stay:g} (partial F)."
+        if blocks.constant:
+            note += f" Left out, constant: {named(blocks.constant)}."
+        if path.excluded:
+            note += f" Left out, a combination of those chosen: {named(path.excluded)}."
+    return StepwiseResults(formula, criterion, chosen, steps, note, fit, moments.total)
+
+
+def _check_options(
+    direction: Any, criterion: Any, enter: Any, stay: Any, verb: Any, options: Any, own: Mapping[str, Any]
+) -> None:
+    """Raise a DataError for an option that is none; `own` are the arguments that `stepwise` gives a verb."""
+    choice("direction", direction, ("forward", "backward", "both"))
+    choice("criterion", criterion, (*CRITERIA, "cv"))
+    for name, level in (("enter", enter), ("stay", stay)):
+        if not (is_number(level) and 0 < level <= 1):
+            raise DataError(f"{name}={told(level)}: give a level of significance, above 0 and up to 1.")
+    if direction == "both" and stay < enter:
+        raise DataError(f"stay={stay!r} is below enter={enter!r}: a term could enter and leave for ever.")
+    if not callable(verb):
+        raise DataError(f"verb={told(verb)}: give a verb, such as discrim.qda, or None for lda.")
+    if options is not None and not isinstance(options, Mapping):
+        raise DataError(f"options={told(options)}: give a dict of names and values, for the verb.")
+    try:
+        signature = inspect.signature(verb)
+    except (TypeError, ValueError):
+        return
+    _refuse_unknown(verb, signature.parameters, options or {})
+    try:
+        signature.bind("formula", "data", **dict.fromkeys(own))
+    except TypeError as error:
+        raise DataError(
+            f"verb={told(verb)} cannot be called with a formula, a table and {named(own)} ({error}): "
+            "give a verb, such as discrim.qda."
+        ) from None
+
+
+def _refuse_unknown(verb: Any, known: Mapping[str, inspect.Parameter], options: Mapping[Any, Any]) -> None:
+    """Raise a DataError where an option is no argument of the verb, or one that `stepwise` gives it."""
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+        return
+    name = getattr(verb, "__name__", "the verb")
+    unknown = [option for option in options if option not in known or option in GIVEN]
+    if unknown:
+        free = [option for option in known if option not in GIVEN]
+        raise DataError(
+            f"options= names {named(unknown)}, which {name}() does not know: give some of "
+            f"{named(free, most=20)}."
+        )
+
+
+def _included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
+    """Labels of the terms that are to be included, but for those that are constant."""
+    labels = {part.text: part.label for part in blocks.design.parts()}
+    if not isinstance(include, Iterable) or not all(isinstance(term, str) for term in include):
+        raise DataError(f"include={told(include)}: give terms as the formula writes them, in a list.")
+    wanted = [include] if isinstance(include, str) else [labels.get(term, term) for term in include]
+    known = (*labels.values(), *blocks.constant)
+    unknown = [term for term in wanted if term not in known]
+    if unknown:
+        raise DataError(f"include= names {named(unknown)}, which is no term: use {named(known)}.")
+    constant = set(blocks.constant)
+    return [term for term in wanted if term not in constant]
+
+
+class _Path:
+    """The steps of one choice by partial F."""
+
+    def __init__(
+        self, held: Choice, parts: Mapping[str, Positions], criterion: str, enter: float, stay: float
+    ) -> None:
+        self._held, self._parts, self._criterion = held, parts, criterion
+        self._enter, self._stay = enter, stay
+        self._chosen: list[str] = []
+        self._rows: list[dict[str, Any]] = []
+        self.excluded: list[str] = []
+
+    def walk(self, direction: Direction, include: list[str]) -> tuple[list[str], pd.DataFrame]:
+        """Terms in the order in which they entered, and the table of steps."""
+        for term in self._parts if direction == "backward" else ():
+            self._move(term)
+        for term in include if direction != "backward" else ():
+            if self._held.dependent(self._parts[term]):
+                raise CollinearError(
+                    f"The term {term!r} is constant, or a combination of those before it, within classes: "
+                    "leave it out of include=."
+                )
+            self._step("included", term)
+        moved = True
+        # Each pass changes the chosen set; a set that came back would go round for ever.
+        seen = {frozenset(self._chosen)}
+        while moved:
+            moved = direction != "forward" and self._remove(include)
+            if not moved and direction != "backward":
+                moved = self._add()
+            state = frozenset(self._chosen)
+            if moved and state in seen:
+                break
+            seen.add(state)
+        columns = [
+            "step",
+            "action",
+            "term",
+            "terms_in",
+            "partial_R2",
+            "F",
+            "df1",
+            "df2",
+            "p",
+            "wilks",
+            "ascc",
+        ]
+        columns += [] if self._criterion == "wilks" else [self._criterion]
+        return self._chosen, pd.DataFrame(self._rows, columns=columns).set_index("step")
+
+    def _remove(self, include: list[str]) -> bool:
+        free = [term for term in self._chosen if term not in include]
+        tests = self._tests(free)
+        weak = max(tests, key=lambda term: tests[term].pvalue, default=None)
+        if weak is None or tests[weak].pvalue <= self._stay:
+            return False
+        self._step("removed", weak)
+        return True
+
+    def _add(self) -> bool:
+        chosen = {*self._chosen}
+        open_terms = [term for term in self._parts if term not in chosen]
+        independent = [term for term in open_terms if not self._held.dependent(self._parts[term])]
+        held = {*independent}
+        self.excluded = [term for term in open_terms if term not in held]
+        tests = self._tests(independent)
+        ready = [term for term, test in tests.items() if test.df2 > 0 and test.pvalue <= self._enter]
+        if not ready:
+            return False
+        if self._criterion == "wilks":
+            best = min(ready, key=lambda term: (tests[term].pvalue, -tests[term].F))
+        else:
+            best = max(ready, key=lambda term: self._held.gain(self._parts[term], self._criterion))
+        self._step("entered", best)
+        return True
+
+    def _tests(self, terms: list[str]) -> dict[str, Partial]:
+        return dict(zip(terms, self._held.partials([self._parts[term] for term in terms]), strict=True))
+
+    def _step(self, action: str, term: str) -> None:
+        test = self._tests([term])[term]
+        self._move(term)
+        self._rows.append(self._row(action, term, test))
+
+    def _move(self, term: str) -> None:
+        self._held.move(self._parts[term])
+        if term in self._chosen:
+            self._chosen.remove(term)
+        else:
+            self._chosen.append(term)
+
+    def _row(self, action: str, term: str, test: Partial) -> dict[str, Any]:
+        held = self._held
+        row = {"step": len(self._rows) + 1, "action": action, "term": term, "terms_in": len(self._chosen)}
+        row |= {"partial_R2": 1 - test.wilks, "F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
+        row |= {"wilks": held.value("wilks"), "ascc": held.pillai / (held.n_classes - 1)}
+        return row | {self._criterion: held.value(self._criterion)}
+
+
+class StepwiseResults:
+    """Terms chosen step by step, and the fit to them.
+
+    Attributes
+    ----------
+    formula : str
+        That of the candidates.
+    criterion : str
+    selected : Index
+        The chosen terms, in the order in which they entered.
+    steps : DataFrame by step
+        The term that entered or was removed, its partial test, and the criteria of the terms that are then
+        in: Wilks' lambda, average squared canonical correlation (`ascc`), and the criterion asked for.
+    fit : fitted object
+        Of the verb, to the chosen terms.
+    """
+
+    steps = HandedOut[pd.DataFrame]()
+
+    def __init__(
+        self,
+        formula: str,
+        criterion: str,
+        selected: list[str],
+        steps: pd.DataFrame,
+        note: str,
+        fit: Callable[[Sequence[str]], ClassifierResults],
+        nobs: float,
+    ) -> None:
+        self.formula, self.criterion = formula, criterion
+        self.selected = pd.Index(selected, name="term", dtype=object)
+        self.steps = steps
+        self._note, self._nobs = note, nobs
+        self._fit = fit(selected) if selected else None
+
+    @property
+    def fit(self) -> ClassifierResults:
+        """The fit to the chosen terms.
+
+        Raises
+        ------
+        DataError
+            No term was chosen.
+        """
+        if self._fit is None:
+            raise DataError(
+                "No term was chosen, so there is nothing to fit: raise enter=, or include= a term."
+            )
+        return self._fit
+
+    def summary(self) -> Summary:
+        """The steps, and what is chosen; prints, and renders in a notebook."""
+        from discrim.report.tables import Section, summarize
+
+        formats: dict[Any, Any] = dict.fromkeys(["action", "term"], "text") | {"p": "tail", "F": "z"}
+        formats |= dict.fromkeys(["partial_R2", "wilks", "ascc", "error"], "share")
+        formats |= dict.fromkeys(["terms_in", "df1"], "count")
+        chosen = self._fit.formula if self._fit is not None else "none: no term meets the criterion"
+        note = f"{self._note} Chosen: {chosen}."
+        if self._fit is not None and self._fit.nobs != self._nobs:
+            note += (
+                f" Chosen on {self._nobs:g} rows complete in all candidates; fitted to {self._fit.nobs:g}."
+            )
+        # Its own criterion takes the place of what can be counted or is seldom asked for.
+        spare = [] if self.criterion in ("wilks", "cv") else ["terms_in", "ascc"]
+        shown = self.steps.drop(columns=spare)
+        parts: dict[str, Callable[[], Section | Pairs]] = {
+            "steps": lambda: Section("Steps", shown, formats, note=note, source=".steps")
+        }
+        return summarize(f"Choice of terms by {self.criterion}: {self.formula}", parts)
+
+    def __repr__(self) -> str:
+        return self.summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()

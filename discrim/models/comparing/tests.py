@@ -1,0 +1,333 @@
+"""Verbs that test fits: `manova`, `box_m`, `lr_test`, `covariance_models`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import pooled, separate
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.standardized import within_sd
+from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.frame.blocks import Blocks, read
+from discrim.frame.used_rows import used_rows
+from discrim.inference import likelihood_ratio
+from discrim.inference.covariance_models import covariance_models as ladder
+from discrim.inference.resampling import bootstrap_ratios, exceedance, permutation_ratios
+from discrim.inference.result import TestResult, approximations
+from discrim.models.comparing.comparable import refuse_other_rows, same_columns
+from discrim.models.fits.reading import NaAction, class_moments, refuse_little_weight, sample
+from discrim.models.normal.singular import refuse_singular
+
+if TYPE_CHECKING:
+    from discrim.models.normal.lda_results import LDAResults
+    from discrim.models.normal.qda import QDAResults
+
+__all__ = [
+    "box_m",
+    "box_m_of",
+    "covariance_models",
+    "covariance_models_of",
+    "equal_covariance_tests",
+    "lr_test",
+    "manova",
+]
+
+Floats = NDArray[np.float64]
+
+WAY_OUT = "use fewer columns, or merge such classes with others"
+"""Where the covariance of a class is singular."""
+
+
+def box_m(
+    formula: str,
+    data: Any,
+    *,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> TestResult:
+    """Box's M test that the classes have one covariance.
+
+    Parameters
+    ----------
+    formula, data, weights, levels, na_action, functions
+        As for `discrim.lda`.
+
+    Returns
+    -------
+    TestResult
+        The chi-square approximation; `table` has M and the F approximation too.
+
+    Raises
+    ------
+    CollinearError
+        The covariance of a class is singular.
+
+    Examples
+    --------
+    >>> from discrim import box_m
+    >>> from discrim.datasets import load_iris
+    >>> result = box_m("species ~ .", data=load_iris())
+    >>> round(result.statistic, 3), result.df
+    (140.943, (20.0,))
+    """
+    blocks, _ = sample(
+        read(formula, data, weights=weights, levels=levels, functions=functions), "diagonal", na_action
+    )
+    return _box_m(_full_rank_moments(blocks))
+
+
+def box_m_of(fit: LDAResults | QDAResults) -> TestResult:
+    """Box's M of the classes of a fit."""
+    return _box_m(_moments_by_class(fit, "box_m()"))
+
+
+def equal_covariance_tests(fit: LDAResults | QDAResults) -> tuple[TestResult, TestResult]:
+    """Raw likelihood ratio and Box's M of the rows of a fit, from one pass over them."""
+    blocks, held = fit._rows("A test of covariances"), fit._fit.moments
+    few = np.flatnonzero(held.rows <= held.n_columns)
+    if len(few):
+        # Of so few rows no pass makes a covariance, and many classes by many columns fill the memory.
+        refuse_singular(
+            held.classes(few), blocks.terms, [blocks.design.levels[k] for k in few.tolist()], way_out=WAY_OUT
+        )
+    moments = _full_rank_moments(blocks)
+    counts, p = moments.counts, moments.n_columns
+    common = pooled(moments, moments.total).logdet
+    own = np.array([c.logdet for c in separate(moments, counts)])
+    half = 0.5 * np.array([moments.total * common, float(counts @ own)])
+    df = p * (p + 1) * (len(counts) - 1) / 2
+    return likelihood_ratio.likelihood_ratio(-half[0], -half[1], df), _box_m(moments)
+
+
+def _moments_by_class(fit: LDAResults | QDAResults, what: str) -> ClassMoments:
+    """Moments by class of the rows of a fit; of one without rows, those that it was made of."""
+    moments = fit._fit.moments
+    if not fit._has_rows and moments.spread == "class":
+        return _full_rank_moments(fit._blocks, moments)
+    return _full_rank_moments(fit._rows(what, f"fit formula and data, or ask {what} of qda(moments=)"))
+
+
+def _full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:
+    moments = class_moments(blocks, "class") if moments is None else moments
+    refuse_singular(moments, blocks.terms, blocks.design.levels, way_out=WAY_OUT)
+    counts = pd.Series(moments.counts, index=list(blocks.design.levels))
+    refuse_little_weight(counts, moments.n_columns, "A test of covariances")
+    return moments
+
+
+def _box_m(moments: ClassMoments) -> TestResult:
+    common = pooled(moments, moments.total - moments.n_classes)
+    # Whitened by the pooled covariance, which M does not see and the determinants are grateful for.
+    roots = [common.whiten(c.root.T).T for c in separate(moments, moments.counts - 1)]
+    return likelihood_ratio.box_m(np.stack([root.T @ root for root in roots]), moments.counts)
+
+
+def lr_test(
+    lda_fit: LDAResults,
+    qda_fit: QDAResults,
+    *,
+    bootstrap: int = 0,
+    permutations: int = 0,
+    seed: int | None = None,
+) -> TestResult:
+    """Likelihood ratio of LDA against QDA: whether one covariance was enough.
+
+    Parameters
+    ----------
+    lda_fit, qda_fit
+        Fitted to the same rows and columns.
+    bootstrap : int
+        Replicates of the parametric bootstrap, which needs no large sample; none by default.
+    permutations : int
+        Permutations of the rows' deviations from their class means, which need no normality either.
+    seed : int, optional
+        Of both.
+
+    Returns
+    -------
+    TestResult
+        The raw ratio with its chi-square. `table` has Box's M by chi-square and F, and the p-values of the
+        bootstrap and the permutations, as well. A bar shows the progress of more than a second.
+
+    Raises
+    ------
+    DataError
+        The fits differ in rows, classes, columns or prior.
+    NotSupportedError
+        The first does not hold one covariance and the second one for each class; replicates of fits
+        with diagonal covariances or `ncomp`; permutations without rows or of weights that are not whole.
+
+    Examples
+    --------
+    >>> from discrim import lda, lr_test, qda
+    >>> from discrim.datasets import load_iris
+    >>> iris = load_iris()
+    >>> round(lr_test(lda("species ~ .", iris), qda("species ~ .", iris)).statistic, 3)
+    149.656
+    """
+    from discrim.models.normal.lda_results import LDAResults
+    from discrim.models.normal.qda import QDAResults
+
+    if not (isinstance(lda_fit, LDAResults) and isinstance(qda_fit, QDAResults)):
+        raise NotSupportedError("lr_test() compares lda() with qda(): give a fit of each, in this order.")
+    for fit in (lda_fit, qda_fit):
+        fit._need_moments("lr_test()")
+    for name in ("classes", "terms", "counts"):
+        if not getattr(lda_fit, name).equals(getattr(qda_fit, name)):
+            raise DataError(
+                f"The two fits differ in {name}: fit both with the same formula to the same rows."
+            )
+    if not np.allclose(lda_fit.prior, qda_fit.prior, rtol=1e-12, atol=0):
+        raise DataError("The two fits differ in prior: fit both with the same one.")
+    refuse_other_rows((lda_fit, qda_fit), "lr_test()")
+    if not all(same_columns((lda_fit, qda_fit))):
+        raise DataError(
+            "The two fits differ in the values of their columns, as in other units: fit both to one table."
+        )
+    df = qda_fit.df_model - lda_fit.df_model
+    result = likelihood_ratio.likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
+    linear, quadratic = lda_fit._fit, qda_fit._fit
+    if not (linear.has_distances and quadratic.has_distances and linear.reduced() is None):
+        if bootstrap or permutations:
+            raise NotSupportedError(
+                "bootstrap= and permutations= resample the ratio of full covariances: fit without "
+                "covariance= and ncomp=."
+            )
+        return result
+    rows = [result.table, _box_m(quadratic.moments).table.drop(index="Box's M")]
+    resampled = {"parametric bootstrap": bootstrap, "permutation": permutations}
+    for name, replicates in resampled.items():
+        if not (isinstance(replicates, int) and replicates >= 0):
+            raise DataError(f"{replicates!r} replicates of the {name}: give a whole number.")
+        if replicates:
+            ratios = _ratios(name, qda_fit, replicates, seed)
+            row = (result.statistic, np.nan, np.nan, exceedance(result.statistic, ratios))
+            rows.append(approximations({f"Likelihood ratio, {name}": row}))
+    return dataclasses.replace(result, table=pd.concat(rows))
+
+
+def _ratios(name: str, fit: QDAResults, replicates: int, seed: int | None) -> Floats:
+    """The ratio under one covariance, (replicates,)."""
+    moments = fit._fit.moments
+    if name == "parametric bootstrap":
+        return bootstrap_ratios(moments.counts, moments.n_columns, replicates, seed)
+    blocks = fit._rows("permutations=")
+    if blocks.weights is not None and (np.nan_to_num(blocks.weights) % 1 != 0).any():
+        raise NotSupportedError(
+            "permutations= shuffles rows: give weights that are whole numbers, or use bootstrap=."
+        )
+    whiten = pooled(moments, moments.total - moments.n_classes).whiten
+    parts, codes = [], []
+    for _, x, own, weights in used_rows(blocks):
+        z = (x.T - moments.centres[own].T) * moments.scale[:, None] - moments.rests[own].T
+        times = np.ones(len(own), dtype=np.intp) if weights is None else weights.astype(np.intp)
+        parts.append(np.repeat(whiten(z).T, times, axis=0))
+        codes.append(np.repeat(own, times))
+    order = np.argsort(np.concatenate(codes), kind="stable")
+    counts = moments.counts.astype(np.int64)
+    return permutation_ratios(np.concatenate(parts)[order], counts, replicates, seed)
+
+
+def manova(
+    formula: str,
+    data: Any,
+    *,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> pd.DataFrame:
+    """The four multivariate tests that the classes have one mean.
+
+    Parameters
+    ----------
+    formula, data, weights, levels, na_action, functions
+        As for `discrim.lda`: the class on the left, the measurements on the right.
+
+    Returns
+    -------
+    DataFrame
+        Wilks, Pillai, Hotelling-Lawley by two approximations, Roy: statistic, F, df1, df2, p, and whether
+        the F is exact, approximate or an upper bound.
+
+    Raises
+    ------
+    CollinearError
+        The covariance within classes is singular.
+
+    Examples
+    --------
+    >>> from discrim import manova
+    >>> from discrim.datasets import load_iris
+    >>> manova("species ~ .", load_iris())["F"].round(3).tolist()
+    [199.145, 53.466, 580.532, 582.197, 1166.957]
+    """
+    from discrim.models.normal.lda import lda
+
+    fit = lda(formula, data, weights=weights, levels=levels, na_action=na_action, functions=functions)
+    return fit.manova()
+
+
+def covariance_models(
+    formula: str,
+    data: Any,
+    *,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> pd.DataFrame:
+    """The ladder of covariance models, from spherical to a free covariance for each class.
+
+    Parameters
+    ----------
+    formula, data, weights, levels, na_action, functions
+        As for `discrim.lda`.
+
+    Returns
+    -------
+    DataFrame
+        By model: df, llf, AIC, BIC; the likelihood ratio against the next model with its df and p; and the
+        same against the free one. Spherical covariances and common principal components depend on the units
+        of the columns, the other models do not. Common principal components are missing, with a warning,
+        where standard deviations differ by more than 1e7.
+
+    Raises
+    ------
+    CollinearError
+        The covariance of a class is singular.
+
+    Examples
+    --------
+    >>> from discrim import covariance_models
+    >>> from discrim.datasets import load_iris
+    >>> covariance_models("species ~ .", load_iris())["df"].tolist()
+    [15, 18, 24, 26, 32, 44]
+    """
+    from discrim.models.normal.qda import qda
+
+    fit = qda(formula, data, weights=weights, levels=levels, na_action=na_action, functions=functions)
+    return covariance_models_of(fit)
+
+
+def covariance_models_of(fit: LDAResults | QDAResults) -> pd.DataFrame:
+    """The ladder of covariance models for the classes of a fit."""
+    moments = _moments_by_class(fit, "covariance_models()")
+    table = ladder(moments, fit._prior_values(None), estimated_prior=fit._fit.estimated_prior)
+    if table["llf"].isna().any():
+        spread = within_sd(moments)
+        wide, narrow = (repr(fit.terms[int(at(spread))]) for at in (np.argmax, np.argmin))
+        warn_user(
+            "Common principal components are axes in the units of the columns, and there are no digits for "
+            f"those of {narrow} beside {wide}, so that this model is missing: give the columns in units of "
+            "like size, as standardize() does."
+        )
+    return table

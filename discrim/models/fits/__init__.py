@@ -1,0 +1,1 @@
+"""What every fit is made of, from arguments to predictions."""

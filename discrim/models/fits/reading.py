@@ -1,0 +1,394 @@
+"""What every verb does first: read the table, gather its moments, settle classes and prior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Literal, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import Dependency, constant_columns
+from discrim.core.moments.moments import ClassMoments, Spread, gather
+from discrim.core.moments.row_sums import Rows
+from discrim.core.moments.weights import LIGHT
+from discrim.core.numerics.memory import at_hand
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
+from discrim.frame.blocks import Blocks
+from discrim.frame.categories import shown
+from discrim.models.fits.arguments import choice, named
+
+__all__ = [
+    "NaAction",
+    "class_moments",
+    "collinear_error",
+    "drop_columns",
+    "is_wide",
+    "lean",
+    "narrowed",
+    "present_classes",
+    "refuse_extreme",
+    "refuse_few_rows",
+    "refuse_large",
+    "refuse_light",
+    "refuse_little_weight",
+    "refuse_no_freedom",
+    "sample",
+    "varying",
+    "warn_of_weights",
+]
+
+Floats = NDArray[np.float64]
+NaAction = Literal["drop", "raise"]
+Watch = Callable[[Iterable[Rows]], Iterable[Rows]]
+
+RANGE = (-303.0, 304.0)
+"""Decimal orders of magnitude between which a column has to vary, for its inverse to be a double as well."""
+
+DISTANT = 1e140
+"""Gap between class means, in standard deviations within classes, up to which its square has room."""
+
+EVEN = 1e-2
+"""How far from one the mean of weights may lie that are no whole numbers and still count rows."""
+
+
+def sample(
+    blocks: Blocks,
+    spread: Spread,
+    na_action: NaAction,
+    watch: Watch | None = None,
+    *,
+    rooted: bool = True,
+    held: Sequence[int] = (),
+) -> tuple[Blocks, ClassMoments]:
+    """Moments of the rows that can be used, and the blocks with the classes that are there.
+
+    A column that has one value in all rows tells no classes apart: every verb leaves it out, with a warning.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    spread : {"pooled", "class", "diagonal"}
+    na_action : {"drop", "raise"}
+    watch : callable, optional
+        Gives what the rows are read from in the place of the blocks, to see them go by.
+    rooted : bool
+        As for `gather`.
+    held : sequence of int
+        Columns that stay though they are constant.
+
+    Raises
+    ------
+    DataError
+        A missing value under `na_action="raise"`, no row left, or one class only.
+    CollinearError
+        Every column is constant.
+    """
+    choice("na_action", na_action, ("drop", "raise"))
+    if not blocks.terms:
+        raise DataError(
+            f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side."
+        )
+    moments = class_moments(blocks, spread, watch, rooted=rooted)
+    if blocks.dropped and na_action == "raise":
+        blocks.refuse_missing()
+    if not moments.total:
+        _refuse_no_row(blocks)
+    refuse_extreme(moments, blocks.terms)
+    if blocks.weights is not None:
+        used = blocks.weights[(blocks.codes >= 0) & (blocks.weights > 0)]
+        warn_of_weights(moments, whole=bool((used % 1 == 0).all()))
+    return varying(*present_classes(blocks, moments), rooted=rooted, held=held)
+
+
+def varying(
+    blocks: Blocks, moments: ClassMoments, *, rooted: bool = True, held: Sequence[int] = ()
+) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments without the columns that have one value in all rows, which a warning names.
+
+    Some, by position, may be held all the same.
+
+    Raises
+    ------
+    CollinearError
+        Every column is constant.
+    """
+    still = [j for j in constant_columns(moments) if j not in held]
+    if not still:
+        return blocks, moments
+    terms = blocks.terms
+    if len(still) == len(terms):
+        _refuse_all(terms, "over all rows")
+    one = len(still) == 1
+    warn_user(
+        f"Left out {named((terms[j] for j in still), most=20)}: constant over all rows, so that "
+        f"{'it tells' if one else 'they tell'} no classes apart."
+    )
+    less = replace(blocks, constant=(*blocks.constant, *(terms[j] for j in still)))
+    return narrowed(less, moments, still, rooted=rooted)
+
+
+def narrowed(
+    blocks: Blocks, moments: ClassMoments, gone: Iterable[int], *, rooted: bool = True
+) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments without some columns, by position, and with the rows that missed only these."""
+    without = set(gone)
+    keep = np.array([j for j in range(len(blocks.terms)) if j not in without], dtype=np.intp)
+    less = blocks.columns(keep.tolist())
+    if blocks.dropped and blocks.table.nrows:
+        return less, class_moments(less, moments.spread, rooted=rooted)
+    return less, moments.columns(keep)
+
+
+def _refuse_no_row(blocks: Blocks) -> NoReturn:
+    """Raise a DataError that names the columns without any value, or all where each has some."""
+    table, columns = blocks.table, blocks.design.columns
+    bare = [name for name in columns if not table.column(name).notna().any()]
+    if bare:
+        be = "has" if len(bare) == 1 else "have"
+        raise DataError(
+            f"No row is left: {named(bare)} {be} no value in any of the {table.nrows} rows. Leave out such "
+            "columns."
+        )
+    raise DataError(
+        f"No row is left: each of the {table.nrows} rows misses a value in {named(columns)} or in the "
+        f"response {blocks.design.response!r}. Fill values, or leave columns out."
+    )
+
+
+def _refuse_all(terms: tuple[str, ...], where: str) -> None:
+    verb = "is" if len(terms) == 1 else "are"
+    raise CollinearError(
+        f"No column is left to fit: {named(terms)} {verb} constant {where}. Name others in the formula."
+    )
+
+
+def refuse_extreme(moments: ClassMoments, terms: tuple[str, ...]) -> None:
+    """Raise where a column varies by so little or so much that its coefficients are no doubles."""
+    spread = np.sqrt(moments.squares.sum(axis=0) / moments.total)
+    means = moments.means[moments.rows > 0]
+    with np.errstate(divide="ignore"):
+        sizes = np.log10(np.maximum(spread, np.ptp(means, axis=0))) - np.log10(moments.scale)
+    wild = np.flatnonzero(np.isfinite(sizes) & ((sizes < RANGE[0]) | (sizes > RANGE[1])))
+    if len(wild):
+        name, size = terms[wild[0]], float(sizes[wild[0]])
+        more = f" (and {len(wild) - 1} more)" if len(wild) > 1 else ""
+        raise DataError(
+            f"Column {name!r} varies by about 1e{size:.0f}{more}, and its coefficients would be out of the "
+            f"range of double precision: give it in other units, as in data[{name!r}] * "
+            f"1e{-np.sign(size) * 290:.0f}."
+        )
+    # Of columns that are constant within classes a distance is taken as it is.
+    own = np.where(spread > 0, np.minimum(spread, 1.0), 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        _refuse_distant(
+            np.ptp(means, axis=0) / own, np.ptp(moments.class_means[moments.rows > 0], axis=0), terms
+        )
+
+
+def _refuse_distant(gaps: Floats, apart: Floats, terms: tuple[str, ...]) -> None:
+    """Raise where squares of gaps (p,) between class means, over what varies within, are no doubles."""
+    distant = ~(gaps <= DISTANT)
+    if distant.any():
+        j = int(np.argmax(distant))
+        raise DataError(
+            f"The class means of column {terms[j]!r} lie {apart[j]:.3g} apart. Beside what the column "
+            "varies by within classes, squares of such distances are out of the range of double "
+            "precision. Correct its values, make them missing, or leave the column out."
+        )
+
+
+def warn_of_weights(moments: ClassMoments, *, whole: bool) -> None:
+    """Say so where weights do not count rows, though inference takes them as counts.
+
+    Whole numbers are taken as counts, and so are weights whose mean is one but for a percent.
+    """
+    total, rows = moments.total, int(moments.rows.sum())
+    if whole or abs(total - rows) <= EVEN * rows:
+        return
+    warn_user(
+        f"The weights of {rows} rows sum to {total:g} and are no counts. A weight stands for so many equal "
+        f"rows: standard errors, tests, likelihoods and intervals are those of {total:g} rows. Divide the "
+        "weights by their mean if they are only relative."
+    )
+
+
+def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments without the classes that have no row, which a warning names.
+
+    Raises
+    ------
+    DataError
+        One class only has rows.
+    """
+    present = np.flatnonzero(moments.rows > 0)
+    if len(present) < moments.n_classes:
+        blocks, moments = _without_empty(blocks, moments, present)
+    if moments.n_classes < 2:
+        (only,) = blocks.design.levels
+        raise DataError(
+            f"The response {blocks.design.response!r} has one class only, {only!r} ({moments.rows[0]} rows): "
+            "a discriminant analysis needs two: give rows of another class."
+        )
+    return blocks, moments
+
+
+def class_moments(
+    blocks: Blocks, spread: Spread, watch: Watch | None = None, *, rooted: bool = True
+) -> ClassMoments:
+    """Moments of the blocks' complete rows; `watch` as for `sample`, `rooted` as for `gather`."""
+    return gather(
+        blocks if watch is None else watch(blocks),
+        n_classes=len(blocks.design.levels),
+        n_columns=len(blocks.terms),
+        spread=spread,
+        rooted=rooted,
+    )
+
+
+def _without_empty(
+    blocks: Blocks, moments: ClassMoments, present: NDArray[np.intp]
+) -> tuple[Blocks, ClassMoments]:
+    levels = blocks.design.levels
+    gone = [label for k, label in enumerate(levels) if k not in set(present.tolist())]
+    warn_user(
+        f"No row is left in {'class' if len(gone) == 1 else 'classes'} {named(gone)}: left out of the fit."
+    )
+    position = np.full(len(levels) + 1, -1)
+    position[present] = np.arange(len(present))
+    design = replace(blocks.design, levels=tuple(levels[k] for k in present))
+    return replace(blocks, design=design, codes=position[blocks.codes]), moments.classes(present)
+
+
+def collinear_error(
+    found: list[Dependency], terms: tuple[str, ...], where: str = "within classes"
+) -> CollinearError:
+    """The error that names each column at fault and what it depends on.
+
+    Parameters
+    ----------
+    found : list of Dependency
+    terms : tuple of str
+    where : str
+        The rows it is so in: "within classes", "over all rows", or in one class, with a shrinkage of nothing.
+    """
+    said = []
+    for dependency in found[:4]:
+        name = repr(terms[dependency.column])
+        others = named(terms[j] for j in dependency.on)
+        said.append(
+            f"{name} is {f'a linear combination of {others}' if dependency.on else 'constant'} {where}"
+        )
+    more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
+    way_out = ', or pass shrinkage="oas"' if where.startswith("in class") else ', or pass collinear="drop"'
+    what = "columns are collinear" if where == "over all rows" else "covariance is singular"
+    return CollinearError(
+        f"The {what}: {'; '.join(said)}{more}. Drop {'it' if len(found) == 1 else 'them'} "
+        f"from the formula{way_out}."
+    )
+
+
+def drop_columns(
+    blocks: Blocks, moments: ClassMoments, found: list[Dependency], where: str = "within classes"
+) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments without the dependent columns, which a warning names."""
+    gone = {dependency.column for dependency in found}
+    terms = blocks.terms
+    if len(gone) == len(terms):
+        _refuse_all(terms, where)
+    warn_user(
+        f"Dropped {named((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "
+        f"other columns {where}."
+    )
+    left_out = (*blocks.collinear, *(terms[j] for j in sorted(gone)))
+    return narrowed(replace(blocks, collinear=left_out), moments, gone)
+
+
+def lean(blocks: Blocks) -> Blocks:
+    """Blocks that have too few rows for their columns, without the columns of one value in all rows.
+
+    For what looks at the number of columns before it reads the rows.
+    """
+    known, p = int((blocks.codes >= 0).sum()), len(blocks.terms)
+    if not known or known - len(blocks.design.levels) >= p:
+        return blocks
+    moments = class_moments(blocks, "diagonal")
+    return varying(blocks, moments)[0] if moments.total else blocks
+
+
+def is_wide(blocks: Blocks) -> bool:
+    """Whether there are fewer rows than columns."""
+    return int((blocks.codes >= 0).sum()) < len(blocks.terms)
+
+
+def refuse_few_rows(blocks: Blocks) -> None:
+    """Raise, before any product is formed, where there are too few rows for a pooled covariance."""
+    known = int((blocks.codes >= 0).sum())
+    p, k = len(blocks.terms), len(blocks.design.levels)
+    if known and known - k < p:
+        _refuse_wide(known, k, blocks.terms)
+
+
+def refuse_no_freedom(moments: ClassMoments, terms: tuple[str, ...], *, diagonal: bool) -> None:
+    """Raise where the rows that are left have too few degrees of freedom within classes."""
+    rows, k = int(moments.rows.sum()), moments.n_classes
+    if rows - k < (1 if diagonal else len(terms)):
+        _refuse_wide(rows, k, terms)
+
+
+def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:
+    raise CollinearError(
+        f"{rows} rows in {n_classes} classes leave {max(rows - n_classes, 0)} degrees of freedom within "
+        f"classes, too few for the covariance of {len(terms)} columns ({named(terms)}): "
+        'name fewer columns in the formula, pass covariance="shrunk" (or "diagonal", "pinv"), or use rda() '
+        "or shrunken_centroids()."
+    )
+
+
+def refuse_little_weight(counts: pd.Series, least: int, what: str) -> None:
+    """Raise where a class has no more than the least weight: a law of its covariance does not exist then."""
+    few = counts[counts <= least * (1 + LIGHT)]
+    if len(few):
+        raise NotSupportedError(
+            f"{what} needs more than {least} rows, or as much weight, in each class; "
+            f"{shown(few.index[0])} has {few.iloc[0]:g}. Use fewer columns, merge the class with "
+            "another, or pass weights that count rows."
+        )
+
+
+def refuse_light(weight: float, taken: int, who: str = "The rows") -> None:
+    """Raise where weights sum to no more than the degrees of freedom that the means of classes take."""
+    if weight <= taken * (1 + LIGHT):
+        raise DataError(
+            f"{who} have weights that sum to {weight:g}, and a covariance divides by the sum less {taken}: "
+            'pass weights that count rows, for example divided by their mean, or method="mle", which divides '
+            "by the sum."
+        )
+
+
+def refuse_large(blocks: Blocks, why: str, times: float = 0.0) -> None:
+    """Raise where the rows of a table are too large for the machine, before they are gathered.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    why : str
+        What they are gathered for.
+    times : float
+        Rows that they become, if more than there are: the sum of weights, where rows are repeated.
+
+    Raises
+    ------
+    NotSupportedError
+        Three copies of them, of which one is in the making, are more than its memory.
+    """
+    rows, columns = max(blocks.table.nrows, times), len(blocks.terms)
+    needed, there = 3 * 8 * rows * columns, at_hand()
+    if needed > there:
+        raise NotSupportedError(
+            f"{why} in memory: {rows:,.0f} rows of {columns:,} columns take {needed / 2**30:.1f} GiB while "
+            f"they are read, and this machine has {there / 2**30:.1f} GiB. Take a sample of the rows or "
+            "fewer columns, or lda(), qda() or logistic(), which read them block by block."
+        )

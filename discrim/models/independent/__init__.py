@@ -1,0 +1,1 @@
+"""Models whose columns are independent within classes: naive Bayes, shrunken centroids."""

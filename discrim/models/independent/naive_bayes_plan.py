@@ -1,0 +1,211 @@
+"""From the options of `naive_bayes` to what each column is, and errors where a density does not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import dependencies
+from discrim.core.independent.kernel_density import FACTORS
+from discrim.core.independent.naive_bayes import NaiveBayesFit, has_variances
+from discrim.core.independent.tally import Plan, Tally
+from discrim.core.moments.moments import ClassMoments
+from discrim.errors import CollinearError, DataError
+from discrim.frame.blocks import Blocks
+from discrim.frame.level_codes import boolean_terms, refuse_values, term_levels
+from discrim.models.fits.arguments import choice, is_number, named
+from discrim.models.normal.singular import drop_hint, listed
+
+__all__ = ["Options", "plan_of", "refuse_no_bandwidth", "refuse_no_density"]
+
+NORMAL, TABLE, KERNEL, COUNT = range(4)
+
+SMOOTHING = 1e-9
+"""scikit-learn's `var_smoothing`."""
+
+
+class Options(NamedTuple):
+    """Options of `naive_bayes` as they were given."""
+
+    kernel: Any
+    bandwidth: Any
+    counts: Any
+    laplace: Any
+    smoothing: Any
+    method: str
+    unseen: str
+
+
+def plan_of(blocks: Blocks, options: Options) -> Plan:
+    """What each column of a `level_design` is.
+
+    Raises
+    ------
+    DataError
+        An option names no column, or one of another kind, or is no number where it should be one; a count is
+        negative.
+    """
+    choice("method", options.method, ("moment", "mle"))
+    choice("unseen", options.unseen, ("raise", "missing"))
+    terms = list(blocks.terms)
+    levels = term_levels(blocks.design)
+    families = np.array([NORMAL if each is None else TABLE for each in levels], dtype=np.intp)
+    sizes = np.array([0 if each is None else len(each) for each in levels], dtype=np.intp)
+    for name in boolean_terms(blocks.design, blocks.table):
+        families[terms.index(name)], sizes[terms.index(name)] = TABLE, 2
+    for family, what, wanted in ((COUNT, "counts", options.counts), (KERNEL, "kernel", options.kernel)):
+        families[_wanted(what, wanted, terms, families)] = family
+    refuse_values(blocks.table, [terms[j] for j in np.flatnonzero(families == COUNT)], counts=True)
+    made = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in blocks.design.columns]
+    if made:
+        raise DataError(
+            f"counts= takes columns of the table as they stand, and {named(made)} is computed: compute "
+            "the column before the fit."
+        )
+    rule, given = _bandwidths(options.bandwidth, terms, families)
+    laplace = _number("laplace", options.laplace, "what is added to each count")
+    smoothing = _number("smoothing", options.smoothing, "a share of the largest variance")
+    return Plan(families, sizes, given, rule, laplace, smoothing, options.method, options.unseen)
+
+
+def _wanted(
+    what: str, wanted: Any, terms: list[str], families: NDArray[np.intp]
+) -> list[int] | NDArray[np.intp]:
+    """Positions of the columns that an option names: all that are still normal for True."""
+    if isinstance(wanted, bool | np.bool_):
+        return np.flatnonzero((families == NORMAL) & bool(wanted))
+    listed = [wanted] if isinstance(wanted, str) else wanted
+    if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
+        raise DataError(f"{what}={wanted!r}: give True, or a list of the columns that are meant.")
+    numeric = [term for term, family in zip(terms, families, strict=True) if family == NORMAL]
+    for name in listed:
+        if name in terms and name not in numeric:
+            kind = "in counts=, too" if families[terms.index(name)] == COUNT else "categorical"
+            raise DataError(f"{what}= names {name!r}, which is {kind}: leave it out of one of the two.")
+        if name not in terms:
+            raise DataError(
+                f"{what}= names {name!r}, which is no numeric column of the fit: {named(numeric)}."
+            )
+    return [terms.index(name) for name in listed]
+
+
+def _bandwidths(
+    bandwidth: Any, terms: list[str], families: NDArray[np.intp]
+) -> tuple[str, NDArray[np.float64]]:
+    """The rule, and the bandwidth (p,) given for each column, 0 for those by the rule."""
+    given = np.zeros(len(terms))
+    kernels = [terms[j] for j in np.flatnonzero(families == KERNEL)]
+    if isinstance(bandwidth, str):
+        choice("bandwidth", bandwidth, tuple(FACTORS))
+    if not kernels and not (isinstance(bandwidth, str) and bandwidth == "nrd0"):
+        raise DataError(
+            f"bandwidth={bandwidth!r} is of kernel densities, and no column has one: name its columns in "
+            "kernel=, or leave bandwidth= out."
+        )
+    if isinstance(bandwidth, str):
+        return bandwidth, given
+    wanted = bandwidth if isinstance(bandwidth, Mapping) else dict.fromkeys(kernels, bandwidth)
+    for name, value in wanted.items():
+        if name not in kernels:
+            raise DataError(
+                f"bandwidth= names {name!r}, which has no kernel density: kernel= makes one of "
+                f"{named(kernels)}. Name the column there too."
+            )
+        if not (is_number(value) and 0 < value < np.inf):
+            raise DataError(
+                f"bandwidth={value!r} of {name!r}: give a number above 0, or one of {named(FACTORS)}."
+            )
+        given[terms.index(name)] = float(value)
+    return "nrd0", given
+
+
+def _number(name: str, value: Any, what: str) -> float:
+    if not (is_number(value) and 0 <= value < np.inf):
+        raise DataError(f"{name}={value!r}: give {what}, a number from 0 on.")
+    return float(value)
+
+
+def refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> None:
+    """Raise a CollinearError that names class and column where a density but of kernels does not exist."""
+    plan, terms, levels = tally.plan, np.array(blocks.terms, dtype=object), blocks.design.levels
+    if len(plan.normal):
+        _refuse_no_variance(moments.columns(plan.normal), tuple(terms[plan.normal]), levels, plan)
+    empty = tally.sums.sum(axis=1) + plan.laplace <= 0
+    if len(plan.counts) and empty.any():
+        raise CollinearError(
+            f"The counts {named(terms[plan.counts])} are all zero in class {levels[int(empty.argmax())]!r}: "
+            "pass laplace=1, for example, or leave the class out."
+        )
+
+
+def refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
+    """Raise a CollinearError that names classes and columns where a kernel density has no bandwidth."""
+    lacking = fit.without_bandwidth()
+    if not lacking.any():
+        return
+    names = [blocks.terms[j] for j in fit.plan.kernels]
+    counts, rows = fit.moments.counts, fit.moments.rows
+    light = (counts <= 1) & (rows > 1) & lacking.any(axis=1)
+    if light.any():
+        k = int(light.argmax())
+        raise CollinearError(
+            f"The rows of class {blocks.design.levels[k]!r} have weights that sum to {counts[k]:g}, and a "
+            "bandwidth by a rule takes more than one row: pass weights that count rows, for example divided "
+            f"by their mean, or give the bandwidths, as in bandwidth={{{names[0]!r}: ...}}."
+        )
+    said = [
+        f"{named(name for name, none in zip(names, own, strict=True) if none)} "
+        f"{'has' if own.sum() == 1 else 'have'} one row or one value only in class {label!r}"
+        for label, own in zip(blocks.design.levels, lacking, strict=True)
+        if own.any()
+    ]
+    given = ", ".join(f"{names[j]!r}: ..." for j in np.flatnonzero(lacking.any(axis=0)))
+    raise CollinearError(
+        f"{listed(said, 'classes')}, too few for a bandwidth: give one, as in bandwidth={{{given}}}, or "
+        "leave such columns out."
+    )
+
+
+def _refuse_no_variance(
+    moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], plan: Plan
+) -> None:
+    said: list[str] = []
+    gone: set[int] = set()
+    few = light = False
+    for k, label in enumerate(levels):
+        count = moments.counts[k]
+        if count <= 1 and plan.method == "moment":
+            few = True
+            light = light or moments.rows[k] != count
+            has = f"has weights that sum to {count:g}" if moments.rows[k] != count else "has 1 row"
+            said.append(f"class {label!r} {has}, too few for a variance, which takes more than one")
+            continue
+        found = [] if plan.smoothing else dependencies(moments, k, diagonal=True)
+        if found:
+            gone |= {each.column for each in found}
+            one = len(found) == 1
+            still = named(terms[each.column] for each in found)
+            said.append(f"{still} {'is' if one else 'are'} constant in class {label!r}")
+    if said:
+        text = listed(said, "classes")
+        smoothing = f"smoothing={plan.smoothing or SMOOTHING:g}"
+        counted = ", or weights that count rows, for example divided by their mean" if light else ""
+        way_out = (
+            f'pass method="mle" with {smoothing}{counted}'
+            if few
+            else f"pass {smoothing}, this share of the largest variance being added to each (scikit-learn's)"
+        )
+        hint = "" if few else drop_hint([terms[j] for j in sorted(gone)], len(terms))
+        raise CollinearError(
+            f"{text[0].upper()}{text[1:]}: a normal density needs a variance. "
+            f"{way_out[0].upper()}{way_out[1:]}{hint}."
+        )
+    if plan.smoothing and not has_variances(moments, plan):
+        raise CollinearError(
+            f"smoothing={plan.smoothing:g} of the largest variance leaves a variance of {named(terms)} at "
+            "zero or infinite: no column varies, the share is too small or too large, or the columns' units "
+            "are too far apart. Give another share, or columns of like units."
+        )

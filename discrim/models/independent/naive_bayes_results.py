@@ -1,0 +1,350 @@
+"""What a fitted naive Bayes classifier gives: its densities under the names of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.independent.naive_bayes import NaiveBayesFit
+from discrim.core.independent.tally import Tally
+from discrim.core.moments.moments import Spread
+from discrim.core.rules.rules import Rule
+from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.frame.level_codes import codes_are_positions, mark_unseen, refuse_values, term_levels
+from discrim.frame.unseen import Unseen
+from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.reading import class_moments
+from discrim.models.independent.naive_bayes_plan import refuse_no_density
+from discrim.models.independent.naive_bayes_summary import naive_bayes_brief, naive_bayes_sections
+from discrim.models.results.class_covariances import Quadratic, SeparateCovariances
+from discrim.models.results.pictures import plot_posteriors, plot_regions
+from discrim.models.results.results import ClassifierResults
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["NaiveBayesResults"]
+
+Floats = NDArray[np.float64]
+
+GRID = 512
+"""Values at which `density` shows a column."""
+
+BEYOND = 3.0
+"""Bandwidths, or standard deviations, by which that grid goes beyond the extremes."""
+
+
+class NaiveBayesResults(SeparateCovariances, ClassifierResults):
+    """A fitted naive Bayes classifier.
+
+    Attributes
+    ----------
+    means, sds : DataFrame, classes by normal columns
+        Standard deviations contain the smoothing.
+    covs : dict of class to DataFrame
+        Covariance of each class, diagonal; where every column is normal.
+    logdet : Series by class
+        Log-determinants of the covariances.
+    tables : dict of column to DataFrame, classes by levels
+        P(level | class).
+    bandwidths : DataFrame, classes by columns with kernel densities
+    multinomial : DataFrame, classes by columns of counts
+    smoothing, laplace : float
+    llf, aic, bic : float
+        Joint log-likelihood of class and row at variances of divisor n_k (smoothed where the fit's are)
+        and the probabilities of the fit, without multinomial coefficients, and its criteria. Not there
+        with kernel densities.
+    df_model : int
+        Free parameters.
+    """
+
+    _fit: NaiveBayesFit
+    _holds_levels = True
+    title: ClassVar[str] = "Naive Bayes"
+
+    def __init__(self, fit: NaiveBayesFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit = fit
+        self._stays = fit.plan.counts.tolist()
+        self.smoothing, self.laplace = fit.smoothing, fit.laplace
+        known = term_levels(blocks.design)
+        self._levels = {self.terms[j]: known[j] or (False, True) for j in fit.plan.tables.tolist()}
+        sizes = fit.plan.sizes[fit.plan.tables].tolist()
+        fitting = [len(levels) for levels in self._levels.values()] == sizes
+        if not (fitting and codes_are_positions(blocks.design)):
+            raise DataError("A saved fit of naive Bayes is damaged: its tables do not fit its levels.")
+
+    # ---- the densities
+
+    @property
+    def normal_terms(self) -> pd.Index:
+        """The columns that are normal within classes."""
+        return self.terms[self._fit.plan.normal]
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means of the normal columns."""
+        normal = self._fit.normal
+        values = np.zeros((len(self.classes), 0)) if normal is None else normal.moments.class_means
+        return pd.DataFrame(values, index=self.classes, columns=self.normal_terms)
+
+    @property
+    def sds(self) -> pd.DataFrame:
+        """Standard deviations of the normal columns within classes, smoothing included."""
+        normal = self._fit.normal
+        values = [] if normal is None else [c.sd / normal.moments.scale for c in normal.covariances]
+        shape = (len(self.classes), len(self.normal_terms))
+        return pd.DataFrame(np.reshape(values, shape), index=self.classes, columns=self.normal_terms)
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """P(level | class) of each categorical column, Laplace's correction included."""
+        held = self._fit.tables
+        shares = () if held is None else held.probabilities()
+        return {
+            term: pd.DataFrame(values, index=self.classes, columns=pd.Index(list(levels), name=term))
+            for (term, levels), values in zip(self._levels.items(), shares, strict=True)
+        }
+
+    @property
+    def bandwidths(self) -> pd.DataFrame:
+        """Bandwidths of the kernel densities."""
+        terms, held = self.terms[self._fit.plan.kernels], self._fit.kernels
+        values = np.zeros((len(self.classes), 0)) if held is None else held.bandwidths()
+        return pd.DataFrame(values, index=self.classes, columns=terms)
+
+    @property
+    def multinomial(self) -> pd.DataFrame:
+        """Probabilities of the columns of counts by class; they sum to one."""
+        terms, held = self.terms[self._fit.plan.counts], self._fit.counts
+        values = np.zeros((len(self.classes), 0)) if held is None else held.probabilities()
+        return pd.DataFrame(values, index=self.classes, columns=terms)
+
+    def density(self, term: str, at: Any = None) -> pd.DataFrame:
+        """Density of a normal or kernel column within each class.
+
+        Parameters
+        ----------
+        term : str
+        at : array-like of float, optional
+            Values; by default 512 at even distances, to three bandwidths or standard deviations beyond the
+            extreme rows or means.
+
+        Returns
+        -------
+        DataFrame, values by classes
+
+        Raises
+        ------
+        DataError
+            No such column, or one without a density; values that are no numbers.
+        """
+        plan = self._fit.plan
+        numeric = self.terms[np.sort(np.concatenate([plan.normal, plan.kernels]))]
+        if not (isinstance(term, str) and term in numeric):
+            has = (
+                f"{named(numeric)} {'have' if len(numeric) > 1 else 'has'}"
+                if len(numeric)
+                else "no column has"
+            )
+            raise DataError(f"{term!r} has no density ({has} one): see tables and multinomial.")
+        try:
+            values = self._grid(term) if at is None else np.asarray(at, dtype=np.float64).ravel()
+        except (TypeError, ValueError):
+            raise DataError(f"at={at!r}: give the values of {term!r} as numbers.") from None
+        if term in self.normal_terms:
+            mean, sd = self.means[term].to_numpy(), self.sds[term].to_numpy()
+            z = (values[:, None] - mean) / sd
+            found = np.exp(-0.5 * z**2) / (sd * np.sqrt(2 * np.pi))
+        else:
+            found = np.stack([np.exp(held.log_density(values)) for held in self._kernels_of(term)], axis=1)
+        return pd.DataFrame(found, index=pd.Index(values, name=term), columns=self.classes)
+
+    def _kernels_of(self, term: str) -> tuple[Any, ...]:
+        held = self._fit.kernels
+        return () if held is None else held.densities[self.bandwidths.columns.get_loc(term)]
+
+    def _grid(self, term: str) -> Floats:
+        if term in self.normal_terms:
+            low = high = self.means[term].to_numpy()
+            width = self.sds[term].to_numpy()
+        else:
+            held = self._kernels_of(term)
+            low, high = (np.array([each.points[end] for each in held]) for end in (0, -1))
+            width = self.bandwidths[term].to_numpy()
+        return np.linspace((low - BEYOND * width).min(), (high + BEYOND * width).max(), GRID)
+
+    @property
+    def covs(self) -> dict[Any, pd.DataFrame]:
+        """Covariance of each class, zero off its diagonal."""
+        self._need_normal("covs")
+        return super().covs
+
+    @property
+    def logdet(self) -> pd.Series:
+        """Log-determinants of the covariances."""
+        self._need_normal("logdet")
+        return super().logdet
+
+    def quadratic(self, a: Any, b: Any) -> Quadratic:
+        """Log odds of class a against class b as x'Ax + x'b + c, A diagonal."""
+        self._need_normal("quadratic()")
+        return super().quadratic(a, b)
+
+    def generalized_distances(self) -> pd.DataFrame:
+        """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
+        self._need_normal("generalized_distances()")
+        return super().generalized_distances()
+
+    def group_summary(self) -> pd.DataFrame:
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total"); unsmoothed."""
+        if len(self._levels):
+            raise NotSupportedError(
+                f"group_summary() is of numbers, and {named(self._levels)} categorical: see tables."
+            )
+        return super().group_summary()
+
+    def _need_normal(self, what: str) -> None:
+        if not self._fit.is_normal:
+            other = self.terms[np.flatnonzero(self._fit.plan.families)]
+            raise NotSupportedError(
+                f"{what} is of normal columns, and {named(other)} {'are' if len(other) > 1 else 'is'} not: "
+                "see means, sds, tables, bandwidths and multinomial."
+            )
+
+    # ---- rows
+
+    def _new_rows(self, data: Any, unseen: Unseen | None = None) -> Blocks:
+        if isinstance(data, Blocks):
+            return data
+        choice("unseen", unseen, ("raise", "missing"), optional=True)
+        blocks = replace(super()._new_rows(data), partial=True)
+        if data is None:
+            return blocks
+        plain = [term for term, levels in self._levels.items() if levels == (False, True)]
+        refuse_values(blocks.table, plain, counts=False)
+        refuse_values(blocks.table, self.multinomial.columns.tolist(), counts=True)
+        if (unseen or self._fit.unseen) == "missing":
+            blocks = replace(blocks, table=mark_unseen(blocks.design, blocks.table))
+        return blocks
+
+    @property
+    def _spread(self) -> Spread | None:
+        return "diagonal" if self._fit.is_normal else None
+
+    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
+        numbers = self._fit
+        if numbers.is_normal:
+            return super()._refitted_rule(blocks)
+        if len(blocks.terms) < len(self.terms):
+            kept = [self.terms.get_loc(term) for term in blocks.terms]
+            numbers = replace(numbers, plan=numbers.plan.columns(np.array(kept)))
+        tally = Tally(numbers.plan, len(self.classes))
+        refit = numbers.refit(class_moments(blocks, "diagonal", tally.watch), tally)
+        return None if refit is None else refit.rule(self._log_prior())
+
+    def _why_not(self, blocks: Blocks) -> str | None:
+        kept = np.array([self.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
+        tally = Tally(self._fit.plan.columns(kept), len(self.classes))
+        moments = class_moments(blocks, "diagonal", tally.watch)
+        try:
+            refuse_no_density(moments, tally, blocks)
+        except CollinearError as error:
+            return str(error)
+        return None
+
+    # ---- tables
+
+    def tidy(self) -> pd.DataFrame:
+        """One row a class and parameter.
+
+        Returns
+        -------
+        DataFrame
+            class, term, and what there is of: mean and sd (smoothing included) of normal columns; level and
+            probability of categorical ones and of counts; bandwidth of kernel densities.
+        """
+        parts = []
+        for names, frames in (
+            (("mean", "sd"), (self.means, self.sds)),
+            (("bandwidth",), (self.bandwidths,)),
+            (("probability",), (self.multinomial,)),
+        ):
+            if frames[0].shape[1]:
+                parts.append(self._long(frames[0].columns, "term", names, frames))
+        for term, table in self.tables.items():
+            found = self._long(table.columns, "level", ("probability",), (table,))
+            found.insert(1, "term", term)
+            parts.append(found)
+        return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+
+    def _long(
+        self, columns: pd.Index, name: str, names: tuple[str, ...], frames: tuple[pd.DataFrame, ...]
+    ) -> pd.DataFrame:
+        index = pd.MultiIndex.from_product([self.classes, columns], names=["class", name])
+        values = {each: frame.to_numpy().ravel() for each, frame in zip(names, frames, strict=True)}
+        return pd.DataFrame(values, index=index).reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        return pd.DataFrame([self._glance() | {"smoothing": self.smoothing, "laplace": self.laplace}])
+
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
+        return naive_bayes_sections(self)
+
+    def _brief(self) -> Summary:
+        return naive_bayes_brief(self)
+
+    def plot(
+        self,
+        kind: Literal["posteriors", "regions", "density", "table"] | None = None,
+        ax: Axes | None = None,
+        *,
+        term: str | None = None,
+    ) -> Axes:
+        """Draw a picture.
+
+        Parameters
+        ----------
+        kind : {"posteriors", "regions", "density", "table"}, optional
+            Posteriors by class (the default); regions in the plane of two numeric predictors (the default of
+            two); the density of a column in each class; the table of a categorical column.
+        ax : Axes, optional
+        term : str, optional
+            The column of "density" and "table"; the first one by default.
+        """
+        choice("kind", kind, ("posteriors", "regions", "density", "table"), optional=True)
+        if kind in ("density", "table"):
+            return self._plot_column(kind, term, ax)
+        numbers = not self._levels and self._blocks.design.plain
+        if kind == "regions" or (kind is None and len(self.terms) == 2 and numbers):
+            return plot_regions(self, ax)
+        return plot_posteriors(self, ax)
+
+    def _plot_column(self, kind: str, term: str | None, ax: Axes | None) -> Axes:
+        from discrim.models.independent.naive_bayes_plots import draw_densities, draw_shares
+
+        numeric = [*self.normal_terms, *self.bandwidths.columns]
+        names = numeric if kind == "density" else list(self._levels)
+        if not names:
+            shown = "numbers" if kind == "density" else "levels"
+            raise DataError(
+                f"kind={kind!r} shows a column of {shown}, of which this fit has none: use kind='posteriors'."
+            )
+        name = names[0] if term is None else term
+        if name not in names:
+            raise DataError(
+                f"kind={kind!r} shows one of {named(names)} here, not {name!r}: give one of them."
+            )
+        return (
+            draw_densities(self.density(name), ax)
+            if kind == "density"
+            else draw_shares(self.tables[name], ax)
+        )

@@ -1,0 +1,393 @@
+"""Nearest shrunken centroids: class means drawn to the common mean until few columns are left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.independent.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken
+from discrim.core.moments.moments import ClassMoments, Spread
+from discrim.core.rules.rules import Rule, log_posteriors
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
+from discrim.frame.blocks import Blocks, read
+from discrim.frame.unseen import Unseen
+from discrim.inference.folds import drawn_seed
+from discrim.models.fits.arguments import choice, is_number, named, prior_vector
+from discrim.models.fits.prediction import score_frame
+from discrim.models.fits.reading import NaAction, class_moments, sample
+from discrim.models.independent import shrunken_summary as shrunken_sections
+from discrim.models.independent.shrunken_choice import Search, choose_threshold
+from discrim.models.judging.splits import Splits, read_splits
+from discrim.models.results.geometry import LinearGeometry
+from discrim.models.results.group_summary import group_summary
+from discrim.models.results.pictures import plot_posteriors, plot_regions
+from discrim.models.results.results import ClassifierResults
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["ShrunkenCentroidsResults", "shrunken_centroids"]
+
+Floats = NDArray[np.float64]
+
+
+def shrunken_centroids(
+    formula: str,
+    data: Any,
+    *,
+    threshold: float | None = None,
+    offset: float | Literal["median"] = "median",
+    cv: int | Splits = 10,
+    select: Literal["min", "1se"] = "min",
+    grid: Sequence[float] | None = None,
+    n_thresholds: int = 30,
+    seed: int | None = None,
+    prior: Any = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> ShrunkenCentroidsResults:
+    """Nearest shrunken centroids.
+
+    One pass over the rows and two numbers a class and column, so that thousands of columns cost no more than
+    their sum.
+
+    Parameters
+    ----------
+    formula, data, prior, weights, levels, na_action, functions
+        As for `discrim.lda`.
+    threshold : float, optional
+        By how much the standardized differences between class means and common mean are shrunk. Chosen by
+        cross-validation where it is not given.
+    offset : float or "median"
+        s_0, added to each column's standard deviation within classes: a number in the units of the
+        columns, or the median of those standard deviations.
+    cv : int, or iterable of (train, test)
+        Folds, for the choice; or splits, as in scikit-learn: positions of rows of the table; what judges the
+        fit by folds chooses anew on the same splits, without the rows of the fold.
+    select : {"min", "1se"}
+        The threshold of least error, ties to the larger one; or the largest whose error is within one
+        standard error of the least.
+    grid : sequence of float, optional
+        Thresholds to try.
+    n_thresholds : int
+        Without a grid, so many evenly spaced ones from 0 to where no column is left, as R's pamr.
+    seed : int, optional
+        Deals the rows to folds.
+
+    Returns
+    -------
+    ShrunkenCentroidsResults
+
+    Raises
+    ------
+    FormulaError, DataError, PriorError
+        As for `discrim.lda`; a negative threshold or offset, an empty grid, too few rows for the folds, a
+        class of one row where the threshold is to be chosen.
+    CollinearError
+        Columns do not vary within classes and the offset is zero; the message names them.
+
+    Notes
+    -----
+    The offset is one number for all columns: standardize() them in the formula if their units differ.
+    `leave_one_out` holds the threshold; folds and bootstrap samples, of `error_rates` and
+    `discrim.cross_validate`, choose it anew where it was chosen. All else is that of the rows that are left,
+    also M_k, which pamr's folds take from all rows.
+
+    d_kj = (m_kj - m_j) / (M_k (s_j + s_0)) is shrunk towards zero by the threshold, and a row belongs to
+    the class of least sum_j ((x_j - m'_kj) / (s_j + s_0))^2 / 2 - ln prior_k, m'_kj the centroids of the
+    shrunken differences (Tibshirani, Hastie, Narasimhan & Chu, 2002, PNAS 99, 6567-6572; 2003, Statistical
+    Science 18, 104-117). s_j has the divisor N - K. M_k = sqrt(1/n_k - 1/N) as in the second paper, pamr
+    and scikit-learn: with the plus that the first one prints, M_k would not be the standard error of m_kj
+    - m_j.
+
+    Examples
+    --------
+    >>> from discrim import shrunken_centroids
+    >>> from discrim.datasets import load_wine
+    >>> fit = shrunken_centroids("cultivar ~ .", load_wine(), threshold=6.0)
+    >>> fit.survivors().round(2)
+    cultivar         barbera  barolo  grignolino
+    proline             0.00   14.04       -8.30
+    color_intensity     3.37    0.00       -4.59
+    flavanoids         -3.76    2.64        0.00
+    od280_od315        -2.24    0.00        0.00
+    alcohol             0.00    0.83       -1.66
+    ash_alcalinity      0.00   -0.91        0.00
+    """
+    choice("select", select, ("min", "1se"))
+    _check_numbers(threshold, offset)
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks, moments = sample(blocks, "diagonal", na_action)
+    if moments.total <= moments.n_classes:
+        raise CollinearError(
+            f"{moments.total:g} rows in {moments.n_classes} classes leave nothing to tell the spread "
+            "within classes by: a class has to have two rows, and weights have to count rows."
+        )
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
+    fit = _fitted(moments, shares, threshold or 0.0, offset, prior is None)
+    _refuse_constant(fit, blocks)
+    path = search = None
+    if threshold is None:
+        # Choices in folds are made by the same seed, so that they can be made again.
+        splits = () if is_number(cv) else read_splits(cv, blocks, "a number of folds")
+        folds: Any = len(splits) or cv
+        search = Search(grid, n_thresholds, folds, drawn_seed(seed), select, splits)
+        chosen, path = choose_threshold(blocks, fit, search)
+        fit = _fitted(moments, shares, chosen, offset, prior is None)
+    if not fit.shrunken().any():
+        warn_user(
+            f"At threshold {fit.threshold:g} no column is left: every row has the prior probabilities, and "
+            f"the class of the largest. The last column goes at {fit.reach().max():.4g}."
+        )
+    results = ShrunkenCentroidsResults(fit, blocks, search=search)
+    if path is not None:
+        results._cache["path"] = path
+    return results
+
+
+def _fitted(
+    moments: ClassMoments, shares: Floats, threshold: float, offset: Offset, estimated: bool
+) -> ShrunkenFit:
+    return fit_shrunken(moments, shares, threshold=threshold, offset=offset, estimated_prior=estimated)
+
+
+def _check_numbers(threshold: float | None, offset: Offset) -> None:
+    """Raise a DataError for a threshold or an offset that is none."""
+    if threshold is not None and not (is_number(threshold) and 0 <= threshold < np.inf):
+        raise DataError(f"threshold={threshold!r}: give a number from 0 on, or None to have it chosen.")
+    if not (isinstance(offset, str) and offset == "median") and not (
+        is_number(offset) and 0 <= offset < np.inf
+    ):
+        raise DataError(f"offset={offset!r}: give a number from 0 on, or 'median'.")
+
+
+def _refuse_constant(fit: ShrunkenFit, blocks: Blocks) -> None:
+    found = fit.without_scale()
+    if not found:
+        return
+    terms = blocks.terms
+    why = (
+        "the offset is 0"
+        if fit.offset != "median"
+        else "the median of the standard deviations, which is the offset, is 0"
+    )
+    raise CollinearError(
+        f"{named(terms[dependency.column] for dependency in found)} "
+        f"{'does' if len(found) == 1 else 'do'} not vary within classes, and {why}: there is nothing to "
+        "measure differences by. Give an offset above 0, or leave out such columns."
+    )
+
+
+class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
+    """A fit of nearest shrunken centroids.
+
+    Attributes
+    ----------
+    threshold : float
+    offset : float
+        s_0, in the units of the columns.
+    path : DataFrame
+        Of a choice by cross-validation: threshold, error, se, genes (columns that survive).
+    means, centroids : DataFrame, classes by terms
+        Class means, and what the threshold leaves of their distance from the common mean.
+    overall : Series by term
+        The common mean, of all rows.
+    sd : Series by term
+        Standard deviations within classes, divisor N - K.
+    surviving : Index
+        Columns that have a part in the rule, the largest shrunken difference first.
+    coef : DataFrame, terms by classes
+    intercept : Series by class
+        x'coef + intercept is largest for the predicted class.
+    """
+
+    title: ClassVar[str] = "Nearest shrunken centroids"
+    _no_fit = (
+        "no column varies, or the threshold is chosen and a class has one row",
+        "a threshold= that is given",
+    )
+    _fit: ShrunkenFit
+
+    def __init__(
+        self, fit: ShrunkenFit, blocks: Blocks, *, has_rows: bool = True, search: Search | None = None
+    ) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit, self._search = fit, search
+        self._chosen = "the threshold" if search is not None else ""
+
+    @property
+    def _spread(self) -> Spread | None:
+        return None if self._chosen else self._fit.moments.spread
+
+    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
+        if self._search is None:
+            return super()._refitted_rule(blocks)
+        refit = self._fit.refit(class_moments(blocks, self._fit.moments.spread))
+        if refit is None:
+            return None
+        try:
+            chosen, _ = choose_threshold(blocks, refit, self._search)
+        except (CollinearError, DataError):
+            return None
+        return replace(refit, threshold=chosen).rule(self._log_prior())
+
+    @property
+    def threshold(self) -> float:
+        """By how much standardized differences are shrunk."""
+        return self._fit.threshold
+
+    @property
+    def offset(self) -> float:
+        """What is added to each standard deviation, s_0."""
+        return self._fit.added
+
+    @property
+    def path(self) -> pd.DataFrame:
+        """Cross-validated errors of the thresholds tried.
+
+        Raises
+        ------
+        NotSupportedError
+            The threshold was given, or the fit was loaded.
+        """
+        if "path" not in self._cache:
+            raise NotSupportedError(
+                "There is no path, as the threshold was given, or the fit was loaded: fit without "
+                "threshold= to have it chosen."
+            )
+        held: pd.DataFrame = self._cache["path"]
+        return held.copy()
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means."""
+        return pd.DataFrame(self._fit.moments.class_means, index=self.classes, columns=self.terms)
+
+    @property
+    def overall(self) -> pd.Series:
+        """Mean of all rows."""
+        moments = self._fit.moments
+        return pd.Series(moments.origin + self._fit.centre / moments.scale, index=self.terms, name="overall")
+
+    @property
+    def sd(self) -> pd.Series:
+        """Standard deviations within classes."""
+        return pd.Series(self._fit.sd, index=self.terms, name="sd")
+
+    @property
+    def centroids(self) -> pd.DataFrame:
+        """Class means shrunken towards the mean of all rows."""
+        fit = self._fit
+        shift = fit.shrunken() * fit.errors[:, None] * (fit.sd + fit.added)
+        return pd.DataFrame(self.overall.to_numpy() + shift, index=self.classes, columns=self.terms)
+
+    @property
+    def surviving(self) -> pd.Index:
+        """Columns that have a part in the rule, the largest shrunken difference first."""
+        return self.survivors().index
+
+    def survivors(self, threshold: float | None = None) -> pd.DataFrame:
+        """Columns that survive, with their shrunken standardized differences by class.
+
+        Parameters
+        ----------
+        threshold : float, optional
+            Another than the fit's.
+
+        Returns
+        -------
+        DataFrame, terms by classes
+            d'_kj, the largest (in absolute value) first; a column all of whose differences are gone is not
+            there.
+        """
+        _check_numbers(threshold, "median")
+        shrunken = self._fit.shrunken(threshold)
+        size = np.abs(shrunken).max(axis=0)
+        order = np.argsort(-size, kind="stable")[: int((size > 0).sum())]
+        return pd.DataFrame(shrunken[:, order].T, index=self.terms[order], columns=self.classes)
+
+    @property
+    def coef(self) -> pd.DataFrame:
+        """Coefficients of the linear scores; zero for columns that do not survive."""
+        rule = self._fit.rule(self._log_prior())
+        return pd.DataFrame(rule.coef * rule.scale[:, None], index=self.terms, columns=self.classes)
+
+    @property
+    def intercept(self) -> pd.Series:
+        """Constants of the linear scores."""
+        rule = self._fit.rule(self._log_prior())
+        constant = rule.intercept - (rule.origin * rule.scale) @ rule.coef
+        return pd.Series(constant, index=self.classes, name="constant")
+
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
+        """Log posteriors, rows by classes.
+
+        Returns
+        -------
+        DataFrame, or Series for two classes
+            They differ from x'coef + intercept, as from ln prior_k less half the standardized squared
+            distance to the centroid, by a number that all classes of a row share. For two classes the log
+            odds of the second: positive is the second class.
+        """
+        rule = self._rule(self._prior_values(None))
+        return score_frame(self._new_rows(data, unseen), rule, self.classes, log_posteriors)
+
+    def group_summary(self) -> pd.DataFrame:
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
+        return group_summary(self)
+
+    def tidy(self) -> pd.DataFrame:
+        """One row a class and term: mean, centroid, standardized difference and what is left of it."""
+        index = pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"])
+        columns = {
+            "mean": self._fit.moments.class_means,
+            "centroid": self.centroids.to_numpy(),
+            "difference": self._fit.differences,
+            "shrunken": self._fit.shrunken(),
+        }
+        flat = {name: values.ravel() for name, values in columns.items()}
+        return pd.DataFrame(flat, index=index).reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
+        row |= {"threshold": self.threshold, "offset": self.offset}
+        return pd.DataFrame([row | {"surviving": int(self._fit.shrunken().any(axis=0).sum())}])
+
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
+        return shrunken_sections.sections(self)
+
+    def _brief(self) -> Summary:
+        return shrunken_sections.brief(self)
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw a picture.
+
+        Parameters
+        ----------
+        kind : {"centroids", "path", "posteriors", "regions"}, optional
+            Shrunken differences of the survivors as bars by class (the default); the cross-validated error by
+            threshold, with the number of columns left; posteriors by class; regions in the plane of two
+            predictors.
+        ax : Axes, optional
+        """
+        from discrim.models.independent import shrunken_plots
+
+        choice("kind", kind, ("centroids", "path", "posteriors", "regions"), optional=True)
+        if kind == "path":
+            return shrunken_plots.threshold_path(self.path, self.threshold, ax=ax)
+        if kind == "posteriors":
+            return plot_posteriors(self, ax)
+        if kind == "regions":
+            return plot_regions(self, ax)
+        return shrunken_plots.differences(self.survivors(), ax=ax)

@@ -1,0 +1,1 @@
+"""The Bayes classifier of a known law."""

@@ -1,0 +1,366 @@
+"""k nearest neighbours: a row is of the class that most of the rows near it are of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.moments.moments import Spread
+from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.errors import NotSupportedError
+from discrim.frame.blocks import Blocks, read
+from discrim.frame.unseen import Unseen
+from discrim.frame.used_rows import gathered_rows, used_rows
+from discrim.inference.rates_along import rates_along
+from discrim.inference.resampling import late_bar, progress_bar
+from discrim.models.fits.arguments import choice, prior_vector
+from discrim.models.fits.reading import NaAction, class_moments, refuse_large, sample
+from discrim.models.neighbours import knn_summary as knn_sections
+from discrim.models.neighbours.knn_options import (
+    check_options,
+    checked_grid,
+    checked_k,
+    refuse_constant,
+    refuse_few_rows,
+    refuse_undefined,
+    refuse_zero,
+)
+from discrim.models.results.pictures import plot_posteriors, plot_regions
+from discrim.models.results.results import ClassifierResults
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["KNNResults", "knn"]
+
+Floats = NDArray[np.float64]
+
+TIE = 1e-12
+"""Difference of two error rates below which they are one."""
+
+
+def knn(
+    formula: str,
+    data: Any,
+    *,
+    k: int | None = None,
+    metric: str = "euclidean",
+    scale: bool = True,
+    grid: Sequence[int] | None = None,
+    prior: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> KNNResults:
+    """K nearest neighbours.
+
+    Parameters
+    ----------
+    formula, data, levels, na_action, functions
+        As for `discrim.lda`. The rows are kept in memory. There are no weights: repeat rows.
+    k : int, optional
+        How many of the nearest rows vote; rows as near as the k-th vote too. Chosen by leave-one-out where it
+        is not given, ties to the larger k.
+    metric : str
+        "euclidean"; "mahalanobis", with the pooled covariance within classes, divisor N - K, of which `scale`
+        makes no difference; or another metric of scipy's `cdist`: "cityblock", "chebyshev", "braycurtis",
+        "canberra", "correlation", "cosine", "hamming", "jensenshannon"; of columns of zeros and ones
+        "dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule". "minkowski" (p = 2),
+        "sqeuclidean" and, with `scale`, "seuclidean" have the neighbours of "euclidean".
+    scale : bool
+        Divide each column by its standard deviation over all rows, divisor N - 1.
+    grid : sequence of int, optional
+        The k to choose from, where k is not given; 1 to 50, or to the number of rows less one, by default.
+    prior : optional
+        As for `discrim.lda`, each probability above zero.
+
+    Returns
+    -------
+    KNNResults
+
+    Raises
+    ------
+    FormulaError, DataError, PriorError
+        As for `discrim.lda`; a k that is not from 1 to the number of rows, a k and a grid; a metric that is
+        not known or gives no distance between some rows; a prior of zero.
+    CollinearError
+        A column is constant that is to be scaled, or the covariance for "mahalanobis" is singular.
+    NotSupportedError
+        The rows do not fit in memory.
+
+    Notes
+    -----
+    With k_g of the votes for class g, which has the share s_g of the rows and the prior pi_g, its
+    posterior is proportional to pi_g k_g / s_g: k_g / n_g estimates the density of the class. By default
+    pi_g = s_g, and posteriors are shares of votes.
+
+    Nothing is left to chance. Distances that differ by no more than the rounding of the table's numbers are
+    tied, and all rows as near as the k-th vote (as in R's class::knn with use.all=TRUE, whose distances are
+    tied up to a ten-thousandth of their square). A tie of posteriors, which class::knn breaks at random and
+    scikit-learn by the order of the levels, goes to the class with the nearest neighbour, then to the larger
+    prior, then to the first of the levels.
+
+    A saved fit holds its rows, in the coordinates that distances are taken in, with their classes.
+
+    Leave-one-out takes one search for all k. A row that is left out leaves the covariance of "mahalanobis"
+    too, by a rank-one update, and the class proportions that break ties. The standard deviations of `scale`
+    are held: they are those of all rows, the one that is left out among them, and do not depend on classes.
+    So is a prior that was given, with its weights of votes pi_g / s_g. Folds are fitted anew, with their own
+    standard deviations, and choose k anew.
+
+    Examples
+    --------
+    >>> from discrim import knn
+    >>> from discrim.datasets import load_iris
+    >>> fit = knn("species ~ .", load_iris(), k=5)
+    >>> fit.error_rates(["loo"])["wrong"].tolist()
+    [8.0]
+    >>> fit.predict_proba().iloc[70].round(2).tolist()
+    [0.0, 0.4, 0.6]
+    """
+    check_options(k, metric, scale, grid)
+    blocks = read(formula, data, levels=levels, functions=functions)
+    refuse_large(blocks, "knn() keeps its rows")
+    blocks, moments = sample(blocks, "diagonal", na_action)
+    n = int(moments.total)
+    tried = [checked_k(k, n)] if k is not None else checked_grid(grid, n)
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
+    refuse_zero(shares, blocks.design.levels)
+    within = None
+    if metric == "mahalanobis":
+        refuse_few_rows(moments, blocks.terms)
+        within = class_moments(blocks, "pooled")
+    refuse_constant(moments, within, blocks.terms, scale)
+    rows = gathered_rows(blocks)
+    fit = fit_knn(
+        rows.x,
+        rows.codes,
+        moments,
+        shares,
+        k=tried[0],
+        metric=metric,
+        scale=bool(scale),
+        estimated_prior=prior is None,
+        within=within,
+    )
+    refuse_undefined(metric, rows, fit.search.points, blocks)
+    if k is not None:
+        return KNNResults(fit, blocks)
+    path = _path(fit, tried)
+    return KNNResults(fit.with_k(_least(path)), blocks, path=path)
+
+
+def _least(path: pd.DataFrame) -> int:
+    """The k of least error, the largest of those that tie."""
+    errors = path["error"].to_numpy()
+    return int(path["k"].to_numpy()[errors <= errors.min() + TIE].max())
+
+
+def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
+    """Leave-one-out error by k, as of `error_rates(["loo"])`: k, error, se."""
+    with progress_bar(len(fit.search.points), "choice of k") as bar:
+        wrong = fit.wrong_by_class(grid, fit.prior, bar.update)
+    path = pd.DataFrame({"k": grid})
+    path["error"], path["se"] = rates_along(wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
+    return path
+
+
+class KNNResults(ClassifierResults):
+    """A fit of k nearest neighbours.
+
+    Attributes
+    ----------
+    k : int
+    metric : str
+    path : DataFrame
+        Of a choice by leave-one-out: k, error, se.
+    """
+
+    title: ClassVar[str] = "k nearest neighbours"
+    likelihood_of: ClassVar[str] = "none"
+    _prior_without = "refitted"
+    _no_fit = ("k is more than the rows, or a column is constant", "a smaller k")
+    _fit: KNNFit
+
+    def __init__(
+        self, fit: KNNFit, blocks: Blocks, *, path: pd.DataFrame | None = None, has_rows: bool = True
+    ) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit = fit
+        self._chosen = "" if path is None else "k"
+        if path is not None:
+            self._cache["path"] = path
+
+    @property
+    def k(self) -> int:
+        """How many of the nearest rows vote."""
+        return self._fit.k
+
+    @property
+    def metric(self) -> str:
+        """By which rows are near."""
+        return self._fit.metric
+
+    @property
+    def path(self) -> pd.DataFrame:
+        """Leave-one-out errors of the k tried.
+
+        Raises
+        ------
+        NotSupportedError
+            The k was given, or the fit was loaded.
+        """
+        if "path" not in self._cache:
+            raise NotSupportedError(
+                "There is no path, as k was given, or the fit was loaded: fit without k= to have it chosen."
+            )
+        held: pd.DataFrame = self._cache["path"]
+        return held.copy()
+
+    # ---- the rule
+
+    def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> NeighbourRule:
+        return self._fit.rule_under(prior, method)
+
+    def _prior_values(self, prior: Any) -> Floats:
+        values = super()._prior_values(prior)
+        refuse_zero(values, self.classes)
+        return values
+
+    @property
+    def _spread(self) -> Spread | None:
+        return None
+
+    def _refitted_rule(self, blocks: Blocks) -> NeighbourRule | None:
+        refit = self._refit(blocks)
+        if refit is None or not self._chosen:
+            return None if refit is None else refit.rule_under(refit.prior)
+        grid = [k for k in self.path["k"].tolist() if k < refit.moments.rows.sum()]
+        if not grid:
+            return None
+        chosen = refit.with_k(_least(_path(refit, grid)))
+        return chosen.rule_under(chosen.prior)
+
+    def _held_rule(self, blocks: Blocks) -> NeighbourRule | None:
+        refit = self._refit(blocks)
+        return None if refit is None else refit.rule_under(refit.prior)
+
+    def _refit(self, blocks: Blocks) -> KNNFit | None:
+        parts = [
+            (x, codes) if times is None else _repeated(x, codes, times)
+            for _, x, codes, times in used_rows(blocks)
+        ]
+        if not parts:
+            return None
+        x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return self._fit.refit(x, codes)
+
+    def _left_out(self) -> LeftOut:
+        with late_bar(len(self._fit.search.points), "rows left out") as tell:
+            every = self._fit.left_out_scores(self._prior_values(None), tell)
+        taken = 0
+
+        def scores(x: Floats, codes: NDArray[np.intp], weights: Floats | None) -> Floats:
+            # The rows of the search are those of the fit, in the order in which they are asked for.
+            nonlocal taken
+            taken += len(x)
+            return every[taken - len(x) : taken]
+
+        return scores
+
+    # ---- neighbours
+
+    def votes(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Votes by class, rows by classes.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows; the rows of the fit, each of which votes for itself, by default.
+
+        Returns
+        -------
+        DataFrame
+            Integers that sum to k, or more where rows are as near as the k-th; missing where a value is.
+
+        Examples
+        --------
+        >>> from discrim import knn
+        >>> from discrim.datasets import load_iris
+        >>> knn("species ~ .", load_iris(), k=5).votes().iloc[70].tolist()
+        [0, 2, 3]
+        """
+        blocks = self._new_rows(data, unseen)
+        rule = self._rule(self._prior_values(None))
+        frame = pd.DataFrame(0, index=blocks.table.index, columns=self.classes, dtype="Int64")
+        for place, found in self._searched(blocks, rule):
+            frame.iloc[place] = found
+        return frame if frame.isna().any(axis=None) else frame.astype(np.int64)
+
+    def _searched(self, blocks: Blocks, rule: NeighbourRule) -> Iterator[tuple[slice, Any]]:
+        for place, x, missing in blocks.every_row():
+            found = np.full((len(x), len(self.classes)), pd.NA, dtype=object)
+            known = slice(None) if missing is None else ~missing
+            if len(x[known]):
+                found[known] = rule.votes(x[known])
+            yield place, found
+
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
+        """Log posteriors, rows by classes; for two classes the log odds of the second, a Series."""
+        scores = self.predict_log_proba(data, unseen=unseen)
+        if len(self.classes) == 2:
+            odds = scores.to_numpy()[:, 1] - scores.to_numpy()[:, 0]
+            return pd.Series(odds, index=scores.index, name=str(self.classes[1]))
+        return scores
+
+    # ---- tables and pictures
+
+    def tidy(self) -> pd.DataFrame:
+        """One row a class: prior, rows, and the weight of a vote for it."""
+        table = pd.DataFrame({"prior": self.prior, "rows": self.counts})
+        table["vote"] = self._fit.weights(self._fit.prior)
+        return table.rename_axis("class").reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
+        return pd.DataFrame([row | {"k": self.k, "metric": self.metric, "scale": self._fit.scale}])
+
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
+        return knn_sections.sections(self)
+
+    def _brief(self) -> Summary:
+        return knn_sections.brief(self)
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw a picture.
+
+        Parameters
+        ----------
+        kind : {"path", "posteriors", "regions"}, optional
+            Leave-one-out error by k, with its standard error (the default where k was chosen); posteriors by
+            class (the default where it was given); regions in the plane of two predictors.
+        ax : Axes, optional
+        """
+        from discrim.models.neighbours.knn_plots import error_path
+
+        if kind is None:
+            kind = "path" if "path" in self._cache else "posteriors"
+        choice("kind", kind, ("path", "posteriors", "regions"))
+        if kind == "path":
+            return error_path(self.path, self.k, ax=ax)
+        return plot_regions(self, ax) if kind == "regions" else plot_posteriors(self, ax)
+
+
+def _repeated(x: Floats, codes: NDArray[np.intp], times: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """Rows as often as they were drawn."""
+    whole = times.astype(np.intp)
+    return np.repeat(x, whole, axis=0), np.repeat(codes, whole)

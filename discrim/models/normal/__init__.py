@@ -1,0 +1,1 @@
+"""Models of normal classes: linear, quadratic, regularized."""

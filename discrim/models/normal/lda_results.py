@@ -1,0 +1,413 @@
+"""A fitted linear discriminant analysis.
+
+It has two faces. The classifier compares ln prior_k - D2_k/2, which is linear in
+the row. The canonical variates are the directions in which the class means differ
+most against the spread within classes. The second is derived from the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.covariance.canonical import Canonical
+from discrim.core.normal.lda import LDAFit
+from discrim.core.rules import gaussian
+from discrim.core.rules.plane import Plane
+from discrim.core.rules.rules import log_posteriors
+from discrim.core.shrinkage.shrinkage import is_regular
+from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.frame.blocks import Blocks
+from discrim.frame.unseen import Unseen
+from discrim.inference.log_odds import log_odds, wald_table
+from discrim.inference.manova import manova_table, wilks
+from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
+from discrim.inference.result import TestResult
+from discrim.models.fits.arguments import choice, is_number, is_share, named, switch
+from discrim.models.fits.labels import beyond_doubles, class_code, covariance_frame
+from discrim.models.fits.prediction import score_frame
+from discrim.models.normal.anova import anova
+from discrim.models.normal.robust import RobustRows
+from discrim.models.normal.shrinking import Shrinking
+from discrim.models.normal.shrunk import ShrunkCovariances
+from discrim.models.results.canonical import CanonicalResults, Convention
+from discrim.models.results.geometry import LinearGeometry
+from discrim.models.results.group_summary import group_summary
+from discrim.models.results.pictures import plot_regions
+from discrim.models.results.results import ClassifierResults
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["LDAResults"]
+
+Floats = NDArray[np.float64]
+
+
+class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResults):
+    """A fitted linear discriminant analysis.
+
+    Attributes
+    ----------
+    means : DataFrame, classes by terms
+    cov : DataFrame, terms by terms
+        Covariance within classes, divisor N - K (`method="moment"`) or N ("mle"), or robust ("t", "mcd").
+    scaling : DataFrame, terms by LD1, LD2, ...
+        Discriminant coefficients: unit variance within classes; in each column the largest coefficient,
+        standardized within classes, is positive.
+    svd, explained : Series by LD1, LD2, ...
+        Singular values as in R's MASS, and the proportion of trace they make.
+    coef : DataFrame, terms by classes
+    intercept : Series by class
+        Classification functions: x'coef + intercept is largest for the predicted class.
+    llf, aic, bic : float
+        Joint log-likelihood of class and row at maximum-likelihood covariances, and its criteria.
+    df_model : int
+        Free parameters: means, covariance, and the prior where it is estimated.
+    wilks : TestResult
+        Wilks' lambda with Rao's F.
+    shrinkage : float
+        Of a shrunk covariance or of shrunken variances.
+    path : DataFrame
+        Of a choice by leave-one-out: shrinkage, error, se.
+    """
+
+    _fit: LDAFit
+    title: ClassVar[str] = "Linear discriminant analysis"
+
+    def __init__(
+        self,
+        fit: LDAFit,
+        blocks: Blocks,
+        *,
+        has_rows: bool = True,
+        asked: Shrinking | None = None,
+        path: pd.DataFrame | None = None,
+    ) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit = fit
+        self._asked = asked
+        self._chosen = "the shrinkage" if fit.chosen == "loo" else ""
+        if path is not None:
+            self._cache["path"] = path
+        self._canonical: Canonical | None = None
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means."""
+        return pd.DataFrame(self._fit.moments.class_means, index=self.classes, columns=self.terms)
+
+    @property
+    def cov(self) -> pd.DataFrame:
+        """Covariance within classes."""
+        covariance, scale = self._fit.covariance, self._fit.moments.scale
+        if note := beyond_doubles([covariance], scale, self.terms):
+            warn_user(note)
+        return covariance_frame(covariance, scale, self.terms)
+
+    @property
+    def shrinkage(self) -> float:
+        """Shrinkage of the covariance, from 0 to 1: towards a sphere, or of variances to their median."""
+        if self._fit.shrinkage is None:
+            raise NotSupportedError(
+                'This fit has no shrinkage: fit with covariance="shrunk", or "diagonal" with shrinkage=.'
+            )
+        return self._fit.shrinkage
+
+    def _axes(self) -> Canonical:
+        if self._canonical is None:
+            self._canonical = self._fit.axes()
+        return self._canonical
+
+    @property
+    def _shown(self) -> int:
+        rank = len(self._axes().singular)
+        return rank if self._fit.ncomp is None else min(self._fit.ncomp, rank)
+
+    @property
+    def _axis_names(self) -> pd.Index:
+        return pd.Index([f"LD{i + 1}" for i in range(self._shown)])
+
+    @property
+    def scaling(self) -> pd.DataFrame:
+        """Discriminant coefficients."""
+        axes = self._axes().axes[:, : self._shown] * self._fit.moments.scale[:, None]
+        return pd.DataFrame(axes, index=self.terms, columns=self._axis_names)
+
+    @property
+    def svd(self) -> pd.Series:
+        """Singular values: between over within standard deviations, in MASS's scaling."""
+        return pd.Series(self._axes().singular[: self._shown], index=self._axis_names, name="svd")
+
+    @property
+    def explained(self) -> pd.Series:
+        """Proportion of trace of each axis, of all axes that there are."""
+        squares = self._axes().singular ** 2
+        return pd.Series(squares[: self._shown] / squares.sum(), index=self._axis_names, name="explained")
+
+    def _functions(self) -> tuple[Floats, Floats]:
+        fit = self._fit
+        return gaussian.classification_functions(
+            fit.moments, fit.covariance, self._log_prior(), fit.reduced()
+        )
+
+    @property
+    def coef(self) -> pd.DataFrame:
+        """Coefficients of the classification functions."""
+        return pd.DataFrame(self._functions()[0], index=self.terms, columns=self.classes)
+
+    @property
+    def intercept(self) -> pd.Series:
+        """Constants of the classification functions."""
+        return pd.Series(self._functions()[1], index=self.classes, name="constant")
+
+    def _need_full(self, what: str) -> None:
+        self._need_moments(what)
+        if not self._fit.has_distances:
+            wide = self._fit.residual_df < len(self.terms)
+            more = " (for which there are too few rows for so many columns)" if wide else ""
+            raise NotSupportedError(f'{what} needs the full covariance: fit with covariance="pooled"{more}.')
+
+    @property
+    def wilks(self) -> TestResult:
+        """Wilks' lambda with Rao's F."""
+        self._need_full("Wilks' lambda")
+        moments = self._fit.moments
+        return wilks(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
+
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
+        """Log posteriors, rows by classes.
+
+        Returns
+        -------
+        DataFrame, or Series for two classes
+            They differ from the classification functions, x'coef + intercept, by a number that all classes
+            of a row share; beside it, where the columns lie far from zero, differences would lose their
+            digits. For two classes the log odds of the second
+            against the first: positive is the second class.
+        """
+        rule = self._rule(self._prior_values(None))
+        return score_frame(self._new_rows(data, unseen), rule, self.classes, log_posteriors)
+
+    def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean."""
+        blocks = self._new_rows(data, unseen)
+        axes = self._axes()
+        origin, _ = gaussian.centred(self._fit.moments, axes.centre)
+        scaling = self.scaling.to_numpy()
+        out = np.empty((self._shown, blocks.table.nrows))
+        for place, x, _ in blocks.every_row():
+            out[:, place] = scaling.T @ (x.T - origin[:, None])
+        return pd.DataFrame(out.T, index=blocks.table.index, columns=self._axis_names)
+
+    def log_odds(self, reference: Any = None, level: float = 0.95, *, debiased: bool = False) -> pd.DataFrame:
+        """Log odds of each class against a reference, with standard errors.
+
+        Parameters
+        ----------
+        reference : label, optional
+            The first class by default. A share that is no class, as in `log_odds(0.9)`, is the level.
+        level : float
+            Of the intervals.
+        debiased : bool
+            Undo the overshoot of the slopes in small samples: the factor nu/(nu - p - 1), nu the divisor.
+
+        Returns
+        -------
+        DataFrame by (class, term)
+            coef, se, z, p, low, high: asymptotic, by the delta method under the model (Efron, 1975). Where
+            one of the two classes has a prior of zero, the constant is minus infinity, or infinity if that is
+            the reference, without a standard error; where both have, it is missing.
+        """
+        fit = self._fit
+        self._need_moments("log_odds()")
+        if fit.reduced() is not None:
+            raise NotSupportedError("log_odds() has standard errors for all axes only: fit without ncomp=.")
+        if is_regular(fit.structure) or fit.shrinkage is not None:
+            kind = {"diagonal": "shrunken diagonal", "estimator": "user's"}.get(fit.structure, fit.structure)
+            raise NotSupportedError(f"Log odds of a {kind} covariance have no standard errors: see coef.")
+        switch("debiased", debiased)
+        if is_share(reference) and reference not in self.classes:
+            reference, level = None, reference
+        elif is_number(reference) and reference not in self.classes:
+            raise DataError(
+                f"{reference!r} is no class of this fit, and no level: name one of {named(self.classes)}, or "
+                "give a share between 0 and 1, as level=0.95."
+            )
+        base = 0 if reference is None else class_code(reference, self.classes)
+        p = fit.moments.n_columns
+        shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
+        if shrink <= 0:
+            raise NotSupportedError(
+                f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}: name fewer "
+                "columns, or leave debiased= out."
+            )
+        others = np.delete(np.arange(len(self.classes)), base)
+        odds = log_odds(
+            fit.moments,
+            fit.covariance,
+            fit.divisor,
+            fit.prior,
+            others,
+            base,
+            estimated_prior=fit.estimated_prior,
+        )
+        labels: list[list[Any]] = [list(self.classes[others]), ["constant", *self.terms]]
+        index = pd.MultiIndex.from_product(labels, names=["class", "term"])
+        return wald_table(odds, shrink, index, level)
+
+    def _plane(self, i: int, j: int) -> Plane:
+        return self._fit.plane(i, j, self._log_prior())
+
+    # ---- tests
+
+    def canonical(self, convention: Convention | None = None) -> CanonicalResults:
+        """Canonical variates: eigenvalues, dimension tests, coefficients, structure, centroids.
+
+        Parameters
+        ----------
+        convention : {"mass", "stata", "sas", "spss", "sklearn"}, optional
+            Scale, signs and names of the axes as another system has them; see `CanonicalResults.coef`.
+
+        Examples
+        --------
+        >>> from discrim import lda
+        >>> from discrim.datasets import load_iris
+        >>> lda("species ~ .", load_iris()).canonical().eigenvalues.round(4).tolist()
+        [32.1919, 0.2854]
+        """
+        self._need_moments("canonical()")
+        return CanonicalResults(self, convention)
+
+    def manova(self) -> pd.DataFrame:
+        """The four tests of equal class means: statistic, F, df1, df2, p, and what kind of F it is."""
+        self._need_full("manova()")
+        moments = self._fit.moments
+        return manova_table(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
+
+    def anova(
+        self, *, levene: Literal["mean", "median"] | None = "mean", adjust: str | None = None
+    ) -> pd.DataFrame:
+        """One-way analysis of variance of each column.
+
+        Parameters
+        ----------
+        levene : {"mean", "median"} or None
+            Add Levene's test of equal variances, about the class means or (Brown & Forsythe) medians. It
+            reads the rows once more; medians hold them all.
+        adjust : str, optional
+            Add p-values adjusted for the number of columns, by a method of statsmodels' `multipletests`.
+
+        Returns
+        -------
+        DataFrame
+            By term: sd_total, sd_within, sd_between, R2, F, df1, df2, p, levene_F, levene_p, and adjusted p.
+        """
+        self._need_moments("anova()")
+        return anova(self, levene=levene, adjust=adjust)
+
+    def partial_tests(self) -> pd.DataFrame:
+        """What each column adds to the others: partial Wilks' lambda, F, tolerance; t for two classes."""
+        self._need_full("partial_tests()")
+        fit = self._fit
+        moments = fit.moments
+        return partial_table(fit.canonical(), fit.unbiased(), moments.n_classes, fit.residual_df, self.terms)
+
+    def distances(self) -> pd.DataFrame:
+        """Squared Mahalanobis distance of each pair of classes, with F, its degrees of freedom and p."""
+        self._need_full("distances()")
+        fit = self._fit
+        return distance_table(fit.moments, fit.unbiased(), fit.residual_df, self.classes)
+
+    def generalized_distances(self) -> pd.DataFrame:
+        """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
+        fit = self._fit
+        return generalized_distances(fit.moments, (fit.covariance,), self._log_prior(), self.classes)
+
+    def group_summary(self) -> pd.DataFrame:
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
+        return group_summary(self)
+
+    def covariance_models(self) -> pd.DataFrame:
+        """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more.
+
+        Without rows it is asked of `qda`, whose moments are enough.
+        """
+        self._need_moments("covariance_models()")
+        from discrim.models.comparing.tests import covariance_models_of
+
+        return covariance_models_of(self)
+
+    def box_m(self) -> TestResult:
+        """Box's M test that the classes have one covariance; reads the rows once more.
+
+        Without rows it is asked of `qda`, whose moments are enough.
+        """
+        self._need_moments("box_m()")
+        from discrim.models.comparing.tests import box_m_of
+
+        return box_m_of(self)
+
+    def tidy(self, level: float = 0.95) -> pd.DataFrame:
+        """One row a class and term: the log odds against the first class, in broom's names.
+
+        The standard error, and what follows from it, is missing where `log_odds` has none: of shrunk and
+        robust covariances, and with `ncomp=`.
+        """
+        names = {"coef": "estimate", "se": "std_error", "z": "statistic", "p": "p_value"}
+        names |= {"low": "conf_low", "high": "conf_high"}
+        fit = self._fit
+        if fit.has_errors:
+            return self.log_odds(level=level).rename(columns=names).reset_index()
+        planes = [self._plane(k, 0) for k in range(1, len(self.classes))]
+        labels: list[list[Any]] = [list(self.classes[1:]), ["constant", *self.terms]]
+        table = pd.DataFrame(index=pd.MultiIndex.from_product(labels, names=["class", "term"]))
+        table["estimate"] = np.concatenate([[plane.offset, *plane.normal] for plane in planes])
+        for name in list(names.values())[1:]:
+            table[name] = np.nan
+        return table.reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = self._glance()
+        if self._fit.shrinkage is not None:
+            row["shrinkage"] = self._fit.shrinkage
+        if self._fit.has_distances:
+            row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
+        return pd.DataFrame([row])
+
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
+        from discrim.models.normal.gaussian_summary import linear
+
+        return linear(self)
+
+    def _brief(self) -> Summary:
+        from discrim.models.normal.gaussian_summary import linear_brief
+
+        return linear_brief(self)
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw scores ("scores", the default), the regions of two predictors ("regions"), or a "biplot".
+
+        Robust fits have "distances" too: robust against classical ones.
+        """
+        from discrim.report import plots
+
+        choice("kind", kind, ("scores", "regions", "biplot", "distances"), optional=True)
+        if kind == "distances":
+            return self._plot_distances(ax)
+        if kind == "biplot":
+            return self.canonical().plot(ax=ax)
+        if kind == "regions":
+            return plot_regions(self, ax)
+        labels = self._labelled(self._rows("plot()").codes, self._blocks.table.index)
+        axes = self._axes()
+        centroids = pd.DataFrame(axes.scores[:, : self._shown], index=self.classes, columns=self._axis_names)
+        return plots.scores(self.transform(), labels, centroids, ax=ax)

@@ -1,0 +1,285 @@
+"""Quadratic discriminant analysis: normal classes, each with a covariance of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import pooled
+from discrim.core.moments.moments import ROOT_WORK
+from discrim.core.normal.qda import QDAFit
+from discrim.core.rules.rules import Rule
+from discrim.core.shrinkage.shrinkage import spread_of
+from discrim.errors import CollinearError, NotSupportedError
+from discrim.frame.blocks import Blocks, read
+from discrim.frame.categories import shown
+from discrim.inference.log_determinants import log_determinant_table
+from discrim.inference.result import TestResult
+from discrim.models.comparing.tests import box_m_of, covariance_models_of
+from discrim.models.fits.arguments import choice, prior_vector
+from discrim.models.fits.moments import Moments, given_sample, table_given
+from discrim.models.fits.reading import (
+    NaAction,
+    class_moments,
+    is_wide,
+    lean,
+    refuse_light,
+    refuse_little_weight,
+    sample,
+)
+from discrim.models.normal import gaussian_summary as sections
+from discrim.models.normal.estimators import CovarianceEstimator
+from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
+from discrim.models.normal.shrinking import Shrinking, read_shrinking, warn_where_units_differ, with_units
+from discrim.models.normal.shrunk import ShrunkCovariances, quadratic_fit
+from discrim.models.normal.singular import refuse_singular
+from discrim.models.results.class_covariances import SeparateCovariances
+from discrim.models.results.pictures import plot_posteriors, plot_regions
+from discrim.models.results.results import ClassifierResults
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["QDAResults", "qda"]
+
+Floats = NDArray[np.float64]
+
+STRUCTURES = ("full", "diagonal", "shrunk", "spherical")
+"""What `covariance=` may be, the full one first."""
+
+
+def qda(
+    formula: str | None = None,
+    data: Any = None,
+    *,
+    moments: Moments | None = None,
+    prior: Any = None,
+    weights: Any = None,
+    method: Method = "moment",
+    nu: float | None = 5,
+    scatter: Scatter = "covariance",
+    support_fraction: float = 0.5,
+    covariance: Literal["full", "diagonal", "shrunk", "spherical"] | CovarianceEstimator = "full",
+    shrinkage: float | Literal["oas", "ledoit-wolf", "loo", "strimmer"] | None = None,
+    grid: Sequence[float] | None = None,
+    standardize: bool = False,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> QDAResults:
+    """Quadratic discriminant analysis.
+
+    Parameters
+    ----------
+    formula, data, moments, prior, weights, levels, na_action, functions
+        As for `discrim.lda`.
+    method : {"moment", "mle", "t", "mcd"}
+        Divisor of each class's covariance: n_k - 1, or n_k; or robust means and covariances of each class, as
+        for `discrim.lda`: "t", with one nu for all classes, or "mcd", as rrcov's QdaCov.
+    nu, scatter, support_fraction
+        As for `discrim.lda`; R's MASS::qda has scatter="scale".
+    covariance : {"full", "diagonal", "shrunk", "spherical"}, or an estimator
+        The full covariance of each class; its variances only; shrunk towards a sphere, which works for
+        classes of fewer rows than columns; one variance a class; or an object with `fit(X)` and then
+        `covariance_`, of which a copy is fitted to the rows of each class less their mean.
+    shrinkage, grid, standardize
+        As for `discrim.lda`, class by class; "loo" chooses one number for all classes.
+
+    Returns
+    -------
+    QDAResults
+
+    Raises
+    ------
+    FormulaError, DataError, PriorError
+        As for `discrim.lda`.
+    CollinearError
+        The covariance of a class is singular; the message names class and columns.
+
+    Examples
+    --------
+    >>> from discrim import qda
+    >>> from discrim.datasets import load_iris
+    >>> fit = qda("species ~ .", data=load_iris())
+    >>> fit.confusion(method="loo").to_numpy().tolist()
+    [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
+    """
+    asked = with_units(read_shrinking(covariance, shrinkage, grid, method, STRUCTURES), standardize)
+    wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
+    if moments is None:
+        asked_of = table_given("qda", formula, data)
+        blocks = lean(read(*asked_of, weights=weights, levels=levels, functions=functions))
+        if asked.takes_full_rank(len(blocks.terms)):
+            blocks = _refuse_few_rows(blocks, asked, na_action, robust=wanted is not None)
+        blocks, held = sample(blocks, spread_of(asked.structure, "class", thin=is_wide(blocks)), na_action)
+    else:
+        blocks, held = given_sample(
+            moments, spread_of(asked.structure, "class"), needs_rows=asked.needs_rows or wanted is not None,
+            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
+        )  # fmt: skip
+    refuse_singular(held, blocks.terms, blocks.design.levels, asked, robust=wanted is not None)
+    if method == "moment":
+        for label, weight in zip(blocks.design.levels, held.counts.tolist(), strict=True):
+            refuse_light(weight, 1, f"The rows of class {label!r}")
+    warn_where_units_differ(asked, held, blocks.terms)
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
+    robust = None
+    if wanted is not None:
+        held, robust = robust_moments(blocks, held, wanted)
+    fit, path = quadratic_fit(
+        asked, blocks, held, shares, method=method, estimated_prior=prior is None, robust=robust
+    )
+    return QDAResults(fit, blocks, has_rows=moments is None, asked=asked, path=path)
+
+
+def _refuse_few_rows(blocks: Blocks, asked: Shrinking, na_action: NaAction, *, robust: bool) -> Blocks:
+    """Blocks, refused where a class has too few rows for many columns, before their products are formed."""
+    known, p = blocks.codes[blocks.codes >= 0], len(blocks.terms)
+    rows = np.bincount(known)
+    if not rows.size or rows[rows > 0].min() > p or len(rows) * p**2 <= ROOT_WORK:
+        return blocks
+    blocks, held = sample(blocks, "diagonal", na_action)
+    refuse_singular(held, blocks.terms, blocks.design.levels, asked, robust=robust)
+    return blocks
+
+
+class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierResults):
+    """A fitted quadratic discriminant analysis.
+
+    Attributes
+    ----------
+    means : DataFrame, classes by terms
+    covs : dict of class to DataFrame
+        Covariance of each class, divisor n_k - 1 (`method="moment"`) or n_k ("mle"), or robust ("t", "mcd").
+    logdet : Series by class
+        Log-determinants of the covariances.
+    llf, aic, bic : float
+        Joint log-likelihood of class and row at maximum-likelihood covariances, and its criteria.
+    df_model : int
+        Free parameters.
+    shrinkage : Series by class
+        Of shrunk covariances or shrunken variances.
+    path : DataFrame
+        Of a choice by leave-one-out: shrinkage, error, se.
+    """
+
+    _fit: QDAFit
+    title: ClassVar[str] = "Quadratic discriminant analysis"
+
+    def __init__(
+        self,
+        fit: QDAFit,
+        blocks: Blocks,
+        *,
+        has_rows: bool = True,
+        asked: Shrinking | None = None,
+        path: pd.DataFrame | None = None,
+    ) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit = fit
+        self._asked = asked
+        self._chosen = "the shrinkage" if fit.chosen == "loo" else ""
+        if path is not None:
+            self._cache["path"] = path
+
+    @property
+    def shrinkage(self) -> pd.Series:
+        """Shrinkage of each class's covariance, from 0 to 1: to a sphere, or of variances to their median."""
+        if self._fit.shrinkage is None:
+            raise NotSupportedError(
+                'This fit has no shrinkage: fit with covariance="shrunk", or "diagonal" with shrinkage=.'
+            )
+        return pd.Series(self._fit.shrinkage, index=self.classes, name="shrinkage")
+
+    def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        if method != "plugin" and self._fit.has_distances:
+            least = len(self.terms) if method == "predictive" and convention is None else 1
+            refuse_little_weight(self.counts, least, f'method="{method}"')
+        few = self.counts[self.counts <= len(self.terms) + 2]
+        if method == "debiased" and convention is None and len(few) and self._fit.has_distances:
+            raise NotSupportedError(
+                f'method="debiased" needs more than p + 2 = {len(self.terms) + 2} rows in each class; '
+                f"{shown(few.index[0])} has {few.iloc[0]}: name fewer columns."
+            )
+        return super()._rule(prior, method, convention)
+
+    def _why_not(self, blocks: Blocks) -> str | None:
+        asked = self._asked
+        held = class_moments(blocks, "class")
+        try:
+            refuse_singular(
+                held, blocks.terms, list(self.classes), asked, robust=self._fit.robust is not None
+            )
+        except CollinearError as error:
+            return str(error)
+        return None
+
+    def log_determinants(self, level: float = 0.95) -> pd.DataFrame:
+        """Log-determinants of the classes' covariances and of the pooled one, with intervals.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals, exact for normal classes.
+
+        Returns
+        -------
+        DataFrame
+            By class, and "pooled": logdet, debiased (its bias subtracted), se, low, high, df. Divisors n_k
+            - 1 and N - K.
+        """
+        self._need_moments("log_determinants()")
+        if not self._fit.has_distances:
+            raise NotSupportedError(
+                f"log_determinants() is for full covariances, not {self._fit.structure} ones: fit without "
+                "covariance=, or see logdet."
+            )
+        refuse_little_weight(self.counts, len(self.terms), "log_determinants()")
+        moments, free = self._fit.moments, self._fit.moments.counts - 1
+        units = 2.0 * np.log(moments.scale).sum()
+        nu = moments.total - moments.n_classes
+        covariances = (*self._fit.scaled(free), pooled(moments, nu))
+        logdets = np.array([c.logdet - units for c in covariances])
+        index = pd.Index([*self.classes, "pooled"], name=self.classes.name)
+        return log_determinant_table(logdets, np.append(free, nu), len(self.terms), level, index)
+
+    def covariance_models(self) -> pd.DataFrame:
+        """The ladder of covariance models; see `discrim.covariance_models`. Reads any rows once more."""
+        self._need_moments("covariance_models()")
+        return covariance_models_of(self)
+
+    def box_m(self) -> TestResult:
+        """Box's M test that the classes have one covariance; reads any rows once more."""
+        self._need_moments("box_m()")
+        return box_m_of(self)
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        return pd.DataFrame([self._glance()])
+
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
+        return sections.quadratic(self)
+
+    def _brief(self) -> Summary:
+        return sections.quadratic_brief(self)
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the regions of the classes in the plane of two predictors, or posteriors by class.
+
+        Other kinds are "log_determinants", and for robust fits "distances", robust against classical ones.
+        """
+        choice("kind", kind, ("posteriors", "regions", "log_determinants", "distances"), optional=True)
+        if kind == "distances":
+            return self._plot_distances(ax)
+        if kind == "log_determinants":
+            from discrim.report import plots
+
+            return plots.log_determinants(self.log_determinants(), ax=ax)
+        if kind == "regions" or (kind is None and len(self.terms) == 2):
+            return plot_regions(self, ax)
+        return plot_posteriors(self, ax)

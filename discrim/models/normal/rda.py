@@ -1,0 +1,386 @@
+"""Regularized discriminant analysis: covariances between each class's own, the pooled one and a sphere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import dependencies
+from discrim.core.moments.moments import ClassMoments, Spread
+from discrim.core.normal.rda import RDAFit, needs_roots, too_few
+from discrim.core.normal.regularized_scatters import Pair, Parametrization
+from discrim.core.rules.rules import Rule
+from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.frame.blocks import Blocks, read
+from discrim.inference.folds import drawn_seed
+from discrim.models.fits.arguments import choice, named, prior_vector
+from discrim.models.fits.reading import NaAction, is_wide, lean, sample
+from discrim.models.judging.splits import Split, Splits, read_splits
+from discrim.models.normal import gaussian_summary as sections
+from discrim.models.normal.rda_choice import Choice
+from discrim.models.normal.shrinking import warn_of_units
+from discrim.models.results.class_covariances import SeparateCovariances
+from discrim.models.results.pictures import plot_posteriors, plot_regions
+from discrim.models.results.results import ClassifierResults
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["RDAResults", "rda"]
+
+Floats = NDArray[np.float64]
+
+
+def rda(
+    formula: str,
+    data: Any,
+    *,
+    alpha: float | None = None,
+    gamma: float | None = None,
+    parametrization: Parametrization = "esl",
+    cv: int | Literal["loo"] | Splits = 10,
+    grid: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
+    select: Literal["min", "1se"] = "min",
+    seed: int | None = None,
+    standardize: bool = False,
+    prior: Any = None,
+    weights: Any = None,
+    method: Literal["moment", "mle"] = "moment",
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> RDAResults:
+    """Regularized discriminant analysis.
+
+    Parameters
+    ----------
+    formula, data, prior, weights, method, levels, na_action, functions
+        As for `discrim.qda`.
+    alpha : float, optional
+        From 0, one covariance as in LDA, to 1, a covariance for each class as in QDA; lambda of Friedman and
+        klaR is 1 - alpha. Chosen where it is not given.
+    gamma : float, optional
+        By "esl" from 1, the pooled covariance as it is, to 0, its average variance times the identity; by
+        "friedman" and "klar" from 0, no ridge, to 1, the average variance alone. Chosen where not given.
+    parametrization : {"esl", "friedman", "klar"}
+        What is mixed, see Notes.
+    cv : int, "loo", or iterable of (train, test)
+        Folds for the choice; or leave-one-out, exact and without refits but of the few rows that leave
+        next to nothing of a covariance behind. Folds cost less where rows are many. Or splits, as in
+        scikit-learn: an iterable of (train, test), positions of rows of the table; what judges the fit by
+        folds chooses anew on the same splits, without the rows of the fold. A choice holds the prior, which
+        is that of all rows: uneven splits by class are judged by it too.
+    grid : sequence of float, or mapping of "alpha" and "gamma" to one, optional
+        Values that are tried for what is not given: 0, 0.1, ..., 1.
+    select : {"min", "1se"}
+        The pair of least error, ties to the simpler one (smaller alpha, then more ridge); or the simplest
+        whose error is within one standard error of the least.
+    seed : int, optional
+        Deals the rows to folds.
+    standardize : bool
+        Whether the identity of the ridge is meant for columns over their standard deviations within classes,
+        which no unit of a column changes; by default in the units of the columns, as in the literature, with
+        a warning where these differ by much. Refits learn the standard deviations anew, folds too;
+        `leave_one_out()` and the choice of a pair hold them.
+
+    Returns
+    -------
+    RDAResults
+
+    Raises
+    ------
+    FormulaError, DataError, PriorError
+        As for `discrim.qda`; alpha or gamma outside [0, 1], an empty grid, too few rows for the folds.
+    CollinearError
+        A covariance is singular at this alpha and gamma; the message names the class and the way out.
+
+    Notes
+    -----
+    The identity is meant in the units of the columns, or in standard deviations: see `standardize`.
+    With a ridge there may be more columns than rows, and columns that are constant or collinear.
+
+    - "esl": alpha S_k + (1 - alpha) [gamma S + (1 - gamma) s2 I], s2 = tr(S)/p (Hastie, Tibshirani &
+      Friedman, 2009, The Elements of Statistical Learning, sec. 4.3.1).
+    - "friedman": sums of squares and divisors of the class and of all are mixed, then gamma of the average
+      variance replaces gamma of the mixture (Friedman, 1989, JASA 84, 165-175).
+    - "klar": the same with covariances mixed, as R's klaR.
+
+    Leave-one-out holds a pair that was chosen; folds and bootstrap samples, of `error_rates` and
+    `discrim.cross_validate`, choose anew.
+
+    A grid costs little more than its longer decompositions: all gammas of an alpha share theirs by "friedman"
+    and "klar", all alphas of a gamma by "esl".
+
+    The least error of a path is optimistic, as one chosen among many: `error_rates(["cv"])` of a chosen fit
+    chooses anew in each fold, while `leave_one_out()` holds alpha and gamma.
+
+    Examples
+    --------
+    >>> from discrim import rda
+    >>> from discrim.datasets import load_iris
+    >>> fit = rda("species ~ .", load_iris(), alpha=0.5, gamma=0.9)
+    >>> fit.confusion().to_numpy().tolist()
+    [[50, 0, 0], [0, 48, 2], [0, 1, 49]]
+    """
+    choice("parametrization", parametrization, ("esl", "friedman", "klar"))
+    choice("method", method, ("moment", "mle"))
+    choice("select", select, ("min", "1se"))
+    if not isinstance(standardize, (bool, np.bool_)):
+        raise DataError(f"standardize={standardize!r}: give True or False.")
+    given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
+    pairs = _pairs(given, grid)
+    blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
+    spread: Spread = "thin class" if is_wide(blocks) else "class"
+    chooses = None in given.values()
+    # A choice by folds sees to roots where it comes to them.
+    rooted = (not chooses or isinstance(cv, str)) and needs_roots(pairs, parametrization)
+    blocks, moments = sample(blocks, spread, na_action, rooted=rooted)
+    splits = _splits(cv, blocks)
+    if len(splits) == 1 and select == "1se":
+        raise DataError('select="1se" takes the standard error of the splits, and cv is one: give two.')
+    _refuse_single(moments, blocks.design.levels)
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
+    # Choices in folds are made by the same seed, so that they can be made again.
+    plan = Choice(
+        pairs,
+        (len(splits) or cv) if chooses else None,
+        drawn_seed(seed),
+        select,
+        parametrization,
+        method,
+        shares,
+        prior is None,
+        splits=splits if chooses else (),
+        standardize=bool(standardize),
+    )
+    fit, path = plan.chosen(blocks, moments) if chooses else (plan.fit(moments, pairs[0]), None)
+    _refuse_singular(fit, blocks)
+    if not standardize and fit.ridged:
+        warn_of_units(moments, blocks.terms, "The ridge")
+    return RDAResults(fit, blocks, plan=None if path is None else plan, path=path)
+
+
+def _splits(cv: Any, blocks: Blocks) -> tuple[Split, ...]:
+    """The splits that cv is, none where it is a number of folds or leave-one-out."""
+    if isinstance(cv, str) and cv == "loo":
+        return ()
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool) and cv >= 2:
+        return ()
+    return read_splits(cv, blocks, 'a number of folds, 2 or more, or "loo"')
+
+
+def _within(name: str, value: Any) -> float | None:
+    """A number from 0 to 1, or None."""
+    if value is None:
+        return None
+    try:
+        number = np.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = np.nan
+    if not 0 <= number <= 1:
+        raise DataError(f"{name}={value!r}: give a number from 0 to 1, or None to have it chosen.")
+    return number
+
+
+def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Pair]:
+    """Pairs of what is given and what is tried for it where it is not."""
+    fixed = [name for name, value in given.items() if value is not None]
+    if grid is not None and len(fixed) == len(given):
+        raise DataError("alpha= and gamma= are given, so that there is nothing to choose: leave out grid=.")
+    if isinstance(grid, Mapping):
+        twice = [name for name in fixed if name in grid]
+        if twice:
+            raise DataError(f"grid holds values of {named(twice)}, which is given: leave one out.")
+        unknown = [name for name in grid if name not in Pair._fields]
+        if unknown:
+            raise DataError(f"grid names {named(unknown)}: give values of 'alpha' and of 'gamma'.")
+        by_name = {name: grid.get(name) for name in Pair._fields}
+    else:
+        by_name = dict.fromkeys(Pair._fields, grid)
+    alphas, gammas = (
+        [value] if value is not None else _tried(by_name[name]) for name, value in given.items()
+    )
+    return [Pair(alpha, gamma) for alpha in alphas for gamma in gammas]
+
+
+def _tried(grid: Any) -> list[float]:
+    if grid is None:
+        return [float(value) for value in np.linspace(0, 1, 11).round(1)]
+    try:
+        values = [float(value) for value in grid]
+    except (TypeError, ValueError):
+        raise DataError(f"grid={grid!r}: give numbers from 0 to 1.") from None
+    bad = [value for value in values if not 0 <= value <= 1]
+    if not values or bad:
+        raise DataError(
+            f"grid={values!r}: give numbers from 0 to 1{f', and not {bad[0]!r}' if bad else ', one or more'}."
+        )
+    return sorted(set(values))
+
+
+def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
+    single = too_few(moments)
+    if single:
+        k = single[0]
+        light = moments.counts[k] != moments.rows[k]
+        held = f"rows of a total weight of {moments.counts[k]:g}" if light else "one row only"
+        more = ", or pass weights that count rows, for example divided by their mean" if light else ""
+        which = "Class" if len(single) == 1 else "Each of the classes"
+        raise CollinearError(
+            f"{which} {named(levels[k] for k in single)} has {held}, which has no covariance: merge it with "
+            f"another class, or leave it out{more}."
+        )
+
+
+def _refuse_singular(fit: RDAFit, blocks: Blocks) -> None:
+    found = fit.singular()
+    if not found:
+        return
+    ridge = "gamma below 1" if fit.parametrization == "esl" else "gamma above 0"
+    own = fit.parametrization == "esl" and fit.alpha == 1
+    varies = fit.moments.scatters.any()
+    way_out = f"Choose {'alpha below 1' if own else ridge}." if varies else "No column varies within classes."
+    raise CollinearError(
+        f"The covariance of class {named(blocks.design.levels[k] for k in found)} is singular at alpha="
+        f"{fit.alpha:g}, gamma={fit.gamma:g}: {_why_singular(fit, found[0], blocks.terms)}. {way_out}"
+    )
+
+
+def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
+    """What makes the covariance of class k singular: a mixture is so where the pooled one in it is."""
+    held, own = fit.moments, k if fit.alpha == 1 else None
+    where = "within classes" if own is None else "there"
+    free = int(held.rows.sum() - held.n_classes if own is None else held.rows[k] - 1)
+    if free < len(terms):
+        return (
+            f"the {len(terms)} columns ({named(terms)}) are more than the {free} degrees of freedom {where}"
+        )
+    culprits = [terms[dependency.column] for dependency in dependencies(held, own)]
+    if not culprits:
+        return f"some of the {len(terms)} columns ({named(terms)}) are all but collinear {where}"
+    said = "is" if len(culprits) == 1 else "are"
+    return f"{named(culprits)} {said} constant or a linear combination of columns before {where}"
+
+
+class RDAResults(SeparateCovariances, ClassifierResults):
+    """A fitted regularized discriminant analysis.
+
+    Attributes
+    ----------
+    alpha, gamma : float
+    path : DataFrame
+        Of a choice: alpha, gamma, error, se, by pair tried.
+    means : DataFrame, classes by terms
+    covs : dict of class to DataFrame
+        Regularized covariance of each class.
+    logdet : Series by class
+    llf : float
+        Joint log-likelihood of class and row at the means and covariances of the fit, not its maximum.
+    """
+
+    title: ClassVar[str] = "Regularized discriminant analysis"
+    _fit: RDAFit
+
+    def __init__(
+        self,
+        fit: RDAFit,
+        blocks: Blocks,
+        *,
+        has_rows: bool = True,
+        plan: Choice | None = None,
+        path: pd.DataFrame | None = None,
+    ) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit, self._plan = fit, plan
+        self._chosen = "alpha and gamma" if plan is not None else ""
+        if path is not None:
+            self._cache["path"] = path
+
+    @property
+    def _spread(self) -> Spread | None:
+        return None if self._chosen else self._fit.moments.spread
+
+    def _under(self, prior: Floats) -> Self:
+        other = super()._under(prior)
+        if self._plan is not None:
+            other._plan = replace(self._plan, prior=prior)
+        return other
+
+    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
+        if self._plan is None:
+            return super()._refitted_rule(blocks)
+        fit = self._plan.refit(blocks, self._fit.moments.spread)
+        return None if fit is None else fit.rule(self._log_prior())
+
+    @property
+    def alpha(self) -> float:
+        """Share of each class's own covariance."""
+        return self._fit.alpha
+
+    @property
+    def gamma(self) -> float:
+        """The ridge, as the parametrization has it."""
+        return self._fit.gamma
+
+    @property
+    def path(self) -> pd.DataFrame:
+        """Errors of the pairs tried.
+
+        Raises
+        ------
+        NotSupportedError
+            Both were given, or the fit was loaded.
+        """
+        if "path" not in self._cache:
+            raise NotSupportedError(
+                "There is no path, as alpha and gamma were given, or the fit was loaded: fit without one "
+                "of them to have it chosen."
+            )
+        held: pd.DataFrame = self._cache["path"]
+        return held.copy()
+
+    @property
+    def df_model(self) -> int:
+        """Not there: raises NotSupportedError."""
+        raise NotSupportedError(
+            "Regularized covariances have no count of free parameters, nor AIC and BIC: compare by "
+            "error_rates(['cv'])."
+        )
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
+        return pd.DataFrame([row | {"alpha": self.alpha, "gamma": self.gamma, "llf": self.llf}])
+
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
+        return sections.regularized(self)
+
+    def _brief(self) -> Summary:
+        return sections.quadratic_brief(self)
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw a picture.
+
+        Parameters
+        ----------
+        kind : {"posteriors", "regions", "path"}, optional
+            Posteriors by class (the default); regions in the plane of two predictors (the default of two);
+            the errors of the choice by alpha and gamma, with the pair chosen.
+        ax : Axes, optional
+        """
+        choice("kind", kind, ("posteriors", "regions", "path"), optional=True)
+        if kind == "path":
+            from discrim.report.heat_map import heat_map
+
+            errors = self.path.pivot(index="alpha", columns="gamma", values="error")
+            title = f"Error by {sections.chosen_by(self)}"
+            return heat_map(errors, (self.alpha, self.gamma), title, ax=ax)
+        if kind == "regions" or (kind is None and len(self.terms) == 2):
+            return plot_regions(self, ax)
+        return plot_posteriors(self, ax)

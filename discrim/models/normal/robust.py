@@ -1,0 +1,338 @@
+"""Robust estimates in a fit: how they are asked for, refitted, and which rows they flag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.moments.moments import ClassMoments, Spread
+from discrim.core.moments.row_sums import Rows
+from discrim.core.numerics.tails import chi2_isf
+from discrim.core.robust.mcd import ExactFit
+from discrim.core.robust.robust import ROBUST, Robust, fit_mcd, fit_t
+from discrim.core.robust.student import NU_RANGE, Student, own_distances
+from discrim.core.rules.rules import Rule
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
+from discrim.frame.blocks import Blocks
+from discrim.frame.formula import response_codes
+from discrim.frame.unseen import Unseen
+from discrim.frame.used_rows import used_rows
+from discrim.inference.error_rates import check_level
+from discrim.models.fits.arguments import choice, is_number, named, told
+from discrim.models.fits.reading import class_moments, refuse_extreme
+from discrim.models.results.results import ClassifierResults
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+
+__all__ = ["METHODS", "Method", "RobustChoice", "RobustRows", "Scatter", "robust_choice", "robust_moments"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+METHODS = ("moment", "mle", *ROBUST)
+Method = Literal["moment", "mle", "t", "mcd"]
+Scatter = Literal["covariance", "scale"]
+
+MOST_REPEATED = 2**25
+"""Numbers that rows, each repeated as often as its weight says, may be."""
+
+HELD_NUMBERS = 2**22
+"""Numbers (rows x columns) up to which the rows of a search are held in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class RobustChoice:
+    """What is asked for of a robust method.
+
+    Attributes
+    ----------
+    method : {"t", "mcd"}
+    nu : float or None
+        None to estimate it.
+    inflated : bool
+    support_fraction : float
+    """
+
+    method: str
+    nu: float | None
+    inflated: bool
+    support_fraction: float
+
+    @staticmethod
+    def of(robust: Robust) -> RobustChoice:
+        """What a fit was asked for."""
+        nu = None if robust.estimated_nu else robust.nu
+        return RobustChoice(robust.method, nu, robust.inflated, robust.support_fraction)
+
+
+def robust_choice(
+    method: str, nu: float | None, scatter: str, support_fraction: float, structure: str
+) -> RobustChoice | None:
+    """The options of a robust method, checked; None for a method of moments.
+
+    Raises
+    ------
+    DataError
+        An option is out of its range, or is not one of the method.
+    NotSupportedError
+        The covariance is not to be the full one.
+    """
+    choice("method", method, METHODS)
+    choice("scatter", scatter, ("covariance", "scale"))
+    if not (nu is None or is_number(nu)):
+        raise DataError(f"nu={told(nu)}: give degrees of freedom from 1 on, or None to have them estimated.")
+    if not is_number(support_fraction):
+        raise DataError(f"support_fraction={told(support_fraction)}: give a share of the rows from 0.5 to 1.")
+    if method != "t" and (nu != 5 or scatter != "covariance"):
+        raise DataError(
+            f'nu= and scatter= are options of method="t"; here it is method={method!r}: leave them out.'
+        )
+    if method != "mcd" and support_fraction != 0.5:
+        raise DataError(
+            f'support_fraction= is an option of method="mcd"; here it is method={method!r}: leave it out.'
+        )
+    if method not in ROBUST:
+        return None
+    if structure != "full":
+        raise NotSupportedError(
+            f'method="{method}" estimates full covariances; with covariance="{structure}" pass '
+            'method="moment" or "mle".'
+        )
+    if nu is not None and not (is_number(nu) and NU_RANGE[0] <= nu < np.inf):
+        raise DataError(f"nu={nu!r}: give degrees of freedom from 1 on, or None to have them estimated.")
+    if method == "t" and nu is not None and nu <= 2 and scatter == "covariance":
+        raise DataError(
+            f"nu={nu!r}: a t distribution has a covariance for nu above 2 only: "
+            'pass scatter="scale", or a larger nu.'
+        )
+    if not (is_number(support_fraction) and 0.5 <= support_fraction <= 1):
+        raise DataError(f"support_fraction={support_fraction!r}: give a share of the rows from 0.5 to 1.")
+    return RobustChoice(method, nu, scatter == "covariance", float(support_fraction))
+
+
+def robust_moments(
+    blocks: Blocks, start: ClassMoments, wanted: RobustChoice, begin: Student | None = None
+) -> tuple[ClassMoments, Robust]:
+    """Robust means and scatters of the rows that the moments `start` are of.
+
+    Raises
+    ------
+    DataError
+        Class means so far apart that squares of their distances are no doubles.
+    CollinearError
+        Too many rows lie in a plane, or a class has too few for a minimum covariance determinant.
+    NotSupportedError
+        Weights that are no whole numbers, for "mcd"; degrees of freedom estimated as 2 or less.
+    """
+    if wanted.method == "t":
+        return _t_moments(blocks, start, wanted, begin)
+    x, codes = _repeated_rows(blocks)
+    n, p = np.bincount(codes, minlength=start.n_classes), start.n_columns
+    few = np.flatnonzero(n <= p)
+    if len(few):
+        raise CollinearError(
+            f"Class {blocks.design.levels[few[0]]!r} has {n[few[0]]} rows and there are {p} columns "
+            f'({named(blocks.terms)}): method="mcd" needs more rows than columns in each class: name fewer '
+            'columns, or pass method="t".'
+        )
+    found = fit_mcd(x, codes, start, wanted.support_fraction)
+    if isinstance(found, ExactFit):
+        raise _exact_fit(found, blocks)
+    refuse_extreme(found[0], blocks.terms)
+    return found
+
+
+def _held(blocks: Blocks) -> Iterable[Rows]:
+    """Few rows in memory, so that a formula is worked out once and not at each step."""
+    if blocks.table.nrows * len(blocks.terms) > HELD_NUMBERS:
+        return blocks
+    return [(x.copy(order="K"), codes.copy(), weights) for x, codes, weights in blocks]
+
+
+def _t_moments(
+    blocks: Blocks, start: ClassMoments, wanted: RobustChoice, begin: Student | None
+) -> tuple[ClassMoments, Robust]:
+    rows = _held(blocks)
+    moments, robust, search = fit_t(rows, start, wanted.nu, inflated=wanted.inflated, begin=begin)
+    levels = blocks.design.levels
+    if search.collapsed is not None:
+        where = f"of class {levels[search.collapsed]!r}" if start.spread == "class" else "within classes"
+        raise CollinearError(
+            f"The scale {where} of the t distribution became singular: at nu={search.nu:g} too many rows "
+            f"lie in a plane of fewer dimensions than the {len(blocks.terms)} columns "
+            f"({named(blocks.terms)}): name fewer columns, or pass a larger nu=."
+        )
+    if not search.converged:
+        _warn_of_search(search, levels)
+    if wanted.nu is None and search.nu in NU_RANGE:
+        end = "heavier tails than any that are looked for" if search.nu == NU_RANGE[0] else "normal tails"
+        warn_user(f"The likelihood is largest at the end nu={search.nu:g} of the range: the rows have {end}.")
+    if wanted.inflated and search.nu <= 2:
+        raise NotSupportedError(
+            f"nu is estimated as {search.nu:.3g}, where a t distribution has no covariance: pass "
+            'scatter="scale".'
+        )
+    return moments, robust
+
+
+def _warn_of_search(search: Student, levels: tuple[Any, ...]) -> None:
+    what = "the common scale" if search.slowest is None else f"class {levels[search.slowest]!r}"
+    warn_user(
+        f"The search for t distributions did not converge in {search.steps} steps: the last still moved "
+        f"{what}, by {search.change:.1e} of its scale."
+    )
+
+
+def _repeated_rows(blocks: Blocks) -> tuple[Floats, Codes]:
+    """Rows (n, p) in memory and their classes, each as often as its weight says."""
+    parts, repeated = [], 0.0
+    most = MOST_REPEATED // len(blocks.terms)
+    for place, x, codes, weights in used_rows(blocks):
+        times = np.ones(len(codes)) if weights is None else weights
+        broken = times != np.round(times)
+        if broken.any():
+            positions = np.arange(place.start, place.stop) if isinstance(place, slice) else place
+            i = int(np.argmax(broken))
+            raise NotSupportedError(
+                f'method="mcd" chooses rows: it takes weights that are whole numbers, and row '
+                f'{blocks.table.label(int(positions[i]))!r} has {times[i]:g}. Pass method="t".'
+            )
+        repeated += times.sum()
+        if weights is not None and repeated > max(most, blocks.table.nrows):
+            raise NotSupportedError(
+                f'method="mcd" repeats a row as often as its weight says, up to {most:,} rows of '
+                f"{len(blocks.terms)} columns, and the weights add up to {repeated:g} or more. "
+                'Divide the weights by a common factor that leaves them whole, or pass method="t".'
+            )
+        parts.append((np.repeat(x, times.astype(np.intp), axis=0), np.repeat(codes, times.astype(np.intp))))
+    x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return x, codes
+
+
+def _exact_fit(found: ExactFit, blocks: Blocks) -> CollinearError:
+    where = "" if found.k is None else f" of class {blocks.design.levels[found.k]!r}"
+    columns = named(blocks.terms[j] for j in found.columns)
+    what = f"have one value of {columns}" if found.constant else f"determine {columns} by the columns before"
+    about = "" if found.k is not None else ", centred by class,"
+    return CollinearError(
+        f"{found.rows.sum()} of the {len(found.rows)} rows{where}{about} {what}, so that the least "
+        "covariance determinant is zero: leave the column out, pass a larger support_fraction=, or "
+        'method="t".'
+    )
+
+
+class RobustRows:
+    """Robust distances and refits; for children of `ClassifierResults` whose moments may be robust."""
+
+    @property
+    def _spread(self: Any) -> Spread | None:
+        # Robust estimates are no function of moments: folds are refitted from rows.
+        return None if self._fit.robust is not None else self._fit.moments.spread
+
+    def _refitted_rule(self: Any, blocks: Blocks) -> Rule | None:
+        spread = self._fit.moments.spread
+        start = class_moments(blocks, spread)
+        if self._fit.robust is None or self._fit.refit(start) is None:
+            return ClassifierResults._rule_of(self, start)
+        try:
+            wanted = RobustChoice.of(self._fit.robust)
+            same = start.n_columns == self._fit.moments.n_columns
+            begin = Student(self._fit.moments, _covariances(self._fit), 1.0) if same else None
+            moments, robust = robust_moments(blocks, start, wanted, begin)
+        except CollinearError:
+            return None
+        refit = self._fit.refit(moments, robust)
+        return None if refit is None else refit.rule(self._log_prior())
+
+    def _need_moments(self: Any, what: str) -> None:
+        """Raise NotSupportedError where means and covariances are not moments of the rows."""
+        if self._fit.robust is not None:
+            raise self._fit.robust.refusal(what)
+
+    def robust_distances(
+        self: Any, data: Any = None, *, level: float = 0.975, unseen: Unseen | None = None
+    ) -> pd.DataFrame:
+        """Distance of each row to the mean of its own class under the robust covariance.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows with their response. Without it, the rows of the fit.
+        level : float
+            Of the cutoff.
+
+        Returns
+        -------
+        DataFrame
+            By row: class, distance (not squared), cutoff (the root of the quantile of chi-square on p degrees
+            of freedom), and whether the row is flagged. A row that the fit cannot use has no distance.
+
+        Raises
+        ------
+        NotSupportedError
+            The fit is not a robust one.
+
+        Examples
+        --------
+        >>> from discrim import qda
+        >>> from discrim.datasets import load_penguins
+        >>> fit = qda("species ~ bill_length_mm + bill_depth_mm", load_penguins(), method="mcd")
+        >>> fit.robust_distances().groupby("class", observed=True)["flagged"].sum().tolist()
+        [4, 2, 4]
+        """
+        fit = self._fit
+        if fit.robust is None:
+            raise NotSupportedError(
+                'robust_distances() is of robust fits: pass method="t" or "mcd"; see typicality() for others.'
+            )
+        check_level(level)
+        blocks = self._rows("robust_distances()") if data is None else self._new_rows(data, unseen)
+        codes = blocks.codes
+        if data is not None:
+            codes = response_codes(blocks.design, blocks.table, blocks.functions)
+        distance = row_distances(blocks, codes, fit.moments, _covariances(fit))
+        index = blocks.table.index
+        cutoff = float(np.sqrt(chi2_isf(1 - level, len(self.terms))))
+        return pd.DataFrame(
+            {
+                "class": self._labelled(np.where(np.isnan(distance), -1, codes), index),
+                "distance": distance,
+                "cutoff": cutoff,
+                "flagged": distance > cutoff,
+            },
+            index=index,
+        )
+
+    def _plot_distances(self: Any, ax: Axes | None) -> Axes:
+        from discrim.core.normal.lda import LDAFit, fit_lda
+        from discrim.core.normal.qda import fit_qda
+        from discrim.models.normal.robust_plots import distance_distance
+
+        table = self.robust_distances()
+        blocks = self._rows('plot("distances")')
+        moments = class_moments(blocks, self._fit.moments.spread)
+        fit = fit_lda if isinstance(self._fit, LDAFit) else fit_qda
+        plain = fit(moments, self._fit.prior)
+        classical = row_distances(blocks, blocks.codes, moments, _covariances(plain))
+        return distance_distance(table, classical, list(self.classes), ax=ax)
+
+
+def _covariances(fit: Any) -> Any:
+    return fit.distances().covariances
+
+
+def row_distances(blocks: Blocks, codes: Codes, moments: ClassMoments, covariances: Any) -> Floats:
+    """Distances (n,) of rows to the means of their classes; missing for rows without a class or a value."""
+    out = np.full(blocks.table.nrows, np.nan)
+    for place, x, missing in blocks.every_row():
+        own = codes[place]
+        known = own >= 0 if missing is None else (own >= 0) & ~missing
+        rows = place.start + np.flatnonzero(known)
+        out[rows] = np.sqrt(own_distances(moments, covariances, x[known], own[known]))
+    return out

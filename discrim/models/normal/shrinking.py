@@ -1,0 +1,373 @@
+"""What `covariance=`, `shrinkage=` and `grid=` ask for, and what the rows answer to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import Covariance, Dependency
+from discrim.core.covariance.principal import one_scatter, principal
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.standardized import in_units, within_sd
+from discrim.core.shrinkage.fourth_moments import Powers, column_powers, row_fourths, turned_powers
+from discrim.core.shrinkage.median_shrinkage import out_of_reach
+from discrim.core.shrinkage.shrinkage import (
+    Chosen,
+    Structure,
+    in_one_unit,
+    is_none,
+    ledoit_wolf,
+    obstacles,
+    strimmer,
+)
+from discrim.core.shrinkage.shrinkage_choice import most_shrunk
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
+from discrim.frame.blocks import Blocks
+from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.reading import collinear_error
+from discrim.models.normal.estimators import estimated
+from discrim.models.normal.shrinkage_path import Task, error_path
+
+__all__ = [
+    "Estimate",
+    "Shrinking",
+    "estimate",
+    "held_path",
+    "powers_of",
+    "read_shrinking",
+    "warn_of_units",
+    "warn_where_units_differ",
+    "with_units",
+]
+
+Floats = NDArray[np.float64]
+
+GRID = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *(round(0.1 * i, 1) for i in range(1, 11)))
+"""Shrinkages that are tried where no others are given."""
+
+SPHERES = ("shrunk", "spherical")
+"""Covariances that are drawn towards a sphere."""
+
+MUCH = 10.0
+"""Ratio of standard deviations within classes beyond which units differ by much."""
+
+_WORDS: dict[str, dict[str, Chosen]] = {
+    "shrunk": {"oas": "oas", "ledoit-wolf": "ledoit-wolf", "loo": "loo"},
+    "diagonal": {"strimmer": "strimmer", "loo": "loo"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shrinking:
+    """What a fit is to estimate its covariances as.
+
+    Attributes
+    ----------
+    structure : str
+    chosen : str or None
+        How a shrinkage is chosen; None where there is none.
+    value : float or None
+        One that is given.
+    grid : tuple of float
+        Those that leave-one-out chooses from.
+    estimator : object or None
+        An estimator of the user's.
+    standardize : bool
+        Whether the sphere is one of columns over their standard deviations within classes.
+    """
+
+    structure: Structure
+    chosen: Chosen | None = None
+    value: float | None = None
+    grid: tuple[float, ...] = ()
+    estimator: Any = None
+    standardize: bool = False
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the covariances are no function of moments alone, so that a refit reads the rows."""
+        return self.estimator is not None or self.chosen in ("ledoit-wolf", "loo", "strimmer")
+
+    def takes_full_rank(self, p: int) -> bool:
+        """Whether the covariance of p columns exists for independent columns only."""
+        nothing = self.value is not None and is_none(self.value, p)
+        return self.structure == "full" or (self.structure == "shrunk" and nothing)
+
+    def obstacles(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+        """Columns for which no covariance exists, of class k or pooled, however it is chosen to be shrunk."""
+        if self.structure == "diagonal" and self.chosen is not None and self.value is None:
+            return obstacles(moments, self.structure, k, 1.0)
+        # Of more columns than rows it is their number that is refused.
+        thin = moments.spread in ("thin", "thin class")
+        return obstacles(moments, self.structure, k, None if thin else self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the rows say.
+
+    Attributes
+    ----------
+    shrinkage : (1,) or (K,) float or None
+        None where moments alone say it, or there is none.
+    covariances : tuple of Covariance or None
+        Of an estimator.
+    path : DataFrame or None
+        Of a choice by leave-one-out: shrinkage, error, se.
+    """
+
+    shrinkage: Floats | None = None
+    covariances: tuple[Covariance, ...] | None = None
+    path: pd.DataFrame | None = None
+
+
+def read_shrinking(
+    covariance: Any, shrinkage: Any, grid: Any, method: str, words: tuple[str, ...]
+) -> Shrinking:
+    """What the keywords ask for.
+
+    Parameters
+    ----------
+    covariance : str or object with fit
+    shrinkage : float, str or None
+    grid : sequence of float or None
+    method : str
+    words : tuple of str
+        What `covariance` may be; the first of them is the full one.
+
+    Raises
+    ------
+    DataError
+        A word that is not known, a number outside [0, 1], or keywords that do not go together.
+    """
+    if not isinstance(covariance, str):
+        return _of_estimator(covariance, shrinkage, grid, method, words)
+    choice("covariance", covariance, words)
+    structure: Any = "full" if covariance == words[0] else covariance
+    if shrinkage is None and structure != "shrunk":
+        _refuse_grid(grid)
+        return Shrinking(structure)
+    if structure not in _WORDS:
+        raise DataError(
+            f'shrinkage={shrinkage!r} goes with covariance="shrunk" (towards a sphere) or "diagonal" '
+            f"(variances, towards their median), and not with {covariance!r}: leave it out, or pass one "
+            "of these."
+        )
+    known = _WORDS[structure]
+    value: Any = "oas" if shrinkage is None else shrinkage
+    if isinstance(value, str):
+        if value not in known:
+            raise DataError(
+                f"shrinkage={value!r} is not known for covariance={covariance!r}: use one of {named(known)}, "
+                "or a number from 0 to 1."
+            )
+        if value == "loo":
+            return Shrinking(structure, "loo", grid=_grid(grid))
+        _refuse_grid(grid)
+        return Shrinking(structure, known[value])
+    _refuse_grid(grid)
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
+        raise DataError(f"shrinkage={value!r}: give a number from 0 to 1, or one of {named(known)}.")
+    return Shrinking(structure, "given", float(value))
+
+
+def with_units(asked: Shrinking, standardize: Any) -> Shrinking:
+    """What is asked for, with the units that a sphere is meant in.
+
+    Raises
+    ------
+    DataError
+        It is no truth value, or there is no sphere.
+    """
+    if not isinstance(standardize, (bool, np.bool_)):
+        raise DataError(f"standardize={standardize!r}: give True or False.")
+    if standardize and asked.structure not in SPHERES:
+        raise DataError(
+            'standardize=True is of a sphere: pass covariance="shrunk" or "spherical" with it, or leave it '
+            "out."
+        )
+    return replace(asked, standardize=bool(standardize))
+
+
+def warn_of_units(moments: ClassMoments, terms: Sequence[str], what: str) -> None:
+    """Warn where the units of the columns differ by much, so that a sphere is one of the widest of them."""
+    sd = within_sd(moments)
+    wide, narrow = int(np.argmax(sd)), int(np.argmin(sd))
+    if sd[wide] > MUCH * sd[narrow]:
+        warn_user(
+            f"{what} is in the units of the columns, which differ by much: within classes {terms[wide]!r} "
+            f"has a standard deviation of {sd[wide]:.3g}, {terms[narrow]!r} of {sd[narrow]:.3g}. Pass "
+            "standardize=True, which takes each column over its own."
+        )
+
+
+def warn_where_units_differ(asked: Shrinking, moments: ClassMoments, terms: Sequence[str]) -> None:
+    """Warn where a sphere is one of columns of very unlike units."""
+    if asked.structure in SPHERES and not asked.standardize and asked.value != 0:
+        warn_of_units(moments, terms, f'The sphere of covariance="{asked.structure}"')
+
+
+def _of_estimator(
+    estimator: Any, shrinkage: Any, grid: Any, method: str, words: tuple[str, ...]
+) -> Shrinking:
+    if isinstance(estimator, type):
+        raise DataError(
+            f"covariance={estimator.__name__} is a class: pass an object of it, {estimator.__name__}()."
+        )
+    if not callable(getattr(estimator, "fit", None)):
+        raise DataError(
+            f"covariance={estimator!r} is not known: use one of {named(words)}, or an estimator, an object "
+            "with fit(X) and then covariance_."
+        )
+    if shrinkage is not None:
+        raise DataError("shrinkage= does not go with an estimator, which has its own: leave one out.")
+    _refuse_grid(grid)
+    if method != "moment":
+        raise DataError(
+            f"method={method!r} does not go with an estimator, which has its own divisor: leave it out."
+        )
+    return Shrinking("estimator", estimator=estimator)
+
+
+def _refuse_grid(grid: Any) -> None:
+    if grid is not None:
+        raise DataError('grid= is what shrinkage="loo" chooses from: pass both, or neither.')
+
+
+def _grid(grid: Any) -> tuple[float, ...]:
+    try:
+        values = np.array(sorted(GRID if grid is None else set(grid)), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"grid={grid!r}: give a list of numbers from 0 to 1.") from None
+    bad = values[~((values >= 0) & (values <= 1))]
+    if not len(values) or len(bad):
+        more = f", and not {bad[0]:g}" if len(bad) else ", one or more"
+        raise DataError(f"grid={grid!r}: give numbers from 0 to 1{more}.")
+    return tuple(values.tolist())
+
+
+def estimate(
+    asked: Shrinking,
+    blocks: Blocks,
+    moments: ClassMoments,
+    divisors: Floats,
+    prior: Floats,
+    *,
+    sampled: bool,
+) -> Estimate:
+    """Shrinkages, or covariances, of the rows.
+
+    Parameters
+    ----------
+    asked : Shrinking
+    blocks : Blocks
+        The rows; read once more where moments are not enough.
+    moments : ClassMoments
+    divisors : (1,) or (K,) float
+        Of one covariance for all classes, or of one for each.
+    prior : (K,) float
+    sampled : bool
+        Whether the prior is the class proportions of the rows.
+
+    Raises
+    ------
+    CollinearError
+        A covariance that is singular stays so.
+    DataError
+        A class has too few rows to choose by leave-one-out, or an estimator has no covariance.
+    """
+    common, levels = len(divisors) == 1, blocks.design.levels
+    if asked.standardize:
+        unit = within_sd(moments)
+        blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
+    each = [None] if common else list(range(moments.n_classes))
+    comparable = in_one_unit(moments, asked.structure, 1.0)
+    if asked.structure == "estimator":
+        return Estimate(covariances=estimated(asked.estimator, blocks, moments, common=common))
+    if asked.chosen == "loo":
+        task = Task(asked.structure, asked.grid, blocks, comparable, divisors, prior)
+        path = error_path(task, sampled=sampled)
+        grid, errors = path["shrinkage"].to_numpy(), path["error"].to_numpy()
+        return Estimate(np.full(len(divisors), most_shrunk(grid, errors)), path=path)
+    found = None
+    if asked.value is not None:
+        found = np.full(len(divisors), asked.value)
+    elif asked.chosen == "ledoit-wolf":
+        fourths = row_fourths(blocks, comparable, by_class=not common).tolist()
+        found = np.array([ledoit_wolf(comparable, f, k) for f, k in zip(fourths, each, strict=True)])
+    elif asked.chosen == "strimmer":
+        fourth = column_powers(blocks, comparable).fourths
+        found = np.array([strimmer(comparable, fourth, k) for k in each])
+    if found is not None:
+        for k, g in zip(each, found.tolist(), strict=True):
+            _refuse_singular(asked, moments, blocks.terms, g, k, None if k is None else levels[k])
+    return Estimate(found)
+
+
+def _refuse_singular(
+    asked: Shrinking, moments: ClassMoments, terms: Sequence[str], g: float, k: int | None, label: Any
+) -> None:
+    """Raise where a shrinkage leaves a covariance singular."""
+    where = "within classes" if k is None else f"in class {label!r}"
+    shrinks_nothing = is_none(g, moments.n_columns)
+    free = moments.rows.sum() - moments.n_classes if k is None else moments.rows[k] - 1
+    if asked.structure == "shrunk" and shrinks_nothing and free < moments.n_columns:
+        said = {"ledoit-wolf": "Ledoit & Wolf's shrinkage is 0"}.get(asked.chosen or "", f"shrinkage={g:g}")
+        raise CollinearError(
+            f"{said} {where}, which leaves the covariance of {len(terms)} columns ({named(terms)}) singular: "
+            f'there are {free} degrees of freedom. Pass a larger number, or shrinkage="oas".'
+        )
+    if asked.structure == "diagonal":
+        held = one_scatter(moments, k)
+        if wild := out_of_reach(held.squares[0], held.scale, g):
+            column, middle = (repr(terms[j]) for j in wild)
+            raise DataError(
+                f"A shrinkage of 1 gives each column the variance of the median {where}, that of {middle}, "
+                f"beside which {column} varies so much that its squared distances are no doubles: give the "
+                "columns in units of one size, as standardize() does, or pass a shrinkage below 1."
+            )
+    found = obstacles(moments, asked.structure, k, g)
+    if found and shrinks_nothing:
+        raise collinear_error(found, tuple(terms), where)
+    if found:
+        raise CollinearError(
+            f"Half of the columns or more are constant {where} (first of them {terms[found[0].column]!r}), "
+            "so that the median of the variances is zero and shrinking towards it mends nothing: drop them."
+        )
+
+
+def powers_of(
+    chosen: Chosen | None, blocks: Blocks, moments: ClassMoments, *, common: bool
+) -> Powers | list[Powers] | None:
+    """What a closed form of leave-one-out takes beyond moments, where the shrinkage is one of noise."""
+    if chosen == "strimmer":
+        return column_powers(blocks, moments)
+    if chosen != "ledoit-wolf":
+        return None
+    k = moments.n_classes
+    return turned_powers(
+        blocks, moments, principal(moments) if common else [principal(moments, c) for c in range(k)]
+    )
+
+
+def held_path(cache: dict[str, Any]) -> pd.DataFrame:
+    """The path of a choice, of what a fit keeps.
+
+    Raises
+    ------
+    NotSupportedError
+        No shrinkage was chosen by leave-one-out, or the fit was loaded.
+    """
+    if "path" not in cache:
+        raise NotSupportedError(
+            'There is no path, which is that of shrinkage="loo" and not of a loaded fit: fit with '
+            'shrinkage="loo".'
+        )
+    held: pd.DataFrame = cache["path"]
+    return held.copy()

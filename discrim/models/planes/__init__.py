@@ -1,0 +1,1 @@
+"""Planes between classes: the perceptron and the separating hyperplane."""

@@ -1,0 +1,91 @@
+"""The certificate of separation under the names of rows, columns and classes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.planes.separation import SLACK, Separation
+from discrim.frame.blocks import Blocks
+from discrim.frame.used_rows import GatheredRows
+
+__all__ = ["Certificate", "Pair", "labelled", "separated_pairs"]
+
+Floats = NDArray[np.float64]
+
+
+class Certificate(NamedTuple):
+    """Whether a hyperplane lies between classes, with what proves it.
+
+    Attributes
+    ----------
+    kind : {"overlap", "quasi", "complete"}
+        Complete where every row lies on its own side; quasi where some rows lie on the plane.
+    direction : DataFrame, "constant" and terms by classes
+        Linear functions of which each row's own class has the largest, or one as large; zero under overlap.
+    margin : float
+        Least lead of a row's own class in these functions.
+    on_plane : Index
+        GatheredRows that lie on the plane between two classes which are separated in part.
+    weights : DataFrame, rows by classes, or None
+        Under overlap the proof: positive weights of each row's difference from each other class, under
+        which the differences cancel. A function that no row contradicts is thus the same for all classes.
+    mixture : Series by row, or None
+        Of two classes the same proof by few rows: weights that sum to one in each class, with which the
+        rows of the one have the same mean as those of the other.
+    message : str
+        The same in words.
+    """
+
+    kind: str
+    direction: pd.DataFrame
+    margin: float
+    on_plane: pd.Index
+    weights: pd.DataFrame | None = None
+    mixture: pd.Series | None = None
+    message: str = ""
+
+
+def labelled(found: Separation, to_data: Floats, blocks: Blocks, rows: GatheredRows) -> Certificate:
+    """A certificate from one of arrays.
+
+    Parameters
+    ----------
+    found : Separation
+    to_data : (p + 1, r + 1) float
+        Takes coefficients of its columns to those of the data.
+    blocks : Blocks
+    rows : GatheredRows
+        That it is of.
+    """
+    index = blocks.table.index[rows.positions]
+    classes = pd.Index(list(blocks.design.levels), name=blocks.design.response)
+    names = pd.Index(["constant", *blocks.terms], name="term")
+    direction = pd.DataFrame(to_data @ found.coef, index=names, columns=classes)
+    weights = None if found.weights is None else pd.DataFrame(found.weights, index=index, columns=classes)
+    on_plane = index[found.on_plane] if found.kind == "quasi" else index[:0]
+    return Certificate(found.kind, direction, found.margin, on_plane, weights)
+
+
+class Pair(NamedTuple):
+    """Two classes between which a hyperplane lies, and the rows of theirs that lie on it."""
+
+    first: int
+    second: int
+    touching: NDArray[np.intp]
+
+
+def separated_pairs(found: Separation, columns: Floats, codes: NDArray[np.intp]) -> list[Pair]:
+    """Pairs of classes of which no row lies on the other's side, and some off the plane."""
+    eta = found.coef.T @ columns
+    pairs = []
+    for b in range(len(eta)):
+        for a in range(b):
+            rows = np.flatnonzero((codes == a) | (codes == b))
+            lead = np.where(codes[rows] == a, 1.0, -1.0) * (eta[a, rows] - eta[b, rows])
+            if lead.min() >= -SLACK and lead.max() > SLACK:
+                pairs.append(Pair(a, b, rows[lead <= SLACK]))
+    return pairs

@@ -1,0 +1,247 @@
+"""The optimal separating hyperplane: of all planes between two classes the one farthest from both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.planes.hyperplane import CommonPoint, HyperplaneFit, fit_hyperplane
+from discrim.core.planes.separation import separation, standard
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.errors import DataError, NotSupportedError, SeparationError, warn_user
+from discrim.frame.blocks import Blocks
+from discrim.frame.used_rows import GatheredRows, used_codes
+from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.reading import NaAction
+from discrim.models.planes.certificate import labelled
+from discrim.models.planes.plane_summaries import hyperplane_brief, hyperplane_sections
+from discrim.models.results.geometry import LinearGeometry
+from discrim.models.results.pictures import plot_distances, plot_margin
+from discrim.models.results.results import ClassifierResults
+from discrim.models.results.scores import SeparatingLines, read_rows
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["HyperplaneResults", "hyperplane"]
+
+MOST_PRODUCTS = 2e10
+"""Up to which leave-one-out is computed: a refit, of as many rounds, for each support point."""
+
+NEAR = 1e-6
+"""How far beyond the margin a row may lie, relative to it, and yet be refitted without."""
+
+
+def hyperplane(
+    formula: str,
+    data: Any,
+    *,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> HyperplaneResults:
+    """The optimal separating hyperplane of two classes.
+
+    Minimizes |b|^2/2 under y (x'b + b_0) >= 1 for every row, y = 1 for the second class and -1 for the
+    first: among the planes between the classes the one whose distance to the nearest row is largest.
+
+    Parameters
+    ----------
+    formula, data, levels, na_action, functions
+        As for `discrim.lda`. Distances are in units of the columns: other units give another plane.
+
+    Returns
+    -------
+    HyperplaneResults
+
+    Raises
+    ------
+    FormulaError, DataError
+        As for `discrim.lda`; more than two classes.
+    SeparationError
+        No plane separates the classes. The message names rows of both of which the same point is a
+        mixture, and the error's `certificate`, a `planes.certificate.Certificate`, has the weights.
+
+    Notes
+    -----
+    Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, sec. 4.5.2. The dual, the
+    shortest vector between the two convex hulls, is solved exactly (Wolfe, 1976, Mathematical Programming
+    11, 128-149), not as the limit of a soft margin.
+
+    Examples
+    --------
+    >>> from discrim import hyperplane
+    >>> from discrim.datasets import load_iris
+    >>> iris = load_iris()
+    >>> setosa = iris.assign(setosa=iris["species"] == "setosa").drop(columns="species")
+    >>> fit = hyperplane("setosa ~ petal_length + petal_width", setosa)
+    >>> round(fit.margin, 4), fit.support.tolist()
+    (0.6519, [44, 98])
+    """
+    blocks, moments, rows = read_rows(formula, data, levels, na_action, functions)
+    if moments.n_classes > 2:
+        raise DataError(
+            f"A hyperplane lies between two classes; {blocks.design.response!r} has {moments.n_classes} "
+            f"({named(blocks.design.levels)}): keep the rows of two, or see perceptron() and logistic()."
+        )
+    found = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
+    if isinstance(found, CommonPoint):
+        _refuse(found, rows, blocks)
+    return HyperplaneResults(found, blocks)
+
+
+def _refuse(found: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
+    levels, codes = blocks.design.levels, rows.codes[found.rows]
+    space = standard(rows.x)
+    certificate = labelled(separation(space.columns, rows.codes, 2), space.to_data(rows.x), blocks, rows)
+    if certificate.kind == "complete":
+        spread = np.ptp(rows.x, axis=0)
+        wide, narrow = (blocks.terms[int(at)] for at in (np.argmax(spread), np.argmin(spread)))
+        message = (
+            f"A plane separates {levels[0]!r} from {levels[1]!r}, but in the columns' units its margin is "
+            f"less than the rounding of the rows: {wide!r} spreads over {spread.max():.1e}, {narrow!r} over "
+            f"{spread.min():.1e}."
+        )
+        raise SeparationError(
+            f"{message} Bring them to like units, as standardize() does.",
+            certificate._replace(message=message),
+        )
+    labels = blocks.table.index[rows.positions[found.rows]]
+    sides = []
+    for k in (0, 1):
+        own = [blocks.table.label(int(rows.positions[i])) for i in found.rows[codes == k]]
+        what = f"row {own[0]!r}" if len(own) == 1 else f"a mixture of rows {named(own)}"
+        sides.append(f"{what} of {levels[k]!r}")
+    touch = ": quasi-separation, a plane has none on the wrong side but rows of both on it"
+    message = (
+        f"No plane has {levels[0]!r} on one side and {levels[1]!r} on the other"
+        f"{touch if certificate.kind != 'overlap' else ''}. {sides[0][0].upper()}{sides[0][1:]} is also "
+        f"{sides[1]}."
+    )
+    mixture = pd.Series(found.weights, index=labels, name="weight")
+    raise SeparationError(
+        f"{message} See logistic(), lda(), or perceptron() for the plane with few errors.",
+        certificate._replace(mixture=mixture, message=message),
+    )
+
+
+class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
+    """A fitted separating hyperplane, x'coef + intercept = 0.
+
+    Attributes
+    ----------
+    coef : Series by term
+        Scaled so that the nearest rows have the values 1 and -1.
+    intercept : float
+    margin : float
+        Distance from the plane to the nearest rows, 1/|coef|.
+    support : Index
+        Labels, in the table's index, of the rows that hold the plane in its place.
+    multipliers : Series by support point
+        Positive; coef is the sum of y multiplier x over the support.
+    kkt : float
+        Largest relative violation of the conditions of Karush, Kuhn and Tucker.
+    """
+
+    title: ClassVar[str] = "Optimal separating hyperplane"
+    _fit: HyperplaneFit
+
+    def __init__(self, fit: HyperplaneFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit = fit
+
+    @property
+    def coef(self) -> pd.Series:
+        """Coefficients of the plane."""
+        return pd.Series(self._fit.plane.coef, index=self.terms, name="coef")
+
+    @property
+    def intercept(self) -> float:
+        """Value of the plane at zero."""
+        return self._fit.plane.intercept - float(self._fit.origin @ self._fit.plane.coef)
+
+    @property
+    def margin(self) -> float:
+        """Distance from the plane to the nearest rows."""
+        return self._fit.plane.margin
+
+    @property
+    def support(self) -> pd.Index:
+        """Labels of the support points."""
+        return self._rows("support").table.index[self._support_positions()]
+
+    def _support_positions(self) -> NDArray[np.intp]:
+        """Positions of the support points in the table."""
+        used = np.flatnonzero(used_codes(self._rows("support")) >= 0)
+        return used[self._fit.plane.support]
+
+    @property
+    def multipliers(self) -> pd.Series:
+        """Multipliers of the support points."""
+        held = self._fit.plane.multipliers
+        if not (np.isfinite(held) & (held > 0)).all():
+            warn_user(
+                "The multipliers go as the square of the columns' units, and are out of the range of double "
+                "precision here: give all columns in another unit. The plane holds in any."
+            )
+        return pd.Series(held, index=self.support, name="multiplier")
+
+    @property
+    def kkt(self) -> float:
+        """Largest relative violation of the optimality conditions."""
+        return self._fit.plane.residual
+
+    def _left_out(self) -> LeftOut:
+        """Scores of rows beyond the margin, any of which the plane can do without; others are missing."""
+        held, columns = len(self._fit.plane.support), min(len(self.terms), int(self.nobs))
+        if held**2 * columns * (held**2 + self.nobs) > MOST_PRODUCTS:
+            raise NotSupportedError(
+                f"Leave-one-out of a hyperplane takes a refit of {self.nobs} rows for each of its {held} "
+                'support points, which takes long: cross-validate, error_rates(["cv"]) or confusion("cv").'
+            )
+        rule = self._rule(self._prior_values(None))
+
+        def scores(x: NDArray[np.float64], codes: Any, weights: Any) -> NDArray[np.float64]:
+            found = rule.scores(x)
+            found[np.abs(found[:, 1]) < 1 + NEAR] = np.nan
+            return found
+
+        return scores
+
+    def tidy(self) -> pd.DataFrame:
+        """One row a term, in broom's names."""
+        estimates = np.append(self.intercept, self.coef)
+        return pd.DataFrame({"term": ["constant", *self.terms], "estimate": estimates})
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
+        row |= {"margin": self.margin, "support": len(self._fit.plane.support), "kkt": self.kkt}
+        return pd.DataFrame([row])
+
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
+        return hyperplane_sections(self)
+
+    def _brief(self) -> Summary:
+        return hyperplane_brief(self)
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw a picture.
+
+        Parameters
+        ----------
+        kind : {"distances", "regions"}, optional
+            Signed distances of the rows, with the margin (the default of more or fewer than two columns);
+            or the plane of two predictors with the line, its margin and the support points.
+        ax : Axes, optional
+        """
+        choice("kind", kind, ("distances", "regions"), optional=True)
+        flat = len(self.terms) == 2 and self._blocks.design.plain
+        if kind == "regions" or (kind is None and flat):
+            return plot_margin(self, ax)
+        return plot_distances(self, ax, margin=self.margin)

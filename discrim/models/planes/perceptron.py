@@ -1,0 +1,302 @@
+"""Rosenblatt's perceptron: a line that separates, found by its mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.planes.perceptron import PerceptronFit, fit_perceptron
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.errors import DataError, warn_user
+from discrim.frame.blocks import Blocks
+from discrim.frame.unseen import lone_rows
+from discrim.frame.used_rows import gathered_rows
+from discrim.inference.resampling import late_bar
+from discrim.models.fits.arguments import choice, is_number, is_whole, named, told
+from discrim.models.fits.reading import NaAction
+from discrim.models.planes.plane_summaries import perceptron_brief, perceptron_sections
+from discrim.models.results.geometry import LinearGeometry
+from discrim.models.results.pictures import plot_distances, plot_history, plot_regions
+from discrim.models.results.results import ClassifierResults
+from discrim.models.results.scores import SeparatingLines, read_rows
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["PerceptronResults", "perceptron"]
+
+LARGEST = 1e150
+"""Size of a column up to which products of rows with coefficients, which are sums of rows, are doubles."""
+
+MOST_PASSES = 10**9
+"""More passes over the rows of any table take longer than anybody waits for."""
+
+SOLE = 1e-6
+"""Share of a column's sum of squares up to which the other rows may be one value."""
+
+Floats = NDArray[np.float64]
+
+
+def perceptron(
+    formula: str,
+    data: Any,
+    *,
+    step: float = 1.0,
+    maxiter: int | None = None,
+    seed: int | None = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> PerceptronResults:
+    """Rosenblatt's perceptron: rows are visited in turn, and each on the wrong side moves the plane.
+
+    A row x of the second class on the wrong side adds step * (1, x) to the coefficients, one of the first
+    subtracts it; they start from zero. With more than two classes there is a plane for each against the
+    rest, and a row is of the class whose plane has the largest value.
+
+    Parameters
+    ----------
+    formula, data, levels, na_action, functions
+        As for `discrim.lda`. The rule is not indifferent to origin and units of the columns: columns far
+        from zero take it very long. `standardize()` in the formula helps.
+    step : float
+        Scales the coefficients and nothing else, as they start from zero.
+    maxiter : int, optional
+        Most passes over the rows: by default 1,000 where the classes can be separated, 100 where not.
+    seed : int, optional
+        Shuffles the rows anew for each pass; in the order of the table without it.
+
+    Returns
+    -------
+    PerceptronResults
+
+    Raises
+    ------
+    FormulaError, DataError
+        As for `discrim.lda`; a step that is not from 1e-300 to 1e200, or a number of passes that is not
+        positive, a negative seed.
+
+    Warns
+    -----
+    DiscrimWarning
+        The classes cannot be separated, which a linear program decides beforehand, or the passes were too
+        few: the answer is then the pocket's (Gallant, 1990), the plane with the fewest errors on the way.
+
+    Notes
+    -----
+    Rosenblatt (1958), Psychological Review 65, 386-408. The bound on the number of moves is Novikoff's
+    (1962), (R/m)^2 with R the length of the longest row (1, x) and m the largest margin of a plane through
+    the origin of these.
+
+    Examples
+    --------
+    >>> from discrim import perceptron
+    >>> from discrim.datasets import load_iris
+    >>> iris = load_iris()
+    >>> setosa = iris.assign(setosa=iris["species"] == "setosa").drop(columns="species")
+    >>> fit = perceptron("setosa ~ petal_length + petal_width", setosa)
+    >>> fit.converged, fit.updates, fit.planes["bound"].round().tolist()
+    (True, 4, [748.0])
+    """
+    if not (is_number(step) and 1e-300 <= step <= 1e200):
+        raise DataError(
+            f"step={step!r}: give a positive number, from 1e-300 to 1e200; it scales the coefficients alone."
+        )
+    if maxiter is not None and not (is_whole(maxiter) and 1 <= maxiter <= MOST_PASSES):
+        raise DataError(
+            f"maxiter={told(maxiter)}: give a number of passes, 1 or more and up to {MOST_PASSES:,}, or None."
+        )
+    if seed is not None and not (isinstance(seed, (int, np.integer)) and seed >= 0):
+        raise DataError(f"seed={seed!r}: give a whole number from 0 on, or None for the order of the table.")
+    blocks, moments, rows = read_rows(formula, data, levels, na_action, functions)
+    sizes = np.abs(rows.x).max(axis=0)
+    if sizes.max() > LARGEST / max(np.sqrt(step), 1.0):
+        name = blocks.terms[int(np.argmax(sizes))]
+        raise DataError(
+            f"Column {name!r} reaches {sizes.max():.3g}, and the perceptron adds up columns as they "
+            f"are, whose products would be no doubles: write standardize({name}) in the formula, or give "
+            "it in other units."
+        )
+    prior = moments.counts / moments.total
+    seed = None if seed is None else int(seed)
+    fit = fit_perceptron(rows.x, rows.codes, moments, prior, step=float(step), passes=maxiter, seed=seed)
+    results = PerceptronResults(fit, blocks)
+    _warn(results)
+    return results
+
+
+def _warn(fit: PerceptronResults) -> None:
+    planes = fit.planes
+    apart = planes[~planes["separable"]]
+    if len(apart):
+        hint = (
+            "" if fit._fit.seed is not None else " Another order of the rows, seed=, may find a better one."
+        )
+        warn_user(
+            f"No plane separates {_sides(fit, apart)}: the perceptron would run for ever. After "
+            f"{apart['passes'].max()} passes the answer is the plane with the fewest errors on the way, "
+            f"{named(apart['errors'].tolist())} in {fit.nobs} rows.{hint} See logistic() and lda()."
+        )
+    late = planes[planes["separable"] & ~planes["converged"]]
+    if len(late):
+        bound = ", ".join(_many(b) for b in late["bound"])
+        pair = ", or use hyperplane()" if len(fit.classes) == 2 else ", or see logistic() and lda()"
+        warn_user(
+            f"A plane separates {_sides(fit, late)}, but {late['passes'].max()} passes did not find it; "
+            f"{bound} moves are sure to. Raise maxiter=, standardize() the columns{pair}."
+        )
+
+
+def _sole(x: Floats) -> NDArray[np.bool_]:
+    """Rows (n,) of x (n, p) without which a column has one value, or may have."""
+    squares = (x - x.mean(axis=0)) ** 2
+    return np.asarray((squares * len(x) / (len(x) - 1) > (1 - SOLE) * squares.sum(axis=0)).any(axis=1))
+
+
+def _many(bound: float) -> str:
+    if not np.isfinite(bound):
+        return "more than can be counted"
+    return f"{bound:,.0f}" if bound < 1e9 else f"{bound:.1e}"
+
+
+def _sides(fit: PerceptronResults, planes: pd.DataFrame) -> str:
+    if len(fit.classes) == 2:
+        first, second = fit.classes.tolist()
+        return f"{first!r} from {second!r}"
+    return f"{named(planes.index.tolist())} from the rest"
+
+
+class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
+    """A fitted perceptron.
+
+    Attributes
+    ----------
+    coef : DataFrame, terms by planes
+        A plane for the second of two classes, else one for each class against the rest; positive values are
+        on the side of the class.
+    intercept : Series by plane
+    converged : bool
+        A pass over the rows moved no plane.
+    separable : bool
+        Each plane's two sides can be separated, as a linear program found.
+    updates : int
+        Moves of all planes.
+    planes : DataFrame by plane
+        separable, converged, passes, updates, bound (Novikoff's, missing where there is none), errors (rows
+        it calls wrong), margin (least distance of a row, negative where it is on the wrong side).
+    history : DataFrame by (plane, pass)
+        updates in the pass, and errors at its end.
+    """
+
+    title: ClassVar[str] = "Perceptron"
+    _fit: PerceptronFit
+
+    def __init__(self, fit: PerceptronFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit = fit
+        two = len(self.classes) == 2
+        self._planes = pd.Index([self.classes[1]] if two else self.classes, name="plane")
+
+    @property
+    def coef(self) -> pd.DataFrame:
+        """Coefficients, terms by planes."""
+        return pd.DataFrame(self._fit.coef[1:], index=self.terms, columns=self._planes)
+
+    @property
+    def intercept(self) -> pd.Series:
+        """Values of the planes at zero."""
+        return pd.Series(self._fit.coef[0], index=self._planes, name="intercept")
+
+    @property
+    def planes(self) -> pd.DataFrame:
+        """How each plane was found."""
+        names = ["separable", "converged", "passes", "updates", "errors", "margin"]
+        table = pd.DataFrame(self._fit.planes[:, :6], index=self._planes, columns=names)
+        table = table.astype({"separable": bool, "converged": bool} | dict.fromkeys(names[2:5], "int64"))
+        with np.errstate(divide="ignore", over="ignore"):
+            bound = np.where(table["separable"], self._fit.planes[:, 6] ** -2.0, np.nan)
+        table.insert(4, "bound", bound)
+        return table
+
+    @property
+    def converged(self) -> bool:
+        """Whether every plane came to rest."""
+        return bool(self.planes["converged"].all())
+
+    @property
+    def separable(self) -> bool:
+        """Whether there is a plane for every one sought."""
+        return bool(self.planes["separable"].all())
+
+    @property
+    def updates(self) -> int:
+        """Moves of all planes."""
+        return int(self.planes["updates"].sum())
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """Moves and errors, pass by pass."""
+        numbers = self._fit.history.astype(np.int64)
+        index = pd.MultiIndex.from_arrays(
+            [self._planes[numbers[:, 0]], numbers[:, 1]], names=["plane", "pass"]
+        )
+        return pd.DataFrame(numbers[:, 2:], index=index, columns=["updates", "errors"])
+
+    def _left_out(self) -> LeftOut:
+        """Scores of rows by runs without each, side by side; missing where columns would go as well."""
+        super()._left_out()
+        blocks = self._rows("leave_one_out()")
+        rows = gathered_rows(blocks)
+        with late_bar(sum(self._fit.passes), "passes without each row, at most") as tell:
+            every = self._fit.left_out(rows.x, rows.codes, lambda: tell(1))
+        there = np.zeros(blocks.table.nrows, dtype=bool)
+        there[rows.positions] = True
+        lone = lone_rows(blocks.design, blocks.table, there, blocks.functions)[rows.positions]
+        every[lone | _sole(rows.x) | (np.bincount(rows.codes)[rows.codes] == 1)] = np.nan
+        taken = 0
+
+        def scores(x: Floats, codes: NDArray[np.intp], weights: Floats | None) -> Floats:
+            # The rows are those of the fit, in the order in which they are asked for.
+            nonlocal taken
+            taken += len(x)
+            return every[taken - len(x) : taken]
+
+        return scores
+
+    def tidy(self) -> pd.DataFrame:
+        """One row a plane and term, in broom's names."""
+        table = pd.concat([self.intercept.to_frame("constant").T, self.coef])
+        labels = pd.MultiIndex.from_product([self._planes, table.index], names=["plane", "term"])
+        return pd.Series(table.to_numpy().T.ravel(), index=labels, name="estimate").reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
+        row |= {"separable": self.separable, "converged": self.converged, "updates": self.updates}
+        return pd.DataFrame([row | {"passes": self.planes["passes"].max(), "step": self._fit.step}])
+
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
+        return perceptron_sections(self)
+
+    def _brief(self) -> Summary:
+        return perceptron_brief(self)
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw a picture.
+
+        Parameters
+        ----------
+        kind : {"history", "distances", "regions"}, optional
+            Errors after each pass (the default); signed distances of the rows of two classes; regions in
+            the plane of two predictors.
+        ax : Axes, optional
+        """
+        choice("kind", kind, ("history", "distances", "regions"), optional=True)
+        if kind == "regions":
+            return plot_regions(self, ax)
+        return plot_distances(self, ax) if kind == "distances" else plot_history(self, ax)

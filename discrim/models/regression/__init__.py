@@ -1,0 +1,1 @@
+"""Regressions of the class on the row: indicators, flexible, logistic."""

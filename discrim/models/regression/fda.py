@@ -1,0 +1,260 @@
+"""Flexible discriminant analysis: optimal scoring with any regression as its engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.moments.moments import Spread
+from discrim.core.regression.flexible import FlexibleFit
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.rules import Rule, log_posteriors
+from discrim.errors import DataError, NotSupportedError
+from discrim.frame.blocks import Blocks, read
+from discrim.frame.unseen import Unseen
+from discrim.models.fits.arguments import choice, is_whole, prior_vector
+from discrim.models.fits.prediction import score_frame
+from discrim.models.fits.reading import NaAction, class_moments, sample
+from discrim.models.normal.estimators import text_of
+from discrim.models.regression.engine import Engine, regressed
+from discrim.models.regression.fda_summary import fda_brief, fda_sections
+from discrim.models.results.pictures import plot_posteriors, plot_regions
+from discrim.models.results.results import ClassifierResults
+from discrim.models.results.scores import MOST_REFITS
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["FDAResults", "fda"]
+
+Floats = NDArray[np.float64]
+
+
+def fda(
+    formula: str,
+    data: Any,
+    *,
+    engine: Engine,
+    prior: Any = None,
+    weights: Any = None,
+    ncomp: int | None = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> FDAResults:
+    """Flexible discriminant analysis: optimal scoring with any regression as its engine.
+
+    Parameters
+    ----------
+    formula, data, prior, levels, na_action, functions
+        As for `discrim.lda`.
+    engine : object with `fit(X, Y)` and `predict(X)`
+        A regression, such as those of scikit-learn: a copy is fitted to the columns (n, p) and to K - 1
+        scores of the classes (n, K - 1), or (n,) for two classes. With least squares the fit is that of
+        `lda(method="mle")`.
+    weights : str or (n,) array, optional
+        Frequency weights, whole numbers: the engine sees a row as often as its weight says.
+    ncomp : int, optional
+        Axes to keep, of K - 1.
+
+    Returns
+    -------
+    FDAResults
+
+    Raises
+    ------
+    FormulaError, DataError, PriorError
+        As for `discrim.lda`; an engine that cannot be fitted, predicts no scores, or predicts them without
+        error, as one that holds every row does.
+    NotSupportedError
+        Weights that are not whole numbers.
+
+    Notes
+    -----
+    The variates have unit variance within classes (divisor N) where the engine is a projection, as least
+    squares on any functions of the columns is; posteriors take them for normal. An engine that adapts to the
+    rows shows more than there is in the apparent error: see `error_rates(["cv"])`. Hastie, Tibshirani & Buja
+    (1994), JASA 89, 1255-1270; R's mda::fda.
+
+    Examples
+    --------
+    >>> from sklearn.kernel_ridge import KernelRidge
+    >>> from discrim import fda
+    >>> from discrim.datasets import load_iris
+    >>> fit = fda("species ~ .", load_iris(), engine=KernelRidge(kernel="rbf", gamma=0.1, alpha=0.1))
+    >>> fit.confusion().to_numpy().tolist()
+    [[50, 0, 0], [0, 49, 1], [0, 0, 50]]
+    """
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks, moments = sample(blocks, "diagonal", na_action)
+    most = moments.n_classes - 1
+    if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):
+        raise DataError(f"ncomp={ncomp!r}: {most + 1} classes have {most} axes; give 1 to {most}, or None.")
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
+    fit, own = regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=prior is None)
+    return FDAResults(fit, blocks, own, ncomp)
+
+
+class FDAResults(ClassifierResults):
+    """A fitted flexible discriminant analysis.
+
+    Attributes
+    ----------
+    engine : object
+        The fitted copy of the engine.
+    scores : DataFrame, classes by LD1, LD2, ...
+        Optimal scores, the largest in size of each axis positive.
+    centroids : DataFrame, classes by LD1, LD2, ...
+        Class means of the variates.
+    values, explained : Series by LD1, LD2, ...
+        Squared canonical correlations l, and the share of each axis in the sum of l / (1 - l).
+    means : DataFrame, classes by terms
+    """
+
+    title: ClassVar[str] = "Flexible discriminant analysis"
+    likelihood_of: ClassVar[str] = "none"
+    _fit: FlexibleFit
+
+    def __init__(self, fit: FlexibleFit, blocks: Blocks, engine: Any, ncomp: int | None) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior)
+        self._fit, self.engine, self._ncomp = fit, engine, ncomp
+        self._names = pd.Index([f"LD{i + 1}" for i in range(len(fit.values))])
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means."""
+        return pd.DataFrame(self._fit.moments.class_means, index=self.classes, columns=self.terms)
+
+    @property
+    def scores(self) -> pd.DataFrame:
+        """Optimal scores of the classes: mean zero and mean square one over the rows."""
+        return pd.DataFrame(self._fit.scores, index=self.classes, columns=self._names)
+
+    @property
+    def centroids(self) -> pd.DataFrame:
+        """Centroids of the classes among the variates."""
+        return pd.DataFrame(self._fit.centroids, index=self.classes, columns=self._names)
+
+    @property
+    def values(self) -> pd.Series:
+        """Squared canonical correlations."""
+        return pd.Series(self._fit.values, index=self._names, name="value")
+
+    @property
+    def explained(self) -> pd.Series:
+        """Share of each axis in the differences between classes, of all axes that there are."""
+        every = np.maximum(self._fit.every_value, 0.0)
+        ratio = every / (1 - every)
+        return pd.Series((ratio / ratio.sum())[: len(self._names)], index=self._names, name="explained")
+
+    def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Variates LD1, LD2, ... of each row; of a row with a missing value, missing."""
+        blocks = self._new_rows(data, unseen)
+        out = np.empty((blocks.table.nrows, len(self._names)))
+        for place, x, _ in blocks.every_row():
+            out[place] = self._fit.variates(x)
+        return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
+
+    # ---- what an engine has not
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise NotSupportedError(f"{what} is not defined for any regression as an engine: see error_rates().")
+
+    @property
+    def llf(self) -> float:
+        """Not there: raises NotSupportedError."""
+        self._refuse("A likelihood")
+
+    @property
+    def df_model(self) -> int:
+        """Not there: raises NotSupportedError."""
+        self._refuse("A number of free parameters")
+
+    def _posterior_frame(self, data: Any, prior: Any, method: str, *rest: Any) -> pd.DataFrame:
+        if method != "plugin":
+            self._refuse(f'method="{method}"')
+        return super()._posterior_frame(data, prior, method, *rest)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Not there: raises NotSupportedError, as the engine is an object of the user's."""
+        raise NotSupportedError(
+            f"The fit holds {text_of(self.engine)}, and a file of ours holds no objects: pickle it, if you "
+            "trust who will read it to trust you."
+        )
+
+    # ---- fits to other rows
+
+    @property
+    def _spread(self) -> Spread | None:
+        return None
+
+    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
+        moments = class_moments(blocks, "diagonal")
+        if not (moments.counts > 0).all():
+            return None
+        fit, _ = regressed(
+            *(self.engine, blocks, moments, self._fit.prior),
+            ncomp=self._ncomp,
+            estimated_prior=self._fit.estimated_prior,
+        )
+        return fit.rule(self._log_prior())
+
+    def _left_out(self) -> LeftOut:
+        if self.nobs > MOST_REFITS:
+            raise NotSupportedError(
+                f"Leave-one-out takes a fit of the engine a row; {self.nobs} are more than {MOST_REFITS:,}: "
+                'cross-validate, error_rates(["cv"]) or confusion("cv").'
+            )
+        # Missing scores are left to refits, row by row.
+        return lambda x, codes, weights: np.full((len(x), len(self.classes)), np.nan)
+
+    # ---- tables
+
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
+        """Log posteriors, rows by classes; for two classes the log odds of the second, a Series."""
+        rule = self._rule(self._prior_values(None))
+        return score_frame(self._new_rows(data, unseen), rule, self.classes, log_posteriors)
+
+    def tidy(self) -> pd.DataFrame:
+        """One row a class and axis: score and centroid."""
+        index = pd.MultiIndex.from_product([self.classes, self._names], names=["class", "axis"])
+        columns = {"score": self._fit.scores.ravel(), "centroid": self._fit.centroids.ravel()}
+        return pd.DataFrame(columns, index=index).reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
+        return pd.DataFrame([row | {"axes": len(self._names), "engine": text_of(self.engine)}])
+
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
+        return fda_sections(self)
+
+    def _brief(self) -> Summary:
+        return fda_brief(self)
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw a picture.
+
+        Parameters
+        ----------
+        kind : {"scores", "regions", "posteriors"}, optional
+            Variates of the rows by class (the default); regions in the plane of two predictors; posteriors.
+        ax : Axes, optional
+        """
+        from discrim.report import plots
+
+        choice("kind", kind, ("scores", "regions", "posteriors"), optional=True)
+        if kind == "regions":
+            return plot_regions(self, ax)
+        if kind == "posteriors":
+            return plot_posteriors(self, ax)
+        labels = self._labelled(self._rows("plot()").codes, self._blocks.table.index)
+        return plots.scores(self.transform(), labels, self.centroids, ax=ax)

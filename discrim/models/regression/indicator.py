@@ -1,0 +1,311 @@
+"""Regression of class indicators: least squares of zeros and ones, and the class of largest fitted value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import dependencies
+from discrim.core.regression.indicator import IndicatorFit, fit_indicator
+from discrim.errors import CollinearError, NotSupportedError
+from discrim.frame.blocks import Blocks, read
+from discrim.frame.unseen import Unseen
+from discrim.inference.least_squares import regression_table, t_table
+from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.prediction import augmented
+from discrim.models.fits.reading import NaAction, collinear_error, drop_columns, lean, sample
+from discrim.models.regression.indicator_summary import indicator_brief, indicator_sections
+from discrim.models.regression.optimal_scoring import OptimalScoring
+from discrim.models.results.geometry import LinearGeometry
+from discrim.models.results.pictures import plot_distances, plot_fitted, plot_regions
+from discrim.models.results.results import ClassifierResults
+from discrim.models.results.scores import ValuesOnly
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["IndicatorResults", "indicator"]
+
+Floats = NDArray[np.float64]
+
+
+def indicator(
+    formula: str,
+    data: Any,
+    *,
+    weights: Any = None,
+    collinear: Literal["raise", "drop"] = "raise",
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> IndicatorResults:
+    """Least squares of the indicators of the classes; a row belongs to the class of its largest fitted value.
+
+    One pass over the rows, that of `discrim.lda`: the indicators are never formed.
+
+    Parameters
+    ----------
+    formula, data, weights, levels, na_action, functions
+        As for `discrim.lda`.
+    collinear : {"raise", "drop"}
+        Refuse columns that others determine over all rows, or drop the later ones with a warning, as R's
+        lm does; of more columns than rows also, where what is left fits every row.
+
+    Returns
+    -------
+    IndicatorResults
+
+    Raises
+    ------
+    FormulaError, DataError
+        As for `discrim.lda`.
+    CollinearError
+        No more rows than columns, or columns that others determine over all rows; the message names them. A
+        column may be constant within classes, which `discrim.lda` refuses.
+
+    Notes
+    -----
+    Fitted values sum to one over the classes, but may be negative or above one: they are no probabilities.
+    There is no prior to choose either: the constants hold the class proportions.
+
+    With three or more classes, one that lies between others may never have the largest fitted value: it is
+    *masked*. `masked` names the classes that win no row at all. One that wins a few is nearly masked: the
+    summary counts for every class how many of its own rows it wins. Polynomials in the formula lift the
+    masking of classes that are well apart: for K in a row degree K - 1 is enough, as `poly(x, 2)` for three,
+    and often a lower one is. Where classes overlap much, one may win no row by any rule.
+
+    With two classes the coefficients are proportional to those of `discrim.lda`; the cut differs unless the
+    classes are of one size. Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, sec.
+    4.2.
+
+    Examples
+    --------
+    Three classes in a row, the middle one masked by straight lines and found by parabolas:
+
+    >>> import pandas as pd
+    >>> from discrim import indicator
+    >>> row = pd.DataFrame({"x": [0, 1, 2, 4, 6, 8, 9, 10], "y": list("aaabbccc")})
+    >>> indicator("y ~ x", row).masked.tolist()
+    ['b']
+    >>> indicator("y ~ poly(x, 2)", row).masked.tolist()
+    []
+    """
+    choice("collinear", collinear, ("raise", "drop"))
+    blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
+    if collinear == "raise":
+        _refuse_few(int((blocks.codes >= 0).sum()), blocks.terms)
+    blocks, moments = sample(blocks, "pooled", na_action)
+    if collinear == "raise":
+        _refuse_few(int(moments.rows.sum()), blocks.terms)
+    found = dependencies(moments.as_one())
+    if found and collinear == "raise":
+        raise collinear_error(found, blocks.terms, OVER_ALL)
+    if found:
+        blocks, moments = drop_columns(blocks, moments, found, OVER_ALL)
+    results = IndicatorResults(fit_indicator(moments), blocks)
+    results._drops = collinear == "drop"
+    return results
+
+
+OVER_ALL = "over all rows"
+
+
+def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
+    if 0 < rows <= len(terms):
+        raise CollinearError(
+            f"Least squares of {len(terms)} columns ({named(terms)}) and a constant takes more rows than "
+            f'columns; there are {rows}: name fewer columns in the formula, pass collinear="drop", or use '
+            'rda(), shrunken_centroids() or lda(covariance="shrunk").'
+        )
+
+
+class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
+    """A fitted regression of class indicators.
+
+    Attributes
+    ----------
+    coef : DataFrame, terms by classes
+    intercept : Series by class
+        x'coef + intercept is the fitted value; over the classes coefficients sum to zero, constants to one.
+    fitted : DataFrame, rows by classes
+        Fitted values of the rows of the fit.
+    masked : Index
+        Classes that no row of the fit is given to; one that wins a few rows is not among them.
+    hat : Series
+        Leverages of the rows of the fit.
+    df_resid : float
+        N - p - 1.
+    """
+
+    title: ClassVar[str] = "Regression of class indicators"
+    instead: ClassVar[str] = (
+        "its fitted values may be negative or above one, see fitted and decision_function()"
+    )
+    _fit: IndicatorFit
+
+    def __init__(self, fit: IndicatorFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit = fit
+
+    @property
+    def coef(self) -> pd.DataFrame:
+        """Coefficients."""
+        return pd.DataFrame(self._fit.functions()[0], index=self.terms, columns=self.classes)
+
+    @property
+    def intercept(self) -> pd.Series:
+        """Fitted values at zero."""
+        return pd.Series(self._fit.functions()[1], index=self.classes, name="constant")
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means."""
+        return pd.DataFrame(self._fit.moments.class_means, index=self.classes, columns=self.terms)
+
+    @property
+    def df_model(self) -> int:
+        """Free coefficients: those of the last class follow from the others."""
+        return (len(self.terms) + 1) * (len(self.classes) - 1)
+
+    @property
+    def df_resid(self) -> float:
+        """Residual degrees of freedom of each regression, N - p - 1."""
+        return self._fit.residual_df
+
+    def coefficients(self, level: float = 0.95) -> pd.DataFrame:
+        """Coefficients with the standard errors of ordinary least squares, class by class.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        DataFrame by (class, term)
+            coef, se, t, p, low, high, as R's `lm` has them. They take the errors of an indicator for normal
+            and of one variance, which they are not; for two classes the t of a column is exact all the same
+            under normal classes with one covariance.
+        """
+        found = self._fit.estimates()
+        labels: list[list[Any]] = [list(self.classes), ["constant", *self.terms]]
+        index = pd.MultiIndex.from_product(labels, names=["class", "term"])
+        return t_table(found.coef.ravel(), found.se.ravel(), found.df, index, level)
+
+    def regressions(self) -> pd.DataFrame:
+        """One row a class: R2, residual standard deviation, and the F test of all columns."""
+        fit = self._fit
+        squares = fit.explained_squares(), fit.residual_squares()
+        return regression_table(*squares, len(self.terms), fit.residual_df, self.classes)
+
+    def fitted_values(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Fitted values of rows, new ones or those of the fit; each row sums to one."""
+        return self._values(data, unseen)
+
+    @property
+    def fitted(self) -> pd.DataFrame:
+        """Fitted values of the rows of the fit."""
+        return self._values(None)
+
+    @property
+    def masked(self) -> pd.Index:
+        """Classes that no row of the fit is given to.
+
+        Raises
+        ------
+        NotSupportedError
+            The fit was loaded and has no rows.
+        """
+        self._rows("masked")
+        given = self.confusion().to_numpy().sum(axis=0)
+        return self.classes.take(np.flatnonzero(given == 0))
+
+    @property
+    def hat(self) -> pd.Series:
+        """Leverages of the rows of the fit, times their weights; missing for rows that it does not use."""
+        from discrim.frame.used_rows import used_rows
+
+        blocks = self._rows("hat")
+        out = np.full(blocks.table.nrows, np.nan)
+        for rows, x, _, weights in used_rows(blocks):
+            out[rows] = self._fit.leverages(x) * (1.0 if weights is None else weights)
+        return pd.Series(out, index=blocks.table.index, name="hat")
+
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
+        """Fitted values, rows by classes.
+
+        Returns
+        -------
+        DataFrame, or Series for two classes
+            For two classes the fitted value of the second less that of the first: positive is the second.
+        """
+        values = self._values(data, unseen)
+        if len(self.classes) > 2:
+            return values
+        return (values.iloc[:, 1] - values.iloc[:, 0]).rename(str(self.classes[1]))
+
+    def optimal_scoring(self) -> OptimalScoring:
+        """Scores of the classes that the columns predict best, and with them the variates of LDA.
+
+        Examples
+        --------
+        >>> from discrim import indicator, lda
+        >>> from discrim.datasets import load_iris
+        >>> iris = load_iris()
+        >>> scoring = indicator("species ~ .", iris).optimal_scoring()
+        >>> bool(abs(scoring.scaling - lda("species ~ .", iris).scaling).max(axis=None) < 1e-10)
+        True
+        """
+        return OptimalScoring(self._fit, self.classes, self.terms)
+
+    # ---- tables
+
+    def tidy(self, level: float = 0.95) -> pd.DataFrame:
+        """One row a class and term, in broom's names."""
+        names = {"coef": "estimate", "se": "std_error", "t": "statistic", "p": "p_value"}
+        names |= {"low": "conf_low", "high": "conf_high"}
+        return self.coefficients(level).rename(columns=names).reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
+        row |= {"df_model": self.df_model, "df_resid": self.df_resid}
+        return pd.DataFrame([row])
+
+    def augment(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """The table with each row's label (`.fitted`) and the fitted values (`.score.<class>`)."""
+        rows = self._new_rows(data, unseen)
+        return augmented(self, rows, self._values(rows), "score")
+
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
+        return indicator_sections(self)
+
+    def _brief(self) -> Summary:
+        return indicator_brief(self)
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None, *, column: str | None = None) -> Axes:
+        """Draw a picture.
+
+        Parameters
+        ----------
+        kind : {"fitted", "regions", "distances"}, optional
+            Fitted values of each class against one column, over the rows of each class, which shows how a
+            class is masked (the default); regions in the plane of two predictors; signed distances of the
+            rows of two classes.
+        ax : Axes, optional
+        column : str, optional
+            A numeric column of the table, of kind "fitted"; the first such of the formula by default.
+        """
+        choice("kind", kind, ("fitted", "regions", "distances"), optional=True)
+        if kind in (None, "fitted"):
+            return plot_fitted(self, column, ax)
+        if column is not None:
+            raise NotSupportedError(f"column= is of kind='fitted', not of kind={kind!r}: leave it out.")
+        return plot_regions(self, ax) if kind == "regions" else plot_distances(self, ax)

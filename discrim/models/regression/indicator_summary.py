@@ -1,0 +1,123 @@
+"""The sections of the summary of a regression of class indicators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.errors import NotSupportedError
+from discrim.models.fits.arguments import named
+from discrim.models.results.headers import dropped_note, error_item, row_items, size_items, title
+from discrim.report.tables import INTERVAL, Pairs, Section, Summary
+
+if TYPE_CHECKING:
+    from discrim.models.regression.indicator import IndicatorResults
+
+__all__ = ["indicator_brief", "indicator_sections"]
+
+Parts = dict[str, Callable[[], Section | Pairs]]
+
+
+def indicator_sections(fit: IndicatorResults) -> Parts:
+    """Sections of a regression of class indicators, in their order."""
+    return {
+        "header": lambda: _header(fit),
+        "classes": lambda: _classes(fit),
+        "regressions": lambda: _regressions(fit),
+        "coefficients": lambda: _tests(fit),
+    }
+
+
+def indicator_brief(fit: IndicatorResults) -> Summary:
+    """The short form: classes and coefficients."""
+    parts = {"classes": _classes(fit), "coefficients": _coefficients(fit)}
+    return Summary(title(fit), parts)
+
+
+def _header(fit: IndicatorResults) -> Pairs:
+    items = [
+        *row_items(fit),
+        ("Residual df", fit.df_resid, f"{fit.df_resid:.10g}"),
+        _masked_pair(fit),
+        *size_items(fit),
+        error_item(fit, "apparent", "Error, apparent"),
+        error_item(fit, "loo", "Error, leave-one-out"),
+    ]
+    return Pairs(fit.formula, items, _note(fit))
+
+
+def _masked_pair(fit: IndicatorResults) -> tuple[str, Any, str]:
+    if not fit._has_rows:
+        return "Masked classes", "not available", "not available"
+    masked = fit.masked
+    return "Masked classes", len(masked), str(len(masked)) if len(masked) else "none"
+
+
+def _note(fit: IndicatorResults) -> str:
+    said = [dropped_note(fit, "over all rows")]
+    masked = list(fit.masked) if fit._has_rows else []
+    if masked:
+        said.append(
+            f"Masked: {named(masked)}. No row has its largest fitted value there; try poly() in the formula, "
+            "or lda()."
+        )
+    few = _few_won(fit, masked) if fit._has_rows else []
+    if few:
+        said.append(
+            f"Less than half of their own rows won: {named(few)}. That is near masking, or overlap: see if "
+            "lda() does better."
+        )
+    return " ".join(said).strip()
+
+
+def _own_rows_won(fit: IndicatorResults) -> pd.Series:
+    return pd.Series(np.diagonal(fit.confusion()), index=fit.classes)
+
+
+def _few_won(fit: IndicatorResults, masked: list[Any]) -> list[Any]:
+    """Classes that are not masked and have the largest fitted value in less than half of their rows."""
+    few = _own_rows_won(fit) < 0.5 * fit.counts
+    return [label for label in fit.classes[few] if label not in masked]
+
+
+def _classes(fit: IndicatorResults) -> Section:
+    table = pd.DataFrame({"share": fit.prior, "rows": fit.counts})
+    formats: dict[Any, Any] = {"share": "share", "rows": "count"}
+    try:
+        table["given to it"] = fit.confusion().sum(axis=0)
+        table["own rows won"] = _own_rows_won(fit)
+        formats |= {"given to it": "count", "own rows won": "count"}
+    except NotSupportedError:
+        pass
+    return Section("Classes", table.rename_axis(index=None), formats, source="fit.counts, fit.confusion()")
+
+
+def _regressions(fit: IndicatorResults) -> Section:
+    table = fit.regressions().rename_axis(index=None).drop(columns=["df1", "df2"])
+    title = f"Regressions, F on {len(fit.terms)} and {fit.df_resid:.10g} degrees of freedom"
+    formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "p": "tail"}
+    exact = fit.classes[fit._fit.fitted_exactly()]
+    note = (
+        f"Fitted without error: {named(exact)}. Errors and tests there are of rounding." if len(exact) else ""
+    )
+    headings = {"p": "P > F"}
+    return Section(title, table, formats, headings=headings, note=note, source="fit.regressions()")
+
+
+def _coefficients(fit: IndicatorResults) -> Section:
+    table = pd.concat([fit.intercept.to_frame("constant").T, fit.coef]).rename_axis(index=None, columns=None)
+    return Section("Coefficients", table, source="fit.coef, fit.intercept")
+
+
+def _tests(fit: IndicatorResults) -> Section:
+    table = fit.coefficients()
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"t": "z", "p": "p"}
+    headings = INTERVAL | {"p": "P>|t|"}
+    note = "Standard errors of least squares, for normal errors of one variance, which indicators have not."
+    if not fit.df_resid > 0:
+        note += " Missing, as the rows or their weights leave no residual degrees of freedom."
+    source = "fit.coefficients()"
+    return Section("Coefficients", table, formats, headings=headings, note=note, source=source)

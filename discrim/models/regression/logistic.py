@@ -1,0 +1,448 @@
+"""Logistic regression: log odds that are linear in the row, and nothing said of the row itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.moments.moments import Spread
+from discrim.core.numerics.tails import chi2_sf, normal_sf
+from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE, LogisticFit
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.rules import Rule, log_odds_against
+from discrim.errors import NotSupportedError, warn_user
+from discrim.frame.blocks import Blocks, read
+from discrim.frame.unseen import Unseen
+from discrim.inference.error_rates import check_level
+from discrim.inference.result import TestResult, approximations
+from discrim.models.fits.arguments import choice, named, prior_vector, switch
+from discrim.models.fits.labels import class_code
+from discrim.models.fits.prediction import score_frame
+from discrim.models.fits.reading import NaAction, lean, sample
+from discrim.models.planes.certificate import Certificate
+from discrim.models.regression import separated
+from discrim.models.regression.logistic_design import (
+    check_search,
+    refuse_many_levels,
+    refuse_wide,
+    without_collinear,
+)
+from discrim.models.regression.logistic_summary import logistic_brief, logistic_sections
+from discrim.models.results.geometry import LinearGeometry
+from discrim.models.results.pictures import plot_posteriors, plot_regions
+from discrim.models.results.results import ClassifierResults
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["LogisticResults", "logistic"]
+
+Floats = NDArray[np.float64]
+
+MOST_REFITS = 2000
+"""Rows up to which leave-one-out is computed, by a refit for each."""
+
+
+def logistic(
+    formula: str,
+    data: Any,
+    *,
+    reference: Any = None,
+    prior: Any = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    bias_reduction: bool = False,
+    separation: Literal["raise", "warn"] = "raise",
+    collinear: Literal["raise", "drop"] = "raise",
+    tol: float = TOLERANCE,
+    maxiter: int = MOST_STEPS,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> LogisticResults:
+    """Multinomial logistic regression, by maximum likelihood or with Firth's bias reduction.
+
+    Parameters
+    ----------
+    formula, data, weights, levels, na_action, functions
+        As for `discrim.lda`.
+    reference : label, optional
+        Class against which the log odds are; the first by default, so that of two classes the second is
+        the event.
+    prior : optional
+        In any form that `discrim.lda` takes; predictions move by its log odds against the class proportions.
+    bias_reduction : bool
+        Maximize the likelihood with Jeffreys' penalty (Firth, 1993): the bias of first order is gone, and the
+        estimates are finite where a hyperplane separates classes.
+    separation : {"raise", "warn"}
+        What to do where a hyperplane separates classes, so that there is no maximum. With "warn" the fit is
+        where the search stopped, and its `separation` has the certified direction.
+    collinear : {"raise", "drop"}
+        Refuse columns that others determine over all rows, or drop the later ones with a warning, as R's
+        glm does. Of no fewer columns than rows those that are left separate the classes.
+    tol : float
+        Distance to the maximum, in standard errors, after which one step of Newton's method more is the last;
+        below rounding it is that of rounding. However large, it lets no separation through, which is judged
+        to 1e-7 standard deviations of a column.
+    maxiter : int
+        Most steps, without those between them that do without the information; a penalized fit, whose steps
+        are slower, may take 20 times as many.
+
+    Returns
+    -------
+    LogisticResults
+
+    Raises
+    ------
+    FormulaError, DataError, PriorError
+        As for `discrim.lda`; also more than 2,000 coefficients of categorical predictors.
+    CollinearError
+        A column is a combination of others; the message names them.
+    SeparationError
+        A hyperplane separates classes, so that there is no maximum; classes, terms and rows are named. With
+        `bias_reduction=True` there is one.
+
+    Examples
+    --------
+    >>> from discrim import logistic
+    >>> from discrim.datasets import load_iris
+    >>> iris = load_iris()
+    >>> two = iris[iris["species"] != "setosa"].astype({"species": str})
+    >>> logistic("species ~ petal_width + petal_length", two).params.round(3)["virginica"].tolist()
+    [-45.272, 10.447, 5.755]
+    """
+    check_search(tol, maxiter)
+    switch("bias_reduction", bias_reduction)
+    choice("na_action", na_action, ("drop", "raise"))
+    blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
+    choice("collinear", collinear, ("raise", "drop"))
+    if collinear == "raise":
+        refuse_wide(int((blocks.codes >= 0).sum()), blocks.terms)
+    refuse_many_levels(blocks)
+    if na_action == "raise":
+        blocks.refuse_missing()
+    choice("separation", separation, ("raise", "warn"))
+    if not bias_reduction and separation == "raise":
+        separated.refuse_empty_cells(blocks)
+    blocks, moments = sample(blocks, "pooled", na_action)
+    if collinear == "raise":
+        refuse_wide(int(moments.rows.sum()), blocks.terms)
+    blocks, moments = without_collinear(blocks, moments, drop=collinear == "drop")
+    classes = pd.Index(list(blocks.design.levels))
+    shares = prior_vector(prior, classes, moments.counts)
+    base = 0 if reference is None else class_code(reference, classes)
+    fit, certificate = separated.searched(
+        blocks,
+        moments,
+        shares,
+        reference=base,
+        estimated_prior=prior is None,
+        tol=tol,
+        maxiter=maxiter,
+        bias_reduction=bias_reduction,
+        warn=separation == "warn",
+    )
+    results = LogisticResults(fit, blocks)
+    results._drops = collinear == "drop"
+    if certificate is not None:
+        results._cache["separation"] = certificate
+    return results
+
+
+class LogisticResults(LinearGeometry, ClassifierResults):
+    """A fitted logistic regression.
+
+    Attributes
+    ----------
+    params, bse, zvalues, pvalues : DataFrame, "constant" and terms by the classes but the reference
+        Log odds against the reference, their standard errors from the inverse information, Wald's z and
+        two-sided p.
+    llf, llnull : float
+        Log-likelihood of the classes given the rows, and that of the class proportions alone.
+    prsquared : float
+        McFadden's, 1 - llf/llnull.
+    df_model : int
+        Free parameters.
+    reference : label
+    """
+
+    title: ClassVar[str] = "Logistic regression"
+    likelihood_of: ClassVar[str] = "class given row"
+    _prior_without = "refitted"
+    _fit: LogisticFit
+
+    def __init__(self, fit: LogisticFit, blocks: Blocks, *, has_rows: bool = True) -> None:
+        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
+        self._fit = fit
+        self.reference = self.classes[fit.reference]
+        self._columns = pd.Index(["constant", *self.terms], name="term")
+
+    @property
+    def separation(self) -> Certificate:
+        """Whether a hyperplane lies between classes, with what proves it.
+
+        A maximum that was found is itself the proof of overlap; of a penalized fit a linear program decides.
+        """
+        if "separation" not in self._cache:
+            blocks = self._rows("separation")
+            found = (
+                separated.certify(self._fit, blocks)
+                if self._fit.bias_reduction
+                else separated.overlap_by_score(self._fit, blocks)
+            )
+            self._cache["separation"] = found
+        certificate: Certificate = self._cache["separation"]
+        return certificate
+
+    # ---- what a model of moments would have
+
+    @property
+    def _spread(self) -> Spread | None:
+        return None
+
+    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
+        refit = separated.refitted(self._fit, tuple(self.terms), blocks)
+        return None if refit is None else refit.rule(self._log_prior())
+
+    def _left_out(self) -> LeftOut:
+        if self.nobs > MOST_REFITS:
+            raise NotSupportedError(
+                f"Leave-one-out of a logistic regression takes a refit a row; {self.nobs} are more than "
+                f'{MOST_REFITS:,}: cross-validate, error_rates(["cv"]) or confusion("cv").'
+            )
+        return lambda x, codes, weights: np.full((len(x), len(self.classes)), np.nan)
+
+    # ---- estimates
+
+    def _frame(self, values: Floats) -> pd.DataFrame:
+        return pd.DataFrame(values, index=self._columns, columns=self.classes[self._fit.others])
+
+    @property
+    def params(self) -> pd.DataFrame:
+        """Log odds of each class against the reference."""
+        return self._frame(self._fit.params())
+
+    @property
+    def bse(self) -> pd.DataFrame:
+        """Standard errors."""
+        if "se" not in self._cache:
+            self._cache["se"] = self._fit.standard_errors()
+        held: Floats = self._cache["se"]
+        return self._frame(held.copy())
+
+    @property
+    def zvalues(self) -> pd.DataFrame:
+        """Estimates over standard errors."""
+        return self.params / self.bse
+
+    @property
+    def pvalues(self) -> pd.DataFrame:
+        """Two-sided p-values of Wald's test."""
+        return self._frame(2 * normal_sf(np.abs(self.zvalues.to_numpy())))
+
+    def cov_params(self) -> pd.DataFrame:
+        """Covariance of the estimates, by (class, term).
+
+        Warns
+        -----
+        DiscrimWarning
+            The units of a column are such that a variance is no double.
+        """
+        logs = 2 * np.log2(self.bse.to_numpy())
+        wild = ((logs >= 1023) | (logs < -1022)).any(axis=1)
+        if wild.any():
+            warn_user(
+                f"In these units the variance of a coefficient of {named(self._columns[wild])} is out of the "
+                "range of double precision, so that it, or a covariance with it, shows as infinite or as "
+                "zero: see bse, or give the columns in other units, as standardize() does."
+            )
+        labels: list[Any] = [self.classes[self._fit.others], self._columns]
+        index = pd.MultiIndex.from_product(labels, names=["class", "term"])
+        return pd.DataFrame(self._covariance(), index=index, columns=index, copy=True)
+
+    def _covariance(self) -> Floats:
+        if "covariance" not in self._cache:
+            self._cache["covariance"] = self._fit.cov_params()
+        held: Floats = self._cache["covariance"]
+        return held
+
+    def log_odds(self, level: float = 0.95) -> pd.DataFrame:
+        """Estimates by (class, term): coef, se, z, p, low, high, as `LDAResults.log_odds`."""
+        half = check_level(level)
+        parts = {"coef": self.params, "se": self.bse, "z": self.zvalues, "p": self.pvalues}
+        labels: list[Any] = [self.classes[self._fit.others], self._columns]
+        table = pd.DataFrame(index=pd.MultiIndex.from_product(labels, names=["class", "term"]))
+        for name, part in parts.items():
+            table[name] = part.to_numpy().T.ravel()
+        table["low"] = table["coef"] - half * table["se"]
+        table["high"] = table["coef"] + half * table["se"]
+        return table
+
+    def conf_int(self, level: float = 0.95, method: Literal["wald", "profile"] = "wald") -> pd.DataFrame:
+        """Intervals of the coefficients.
+
+        Parameters
+        ----------
+        level : float
+        method : {"wald", "profile"}
+            Estimate and standard error; or the values that a likelihood ratio does not reject (Venzon &
+            Moolgavkar, 1988), of a penalized fit that of the penalized likelihood (Heinze & Schemper, 2002).
+
+        Returns
+        -------
+        DataFrame by (class, term)
+            low, high, in the units of the coefficients.
+
+        Raises
+        ------
+        DataError
+            Another method; a profile whose bound is not found.
+        NotSupportedError
+            A profile of a loaded fit, which has not its rows.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> fit = logistic("sex ~ bill_depth_mm", load_penguins())
+        >>> fit.conf_int(method="profile").round(3).loc[("male", "bill_depth_mm")].tolist()
+        [0.297, 0.554]
+        """
+        choice("method", method, ("wald", "profile"))
+        if method == "profile":
+            from discrim.models.regression.logistic_inference import profile_intervals
+
+            return profile_intervals(self, level)
+        return self.log_odds(level)[["low", "high"]]
+
+    def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
+        """Factors of the odds for one unit of a column, by (class, term): ratio, low, high; no constants."""
+        table = self.log_odds(level).drop("constant", level="term")
+        with np.errstate(over="ignore"):
+            ratios = np.exp(table[["coef", "low", "high"]].to_numpy())
+        return pd.DataFrame(ratios, index=table.index, columns=["ratio", "low", "high"])
+
+    @property
+    def llnull(self) -> float:
+        """Log-likelihood of the class proportions alone."""
+        return self._fit.llnull()
+
+    @property
+    def prsquared(self) -> float:
+        """McFadden's pseudo R-squared."""
+        return 1 - self.llf / self.llnull
+
+    @overload
+    def lr_test(self, by: None = None) -> TestResult: ...
+
+    @overload
+    def lr_test(self, by: Literal["term"]) -> pd.DataFrame: ...
+
+    def lr_test(self, by: Literal["term"] | None = None) -> TestResult | pd.DataFrame:
+        """Likelihood ratio tests, by Wilks' chi-square.
+
+        Parameters
+        ----------
+        by : None or "term"
+            The whole model against the constants alone; or each term of the formula, all its columns
+            together, against the model without it. Those of a penalized fit are penalized likelihood
+            ratios: the coefficients are held at zero in the penalized likelihood of the whole model.
+
+        Returns
+        -------
+        TestResult, or by term a DataFrame
+            statistic, df, p, a row a term.
+
+        Raises
+        ------
+        DataError
+            Another word; a model without a term whose search does not converge.
+        NotSupportedError
+            By term, of a loaded fit, which has not its rows.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> logistic("island ~ bill_length_mm + sex", load_penguins()).lr_test(by="term").round(2)
+                        statistic   df     p
+        term
+        bill_length_mm      59.06  2.0  0.00
+        sex                  5.62  2.0  0.06
+        """
+        if by is not None:
+            choice("by", by, ("term",))
+            from discrim.models.regression.logistic_inference import ratios_by_term
+
+            return ratios_by_term(self)
+        statistic = 2 * (self.llf - self.llnull)
+        df = float(len(self.terms) * (len(self.classes) - 1))
+        pvalue = float(chi2_sf(statistic, df))
+        return TestResult(
+            "Likelihood ratio",
+            statistic,
+            (df,),
+            pvalue,
+            "Large samples; under the hypothesis no column tells the classes apart.",
+            approximations({"Likelihood ratio": (statistic, df, np.nan, pvalue)}),
+        )
+
+    def to_statsmodels(self) -> Any:
+        """Statsmodels' results object at these estimates, for marginal effects and the rest.
+
+        Returns
+        -------
+        LogitResults or MultinomialResults of statsmodels, for two classes or more
+            Nothing is fitted again: parameters and covariance are these. The constant comes first, and of the
+            classes the reference; a prior does not enter.
+
+        Raises
+        ------
+        NotSupportedError
+            A fit with weights, which statsmodels' models do not have; a penalized one; a loaded one.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> fit = logistic("sex ~ bill_depth_mm", load_penguins())
+        >>> fit.to_statsmodels().get_margeff().margeff.round(4).tolist()
+        [0.0908]
+        """
+        from discrim.models.regression.logistic_inference import to_statsmodels
+
+        return to_statsmodels(self)
+
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
+        """Log odds against the reference (or the first class that has a prior); of two, the second's."""
+        prior, at = self._prior_values(None), class_code(self.reference, self.classes)
+        at = at if prior[at] > 0 else int(np.argmax(prior > 0))
+        rule, rows = self._rule(prior), self._new_rows(data, unseen)
+        return score_frame(rows, rule, self.classes, lambda scores: log_odds_against(scores, at))
+
+    def tidy(self, level: float = 0.95) -> pd.DataFrame:
+        """One row a class and term, in broom's names."""
+        names = {"coef": "estimate", "se": "std_error", "z": "statistic", "p": "p_value"}
+        names |= {"low": "conf_low", "high": "conf_high"}
+        return self.log_odds(level).rename(columns=names).reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        return pd.DataFrame([self._glance() | {"llnull": self.llnull, "prsquared": self.prsquared}])
+
+    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
+        return logistic_sections(self)
+
+    def _brief(self) -> Summary:
+        return logistic_brief(self)
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw posteriors by class ("posteriors", the default), or regions of two predictors ("regions")."""
+        choice("kind", kind, ("posteriors", "regions"), optional=True)
+        return plot_regions(self, ax) if kind == "regions" else plot_posteriors(self, ax)

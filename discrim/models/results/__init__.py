@@ -1,0 +1,1 @@
+"""What every fitted classifier can do."""

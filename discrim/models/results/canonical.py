@@ -1,0 +1,290 @@
+"""Canonical variates: the second face of a linear discriminant analysis.
+
+Classes weigh by their rows here, whatever the prior of the fit, and the covariance within classes has divisor
+N - K: eigenvalues, tests and coefficients are those that SAS, Stata, SPSS and R print.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.covariance.canonical import svd_signs
+from discrim.core.moments.weights import no_freedom
+from discrim.core.rules import gaussian
+from discrim.errors import NotSupportedError
+from discrim.frame.unseen import Unseen
+from discrim.inference.manova import dimension_table
+from discrim.inference.mean_differences import between_squares
+from discrim.models.fits.arguments import choice
+
+if TYPE_CHECKING:
+    from discrim.models.normal.lda_results import LDAResults
+    from discrim.report.plots import Axes
+    from discrim.report.tables import Summary
+
+__all__ = ["CanonicalResults", "Convention"]
+
+Floats = NDArray[np.float64]
+Convention = Literal["mass", "stata", "sas", "spss", "sklearn"]
+
+
+class System(NamedTuple):
+    """What tells a system's canonical coefficients from another's.
+
+    Attributes
+    ----------
+    name : str
+    axis : str
+        What it calls an axis, before the number.
+    by_svd : bool
+        Signs as the singular value decomposition leaves them; else the largest standardized coefficient of
+        an axis is positive.
+    divisor_n : bool
+        Unit variance within classes with the divisor N, not N - K.
+    """
+
+    name: str
+    axis: str
+    by_svd: bool = False
+    divisor_n: bool = False
+
+    @property
+    def described(self) -> str:
+        """Scale and signs, in words."""
+        signs = "those of the SVD" if self.by_svd else "largest standardized coefficient positive"
+        whose = f"As {self.name}: u" if self.name else "U"
+        return (
+            f"{whose}nit variance within classes, divisor {'N' if self.divisor_n else 'N-K'}; signs: {signs}"
+        )
+
+
+OURS = System("", "LD")
+SYSTEMS: dict[str, System] = {
+    "mass": System("R's MASS", "LD", by_svd=True),
+    "stata": System("Stata", "function"),
+    "sas": System("SAS", "Can"),
+    "spss": System("SPSS", "Function "),
+    "sklearn": System("scikit-learn 1.9", "LD", by_svd=True, divisor_n=True),
+}
+
+
+class CanonicalResults:
+    """Canonical variates of a linear discriminant analysis.
+
+    Attributes
+    ----------
+    convention : str or None
+        The system whose scale, signs and names of the axes all tables have; None for the package's own.
+    eigenvalues : Series by LD1, LD2, ...
+        Of W^-1 B.
+    proportion, cumulative : Series by LD1, LD2, ...
+        Of the eigenvalues' sum.
+    correlations : Series by LD1, LD2, ...
+        Canonical correlations, the roots of eigenvalue/(1 + eigenvalue).
+    dimension_tests : DataFrame
+        By axis: the test that this and all later axes have no eigenvalue, Wilks' lambda with Rao's F and
+        Bartlett's chi-square.
+    raw : DataFrame, terms by LD1, LD2, ...
+        Coefficients of unit variance within classes.
+    constant : Series by LD1, LD2, ...
+        What is added so that scores have mean zero over the rows.
+    standardized, standardized_total : DataFrame, terms by LD1, LD2, ...
+        Raw coefficients times the standard deviation within classes, or over all rows.
+    centroids : DataFrame, classes by LD1, LD2, ...
+        Mean scores of the classes.
+    """
+
+    def __init__(self, fit: LDAResults, convention: Convention | None = None) -> None:
+        numbers = fit._fit
+        if not numbers.has_distances:
+            raise NotSupportedError('canonical() needs the full covariance: fit with covariance="pooled".')
+        if convention is not None:
+            choice("convention", convention, tuple(SYSTEMS))
+        self.convention = convention
+        self._system = SYSTEMS[convention] if convention is not None else OURS
+        self._fit, self._numbers = fit, numbers
+        self._covariance, self._axes = numbers.within(), numbers.canonical()
+        rank = len(self._axes.singular)
+        self._names = pd.Index([f"{self._system.axis}{i + 1}" for i in range(rank)])
+        self._factor = np.ones(rank)
+        if self._system.by_svd:
+            shares = numbers.moments.counts / numbers.moments.total
+            self._factor = svd_signs(numbers.moments.means, self._covariance, shares, self._axes.axes)
+        if self._system.divisor_n:
+            self._factor = self._factor * np.sqrt(numbers.moments.total / numbers.within_divisor)
+
+    @property
+    def eigenvalues(self) -> pd.Series:
+        """Eigenvalues of W^-1 B."""
+        return self._by_axis(self._axes.singular**2, "eigenvalue")
+
+    @property
+    def proportion(self) -> pd.Series:
+        """Share of each eigenvalue in their sum."""
+        return (self.eigenvalues / self.eigenvalues.sum()).rename("proportion")
+
+    @property
+    def cumulative(self) -> pd.Series:
+        """Share of the leading eigenvalues in their sum."""
+        return self.proportion.cumsum().rename("cumulative")
+
+    @property
+    def correlations(self) -> pd.Series:
+        """Canonical correlations of the columns with the classes."""
+        roots = self._axes.singular**2
+        return self._by_axis(np.sqrt(roots / (1 + roots)), "correlation")
+
+    @property
+    def dimension_tests(self) -> pd.DataFrame:
+        """Sequential tests: this and all later axes have no eigenvalue."""
+        moments = self._numbers.moments
+        roots = self._axes.singular**2
+        table = dimension_table(roots, moments.n_columns, moments.n_classes, moments.total)
+        return table.set_axis(self._names, axis=0)
+
+    @property
+    def raw(self) -> pd.DataFrame:
+        """Coefficients of the columns in their own units."""
+        return self._coefficients(self._numbers.moments.scale)
+
+    @property
+    def constant(self) -> pd.Series:
+        """Minus the grand mean's score."""
+        moments = self._numbers.moments
+        grand = moments.origin * moments.scale + self._axes.centre
+        return self._by_axis(-(grand @ self._axes.axes) * self._factor, "constant")
+
+    @property
+    def standardized(self) -> pd.DataFrame:
+        """Coefficients of columns of unit variance within classes."""
+        return self._coefficients(self._covariance.sd)
+
+    @property
+    def standardized_total(self) -> pd.DataFrame:
+        """Coefficients of columns of unit variance over all rows (divisor N - 1)."""
+        return self._coefficients(self._total_sd())
+
+    @property
+    def centroids(self) -> pd.DataFrame:
+        """Mean scores of the classes."""
+        return pd.DataFrame(self._axes.scores * self._factor, index=self._fit.classes, columns=self._names)
+
+    def structure(self, kind: Literal["within", "total", "between"] = "within") -> pd.DataFrame:
+        """Correlations of the columns with the canonical scores.
+
+        Parameters
+        ----------
+        kind : {"within", "total", "between"}
+            Pooled within classes (Stata, SPSS), over all rows (R's candisc), or of the class means weighted
+            by their rows.
+        """
+        choice("kind", kind, ("within", "total", "between"))
+        nu, roots = self._numbers.within_divisor, self._axes.singular**2
+        # S a: covariances within classes of columns and scores, whose variance is one.
+        shared = self._covariance.times(self._axes.axes) * np.sign(self._factor)
+        if kind == "within":
+            return self._by_term(shared / self._covariance.sd[:, None])
+        if kind == "total":
+            squares = nu * self._covariance.sd**2 + between_squares(self._numbers.moments)
+            return self._by_term(shared * np.sqrt(nu * (1 + roots) / squares[:, None]))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            between = np.sqrt(between_squares(self._numbers.moments))
+            return self._by_term(shared * np.sqrt(nu * roots) / between[:, None])
+
+    def scores(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Canonical scores of rows: mean zero over the rows of the fit, unit variance within classes."""
+        blocks = self._fit._new_rows(data, unseen)
+        origin, _ = gaussian.centred(self._numbers.moments, self._axes.centre)
+        raw = self.raw.to_numpy()
+        out = np.empty((len(self._names), blocks.table.nrows))
+        for place, x, _ in blocks.every_row():
+            out[:, place] = raw.T @ (x.T - origin[:, None])
+        return pd.DataFrame(out.T, index=blocks.table.index, columns=self._names)
+
+    def coef(self, convention: Convention | None = None) -> pd.DataFrame:
+        """Raw coefficients, with the constant, as a system has them.
+
+        Parameters
+        ----------
+        convention : {"mass", "stata", "sas", "spss", "sklearn"}, optional
+            That of the other tables by default, and R's MASS where these have the package's own. R's MASS
+            and scikit-learn (solver "svd") have the signs that the singular value decomposition leaves, and
+            scikit-learn the divisor N, since its version 1.9 (before, it was N - K, so that "mass" has the
+            numbers of those versions); Stata, SAS and SPSS document no rule of signs, and here the largest
+            standardized coefficient of an axis is positive. MASS and scikit-learn print no constant: it is
+            the one that centres the scores.
+
+        Returns
+        -------
+        DataFrame
+            "constant" and the terms, by axis under the system's names.
+        """
+        theirs = CanonicalResults(self._fit, convention or self.convention or "mass")
+        return pd.concat([theirs.constant.to_frame("constant").T, theirs.raw])
+
+    def stability(
+        self, replicates: int = 199, *, level: float = 0.95, seed: int | None = None
+    ) -> pd.DataFrame:
+        """How well the rows determine each axis, by the bootstrap within classes.
+
+        Parameters
+        ----------
+        replicates : int
+        level : float
+            Of the percentile intervals.
+        seed : int, optional
+
+        Returns
+        -------
+        DataFrame
+            By axis: eigenvalue with its standard error and interval; the cosine within classes between the
+            axis and that of the same rank in a replicate, as median and lower bound; and the share of
+            replicates in which no other axis is closer.
+        """
+        from discrim.models.results.stability import axis_stability
+
+        return axis_stability(self._fit, self._axes, self._names, replicates, level, seed)
+
+    def summary(self) -> Summary:
+        """The tables; prints, and renders in a notebook."""
+        from discrim.models.results.canonical_summary import canonical_sections
+        from discrim.report.tables import summarize
+
+        title = f"Canonical discriminant analysis: {self._fit.formula}"
+        return summarize(title, canonical_sections(self))
+
+    def plot(
+        self, structure: Literal["within", "total", "between"] = "within", *, ax: Axes | None = None
+    ) -> Axes:
+        """Biplot: scores, class means with 95 % circles, and the columns as arrows of their structure."""
+        from discrim.report.biplot import biplot
+
+        fit = self._fit
+        labels = fit._labelled(fit._rows("plot()").codes, fit._blocks.table.index)
+        return biplot(self.scores(), labels, self.centroids, self.structure(structure), fit.counts, ax=ax)
+
+    def __repr__(self) -> str:
+        return self.summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    def _total_sd(self) -> Floats:
+        total = self._numbers.moments.total
+        if total <= 1:
+            raise no_freedom(total, len(self._fit.classes), len(self._fit.terms))
+        squares = self._numbers.within_divisor * self._covariance.sd**2
+        return np.asarray(np.sqrt((squares + between_squares(self._numbers.moments)) / (total - 1)))
+
+    def _coefficients(self, unit: Floats) -> pd.DataFrame:
+        return self._by_term(self._axes.axes * self._factor * unit[:, None])
+
+    def _by_term(self, values: Floats) -> pd.DataFrame:
+        return pd.DataFrame(values, index=self._fit.terms, columns=self._names)
+
+    def _by_axis(self, values: Floats, name: str) -> pd.Series:
+        return pd.Series(values, index=self._names, name=name)

@@ -1,0 +1,173 @@
+"""The planes between classes, for every model whose rule is linear."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.rules.plane import Plane
+from discrim.core.rules.rules import LinearRule
+from discrim.errors import DataError
+from discrim.frame.categories import shown
+from discrim.frame.unseen import Unseen
+from discrim.models.fits.arguments import named
+from discrim.models.fits.labels import class_code
+
+if TYPE_CHECKING:
+    from discrim.models.results.results import ClassifierResults
+
+__all__ = ["Boundary", "LinearGeometry"]
+
+
+class Boundary(NamedTuple):
+    """The plane between two classes: normal'x + offset is the score of the first above the second's.
+
+    Attributes
+    ----------
+    normal : Series by term
+    offset : float
+    midpoint : Series by term
+        Halfway between the two means.
+    """
+
+    normal: pd.Series
+    offset: float
+    midpoint: pd.Series
+
+    @property
+    def c(self) -> float:
+        """normal'midpoint; by LDA with equal priors a row is of the first class where normal'x exceeds it."""
+        return float(self.normal.to_numpy() @ self.midpoint.to_numpy())
+
+    @property
+    def from_origin(self) -> float:
+        """Distance of the plane from the origin, |offset| over the length of the normal.
+
+        Missing where the normal has none: then there is no plane.
+        """
+        length = float(np.hypot.reduce(self.normal.to_numpy()))
+        return abs(self.offset) / length if length > 0 else np.nan
+
+
+class LinearGeometry:
+    """Distances to the planes between classes; of models with a linear rule."""
+
+    def _plane(self: Any, i: int, j: int) -> Plane:
+        """Where classes i and j tie, positive on the side of i."""
+        rule: LinearRule = self._rule(self._prior_values(None))
+        normal = (rule.coef[:, i] - rule.coef[:, j]) * rule.scale
+        return Plane(normal, rule.origin, float(rule.intercept[i] - rule.intercept[j]))
+
+    def boundary(self: Any, a: Any = None, b: Any = None) -> Boundary:
+        """The plane on which two classes tie: where their posteriors, or their scores, are equal.
+
+        Parameters
+        ----------
+        a, b : label, optional
+            Of two classes the second and the first, if not given.
+
+        Returns
+        -------
+        Boundary
+            (normal, offset, midpoint): normal'x + offset is positive on the side of a. For LDA and the
+            logistic regression it is the log odds of a against b.
+
+        Raises
+        ------
+        DataError
+            No such class; more than two classes, and none named; or one that has a prior of zero.
+        """
+        i, j = _pair(self, a, b)
+        plane = _tie(self, i, j)
+        means = self._fit.moments.class_means
+        return Boundary(
+            pd.Series(plane.normal, index=self.terms, name="normal"),
+            plane.offset,
+            pd.Series((means[i] + means[j]) / 2, index=self.terms, name="midpoint"),
+        )
+
+    def distance(
+        self: Any, data: Any = None, a: Any = None, b: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.Series:
+        """Signed distance of rows to the plane between two classes, in units of the columns.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows; the rows of the fit by default.
+        a, b : label, optional
+            As for `boundary`.
+
+        Returns
+        -------
+        Series
+            Positive on the side of a; missing for a row with a missing value.
+        """
+        plane = _proper_plane(self, a, b)
+        blocks = self._new_rows(data, unseen)
+        out = np.empty(blocks.table.nrows)
+        for place, x, _ in blocks.every_row():
+            out[place] = plane.distances(x)
+        return pd.Series(out, index=blocks.table.index, name="distance")
+
+    def foot(
+        self: Any, data: Any = None, a: Any = None, b: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame:
+        """Feet of the perpendiculars from rows to the plane between two classes.
+
+        Parameters
+        ----------
+        data, a, b : optional
+            As for `distance`.
+
+        Returns
+        -------
+        DataFrame, rows by terms
+            The nearest point of the plane; the row less its distance times the normal of length one.
+        """
+        plane = _proper_plane(self, a, b)
+        blocks = self._new_rows(data, unseen)
+        out = np.empty((blocks.table.nrows, len(self.terms)))
+        for place, x, _ in blocks.every_row():
+            out[place] = plane.feet(x)
+        return pd.DataFrame(out, index=blocks.table.index, columns=self.terms)
+
+
+def _pair(fit: ClassifierResults, a: Any, b: Any) -> tuple[int, int]:
+    if a is None and b is None and len(fit.classes) == 2:
+        return 1, 0
+    if a is None or b is None:
+        raise DataError(
+            f"A plane lies between two of the classes {named(fit.classes)}: name both, as "
+            f"({shown(fit.classes[1])}, {shown(fit.classes[0])})."
+        )
+    i, j = class_code(a, fit.classes), class_code(b, fit.classes)
+    if i == j:
+        raise DataError(f"There is no plane between {a!r} and itself: name two classes.")
+    return i, j
+
+
+def _tie(fit: Any, i: int, j: int) -> Plane:
+    for k in (i, j):
+        if not fit.prior.iloc[k] > 0:
+            raise DataError(
+                f"{shown(fit.classes[k])} has a prior of zero, so that it ties with no class at any row: "
+                "name "
+                "two classes with positive priors, or fit with another prior=."
+            )
+    plane: Plane = fit._plane(i, j)
+    return plane
+
+
+def _proper_plane(fit: Any, a: Any, b: Any) -> Plane:
+    i, j = _pair(fit, a, b)
+    plane = _tie(fit, i, j)
+    if not plane.length > 0:
+        raise DataError(
+            f"The scores of {shown(fit.classes[i])} and {shown(fit.classes[j])} do not differ in any "
+            "column: there is "
+            "no plane between them. Name two other classes."
+        )
+    return plane

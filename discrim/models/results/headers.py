@@ -1,0 +1,98 @@
+"""What the headers of all summaries say in the same words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discrim.errors import NotSupportedError
+from discrim.models.fits.arguments import named
+from discrim.models.judging.refitted_prior import prior_of_rest
+from discrim.report.numbers import clean, shorten
+from discrim.report.tables import Pairs
+
+if TYPE_CHECKING:
+    from discrim.models.results.results import ClassifierResults
+
+__all__ = [
+    "Item",
+    "dropped_note",
+    "error_item",
+    "header",
+    "number",
+    "prior_item",
+    "row_items",
+    "size_items",
+    "title",
+]
+
+Item = tuple[str, Any, str]
+"""Label, value and text of a line."""
+
+LEFT_OUT = "Error, leave-one-out"
+
+LONGEST = 1e15
+"""Whole numbers up to this are written out."""
+
+
+def title(fit: ClassifierResults) -> str:
+    """Title of the short form."""
+    return f"{fit.title}: {shorten(clean(fit.formula), 70)}"
+
+
+def number(x: float) -> str:
+    """A count, or a sum of weights."""
+    return f"{x:.0f}" if x == round(x) and abs(x) < LONGEST else f"{x:.10g}"
+
+
+def row_items(fit: ClassifierResults) -> list[Item]:
+    """How many rows the fit has, and how many it was not given."""
+    rows = "Rows used" if fit._blocks.weights is None else "Sum of weights"
+    return [
+        (rows, fit.nobs, number(fit.nobs)),
+        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+    ]
+
+
+def size_items(fit: ClassifierResults) -> list[Item]:
+    """How many classes and columns there are."""
+    items: list[Item] = [
+        ("Classes", len(fit.classes), str(len(fit.classes))),
+        ("Columns", len(fit.terms), str(len(fit.terms))),
+    ]
+    gone = fit._blocks.constant
+    if gone:
+        items.append(("Left out, constant", list(gone), shorten(clean(named(gone, most=2)), 40)))
+    return items
+
+
+def prior_item(fit: ClassifierResults) -> Item:
+    """Where the prior is from."""
+    prior = "class proportions" if fit._fit.estimated_prior else "given"
+    return "Prior", prior, prior
+
+
+def error_item(fit: ClassifierResults, method: Any, label: str) -> Item:
+    """An error rate, where the fit has it."""
+    try:
+        row = fit.error_rates([method]).iloc[0]
+    except NotSupportedError:
+        return label, np.nan, "not available"
+    if not row["total"] > 0:
+        return label, np.nan, "not available"
+    wrong, total = number(row["wrong"]), number(row["total"])
+    return label, float(row["estimate"]), f"{100 * row['estimate']:.1f} %  ({wrong}/{total})"
+
+
+def header(fit: ClassifierResults, items: list[Item], note: str = "") -> Pairs:
+    """The header, and what became of the prior where its leave-one-out error leaves rows out."""
+    shown = any(label == LEFT_OUT and value == value for label, value, _ in items)
+    did = {"held": "holds the prior", "refitted": "estimates the prior anew"}.get(prior_of_rest(fit, None))
+    return Pairs(fit.formula, items, f"{note} Leave-one-out {did}.".strip() if shown and did else note)
+
+
+def dropped_note(fit: ClassifierResults, where: str) -> str:
+    """What is said of columns that were dropped for others; empty where none were."""
+    gone = fit._blocks.collinear
+    return f"Dropped, collinear {where}: {named(gone)}." if gone else ""

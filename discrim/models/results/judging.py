@@ -1,0 +1,205 @@
+"""What every fit says of rows that it did or did not see: a parent of `ClassifierResults`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import pandas as pd
+
+from discrim.core.rules.rules import best_class, posteriors
+from discrim.frame.unseen import Unseen
+from discrim.models.fits.arguments import choice, cost_matrix
+from discrim.models.judging import assessment
+from discrim.models.judging.validation import left_out_scores
+
+if TYPE_CHECKING:
+    from discrim.models.judging.classification import Classification
+
+__all__ = ["Judging"]
+
+
+class Judging:
+    """Leave-one-out, confusions, error rates, and what the sample says of single rows."""
+
+    def leave_one_out(self: Any, *, refit_prior: bool | None = None) -> pd.DataFrame:
+        """Label and posteriors of each row of the fit under the rule fitted without it.
+
+        Parameters
+        ----------
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated without the row, too. Held, it counts the row
+            among its class. By default models of the rows within classes hold it, as R's MASS does;
+            `logistic`, whose constants it is in, and `knn` do not. A prior that was given is held.
+
+        Returns
+        -------
+        DataFrame
+            Column `label`, then a column for each class, on the index of the fit's table. Rows the fit
+            did not use are missing; so are rows without which the rule does not exist.
+        """
+        index = self._rows("leave_one_out()").table.index
+        scores = left_out_scores(self, refit_prior)
+        frame = pd.DataFrame(posteriors(scores), index=index, columns=self.classes, copy=False)
+        frame.insert(0, "label", self._labelled(best_class(scores), index), allow_duplicates=True)
+        return frame.rename_axis(columns=None)
+
+    def confusion(
+        self: Any,
+        data: Any = None,
+        method: assessment.Counting = "apparent",
+        *,
+        costs: Any = None,
+        folds: int = 10,
+        seed: int | None = None,
+        unseen: Unseen | None = None,
+        refit_prior: bool | None = None,
+    ) -> pd.DataFrame:
+        """Actual classes (rows) by predicted classes (columns).
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows with their response. Without it, the rows of the fit.
+        method : {"apparent", "loo", "cv"}
+            For the rows of the fit: by the rule itself, leaving each row out, or leaving out folds. It may
+            come first, as in `confusion("loo")`.
+        costs : optional
+            As for `predict`.
+        folds, seed : int
+            Number of folds, and the seed that deals the rows to them.
+        unseen : optional
+            As for `predict`, of new rows.
+        refit_prior : bool, optional
+            Whether a prior of class proportions is estimated without the rows left out, too; see
+            `leave_one_out`.
+
+        Returns
+        -------
+        DataFrame
+            Counts, or sums of weights. Rows without a class or a prediction are left out.
+        """
+        data, method = assessment.asked(data, method)
+        paid = cost_matrix(costs, self.classes)
+        plan = assessment.Plan(paid, folds=folds, seed=seed, refit_prior=refit_prior, unseen=unseen)
+        return assessment.confusion(self, data, method, plan)
+
+    def error_rates(
+        self: Any,
+        methods: Sequence[assessment.ErrorMethod] = ("apparent", "loo"),
+        *,
+        costs: Any = None,
+        level: float = 0.95,
+        folds: int = 10,
+        replicates: int = 200,
+        seed: int | None = None,
+        by_class: bool = False,
+        refit_prior: bool | None = None,
+    ) -> pd.DataFrame:
+        """Estimates of the error rate, weighted by the prior.
+
+        Parameters
+        ----------
+        methods : sequence of str
+            "apparent": on the rows of the fit. "loo": each row left out, choices and transforms held. "cv":
+            folds left out, both made anew. "632+", Efron & Tibshirani's: in bootstraps. "D", "DS", "O",
+            "OS": by the normal model (linear rule only). "posterior", "posterior-stratified": by posteriors.
+        costs : optional
+            As for `predict`: the rate is then the mean cost of the rule of least expected cost, what a right
+            label costs included.
+        level : float
+            Of the intervals.
+        folds, replicates, seed : int
+            Folds of "cv"; bootstrap samples of "632+"; the seed of both. No other method is random.
+        by_class : bool
+            Add a column for each class, the rate within it.
+        refit_prior : bool, optional
+            Whether "loo" and "cv" estimate a prior of class proportions without the rows left out, too; see
+            `leave_one_out`. The samples of "632+" have the classes in proportion.
+
+        Returns
+        -------
+        DataFrame
+            method -> estimate, se, low, high (see `discrim.inference.error_rates`), wrong, total; prior:
+            what "loo" and "cv" did with it, "held", "refitted" or "given".
+        """
+        paid = cost_matrix(costs, self.classes)
+        plan = assessment.Plan(paid, level, folds, replicates, seed, refit_prior)
+        return assessment.error_rates(self, methods, plan, by_class=by_class)
+
+    def classification(
+        self: Any,
+        data: Any = None,
+        method: assessment.Counting = "apparent",
+        *,
+        folds: int = 10,
+        seed: int | None = None,
+        unseen: Unseen | None = None,
+        refit_prior: bool | None = None,
+    ) -> Classification:
+        """The rows beside their predictions: classification table, average posteriors, misclassified rows.
+
+        Parameters
+        ----------
+        data, method, folds, seed, refit_prior, unseen
+            As for `confusion`.
+        """
+        from discrim.models.judging.classification import classification
+
+        data, method = assessment.asked(data, method)
+        plan = assessment.Plan(folds=folds, seed=seed, refit_prior=refit_prior, unseen=unseen)
+        return classification(self, data, method, plan)
+
+    def typicality(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Probability that a row of the class lies as far from its mean or farther, rows by classes.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows. Without it, the rows of the fit, each judged by the others.
+        unseen : optional
+            As for `predict`.
+
+        Returns
+        -------
+        DataFrame
+            P(D2 > d2 | class), exact under normal classes.
+        """
+        from discrim.models.judging.single_rows import typicality
+
+        return typicality(self, data, unseen)
+
+    def posterior_intervals(
+        self: Any,
+        data: Any = None,
+        *,
+        method: Literal["delta", "bootstrap"] = "delta",
+        level: float = 0.95,
+        replicates: int = 999,
+        seed: int | None = None,
+        unseen: Unseen | None = None,
+    ) -> pd.DataFrame:
+        """Posteriors of rows with intervals that show how well the sample determines them.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows; the rows of the fit by default.
+        method : {"delta", "bootstrap"}
+            Normal intervals on the logit scale, from the asymptotic variance under the model; or percentiles
+            of posteriors under fits to rows drawn again within classes.
+        level : float
+        replicates, seed : int
+            Of the bootstrap.
+        unseen : optional
+            As for `predict`.
+
+        Returns
+        -------
+        DataFrame
+            Columns (class, "posterior" | "low" | "high").
+        """
+        from discrim.models.judging.single_rows import posterior_intervals
+
+        choice("method", method, ("delta", "bootstrap"))
+        return posterior_intervals(self, data, method, level, replicates, seed, unseen)

@@ -1,1 +1,0 @@
-"""The sections of the summaries, a file for each kind of result."""

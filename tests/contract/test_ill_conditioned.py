@@ -1,0 +1,351 @@
+"""Tables that are ill-conditioned by themselves: right to their inherent loss, or refused where collinear.
+
+Smooth curves, polynomials and the like have roots of condition 1e6 to 1e12 without anybody's design. As in
+`test_digits`, the inherent loss is what a move of every number to a neighbouring double does to a result.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discrim
+from discrim.core.covariance.covariance import Covariance, dependencies
+from discrim.core.moments.moments import ClassMoments, gather
+from discrim.errors import CollinearError, DiscrimWarning
+from tests import references as ref
+from tests import support
+
+HARD = support.TABLES / "hard"
+HILLS = json.loads((support.GOLDEN / "hill_valley.json").read_text())
+EPS = float(np.finfo(np.float64).eps)
+FLOOR = 10.0**-15.5
+FLOORS = {"log_proba": 1.0, "logdet": 1.0, "llf": 1.0}
+
+
+def hard_table(name: str) -> pd.DataFrame:
+    path = HARD / f"{name}.tsv.gz"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not part of the project and not beside it")
+    table = pd.read_csv(path, sep="\t")
+    return table.assign(target="c" + table["target"].astype(str))
+
+
+# ------------------------------------------------------------------ simulated tables, against eighty digits
+
+
+def hills(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
+    """A smooth bump at a random place on each row, of any size, upwards or downwards."""
+    at, width = rng.uniform(0, 1, (n, 1)), rng.uniform(0.5, 1.5, (n, 1))
+    height = 10 ** rng.uniform(-1, 4, (n, 1))
+    bump = np.exp(-(((np.linspace(0, 1, p) - at) / width) ** 2))
+    return height * (1 + rng.choice([-0.3, 0.3], (n, 1)) * bump)
+
+
+def polynomial(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
+    return rng.uniform(1, 2, (n, 1)) ** np.arange(1, p + 1)
+
+
+def hilbert(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
+    return 1 / (rng.uniform(0, 4, (n, 1)) + np.arange(1, p + 1))
+
+
+TABLES = {"hills": (hills, 8), "polynomial": (polynomial, 7), "hilbert": (hilbert, 7)}
+ROWS = 36
+
+
+@cache
+def simulated(name: str) -> tuple[np.ndarray, np.ndarray]:
+    make, p = TABLES[name]
+    rng = np.random.default_rng(len(name))
+    codes = np.repeat(np.arange(2), ROWS // 2)
+    return make(rng, ROWS, p), codes
+
+
+@cache
+def fitted(name: str, verb: str):
+    x, codes = simulated(name)
+    frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])])
+    return getattr(discrim, verb)("y ~ .", data=frame.assign(y=np.array(["a", "b"])[codes]))
+
+
+@cache
+def reference(name: str, verb: str) -> tuple[dict[str, ref.Exact], dict[str, np.ndarray]]:
+    x, codes = simulated(name)
+    model = ref.lda if verb == "lda" else ref.qda
+    # Rows of all sizes share a mean, whose own last bit is then far above that of the small ones.
+    by_column = name == "hills"
+    return ref.inherent_loss(
+        lambda rows: dict(model(rows, codes)), x, draws=8, by_column=by_column, floors=FLOORS
+    )
+
+
+def within_a_digit(got: np.ndarray, name: str, verb: str, quantity: str) -> None:
+    """No further off than ten times what last bits do to the results of this kind, relative to each."""
+    value, loss = (result[quantity] for result in reference(name, verb))
+    error = ref.relative(ref.exact(got) - value, value, FLOORS.get(quantity, 0.0))
+    allowed = 10 * max(float(loss.max()), FLOOR)
+    assert error.max() <= allowed, (error.max(), loss.max())
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_simulated_tables_are_ill_conditioned(name: str) -> None:
+    x, codes = simulated(name)
+    deviations = x - np.stack([x[codes == k].mean(axis=0) for k in (0, 1)])[codes]
+    singular = np.linalg.svd(deviations / np.linalg.norm(deviations, axis=0), compute_uv=False)
+    assert 1e5 < singular[0] / singular[-1] < 1e13
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_lda_keeps_its_digits_on_ill_conditioned_tables(name: str) -> None:
+    fit = fitted(name, "lda")
+    odds, p = fit.log_odds(), TABLES[name][1]
+    within_a_digit(np.array([fit.wilks.statistic]), name, "lda", "wilks")
+    within_a_digit(np.array([fit.llf]), name, "lda", "llf")
+    within_a_digit(odds["coef"].to_numpy()[-p:, None], name, "lda", "contrast")
+    within_a_digit(odds["se"].to_numpy()[-p:, None], name, "lda", "se")
+    within_a_digit(fit.predict_log_proba().to_numpy(), name, "lda", "log_proba")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_qda_keeps_its_digits_on_ill_conditioned_tables(name: str) -> None:
+    fit = fitted(name, "qda")
+    within_a_digit(fit.logdet.to_numpy(), name, "qda", "logdet")
+    within_a_digit(np.array([fit.llf]), name, "qda", "llf")
+    within_a_digit(fit.predict_log_proba().to_numpy(), name, "qda", "log_proba")
+
+
+# ------------------------------------------------------------------ the public table, against sixty digits
+
+
+@cache
+def hill_fit(verb: str):
+    return getattr(discrim, verb)("target ~ .", data=hard_table("Hill_Valley_without_noise"))
+
+
+def near_golden(got: np.ndarray, verb: str, quantity: str) -> None:
+    """Relative to the largest entry, as the losses that were written."""
+    value = np.array(HILLS[verb]["values"][quantity])
+    error = np.abs(np.ravel(got) - value).max() / np.abs(value).max()
+    assert error <= 10 * max(HILLS[verb]["loss"][quantity], FLOOR), (error, HILLS[verb]["loss"][quantity])
+
+
+def test_lda_of_a_table_of_condition_2e11() -> None:
+    fit = hill_fit("lda")
+    odds, p = fit.log_odds(), 100
+    near_golden(np.array(fit.wilks.statistic), "lda", "wilks")
+    near_golden(fit.wilks.table.loc["F", "statistic"], "lda", "F")
+    near_golden(fit.distances()["D2"].to_numpy(), "lda", "D2")
+    near_golden(odds["coef"].to_numpy()[-p:], "lda", "slopes")
+    near_golden(odds["se"].to_numpy()[-p:], "lda", "se")
+    axis = fit.scaling.to_numpy()[:, 0]
+    near_golden(axis * np.sign(axis @ np.array(HILLS["lda"]["values"]["axis"])), "lda", "axis")
+
+
+@pytest.mark.parametrize("verb", ["lda", "qda"])
+def test_rows_of_a_table_of_condition_2e11(verb: str) -> None:
+    fit, rows = hill_fit(verb), HILLS["rows"]
+    scores = fit.predict_log_proba().to_numpy()
+    left_out = fit.leave_one_out()
+    labels = ["c0", "c1"]
+    truth = hard_table("Hill_Valley_without_noise")["target"].to_numpy()
+    near_golden((scores[:, 1] - scores[:, 0])[rows], verb, "log_odds")
+    assert ((scores[:, 1] > scores[:, 0]) != (truth == "c1")).sum() == HILLS[verb]["wrong"]
+    without = left_out[labels].to_numpy()
+    assert ((without[:, 1] > without[:, 0]) != (truth == "c1")).sum() == HILLS[verb]["wrong_left_out"]
+
+
+def test_the_indicator_regression_agrees_with_two_class_lda_on_it() -> None:
+    """Fisher: the slopes of the regression of the indicator are those of the log odds, times a constant."""
+    slopes = np.array(HILLS["lda"]["values"]["slopes"])
+    got = discrim.indicator("target ~ .", data=hard_table("Hill_Valley_without_noise")).coef.to_numpy()
+    got = got[-100:, 1] if got.shape[0] > got.shape[1] else got[1, -100:]
+    factor = (got @ slopes) / (slopes @ slopes)
+    assert np.abs(got / factor - slopes).max() / np.abs(slopes).max() <= 10 * HILLS["lda"]["loss"]["slopes"]
+
+
+# ------------------------------------------------------------------ rows left out of few degrees of freedom
+
+
+@pytest.mark.parametrize("kind", ["few", "outlier", "counts", "weights"])
+@pytest.mark.parametrize("verb", ["lda", "qda"])
+def test_rows_left_out_of_few_degrees_of_freedom_are_those_of_refits(verb: str, kind: str) -> None:
+    """Almost every row has a leverage near one, of which a difference to one has lost its digits."""
+    rng = np.random.default_rng(4)
+    k, p = 2, 5
+    each = p + 2 if verb == "qda" else (p + k + 2) // k + 1
+    codes = np.repeat(np.arange(k), each)
+    x = rng.standard_normal((len(codes), p)) + 0.4 * codes[:, None]
+    if kind == "outlier":
+        x[1, 0] += 1e6
+    weights = {
+        "counts": rng.integers(1, 4, len(codes)) * 1.0,
+        "weights": rng.uniform(0.5, 2.5, len(codes)),
+    }.get(kind, np.ones(len(codes)))
+    table = pd.DataFrame(x, columns=[f"x{j}" for j in range(p)]).assign(
+        y=np.array(["a", "b"])[codes], w=weights
+    )
+    fit = getattr(discrim, verb)("y ~ . - w", data=table, weights="w")
+    got = fit.leave_one_out()[["a", "b"]].to_numpy()
+    for row in range(len(table)):
+        less = table.assign(
+            w=np.where(np.arange(len(table)) == row, weights - np.minimum(weights, 1), weights)
+        )
+        if kind in ("few", "outlier"):
+            exact = ref.to_float(ref.leave_one_out(ref.exact(x), codes, verb == "qda", which=[row]))[0]
+        else:
+            rule = getattr(discrim, verb)("y ~ . - w", data=less, weights="w", prior=dict(fit.prior))
+            exact = rule.predict_log_proba(table.iloc[[row]]).to_numpy()[0]
+        assert np.abs(got[row] - np.exp(exact)).max() <= 1e-12
+
+
+def test_rows_without_which_there_is_no_covariance_have_no_rule() -> None:
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.standard_normal((12, 4)), columns=list("abcd")).assign(y=list("uuuuuvvvvvvv"))
+    with pytest.warns(DiscrimWarning, match="5 rows have no leave-one-out rule"):
+        got = discrim.qda("y ~ .", data=table).leave_one_out()[["u", "v"]].isna().all(axis=1)
+    assert got.to_numpy().tolist() == [True] * 5 + [False] * 7
+
+
+# ------------------------------------------------------------------ what is collinear
+
+
+@pytest.mark.parametrize("verb", ["lda", "qda", "logistic", "indicator"])
+def test_columns_that_sum_to_a_constant_are_refused_and_named(verb: str) -> None:
+    table = hard_table("connect_4")
+    counted = table.drop(columns="target").sum(axis=1)
+    assert (counted == 12).all()
+    with pytest.raises(CollinearError, match="'g6' is a linear combination of 'a1', 'a2'"):
+        getattr(discrim, verb)("target ~ .", data=table)
+
+
+@pytest.mark.parametrize("pair", [{"alpha": 1, "gamma": 0}, {"alpha": 0.5, "gamma": 1}])
+def test_rda_without_a_ridge_refuses_columns_that_sum_to_a_constant(pair: dict[str, float]) -> None:
+    table = hard_table("connect_4").iloc[::15]
+    options = pair | {"parametrization": "friedman"} if pair["gamma"] == 0 else pair
+    with pytest.raises(CollinearError, match="g6"):
+        discrim.rda("target ~ .", data=table, **options)
+
+
+def moments_of(x: np.ndarray, codes: np.ndarray, chunks: int) -> ClassMoments:
+    parts = np.array_split(np.arange(len(x)), chunks)
+    blocks = [(x[rows], codes[rows], None) for rows in parts if len(rows)]
+    return gather(blocks, n_classes=int(codes.max()) + 1, n_columns=x.shape[1])
+
+
+def of_condition(rng: np.random.Generator, n: int, p: int, condition: float, shape: str) -> np.ndarray:
+    left = np.linalg.qr(rng.standard_normal((n, p)))[0]
+    right = np.linalg.qr(rng.standard_normal((p, p)))[0]
+    lengths = {
+        "graded": np.geomspace(1, 1 / condition, p),
+        "one short": np.r_[np.ones(p - 1), 1 / condition],
+        "one long": np.r_[1.0, np.full(p - 1, 1 / condition)],
+    }[shape]
+    return (left * lengths) @ right.T * 10 ** rng.uniform(-3, 3, p)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    p=st.integers(2, 40),
+    spare=st.integers(1, 300),
+    digits=st.floats(0, 12),
+    shape=st.sampled_from(["graded", "one short", "one long"]),
+)
+def test_what_has_full_rank_is_not_refused(seed: int, p: int, spare: int, digits: float, shape: str) -> None:
+    rng = np.random.default_rng(seed)
+    n = p + 3 + spare
+    codes = np.r_[0, 1, 2, rng.integers(0, 3, n - 3)]
+    x = of_condition(rng, n, p, 10**digits, shape)
+    deviations = x - np.stack([x[codes == k].mean(axis=0) for k in range(3)])[codes]
+    if np.linalg.matrix_rank(deviations / np.linalg.norm(deviations, axis=0)) == p:
+        assert not dependencies(moments_of(x, codes, 1 + seed % 4))
+
+
+KINDS = ("indicators", "counts", "large slopes", "decimals", "shares", "nearly equal", "rare and rescaled")
+
+
+def collinear(rng: np.random.Generator, n: int, p: int, kind: str) -> np.ndarray:
+    """Columns (n, p) that are collinear but for the rounding of the doubles, in any order."""
+    if kind == "indicators":
+        x = (rng.integers(0, p, n)[:, None] == np.arange(p)).astype(float)
+    elif kind == "counts":
+        x = rng.multinomial(50, rng.dirichlet(np.full(p, 0.3)), n).astype(float)
+    elif kind == "large slopes":
+        x = rng.standard_normal((n, p - 1))
+        x = np.column_stack([x, x @ 10 ** rng.uniform(-3, 6, p - 1)])
+    elif kind == "decimals":
+        x = np.round(rng.uniform(0, 100, (n, p - 1)), 1)
+        x = np.column_stack([x, x.sum(axis=1)])
+    elif kind == "shares":
+        tenths = rng.integers(0, 1000 // p + 1, (n, p - 1))
+        x = np.column_stack([tenths / 10, (1000 - tenths.sum(axis=1)) / 10])
+    elif kind == "nearly equal":
+        x = rng.standard_normal((n, 1)) + 10 ** rng.uniform(-9, 0) * rng.standard_normal((n, p - 1))
+        x = np.column_stack([x, x @ rng.standard_normal(p - 1)])
+    else:
+        odds = 10 ** rng.uniform(-3, 0, p)
+        x = rng.multinomial(1, odds / odds.sum(), n) * 10.0 ** rng.integers(-6, 7, p)
+    return x[:, rng.permutation(p)]
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    p=st.integers(3, 60),
+    spare=st.integers(1, 2000),
+    kind=st.sampled_from(KINDS),
+    at_once=st.booleans(),
+)
+def test_what_is_collinear_but_for_rounding_is_refused(
+    seed: int, p: int, spare: int, kind: str, at_once: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    n = p + 2 + spare
+    codes = np.r_[0, 1, rng.integers(0, 2, n - 2)]
+    moments = moments_of(collinear(rng, n, p, kind), codes, 1 + seed % 4)
+    assert dependencies(moments if at_once else moments.as_one())
+
+
+def test_whitening_is_a_solution_where_the_inverse_is_not() -> None:
+    """A root whose inverse has no digit right in a product: each solution satisfies its equations."""
+    rng = np.random.default_rng(3)
+    curves = hills(rng, 400, 30)
+    root = np.linalg.qr(curves - curves.mean(axis=0), mode="r")
+    covariance = Covariance.from_root(root)
+    z = curves[:5].T
+    for matrix, solution in ((root.T, covariance.whiten(z)), (root, covariance.unwhiten(z))):
+        assert (np.abs(matrix @ solution - z) / (np.abs(matrix) @ np.abs(solution))).max() <= 30 * EPS
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 4])
+@pytest.mark.parametrize("method", ["moment", "mle"])
+def test_rows_without_which_a_class_has_no_covariance_raise_no_warning_of_numpy(columns, method):
+    rng = np.random.default_rng(0)
+    for rows in range(columns + 1, columns + 4):
+        x = rng.normal(size=(rows + 30, columns))
+        data = pd.DataFrame(x, columns=[f"x{j}" for j in range(columns)]).assign(y=["a"] * rows + ["b"] * 30)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DiscrimWarning)
+            warnings.simplefilter("error", RuntimeWarning)
+            found = discrim.qda("y ~ .", data, method=method).leave_one_out()
+        assert found.iloc[rows:].notna().all(axis=None)
+
+
+def test_a_table_that_lda_fits_is_chosen_from_backward():
+    table = hard_table("Hill_Valley_without_noise")
+    steps = discrim.stepwise("target ~ .", table, direction="backward").steps
+    tests = discrim.lda("target ~ .", table).partial_tests()
+    first = steps.iloc[0]
+    # The weakest by partial_tests(), another way to the same numbers; both have some six digits here.
+    assert first["term"] == tests["F"].idxmin()
+    second = discrim.lda(f"target ~ . - {first['term']}", table)
+    assert first["wilks"] == pytest.approx(second.wilks.statistic, rel=1e-6)
+    assert steps["term"].iloc[1] == second.partial_tests()["F"].idxmin()

@@ -1,0 +1,163 @@
+"""Tables and options that a second look at lost, silent and hanging cases found."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.core.moments.moments import ClassMoments
+from discrim.datasets import load_iris
+from discrim.errors import DataError, DiscrimError, DiscrimWarning
+
+
+def three(gap=0.0, column="x"):
+    """Three classes of 20 rows, the first of them far away in one column."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"g": np.repeat(list("abc"), 20), "x": rng.normal(size=60), "y": rng.normal(size=60)}
+    )
+    table.loc[table["g"] == "a", column] += gap
+    return table
+
+
+FITS = {
+    "lda": (discrim.lda, {}),
+    "shrunk": (discrim.lda, {"covariance": "shrunk"}),
+    "diagonal": (discrim.lda, {"covariance": "diagonal"}),
+    "spherical": (discrim.lda, {"covariance": "spherical"}),
+    "mcd": (discrim.lda, {"method": "mcd"}),
+    "standardized": (discrim.qda, {"covariance": "spherical", "standardize": True}),
+    "centroids": (discrim.shrunken_centroids, {"threshold": 0.1}),
+    "knn": (discrim.knn, {"k": 3}),
+    "cosine": (discrim.knn, {"k": 3, "metric": "cosine"}),
+    "indicator": (discrim.indicator, {}),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("gap", [1e155, -1e200, 1e300])
+def test_classes_beyond_the_range_of_squares_are_refused_by_column(name, gap):
+    verb, options = FITS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataError, match=r"class means of column 'y' lie .* Correct its values"):
+            verb("g ~ x + y", three(gap, "y"), **options)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_the_way_out_of_such_a_table_works(name):
+    verb, options = FITS[name]
+    table = three(1e200)
+    table.loc[table.index[0], "x"] = 0.5
+    table.loc[(table["g"] == "a") & (table["x"] > 1e100), "x"] = np.random.default_rng(1).normal(size=19)
+    fit = verb("g ~ x + y", table, **options)
+    assert fit.predict(table).notna().all()
+
+
+def test_a_robust_scatter_beside_a_class_far_away_is_refused():
+    table = three()
+    table.loc[table["g"] == "a", "x"] *= 1e200
+    with pytest.raises(DataError, match="class means of column 'x'"):
+        discrim.lda("g ~ x + y", table, method="mcd")
+
+
+def test_columns_wide_apart_stay_fitted_where_classes_are_near():
+    table = three(3.0).assign(x=lambda frame: frame["x"] * 1e200)
+    fit = discrim.lda("g ~ x + y", table)
+    want = discrim.lda("g ~ x + y", three(3.0)).predict_proba(three(3.0))
+    assert np.allclose(fit.predict_proba(table), want, rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("value", [1e155, 1e300, -1e300])
+def test_kernels_beyond_the_range_of_squares_are_those_of_the_widest(value):
+    table = three(1.0)
+    fit = discrim.naive_bayes("g ~ x + y", table, kernel=True, bandwidth={"x": 0.5, "y": 0.5})
+    found = fit.predict_proba(pd.DataFrame({"x": [value, 0.0, value], "y": [0.0, value, np.nan]}))
+    assert np.allclose(found.sum(axis=1), 1)
+    # Of kernels of one width the density is largest in the class of the outermost point.
+    ends = table.groupby("g")["x"].agg("max" if value > 0 else "min")
+    wanted = ends.idxmax() if value > 0 else ends.idxmin()
+    assert found.iloc[0].idxmax() == wanted
+    assert found.iloc[2].idxmax() == wanted
+
+
+def test_moments_of_few_rows_are_products_of_deviations():
+    rng = np.random.default_rng(3)
+    x, codes = rng.normal(size=(6, 300)), np.array([0, 0, 0, 1, 1, 1])
+    for spread in ("class", "pooled"):
+        held = ClassMoments.from_block(x, codes, n_classes=2, spread=spread)
+        each = [x[codes == k] - x[codes == k].mean(axis=0) for k in range(2)]
+        want = np.stack([own.T @ own for own in each])
+        want = want if spread == "class" else want.sum(axis=0, keepdims=True)
+        assert np.allclose(held.scatters, want, rtol=1e-12, atol=1e-13)
+
+
+def test_stepwise_of_few_rows_takes_the_steps_of_the_whole_scatter():
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame(rng.normal(size=(20, 40)), columns=[f"x{j}" for j in range(40)])
+    table["g"] = ["a", "b"] * 10
+    table.loc[table["g"] == "a", ["x3", "x17"]] += 2
+    wide = discrim.stepwise("g ~ .", table, enter=0.01, stay=0.01)
+    few = wide.selected.tolist()
+    assert {"x3", "x17"} & set(few)
+    # The same rows twice over are no longer fewer than the columns, and the first term is the same.
+    assert discrim.stepwise("g ~ " + " + ".join(few), table, enter=0.01, stay=0.01).selected[0] == few[0]
+    step = wide.steps.iloc[0]
+    own = table[few[0]] - table.groupby("g")[few[0]].transform("mean")
+    whole = table[few[0]] - table[few[0]].mean()
+    assert step["wilks"] == pytest.approx((own**2).sum() / (whole**2).sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("formula", ["y ~ x * z", "y ~ z * u + x", "y ~ x * C(z)", "y ~ x * z * u"])
+def test_a_category_of_one_level_may_stand_in_a_product(formula):
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame({"x": rng.normal(size=30), "z": "a", "u": list("pq") * 15, "y": list("abb") * 10})
+    with pytest.warns(DiscrimWarning, match="constant over all rows"):
+        fit = discrim.lda(formula, table)
+    plain = discrim.lda(formula.replace("C(z)", "z").replace("* z", "").replace("z *", ""), table)
+    assert list(fit.terms) == list(plain.terms) or set(fit.terms) == set(plain.terms)
+    assert np.allclose(fit.predict_proba(table), plain.predict_proba(table))
+
+
+def fitted(iris):
+    return discrim.lda("species ~ .", iris)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda iris: discrim.perceptron("species ~ .", iris, maxiter=10**400), "maxiter="),
+        (lambda iris: discrim.stepwise("species ~ .", iris, options={"k": 3}), "options= names 'k'"),
+        (
+            lambda iris: discrim.stepwise("species ~ .", iris, options={"levels": 3}),
+            "options= names 'levels'",
+        ),
+        (lambda iris: discrim.stepwise("species ~ .", iris, options={1: 3}), "options= names 1"),
+        (
+            lambda iris: discrim.cross_validate(discrim.lda("species ~ .", iris), repeats=10**400),
+            "fewer repeats",
+        ),
+        (lambda iris: discrim.cross_validate(fitted(iris), repeats=[1]), "repeats="),
+        (lambda iris: discrim.shrunken_centroids("species ~ .", iris, n_thresholds=10**400), "n_thresholds="),
+        (
+            lambda iris: discrim.compare(*[fitted(iris)] * 2, repeats=np.ones(2)),
+            "repeats=",
+        ),
+        (lambda _: discrim.bayes(None, pd.DataFrame([[0.5, 0.5]] * 2), columns=3), "columns=3"),
+        (lambda _: discrim.bayes(None, pd.DataFrame([[0.5, 0.5]] * 2), response=[1, 2]), "response="),
+    ],
+)
+def test_options_of_other_types_and_sizes_are_refused(call, said):
+    with pytest.raises(DiscrimError, match=said) as caught:
+        call(load_iris())
+    assert len(str(caught.value)) < 500
+
+
+def test_a_list_of_knots_is_not_told_whole():
+    table = three()
+    knots = ", ".join(["'a'"] * 1000)
+    with pytest.raises(DiscrimError, match="list of numbers") as caught:
+        discrim.lda(f"g ~ bs(x, knots=[{knots}])", table)
+    assert len(str(caught.value)) < 1000

@@ -1,0 +1,239 @@
+"""The way out that a message offers is taken, on tables that provoke it, and works."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits
+
+import discrim
+from discrim import cross_validate
+from discrim.datasets import load_iris
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DiscrimError,
+    DiscrimWarning,
+    NotSupportedError,
+    SeparationError,
+)
+from tests import support
+
+HARD = support.TABLES / "classic"
+IRIS = load_iris()
+RNG = np.random.default_rng(0)
+
+
+def digits():
+    # Most columns are constant in some digit, three in all.
+    x, y = load_digits(return_X_y=True, as_frame=True)
+    return x.assign(y=[f"d{digit}" for digit in y])
+
+
+def still():
+    # Two columns of eight are constant, in two of three classes.
+    data = IRIS.rename(columns={"species": "y"}).assign(**{f"x{j}": RNG.normal(size=150) for j in range(4)})
+    data.loc[:49, ["x0", "x1"]] = 3.0
+    data.loc[50:99, "x1"] = -1.0
+    return data
+
+
+def sums():
+    # A sum that is exact in one class only.
+    data = IRIS.rename(columns={"species": "y"}).assign(total=RNG.normal(size=150), u=RNG.normal(size=150))
+    return data.assign(total=data["total"].where(data["y"] != "setosa", data["u"] + data["sepal_width"]))
+
+
+def few():
+    return still().groupby("y", observed=True).head(6)
+
+
+def bare():
+    # A class of one row, and one of equal rows.
+    data = still()
+    data["y"] = data["y"].astype(str)
+    alone = data.tail(1).assign(y="alone")
+    alike = pd.concat([data.head(1)] * 3).assign(y="alike")
+    return pd.concat([data, alone, alike], ignore_index=True)
+
+
+def alone():
+    data = IRIS.rename(columns={"species": "y"}).astype({"y": str})
+    return pd.concat([data, data.tail(1).assign(y="alone")], ignore_index=True)
+
+
+def satellite():
+    path = HARD / "mlbench_LetterRecognition.csv.gz"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not here")
+    return pd.read_csv(path).rename(columns={"lettr": "y"}).groupby("y").head(60)
+
+
+TABLES = [digits, still, sums, few, bare, alone, satellite]
+FORMULA = "y ~ ."
+
+
+def quiet(ask):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        return ask()
+
+
+def ways_out(message):
+    """Every way out that a message offers, as (verb or None, options, columns to leave out)."""
+    advice = message[message.index(". ") :]
+    found = []
+    for call in re.findall(r"[Uu]se (\w+)\(([^)]*)\)", advice):
+        found.append((call[0], eval(f"dict({call[1]})"), []))
+    plain = re.sub(r"[Uu]se \w+\([^)]*\)", "", advice)
+    options = {
+        name: float(value) if value[0].isdigit() else value.strip('"')
+        for name, value in re.findall(r"(\w+)=(\"[\w-]+\"|[\d.e+-]+\d)", plain)
+    }
+    if options:
+        found.append((None, options, []))
+    left = re.search(r"leave out ((?:'[^']+'(?:, )?)+)", plain)
+    if left:
+        found.append((None, {}, re.findall(r"'([^']+)'", left[1])))
+    return found
+
+
+def taken(verb, data, message):
+    ways = ways_out(message)
+    assert ways, message
+    for other, options, columns in ways:
+        again = getattr(discrim, other or verb)
+        fit = quiet(lambda again=again, o=options, c=columns: again(FORMULA, data.drop(columns=c), **o))
+        assert fit.predict().notna().all(), message
+    return ways
+
+
+@pytest.mark.parametrize("table", TABLES, ids=[table.__name__ for table in TABLES])
+@pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes"])
+def test_the_way_out_works(verb, table):
+    data = table()
+    try:
+        quiet(lambda: getattr(discrim, verb)(FORMULA, data))
+    except CollinearError as error:
+        taken(verb, data, str(error))
+
+
+@pytest.mark.parametrize(
+    ("verb", "first"), [("qda", 'Pass covariance="shrunk"'), ("naive_bayes", "Pass smoothing=1e-09")]
+)
+def test_all_columns_and_classes_are_named_at_once(verb, first):
+    with pytest.raises(CollinearError) as caught:
+        getattr(discrim, verb)(FORMULA, still())
+    message = str(caught.value)
+    assert "'x0', 'x1' are constant in class 'setosa'; 'x1' is constant in class 'versicolor'" in message
+    assert first in message
+    assert message.endswith("or leave out 'x0', 'x1'.")
+
+
+def test_a_way_out_that_leaves_next_to_nothing_is_not_offered():
+    data = still()[["x0", "x1", "x2", "y"]]
+    for verb in ("qda", "naive_bayes"):
+        with pytest.raises(CollinearError) as caught:
+            getattr(discrim, verb)(FORMULA, data)
+        assert "leave out" not in str(caught.value)
+        taken(verb, data, str(caught.value))
+
+
+@pytest.mark.parametrize("verb", ["qda", "naive_bayes"])
+def test_a_fold_says_its_class_its_column_and_a_way_out_that_works(verb):
+    # The column varies in the class by one row, which one fold holds.
+    data = still().drop(columns=["x0", "x1"])
+    data["odd"] = np.where(data["y"] == "setosa", 0.0, RNG.normal(size=150))
+    data.loc[7, "odd"] = 1.0
+    folds = np.arange(150) % 5
+    fit = getattr(discrim, verb)(FORMULA, data)
+    with pytest.raises(NotSupportedError, match=r"Without fold 2 of 5 there is no fit\. 'odd' is constant"):
+        cross_validate(fit, folds=folds)
+    with pytest.raises(NotSupportedError) as caught:
+        cross_validate(fit, folds=folds)
+    for other, options, columns in taken(verb, data, str(caught.value).partition("no fit. ")[2]):
+        again = getattr(discrim, other or verb)(FORMULA, data.drop(columns=columns), **options)
+        assert cross_validate(again, folds=folds).table().loc["error", "estimate"] < 0.2
+
+
+def test_classes_without_bandwidth_or_counts():
+    data = still()
+    with pytest.raises(CollinearError, match=r"'x0', 'x1' have .* bandwidth=\{'x0': \.\.\., 'x1': \.\.\.\}"):
+        discrim.naive_bayes(FORMULA, data, kernel=True)
+    discrim.naive_bayes(FORMULA, data, kernel=True, bandwidth={"x0": 0.1, "x1": 0.1})
+
+
+def test_robust_covariances_have_their_own_way_out():
+    for method in ("t", "mcd"):
+        with pytest.raises(DiscrimError, match=r"covariance=\"shrunk\" and leave out method="):
+            discrim.qda(FORMULA, still(), method=method)
+
+
+def wide():
+    x = np.random.default_rng(3).normal(size=(30, 40))
+    return pd.DataFrame(x, columns=[f"x{j}" for j in range(40)]).assign(y=np.repeat(["a", "b", "c"], 10))
+
+
+def test_logistic_of_few_rows_is_not_sent_from_one_refusal_to_the_next():
+    data = wide()
+    with pytest.raises(CollinearError, match=r'lda\(covariance="shrunk"\).*bias_reduction=True too'):
+        discrim.logistic(FORMULA, data)
+    assert discrim.lda(FORMULA, data, covariance="shrunk").predict().notna().all()
+    fit = quiet(lambda: discrim.logistic(FORMULA, data, collinear="drop", bias_reduction=True))
+    assert (fit.predict() == data["y"]).all()
+    with pytest.raises(SeparationError, match=r'or use lda\(covariance="shrunk"\)'):
+        quiet(lambda: discrim.logistic(FORMULA, data, collinear="drop"))
+
+
+def test_one_term_that_separates_is_not_to_be_left_out():
+    with pytest.raises(SeparationError, match=r"Pass bias_reduction=True, or use lda\(\)"):
+        discrim.logistic("species ~ petal_length", IRIS)
+    with pytest.raises(SeparationError, match="leave out one of these terms"):
+        discrim.logistic("species ~ petal_length + petal_width", IRIS)
+
+
+@pytest.mark.parametrize(("rows", "more"), [(2, False), (3, True)])
+def test_rda_offers_more_folds_where_they_help(rows, more):
+    short = IRIS.groupby("species", observed=True).head(50).drop(index=range(rows, 50))
+    with pytest.raises(DataError, match="no more than one row of class 'setosa'") as caught:
+        quiet(lambda: discrim.rda("species ~ .", short, cv=2, seed=0))
+    assert ("more folds" in str(caught.value)) is more
+    if more:
+        assert quiet(lambda: discrim.rda("species ~ .", short, cv="loo")).predict().notna().all()
+    else:
+        with pytest.raises(DataError, match="no more than one row"):
+            quiet(lambda: discrim.rda("species ~ .", short, cv="loo"))
+        fit = quiet(lambda: discrim.rda("species ~ .", short, alpha=0.5, gamma=0.5))
+        assert fit.predict().notna().all()
+
+
+def test_a_perceptron_of_three_classes_is_not_sent_to_a_plane_between_two():
+    with pytest.warns(
+        DiscrimWarning, match=r"setosa.*but 1 passes did not find it.*or see logistic\(\)"
+    ) as told:
+        discrim.perceptron("species ~ .", IRIS, maxiter=1)
+    assert not any("hyperplane()" in str(each.message) for each in told)
+
+
+def test_a_chosen_threshold_of_a_class_that_is_short_in_a_fold_may_be_given():
+    data = IRIS.drop(index=range(2, 50))
+    fit = quiet(lambda: discrim.shrunken_centroids("species ~ .", data, seed=0))
+    with pytest.raises(NotSupportedError, match=r"threshold= that is given"):
+        quiet(lambda: cross_validate(fit, folds=5, seed=1))
+    given = discrim.shrunken_centroids("species ~ .", data, threshold=0.5)
+    assert quiet(lambda: cross_validate(given, folds=5, seed=1)).summary() is not None
+
+
+def test_rows_that_are_too_many_to_leave_out_are_cross_validated_as_the_message_says():
+    rng = np.random.default_rng(13)
+    many = pd.DataFrame({"x": rng.standard_normal(2100), "y": np.repeat(["a", "b", "b"], 700)})
+    for fit in (discrim.logistic("y ~ x", many), discrim.lda("y ~ x", many, method="mcd")):
+        with pytest.raises(NotSupportedError, match=r'error_rates\(\["cv"\]\) or confusion\("cv"\)'):
+            fit.error_rates()
+        wrong = fit.error_rates(["cv"], seed=1)["wrong"].iloc[0]
+        assert 0 < wrong < len(many)
+        assert fit.confusion("cv").to_numpy().sum() == len(many)

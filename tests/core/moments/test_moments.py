@@ -1,0 +1,139 @@
+"""Identities of the numbers: merging, blocks, weights, affine maps, certified values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from discrim import lda, qda
+from discrim.core.moments.moments import ClassMoments, gather
+
+SPREADS = ("pooled", "class", "diagonal")
+K = 3
+
+
+@st.composite
+def rows(draw, most=12, columns=2):
+    n = draw(st.integers(0, most))
+    x = draw(arrays(np.float64, (n, columns), elements=st.floats(-100, 100).map(lambda v: round(v, 3))))
+    codes = draw(arrays(np.intp, n, elements=st.integers(0, K - 1)))
+    return x, codes
+
+
+def moments(x, codes, spread, weights=None):
+    return ClassMoments.from_block(x, codes, weights, n_classes=K, spread=spread)
+
+
+def by_hand(x, codes, spread):
+    """Counts, means and scatters by their definitions."""
+    parts = [x[codes == k] for k in range(K)]
+    means = np.array([p.mean(axis=0) if len(p) else np.zeros(x.shape[1]) for p in parts])
+    scatters = np.array([(p - m).T @ (p - m) for p, m in zip(parts, means, strict=True)])
+    if spread == "pooled":
+        scatters = scatters.sum(axis=0, keepdims=True)
+    if spread == "diagonal":
+        scatters = np.diagonal(scatters, axis1=1, axis2=2)
+    return np.array([len(p) for p in parts]), means, scatters
+
+
+def assert_same(a: ClassMoments, b: ClassMoments) -> None:
+    np.testing.assert_array_equal(a.counts, b.counts)
+    np.testing.assert_array_equal(a.rows, b.rows)
+    np.testing.assert_allclose(a.class_means, b.class_means, rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(a.scatters, b.scatters, rtol=1e-10, atol=1e-8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows(), st.sampled_from(SPREADS))
+def test_moments_are_what_their_definitions_say(block, spread):
+    held = moments(*block, spread)
+    counts, means, scatters = by_hand(*block, spread)
+    np.testing.assert_array_equal(held.counts, counts)
+    np.testing.assert_allclose(held.class_means, means, rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(held.scatters, scatters, rtol=1e-10, atol=1e-8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows(), rows(), rows(), st.sampled_from(SPREADS))
+def test_merging_is_associative_and_commutative_with_nothing_as_identity(a, b, c, spread):
+    x, y, z = (moments(*block, spread) for block in (a, b, c))
+    together = moments(np.concatenate([a[0], b[0], c[0]]), np.concatenate([a[1], b[1], c[1]]), spread)
+    assert_same(x.merge(y).merge(z), together)
+    assert_same(x.merge(y.merge(z)), together)
+    assert_same(z.merge(x).merge(y), together)
+    nothing = moments(np.zeros((0, 2)), np.zeros(0, dtype=np.intp), spread)
+    assert_same(x.merge(nothing), x)
+    assert_same(nothing.merge(x), x)
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows(most=8), st.sampled_from(SPREADS))
+def test_weights_are_repeated_rows(block, spread):
+    x, codes = block
+    weights = np.arange(len(x)) % 4
+    times = weights.astype(int)
+    weighted = moments(x, codes, spread, weights.astype(float))
+    repeated = moments(np.repeat(x, times, axis=0), np.repeat(codes, times), spread)
+    np.testing.assert_array_equal(weighted.counts, repeated.counts)
+    np.testing.assert_allclose(weighted.class_means, repeated.class_means, rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(weighted.scatters, repeated.scatters, rtol=1e-10, atol=1e-8)
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize("order", ["sorted", "shuffled", "drifting"])
+@pytest.mark.parametrize("apart", [0.5, 1e3])
+def test_any_order_of_rows_and_any_distance_of_classes(spread, order, apart):
+    rng = np.random.default_rng(11)
+    codes = np.sort(rng.integers(0, K, 30_000))
+    x = rng.standard_normal((len(codes), 25)) + apart * codes[:, None]
+    if order == "drifting":
+        x += np.linspace(0, 1e4, len(x))[:, None]
+    if order == "shuffled":
+        turn = rng.permutation(len(x))
+        x, codes = x[turn], codes[turn]
+    blocks = [(x[i : i + 1000], codes[i : i + 1000], None) for i in range(0, len(x), 1000)]
+    held = gather(blocks, n_classes=K, n_columns=25, spread=spread)
+    exact = np.asarray(x, dtype=np.longdouble)
+    _, means, scatters = by_hand(exact, codes, spread)
+    np.testing.assert_allclose(held.class_means, means.astype(float), rtol=1e-13)
+    size = np.abs(scatters).max()
+    np.testing.assert_allclose(held.scatters, scatters.astype(float), rtol=0, atol=float(size) * 1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([lda, qda]),
+    st.sampled_from(["moment", "mle"]),
+    st.floats(-1e3, 1e3),
+)
+def test_posteriors_are_invariant_to_affine_maps(seed, verb, method, shift):
+    rng = np.random.default_rng(seed)
+    codes = np.repeat([0, 1, 2], 15)
+    x = rng.standard_normal((45, 3)) + rng.standard_normal((3, 3))[codes]
+    turn, _ = np.linalg.qr(rng.standard_normal((3, 3)))
+    moved = x @ (turn * rng.uniform(0.1, 10, 3)) + shift
+    fits = [
+        verb("y ~ .", pd.DataFrame(values, columns=list("abc")).assign(y=codes), method=method)
+        for values in (x, moved)
+    ]
+    one, other = (fit.predict_log_proba() for fit in fits)
+    np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-8)
+    assert fits[0].df_model == fits[1].df_model
+
+
+def test_a_fit_from_merged_chunks_keeps_the_digits_of_far_data():
+    rng = np.random.default_rng(2)
+    codes = np.repeat([0, 1], 500)
+    noise = np.round(rng.standard_normal((1000, 2)), 3)
+    x = noise + 1e9 + codes[:, None]
+    chunks = [moments(x[i : i + 100], codes[i : i + 100], "pooled") for i in range(0, 1000, 100)]
+    merged = chunks[0]
+    for chunk in chunks[1:]:
+        merged = merged.merge(chunk)
+    _, _, exact = by_hand(x.astype(np.longdouble), codes, "pooled")
+    np.testing.assert_allclose(merged.scatters, exact.astype(float), rtol=1e-13, atol=1e-10)

@@ -1,0 +1,148 @@
+"""Results larger than the memory are refused before they are computed, and weights that no double holds."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from discrim import indicator, lda, logistic, moments, naive_bayes, qda, rda, shrunken_centroids, stepwise
+from discrim.cli import read_table
+from discrim.core.numerics import memory
+from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning
+
+RNG = np.random.default_rng(0)
+
+
+def wide(n, p):
+    data = pd.DataFrame(RNG.normal(size=(n, p)), columns=[f"x{j}" for j in range(p)])
+    return data.assign(y=np.resize(["a", "b"], n))
+
+
+@pytest.fixture
+def small_machine(monkeypatch):
+    """A machine of 64 MiB, so that nothing large has to be asked for."""
+    monkeypatch.setattr(memory, "at_hand", lambda: 2.0**26)
+
+
+def test_the_memory_at_hand_is_that_of_a_machine():
+    assert 2**28 < memory.at_hand() < 2**50
+
+
+def test_numbers_up_to_half_of_the_memory_are_given(small_machine):
+    memory.refuse_beyond_memory(2.0**22, "A table", "Ask for less")
+    with pytest.raises(DataError, match=r"^A table would take .* GiB.*0\.1 GiB of memory.* Ask for less\.$"):
+        memory.refuse_beyond_memory(2.0**22 + 1, "A table", "Ask for less")
+
+
+@pytest.mark.parametrize("verb", [lda, qda, rda, indicator])
+def test_categories_of_many_levels_are_refused_and_the_way_out_works(verb, small_machine):
+    n = 3000
+    data = pd.DataFrame({"y": np.resize(["a", "b"], n), "g": [f"g{i // 2}" for i in range(n)]})
+    with pytest.raises(DataError, match=r"covariance of 1,499 columns .* GiB.*naive_bayes\(\)"):
+        verb("y ~ g", data)
+    naive_bayes("y ~ g", data)
+
+
+@pytest.mark.parametrize("verb", [qda, moments])
+def test_columns_of_few_rows_are_refused_by_size(verb, small_machine):
+    with pytest.raises((DataError, CollinearError), match=r"GiB|too few"):
+        verb("y ~ .", wide(20, 2000))
+
+
+def test_steps_through_columns_of_few_rows_take_little_memory(small_machine):
+    """The first column that enters is the one of the largest F of an analysis of variance."""
+    data = wide(20, 2000)
+    x, first = data.drop(columns="y"), data["y"] == "a"
+    f = stats.f_oneway(x[first].to_numpy(), x[~first].to_numpy()).statistic
+    assert stepwise("y ~ .", data).steps["term"].iloc[0] == x.columns[int(np.argmax(f))]
+
+
+def test_quadratic_discriminants_of_few_rows_are_refused_before_products():
+    data = wide(20, 6000)
+    began = time.perf_counter()
+    with pytest.raises(CollinearError, match=r"Class 'a' has 10 rows, too few .*shrunk"):
+        qda("y ~ .", data)
+    # Two products of 6,000 columns would take ten times as long.
+    assert time.perf_counter() - began < 5
+    qda("y ~ .", data, covariance="shrunk")
+
+
+def test_moments_of_few_rows_are_those_of_their_parts():
+    data = wide(20, 600)
+    whole, parts = moments("y ~ .", data), moments("y ~ .", data[:7])
+    parts = parts + parts.of(data[7:])
+    np.testing.assert_allclose(whole.cov, parts.cov, rtol=1e-9, atol=1e-12)
+    own = data[data["y"] == "a"].drop(columns="y")
+    np.testing.assert_allclose(whole.covs["a"], own.cov(), rtol=1e-9, atol=1e-12)
+
+
+def test_stepwise_of_few_rows_is_that_of_the_columns_it_chose():
+    data = wide(20, 700)
+    found = stepwise("y ~ .", data, enter=0.01, stay=0.02)
+    fewer = stepwise("y ~ " + " + ".join(found.selected), data, enter=0.01, stay=0.02)
+    assert fewer.selected.tolist() == found.selected.tolist()
+    # The last steps take what rounding leaves of as many columns as there are degrees of freedom.
+    np.testing.assert_allclose(found.steps["wilks"][:10], fewer.steps["wilks"][:10], rtol=1e-9)
+
+
+def test_many_classes_are_refused_where_their_tables_are_too_large(small_machine):
+    n = 9000
+    data = pd.DataFrame({"y": [f"c{i // 2}" for i in range(n)], "x": RNG.normal(size=n)})
+    with pytest.raises(DataError, match=r"8,998 coefficients \(1 columns, 4,500 classes\).*GiB.*Merge"):
+        logistic("y ~ x", data)
+    fit = lda("y ~ x", data)
+    with pytest.raises(DataError, match=r"4,500 classes and 9,000 rows .*predict\(\)"):
+        fit.predict_proba()
+    assert len(fit.predict()) == n
+    with pytest.raises(DataError, match=r"4,500 by 4,500 classes .*predict\(\)"):
+        fit.confusion()
+
+
+# ---- weights
+
+VERBS = [lda, qda, naive_bayes, logistic, indicator, partial(shrunken_centroids, threshold=0.5)]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("weight", [1e300, 1e307, 1.7e308, 5e-324])
+def test_weights_out_of_range_are_refused_and_the_way_out_works(verb, weight):
+    data = pd.DataFrame({"x": RNG.normal(size=60), "z": RNG.normal(size=60), "y": np.resize(["a", "b"], 60)})
+    weights = np.full(60, weight)
+    with pytest.raises(DataError, match=r"weights sum to .* out of the range of double precision: divide"):
+        verb("y ~ x + z", data, weights=weights)
+    fit = verb("y ~ x + z", data, weights=weights / weights.max())
+    assert fit.predict().tolist() == verb("y ~ x + z", data).predict().tolist()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("weight", [1e107, 1e-100])
+def test_weights_within_range_have_summaries_without_overflow(verb, weight):
+    data = pd.DataFrame({"x": RNG.normal(size=60), "z": RNG.normal(size=60), "y": np.resize(["a", "b"], 60)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        try:
+            fit = verb("y ~ x + z", data, weights=np.full(60, weight))
+        except DiscrimError:
+            assert weight < 1
+            return
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        fit.summary().as_text()
+
+
+def test_a_name_that_stands_twice_among_many_is_found_at_once(tmp_path):
+    names = [f"x{j}" for j in range(30_000)]
+    names[20_000] = "x7"
+    data = pd.DataFrame(np.zeros((2, len(names))), columns=names).assign(y=["a", "b"])
+    (tmp_path / "wide.csv").write_text(",".join(names) + "\n")
+    for read in (lambda: naive_bayes("y ~ .", data), lambda: read_table(str(tmp_path / "wide.csv"))):
+        began = time.perf_counter()
+        with pytest.raises(DataError, match="'x7'"):
+            read()
+        assert time.perf_counter() - began < 10

@@ -1,0 +1,99 @@
+"""Posteriors of rows that lie row by row or column by column: the same bits, and missing values found."""
+
+from __future__ import annotations
+
+import mmap
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discrim import lda, qda
+from discrim.core.rules.rules import LinearRule
+from discrim.errors import DataError
+from discrim.frame.table import Table
+
+
+@pytest.mark.parametrize("centre", [0.0, 50.0])
+@pytest.mark.parametrize(("p", "k"), [(4, 3), (50, 10), (130, 3), (150, 20), (150, 70)])
+def test_layouts_give_the_same_bits_and_missing_values_are_found(p, k, centre):
+    rng = np.random.default_rng(p)
+    x = rng.normal(centre, 1.0, (1500, p))
+    rows = pd.DataFrame(x, copy=False).add_prefix("x")
+    columns = pd.DataFrame(np.asfortranarray(x), copy=False).add_prefix("x")
+    fit = lda("y ~ .", rows.assign(y=np.arange(1500) % k))
+    expected = fit.predict_proba(rows)
+    pd.testing.assert_frame_equal(fit.predict_proba(columns), expected, check_exact=True)
+    holes = rows.copy()
+    holes.iloc[[7, 1499], [2, p - 1]] = np.nan
+    got = fit.predict_proba(holes).to_numpy()
+    assert np.flatnonzero(np.isnan(got).all(axis=1)).tolist() == [7, 1499]
+    assert np.isnan(got).sum() == 2 * k
+    holes.iloc[9, 1] = np.inf
+    with pytest.raises(DataError, match="infinite at row 9"):
+        fit.predict_proba(holes)
+
+
+@pytest.mark.parametrize(("p", "k"), [(4, 3), (50, 5), (130, 2)])
+def test_quadratic_posteriors_of_either_layout_are_the_same_bits(p, k):
+    x = np.random.default_rng(p).standard_normal((1500, p))
+    rows, columns = (pd.DataFrame(each, copy=False).add_prefix("x") for each in (x, np.asfortranarray(x)))
+    fit = qda("y ~ .", rows.assign(y=np.arange(1500) % k))
+    expected = fit.predict_log_proba(rows)
+    pd.testing.assert_frame_equal(fit.predict_log_proba(columns), expected, check_exact=True)
+
+
+@pytest.mark.parametrize(("p", "k", "n"), [(100, 16, 9000), (30, 64, 5000), (301, 5, 6873)])
+def test_posteriors_of_a_table_that_is_not_one_array_are_the_same_bits(p, k, n):
+    rng = np.random.default_rng(p)
+    x = rng.normal(0.0, 1.0, (n, p)).astype(np.float32).astype(np.float64)
+    table = pd.DataFrame(x, copy=False).add_prefix("x")
+    y = np.arange(1500) % k
+    fit = lda("y ~ .", table[:1500].assign(y=y))
+    expected = fit.predict_log_proba(table)
+    apart = pd.DataFrame({name: x[:, j].copy() for j, name in enumerate(table)}, copy=False)
+    for other in (apart, table.astype(np.float32)):
+        pd.testing.assert_frame_equal(fit.predict_log_proba(other), expected, check_exact=True)
+
+
+@pytest.mark.parametrize(("p", "k"), [(200, 10), (130, 3), (50, 16)])
+def test_a_row_beyond_whole_pieces_has_the_same_bits_in_either_layout(p, k):
+    rng = np.random.default_rng(p)
+    coef = rng.standard_normal((p, k))
+    rule = LinearRule(np.zeros(p), np.ones(p), coef, np.zeros(k))
+    length = 2**19 // (p * k)
+    for m in (1, length + 1, length // 64 * 64 + 1):
+        x = rng.standard_normal((m, p))
+        np.testing.assert_array_equal(rule.scores(np.asfortranarray(x)), rule.scores(x))
+
+
+def test_columns_with_memory_of_their_own_are_no_view():
+    """Two arrays lie at an even distance wherever they are; a fit to such columns once ended Python.
+
+    The one lies in the heap and the other far above it, so that every new array lies between them.
+    """
+    x = np.random.default_rng(4).standard_normal((75, 3))
+    above = np.frombuffer(mmap.mmap(-1, x[:, 1].nbytes), dtype=np.float64)
+    above[:] = x[:, 1]
+    frame = pd.DataFrame({"y": np.arange(75) % 3, "a": x[:, 0].copy(), "b": above}, copy=False)
+    assert frame["b"].to_numpy().ctypes.data == above.ctypes.data
+    assert Table(frame).view(["a", "b"]) is None
+    for verb in (lda, qda):
+        one, apart = (
+            verb("y ~ a + b", pd.DataFrame(x, columns=list("abc")).assign(y=frame["y"])),
+            verb("y ~ a + b", frame),
+        )
+        pd.testing.assert_frame_equal(one.predict_log_proba(frame), apart.predict_log_proba(frame))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("names", ["a", "abcd", "ac", "bd", "db", "abd"])
+def test_a_view_is_of_one_array_at_even_distances(order, names):
+    x = np.asarray(np.random.default_rng(5).standard_normal((9, 4)), order=order)
+    frame = pd.DataFrame(x, columns=list("abcd"), copy=False)
+    view = Table(frame).view(list(names))
+    if names == "abd":
+        assert view is None
+        return
+    assert np.shares_memory(view, x)
+    np.testing.assert_array_equal(view, x[:, ["abcd".index(name) for name in names]].T)

@@ -1,0 +1,362 @@
+"""Canonical variates and tests against R (golden/tests.json), print (published.json) and statsmodels."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.frame.scan import quote
+from tests import support
+
+TABLES = support.TABLES / "classic"
+WRITTEN = json.loads((support.GOLDEN / "tests.json").read_text())
+CASES, MASS = WRITTEN["cases"], WRITTEN["lda"]
+PUBLISHED = json.loads((support.GOLDEN / "published.json").read_text())
+
+every_case = pytest.mark.parametrize("name", CASES)
+
+
+@cache
+def table(file: str, response: str) -> pd.DataFrame:
+    """The table R read, its class in `group`, names of columns as R has them."""
+    if file == "datasets_iris":
+        loaded = discrim.datasets.load_iris()
+        names = {name: ".".join(word.capitalize() for word in name.split("_")) for name in loaded.columns}
+        loaded = loaded.rename(columns=names)
+    elif file == "palmerpenguins_penguins":
+        loaded = discrim.datasets.load_penguins()
+    else:
+        path = TABLES / f"{file}.csv.gz"
+        if not path.exists():
+            pytest.skip(f"{path.name} is not part of the project (GPL) and not beside it")
+        loaded = pd.read_csv(path)
+    parts = [loaded[column].astype(str) for column in response.split(" + ")]
+    return loaded.assign(group=parts[0].str.cat(parts[1:], sep=" ") if len(parts) > 1 else parts[0])
+
+
+@cache
+def fitted(name: str, verb: str = "lda") -> Any:
+    return fit_of(CASES[name], verb)
+
+
+def fit_of(case: dict[str, Any], verb: str = "lda", **options: Any) -> Any:
+    data = table(case["file"], case["response"])
+    if "classes" in case:
+        data = data[data["group"].isin(case["classes"])]
+    terms = " + ".join(quote(column) for column in case["columns"])
+    fit = getattr(discrim, verb)(f"group ~ {terms}", data, levels=case.get("classes"), **options)
+    if "nobs" in case:
+        assert fit.nobs == case["nobs"]
+    return fit
+
+
+def close(got: Any, wanted: Any, rtol: float = 1e-9) -> None:
+    got, wanted = np.asarray(got, dtype=float), np.asarray(wanted, dtype=float)
+    np.testing.assert_allclose(got, wanted, rtol=rtol, atol=1e-11 * np.abs(wanted).max())
+
+
+def tail(got: float, wanted: float) -> None:
+    # A tail probability has the relative error of its exponent.
+    if wanted > 1e-290:
+        np.testing.assert_allclose(got, wanted, rtol=1e-7)
+
+
+# ------------------------------------------------------------------ R
+
+
+@every_case
+def test_eigenvalues_and_correlations(name: str) -> None:
+    canonical, wanted = fitted(name).canonical(), CASES[name]["canonical"]
+    close(canonical.eigenvalues, wanted["eigenvalues"])
+    close(canonical.correlations, wanted["correlations"])
+    close(canonical.proportion, np.array(wanted["eigenvalues"]) / np.sum(wanted["eigenvalues"]))
+    assert canonical.cumulative.iloc[-1] == pytest.approx(1, rel=1e-15)
+
+
+@every_case
+def test_coefficients_structure_and_centroids(name: str) -> None:
+    canonical, wanted = fitted(name).canonical(), CASES[name]["canonical"]
+    close(canonical.raw, wanted["raw"], 1e-8)
+    close(canonical.constant, wanted["constant"], 1e-8)
+    close(canonical.standardized, wanted["standardized_within"], 1e-8)
+    close(canonical.standardized_total, wanted["standardized_total"], 1e-8)
+    for kind in ("within", "total", "between"):
+        close(canonical.structure(kind), wanted[f"structure_{kind}"], 1e-8)
+    close(canonical.centroids, wanted["centroids"], 1e-8)
+
+
+@every_case
+def test_dimension_tests(name: str) -> None:
+    got = fitted(name).canonical().dimension_tests
+    for (_, row), wanted in zip(got.iterrows(), CASES[name]["canonical"]["tests"], strict=True):
+        names = {name: name for name in ("wilks", "df1", "df2", "chi2")} | {"F": "f", "df": "chi2_df"}
+        for ours, theirs in names.items():
+            close(row[ours], wanted[theirs], 1e-8)
+        tail(row["p"], wanted["p"])
+        tail(row["p_chi2"], wanted["chi2_p"])
+
+
+NAMES = {
+    "wilks": "Wilks' lambda",
+    "pillai": "Pillai's trace",
+    "hotelling_lawley": "Hotelling-Lawley trace",
+    "hotelling_lawley_mckeon": "Hotelling-Lawley trace, McKeon",
+    "roy": "Roy's greatest root",
+}
+
+
+@every_case
+def test_manova(name: str) -> None:
+    got = fitted(name).manova()
+    for key, label in NAMES.items():
+        wanted = CASES[name]["manova"][key]
+        close(
+            got.loc[label, ["statistic", "F", "df1", "df2"]],
+            [wanted[k] for k in ("statistic", "f", "df1", "df2")],
+        )
+        tail(got.loc[label, "p"], wanted["p"])
+    one_root = min(len(CASES[name]["columns"]), len(CASES[name]["classes"]) - 1) == 1
+    assert (got.loc["Roy's greatest root", "F_is"] == "exact") == one_root
+
+
+@every_case
+def test_anova_and_levene(name: str) -> None:
+    got = fitted(name).anova()
+    for column, wanted in CASES[name]["univariate"].items():
+        row = got.loc[column]
+        close(
+            row[["F", "df1", "df2", "R2"]].astype(float),
+            [wanted[k] for k in ("f", "df1", "df2", "r_squared")],
+        )
+        close(row[["sd_total", "sd_within"]].astype(float), [wanted["total_sd"], wanted["within_sd"]])
+        tail(row["p"], wanted["p"])
+        for middle in ("mean", "median"):
+            test = fitted(name).anova(levene=middle).loc[column]
+            close(test["levene_F"], wanted[f"levene_{middle}"]["f"])
+            tail(test["levene_p"], wanted[f"levene_{middle}"]["p"])
+
+
+@every_case
+def test_partial_tests(name: str) -> None:
+    got = fitted(name).partial_tests()
+    for column, wanted in CASES[name]["partial"].items():
+        keys = {"F": "f", "df1": "df1", "df2": "df2", "partial_wilks": "partial_wilks"}
+        for ours, theirs in (keys | {"partial_R2": "partial_r_squared"}).items():
+            close(got.loc[column, ours], wanted[theirs], 1e-7)
+        tail(got.loc[column, "p"], wanted["p"])
+
+
+@every_case
+def test_distances(name: str) -> None:
+    got = fitted(name).distances()
+    for wanted in CASES[name]["distances"]:
+        row = got.loc[tuple(wanted["classes"])]
+        close(row[["D2", "F", "df1", "df2"]], [wanted[k] for k in ("d2", "f", "df1", "df2")])
+        tail(row["p"], wanted["p"])
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "fgl"])
+def test_log_determinants(name: str) -> None:
+    got, wanted = fitted(name, "qda").log_determinants(), CASES[name]["logdet"]
+    close(got["logdet"], [*(wanted["classes"][c] for c in CASES[name]["classes"]), wanted["pooled"]])
+
+
+@pytest.mark.parametrize("name", MASS)
+def test_mass_s_own_signs(name: str) -> None:
+    wanted = np.array(MASS[name]["scaling"])
+    got = fit_of(MASS[name]).canonical("mass")
+    assert list(got.raw.columns) == [f"LD{i + 1}" for i in range(wanted.shape[1])]
+    within = got.standardized.to_numpy() / got.raw.to_numpy()
+    np.testing.assert_allclose(got.raw * within, wanted * within, rtol=1e-7, atol=1e-8)
+    # Without a convention the largest standardized coefficient of each axis is positive.
+    ours = fit_of(MASS[name]).canonical().standardized.to_numpy()
+    assert (ours[np.abs(ours).argmax(axis=0), np.arange(ours.shape[1])] > 0).all()
+
+
+# ------------------------------------------------------------------ scikit-learn, statsmodels
+
+
+def scikit_learn_s_scalings(x: np.ndarray, codes: np.ndarray, divisor: int) -> np.ndarray:
+    """The solver "svd" written out: version 1.9 divides the rows within classes by N, 1.8 by N - K."""
+    priors = np.bincount(codes) / len(codes)
+    means = np.stack([x[codes == k].mean(axis=0) for k in range(len(priors))])
+    centred = np.concatenate([x[codes == k] - means[k] for k in range(len(priors))])
+    sd = centred.std(axis=0)
+    _, sizes, axes = np.linalg.svd(centred / sd / np.sqrt(divisor), full_matrices=False)
+    whitening = (axes / sd).T / sizes
+    between = np.sqrt(len(codes) * priors)[:, None] * (means - priors @ means) @ whitening
+    _, sizes, axes = np.linalg.svd(between, full_matrices=False)
+    return whitening @ axes.T[:, : int((sizes > 1e-4 * sizes[0]).sum())]
+
+
+@pytest.mark.parametrize("name", ["iris", "crabs", "fgl", "vowel", "skulls"])
+def test_scikit_learn_s_scalings(name: str) -> None:
+    import sklearn
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    fit = fit_of(MASS[name])
+    data = table(MASS[name]["file"], MASS[name]["response"])
+    x = data[MASS[name]["columns"]].to_numpy(dtype=float)
+    codes = np.searchsorted(np.unique(data["group"]), data["group"])
+    peer = LinearDiscriminantAnalysis(solver="svd").fit(x, data["group"])
+    installed = "1.9" if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9) else "1.8"
+    n = len(codes)
+    for version, divisor in (("1.9", n), ("1.8", n - len(fit.classes))):
+        got = fit.canonical("sklearn" if version == "1.9" else "mass")
+        rank = got.raw.shape[1]
+        within = got.standardized.to_numpy() / got.raw.to_numpy()
+        written = scikit_learn_s_scalings(x, codes, divisor)[:, :rank]
+        signs = np.sign((written * within**2 * got.raw.to_numpy()).sum(axis=0))
+        np.testing.assert_allclose(got.raw * within, written * signs * within, rtol=1e-6, atol=1e-7)
+        if version == installed:
+            theirs = peer.scalings_[:, :rank] * within
+            np.testing.assert_allclose(got.raw * within, theirs, rtol=1e-6, atol=1e-7)
+            np.testing.assert_allclose(got.scores(), peer.transform(x)[:, :rank], rtol=1e-6, atol=1e-7)
+
+
+def test_which_version_of_scikit_learn_is_followed_is_said() -> None:
+    assert "As scikit-learn 1.9: unit variance within classes, divisor N;" in str(
+        fit_of(MASS["iris"]).canonical("sklearn").summary()
+    )
+
+
+@pytest.mark.parametrize("name", ["iris", "iris_petal", "crabs", "pima"])
+def test_manova_as_statsmodels_has_it(name: str) -> None:
+    from statsmodels.multivariate.manova import MANOVA
+
+    fit, data = fitted(name), table(CASES[name]["file"], CASES[name]["response"])
+    x = data[CASES[name]["columns"]].to_numpy(dtype=float)
+    dummies = pd.get_dummies(data["group"], drop_first=True).to_numpy(dtype=float)
+    exog = np.column_stack([np.ones(len(x)), dummies])
+    contrast = np.eye(exog.shape[1])[1:]
+    theirs = MANOVA(x, exog).mv_test([("group", contrast)]).results["group"]["stat"].astype(float)
+    ours = fit.manova()
+    for label, other in (
+        ("Wilks' lambda", "Wilks' lambda"),
+        ("Pillai's trace", "Pillai's trace"),
+        ("Hotelling-Lawley trace, McKeon", "Hotelling-Lawley trace"),
+        ("Roy's greatest root", "Roy's greatest root"),
+    ):
+        wanted = theirs.loc[other, ["Value", "F Value", "Num DF", "Den DF"]]
+        np.testing.assert_allclose(
+            ours.loc[label, ["statistic", "F", "df1", "df2"]].astype(float), wanted, rtol=1e-8
+        )
+
+
+# ------------------------------------------------------------------ print
+
+
+def printed(file: str, start: str) -> list[dict[str, Any]]:
+    found = [e for e in PUBLISHED if e["data"]["file"] == file and e["statement"].startswith(start)]
+    assert found
+    return found
+
+
+def as_printed(got: float, wanted: float, digits: int = 4) -> None:
+    """Equal as far as the source prints."""
+    assert got == pytest.approx(wanted, rel=0.6 * 10.0**-digits, abs=0.6 * 10.0**-digits)
+
+
+@pytest.mark.parametrize("file", ["datasets_iris", "candisc_Wine", "heplots_Diabetes"])
+def test_candisc_prints_these_dimensions(file: str) -> None:
+    (entry,) = printed(file, "candisc")[:1]
+    digits = 2 if file == "heplots_Diabetes" else 4
+    data = dict(entry["data"])
+    if data["columns"] == ["all 13 others"]:
+        data["columns"] = [c for c in table(file, "Cultivar").columns if c not in ("Cultivar", "group")]
+    canonical = fit_of(data).canonical()
+    for got, wanted in zip(canonical.eigenvalues, entry["values"]["eigenvalue"], strict=True):
+        as_printed(got, wanted, digits)
+    for got, wanted in zip(canonical.correlations**2, entry["values"]["can_rsq"], strict=True):
+        as_printed(got, wanted, digits)
+    for (_, row), wanted in zip(canonical.dimension_tests.iterrows(), entry["values"]["tests"], strict=True):
+        as_printed(row["wilks"], wanted["wilks"], digits)
+        as_printed(row["F"], wanted["f"], digits)
+        assert (row["df1"], row["df2"]) == (wanted["df1"], wanted["df2"])
+
+
+def test_candisc_prints_these_coefficients_and_structure_of_iris() -> None:
+    for start, key, ours in (
+        ("coef(candisc)", "standardized_within", lambda c: c.standardized),
+        ("candisc $structure", "structure_total", lambda c: c.structure("total")),
+        ("cor_lda", "structure_total", lambda c: c.structure("total")),
+    ):
+        (entry,) = printed("datasets_iris", start)
+        data = dict(entry["data"])
+        mass = "mass" if start == "cor_lda" else None
+        got = ours(fit_of(data).canonical(mass)).loc[entry["values"]["rows"]].to_numpy()
+        wanted = np.array(entry["values"][key])
+        if not mass:
+            wanted = wanted * np.sign((wanted * got).sum(axis=0))
+        np.testing.assert_allclose(got, wanted, atol=1e-6)
+
+
+def test_candisc_prints_these_scores_with_mass_s_signs() -> None:
+    for file, start in (("datasets_iris", "scores(MASS"), ("palmerpenguins_penguins", "scores of MASS")):
+        (entry,) = printed(file, start)
+        data = table(file, entry["data"]["response"])
+        complete = data.dropna() if file != "datasets_iris" else data
+        terms = " + ".join(quote(c) for c in entry["data"]["columns"])
+        scores = discrim.lda(f"group ~ {terms}", complete).canonical("mass").scores()
+        for axis in ("LD1", "LD2"):
+            np.testing.assert_allclose(scores[axis].iloc[:5], entry["values"][axis], atol=6e-3)
+
+
+def test_heplots_prints_these_four_tests_of_the_skulls() -> None:
+    (entry,) = printed("heplots_Skulls", "summary(car::Anova)")
+    got = fit_of(entry["data"]).manova()
+    for key in ("wilks", "pillai", "hotelling_lawley", "roy"):
+        wanted = entry["values"][key]
+        for ours, theirs in (("statistic", "statistic"), ("F", "f"), ("df1", "df1"), ("df2", "df2")):
+            as_printed(got.loc[NAMES[key], ours], wanted[theirs], 6)
+        assert got.loc[NAMES[key], "p"] == pytest.approx(wanted["p"], rel=1e-4)
+
+
+@pytest.mark.parametrize("file", ["datasets_iris", "heplots_Skulls", "heplots_Diabetes"])
+def test_heplots_prints_this_box_m(file: str) -> None:
+    for entry in printed(file, "Box's M"):
+        fit = fit_of(entry["data"], "qda")
+        assert fit.box_m().statistic == pytest.approx(
+            entry["values"]["chi2"], rel=2e-3 if entry["values"]["chi2"] == 383 else 1e-6
+        )
+        if "logdet" in entry["values"]:
+            logdets = fit.log_determinants()["logdet"]
+            for label, wanted in entry["values"]["logdet"].items():
+                assert logdets[label] == pytest.approx(wanted, abs=6e-4)
+
+
+def test_sas_prints_these_distances_deviations_and_errors_of_iris() -> None:
+    data = {"file": "datasets_iris", "response": "Species", "columns": CASES["iris"]["columns"]}
+    fit = fit_of(data)
+    (distances,) = printed("datasets_iris", "PROC CANDISC DISTANCE")
+    np.testing.assert_allclose(fit.distances()["D2"], distances["values"]["d2"], atol=6e-6)
+    (anova,) = printed("datasets_iris", "PROC CANDISC ANOVA")
+    row = 10 * fit.anova().loc["Sepal.Length"]
+    for name, wanted in anova["values"].items():
+        assert row[name] == pytest.approx(wanted, abs=6e-5)
+    (errors,) = printed("datasets_iris", "PROC DISCRIM")
+    rates = fit_of(data, "qda").error_rates()["estimate"]
+    for method, wanted in errors["values"].items():
+        assert rates[method] == pytest.approx(wanted, abs=6e-5)
+
+
+def test_jmp_prints_this_p_of_the_fourth_step() -> None:
+    (entry,) = printed("datasets_iris", "Discriminant, Stepwise")
+    terms = " + ".join(quote(c) for c in entry["data"]["columns"])
+    steps = discrim.stepwise(f"group ~ {terms}", table("datasets_iris", "Species")).steps
+    assert steps["p"].iloc[3] == pytest.approx(entry["values"]["p_to_enter"], abs=6e-8)
+
+
+@pytest.mark.parametrize(("file", "start"), [("candisc_Wolves", "car"), ("heplots_Pottery2", "car")])
+def test_pillai_where_columns_are_many(file: str, start: str) -> None:
+    (entry,) = printed(file, start)
+    got = fit_of(entry["data"]).manova().loc["Pillai's trace"]
+    for ours, theirs in (("statistic", "pillai"), ("F", "f"), ("df1", "df1"), ("df2", "df2")):
+        as_printed(got[ours], entry["values"][theirs], 4)
+    assert got["p"] == pytest.approx(entry["values"]["p"], rel=1e-3)

@@ -1,0 +1,419 @@
+"""Saving replaces a file whole or not at all: links, modes, names, full disks, killed and many writers."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import subprocess
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discrim import knn, lda, load, shrunken_centroids
+from discrim.datasets import load_iris
+from discrim.errors import DataError, NotSupportedError
+from discrim.models import store
+from discrim.models.saving import tensor_file, whole_file
+
+IRIS = load_iris()
+OLD = lda("species ~ petal_width", IRIS)
+NEW = lda("species ~ .", IRIS)
+PART, WHOLE = list(OLD.terms), list(NEW.terms)
+
+
+@pytest.fixture
+def held(tmp_path):
+    path = tmp_path / "fit"
+    OLD.save(path)
+    return path
+
+
+def terms(path):
+    return list(load(path).terms)
+
+
+def names(folder):
+    return sorted(os.listdir(folder))
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+# As editors do it -----------------------------------------------------------------------------------------
+
+
+def test_a_link_stays_a_link(tmp_path, held):
+    link = tmp_path / "link"
+    link.symlink_to("fit")
+    NEW.save(link)
+    assert link.is_symlink()
+    assert terms(held) == WHOLE
+    (tmp_path / "far").mkdir()
+    dangling = tmp_path / "dangling"
+    dangling.symlink_to("far/new")
+    NEW.save(dangling)
+    assert dangling.is_symlink()
+    assert names(tmp_path / "far") == ["new"]
+    assert names(tmp_path) == ["dangling", "far", "fit", "link"]
+
+
+def test_links_that_lead_nowhere_are_refused(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    (tmp_path / "c").symlink_to("no/such")
+    with pytest.raises(OSError, match="in a circle"):
+        NEW.save(tmp_path / "a")
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        NEW.save(tmp_path / "c")
+    assert names(tmp_path) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("before", [0o600, 0o640, 0o644, 0o664, 0o755])
+def test_a_file_keeps_its_mode(held, before):
+    held.chmod(before)
+    NEW.save(held)
+    assert mode(held) == before
+    assert terms(held) == WHOLE
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_a_new_file_has_the_mode_of_any(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        NEW.save(tmp_path / "fit")
+    finally:
+        os.umask(before)
+    assert mode(tmp_path / "fit") == 0o666 & ~mask
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_keeps_its_owner(held):
+    os.chown(held, 12345, 23456)
+    NEW.save(held)
+    assert (held.stat().st_uid, held.stat().st_gid) == (12345, 23456)
+
+
+def test_a_file_that_may_not_be_written_is_not_replaced(held, monkeypatch):
+    monkeypatch.setattr(whole_file.os, "access", lambda path, wanted: False)
+    with pytest.raises(PermissionError, match="read-only"):
+        NEW.save(held)
+    assert terms(held) == PART
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "é" * 127, "-", " ", "a\nb", "fit.tmp", b"bytes\xff", "~"])
+def test_any_name_that_the_system_takes(tmp_path, name):
+    path = Path(os.path.join(tmp_path, os.fsdecode(name)))
+    NEW.save(path)
+    NEW.save(path)
+    assert terms(path) == WHOLE
+    assert names(tmp_path) == [os.fsdecode(name)]
+
+
+@pytest.mark.parametrize("name", ["n" * 256, "no/such/fit"])
+def test_a_name_that_it_does_not_take_is_in_the_error(tmp_path, name):
+    with pytest.raises(OSError, match=name.split("/")[0]):
+        NEW.save(tmp_path / name)
+    assert names(tmp_path) == []
+
+
+def test_what_is_no_path_is_said(tmp_path):
+    for path in (None, 3.5, ["fit"]):
+        with pytest.raises(DataError, match="give its path, not"):
+            NEW.save(path)
+        with pytest.raises(DataError, match="give its path, not"):
+            load(path)
+    for call in (NEW.save, load):
+        with pytest.raises(DataError, match="null character"):
+            call(tmp_path / "a\0b")
+        with pytest.raises(DataError, match="half a character"):
+            call(tmp_path / "\ud800.fit")
+
+
+def test_a_pipe_or_a_device_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", os.devnull):
+        with pytest.raises(OSError, match="a device, a pipe or a socket"):
+            NEW.save(path)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+# Nothing but whole fits -----------------------------------------------------------------------------------
+
+
+def error_of(call, *given):
+    """What a call says where it fails: number and file."""
+    try:
+        call(*given)
+    except OSError as error:
+        return error.errno, error.filename
+    return None
+
+
+@pytest.mark.parametrize("call", ["open", "fsync", "replace", "fchmod", "flock"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS])
+def test_a_call_that_fails_leaves_a_whole_fit(held, monkeypatch, call, number):
+    module = whole_file.fcntl if call == "flock" else os
+    working = getattr(module, call)
+    for which in range(4):
+        calls = []
+
+        def fails(*given, calls=calls, which=which, **more):
+            calls.append(given)
+            if len(calls) == which + 1:
+                raise OSError(number, os.strerror(number))
+            return working(*given, **more)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(module, call, fails)
+            said = error_of(NEW.save, held)
+        assert said in (None, (number, str(held)))
+        assert terms(held) in (PART, WHOLE)
+        assert names(held.parent) == ["fit"]
+        OLD.save(held)
+
+
+def test_a_disk_that_fills_up_leaves_the_old_fit(tmp_path):
+    # Files of this process may have so many bytes: writing fails within the header, or within a buffer.
+    script = """
+import os, resource, sys
+from discrim import lda, load
+from discrim.datasets import load_iris
+old, new = lda("species ~ petal_width", load_iris()), lda("species ~ .", load_iris())
+path = sys.argv[1]
+new.save(path)
+whole = os.path.getsize(path)
+most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+for size in (0, 5, 100, whole // 2, whole - 1):
+    old.save(path)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+    try:
+        new.save(path)
+    except OSError as error:
+        print(error.errno, error.filename == path, *load(path).terms, *os.listdir(os.path.dirname(path)))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "fit")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{errno.EFBIG} True petal_width fit\n" * 5
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, MemoryError])
+def test_an_interrupted_save_leaves_the_old_fit(held, monkeypatch, stop):
+    def interrupted(*_):
+        raise stop
+
+    monkeypatch.setattr(tensor_file, "_prove", interrupted)
+    with pytest.raises(stop):
+        NEW.save(held)
+    assert terms(held) == PART
+    assert names(held.parent) == ["fit"]
+
+
+WRITERS = """
+import os, random, signal, sys, time
+from discrim import lda, load
+from discrim.datasets import load_iris
+fits = [lda("species ~ petal_width", load_iris()), lda("species ~ .", load_iris())]
+path = sys.argv[1]
+
+def started():
+    child = os.fork()
+    if not child:
+        while True:
+            for fit in fits:
+                fit.save(path)
+    return child
+
+def ended(child):
+    _, status = os.waitpid(child, 0)
+    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else -1
+"""
+
+
+def driven(script, path):
+    """Run a script beside `WRITERS`, and give what it prints."""
+    command = [sys.executable, "-c", WRITERS + script, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+def test_a_save_that_is_killed_leaves_a_whole_fit(held):
+    script = """
+random.seed(14)
+for _ in range(60):
+    child = started()
+    time.sleep(random.uniform(0, 0.1))
+    os.kill(child, signal.SIGKILL)
+    print(ended(child), len(load(path).terms))
+"""
+    assert set(driven(script, held).splitlines()) == {"9 1", "9 4"}
+    (held.parent / ".discrim-left.tmp").write_bytes(b"half")
+    NEW.save(held)
+    assert terms(held) == WHOLE
+    assert names(held.parent) == ["fit"]
+
+
+def test_three_writers_of_one_file(held):
+    script = """
+children = [started() for _ in range(3)]
+end = time.monotonic() + 60
+seen = []
+while time.monotonic() < end and (len(seen) < 100 or len(set(seen)) < 2):
+    seen.append(len(load(path).terms))
+for child in children:
+    os.kill(child, signal.SIGKILL)
+print(sorted(set(seen)), *map(ended, children))
+"""
+    assert driven(script, held) == "[1, 4] 9 9 9\n"
+    OLD.save(held)
+    assert names(held.parent) == ["fit"]
+
+
+def test_what_another_writer_holds_is_not_removed(held):
+    with whole_file.replaced(held) as file:
+        file.write(b"half")
+        (mine,) = [name for name in names(held.parent) if name != "fit"]
+        NEW.save(held)
+        assert mine in names(held.parent)
+        file.seek(0)
+        file.write(held.read_bytes())
+    assert names(held.parent) == ["fit"]
+    assert terms(held) == WHOLE
+
+
+def test_what_only_looks_left_over_stays(held):
+    for name in (".discrim-x", "discrim-x.tmp", ".discrim.tmp"):
+        (held.parent / name).write_text("mine")
+    (held.parent / ".discrim-folder.tmp").mkdir()
+    (held.parent / ".discrim-link.tmp").symlink_to("fit")
+    before = names(held.parent)
+    NEW.save(held)
+    assert names(held.parent) == before
+
+
+# What is saved can be loaded --------------------------------------------------------------------------------
+
+
+def wide(n, p, name="g{}"):
+    rng = np.random.default_rng(p)
+    data = pd.DataFrame(rng.normal(size=(n, p)), columns=[name.format(j) for j in range(p)])
+    return data.assign(y=np.tile(["a", "b"], n // 2))
+
+
+def check_same(fit, path, data, functions=None):
+    fit.save(path)
+    again = load(path, functions=functions)
+    pd.testing.assert_frame_equal(again.predict_proba(data), fit.predict_proba(data), check_exact=True)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda data: shrunken_centroids("y ~ .", data, threshold=0.1),
+        lambda data: lda("y ~ .", data, covariance="shrunk", standardize=True),
+        lambda data: knn("y ~ .", data, k=1),
+    ],
+)
+def test_a_microarray_is_saved_and_loaded(tmp_path, make):
+    data = wide(6, 54_675)
+    check_same(make(data), tmp_path / "fit", data)
+
+
+def test_names_that_fill_more_than_64_mib(tmp_path):
+    data = wide(4, 4, "{}" + "n" * 9_000_000)
+    check_same(lda("y ~ .", data, covariance="diagonal"), tmp_path / "fit", data)
+    assert (tmp_path / "fit").stat().st_size > 64 * 2**20
+
+
+def many_columns(x):
+    return np.outer(x, np.arange(1.0, 1201.0)) + np.arange(1200.0) ** 2
+
+
+@pytest.mark.parametrize("call", ["center(f(x))", "scale(f(x))", "standardize(f(x))"])
+def test_a_state_as_wide_as_its_function(tmp_path, call):
+    functions = {"f": many_columns}
+    data = IRIS.rename(columns={"petal_width": "x"})
+    fit = lda(f"species ~ {call}", data, functions=functions, covariance="diagonal")
+    check_same(fit, tmp_path / "fit", data, functions)
+
+
+def test_a_fit_whose_file_would_not_load_is_not_saved(held, monkeypatch):
+    def spoilt(*_, **__):
+        raise RuntimeError("spoilt")
+
+    monkeypatch.setattr(store, "check_description", spoilt)
+    with pytest.raises(NotSupportedError, match=r"could not be loaded: spoilt\. Pickle the fit"):
+        NEW.save(held)
+    monkeypatch.undo()
+    assert terms(held) == PART
+    monkeypatch.setattr(tensor_file, "LONGEST_HEADER", 1000)
+    with pytest.raises(DataError, match="cannot be"):
+        NEW.save(held)
+    monkeypatch.undo()
+    assert terms(held) == PART
+    assert names(held.parent) == ["fit"]
+
+
+# What is loaded ---------------------------------------------------------------------------------------------
+
+
+def test_a_pipe_a_device_or_a_folder_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "to the pipe").symlink_to("pipe")
+    for path in (tmp_path / "pipe", tmp_path / "to the pipe", "/dev/zero", os.devnull, tmp_path):
+        if os.path.exists(path):
+            with pytest.raises(DataError, match=r"which save\(\) did not write. Name a file of a fit"):
+                load(path)
+
+
+def sparse(path, start, size):
+    with open(path, "wb") as file:
+        file.write(start)
+        file.truncate(size)
+    return path
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"",
+        b"a,b\n1,2\n" * 9,
+        (10**9).to_bytes(8, "little") + b"{",
+        (2**29).to_bytes(8, "little") + b"{",
+        (2**20).to_bytes(8, "little") + b"{" * 9,
+    ],
+    ids=["zeros", "CSV", "too long a header", "a long header", "no JSON"],
+)
+def test_a_large_file_is_refused_without_reading_it(tmp_path, start):
+    path = sparse(tmp_path / "large", start, 1_500_000_000)
+    began = time.perf_counter()
+    with pytest.raises(DataError, match="cannot be read as a saved fit"):
+        load(path)
+    assert time.perf_counter() - began < 1
+
+
+def test_a_header_of_many_names_is_refused_before_it_is_parsed(tmp_path):
+    header = b"{" + b",".join(b'"%d":0' % number for number in range(10**6)) + b"}"
+    (tmp_path / "names").write_bytes(len(header).to_bytes(8, "little") + header)
+    tracemalloc.start()
+    with pytest.raises(DataError, match="cannot be read as a saved fit"):
+        load(tmp_path / "names")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2 * len(header)
+
+
+def test_what_is_not_there_is_said(tmp_path):
+    with pytest.raises(FileNotFoundError, match="There is no file"):
+        load(tmp_path / "none.fit")
+    with pytest.raises(DataError, match="name one that save"):
+        load(tmp_path / "none.fit")
+    with pytest.raises(DataError, match="cannot be read"):
+        load(tmp_path / ("n" * 300))
