@@ -101,6 +101,8 @@ class Model:
 
     Attributes
     ----------
+    name : str
+        That of its verb, and of the model in files.
     title : str
     likelihood_of : {"class and row", "class given row", "none"}
     prior_without : {"held", "refitted", "none"}
@@ -120,6 +122,7 @@ class Model:
         Raises where a prior (K,) over classes does not go with the model.
     """
 
+    name: str
     title: str
     likelihood_of: str = "class and row"
     prior_without: PriorWithout = "held"

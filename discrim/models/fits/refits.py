@@ -40,8 +40,9 @@ def moment_refits(spread: Spread | None, **others: Any) -> Refits:
     **others
         What of `Refits` is otherwise.
     """
-    known: dict[str, Any] = {"of_rows": rule_of_summed_rows, "left_out": left_out_of_numbers}
-    return Refits(spread, rule_of_moments, held=rule_of_summed_rows, **(known | others))
+    summed = rule_of_summed_rows
+    known: dict[str, Any] = {"of_rows": summed, "held": summed, "left_out": left_out_of_numbers}
+    return Refits(spread, rule_of_moments, **(known | others))
 
 
 def rule_of_moments(fit: Fit[Any], moments: ClassMoments) -> Rule | None:

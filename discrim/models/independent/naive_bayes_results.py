@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.independent.naive_bayes_file import naive_bayes_buffers, naive_bayes_from_file
-from discrim.models.saving.saved import Saved
 from discrim.core.independent.naive_bayes import NaiveBayesFit
+from discrim.core.independent.naive_bayes_file import naive_bayes_buffers, naive_bayes_from_file
 from discrim.core.independent.tally import Tally
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
@@ -28,6 +27,7 @@ from discrim.models.independent.naive_bayes_summary import naive_bayes_brief, na
 from discrim.models.results.class_covariances import Quadratic, SeparateCovariances
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -63,7 +63,7 @@ def _rows(fit: Fit[NaiveBayesFit], data: Any, unseen: Unseen | None) -> Blocks:
     return blocks
 
 
-MODEL = Model("Naive Bayes", holds_levels=True, rows=_rows)
+MODEL = Model("naive_bayes", "Naive Bayes", holds_levels=True, rows=_rows)
 
 
 def naive_bayes_fit(numbers: NaiveBayesFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[NaiveBayesFit]:

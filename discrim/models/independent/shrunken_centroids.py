@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-
-from discrim.models.saving.saved import Saved
 from discrim.core.independent.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.rules import Rule, log_posteriors
@@ -32,6 +30,7 @@ from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -189,6 +188,7 @@ def _refuse_constant(fit: ShrunkenFit, blocks: Blocks) -> None:
 
 
 MODEL = Model(
+    "shrunken_centroids",
     "Nearest shrunken centroids",
     no_fit=(
         "no column varies, or the threshold is chosen and a class has one row",

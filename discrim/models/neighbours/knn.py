@@ -11,9 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.neighbours.knn import knn_from_file
-from discrim.models.saving.saved import Saved
-from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn
+from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from_file
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
@@ -36,6 +34,7 @@ from discrim.models.neighbours.knn_options import (
 )
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -180,6 +179,7 @@ def _rule(fit: Fit[KNNFit], prior: Floats, method: str, convention: str | None) 
 
 
 MODEL = Model(
+    "knn",
     "k nearest neighbours",
     likelihood_of="none",
     prior_without="refitted",

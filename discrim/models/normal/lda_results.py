@@ -8,18 +8,17 @@ most against the spread within classes. The second is derived from the first.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from functools import partial
-from discrim.core.normal.lda_file import lda_from_file
-from discrim.core.robust.robust import buffers_with_robust, with_robust
-from discrim.models.saving.saved import NOTHING, Saved
 from discrim.core.covariance.canonical import Canonical
 from discrim.core.normal.lda import LDAFit
+from discrim.core.normal.lda_file import lda_from_file
+from discrim.core.robust.robust import buffers_with_robust, with_robust
 from discrim.core.rules import gaussian
 from discrim.core.rules.plane import Plane
 from discrim.core.rules.rules import log_posteriors
@@ -44,6 +43,7 @@ from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
 from discrim.models.results.pictures import plot_regions
 from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.saved import NOTHING, Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -54,7 +54,7 @@ __all__ = ["LDAResults", "lda_fit"]
 Floats = NDArray[np.float64]
 
 
-MODEL = Model("Linear discriminant analysis")
+MODEL = Model("lda", "Linear discriminant analysis")
 
 
 def lda_fit(

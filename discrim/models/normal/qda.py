@@ -10,12 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.normal.qda import qda_from_file
-from discrim.core.robust.robust import buffers_with_robust, with_robust
-from discrim.models.saving.saved import NOTHING, Saved
 from discrim.core.covariance.covariance import pooled
 from discrim.core.moments.moments import ROOT_WORK
-from discrim.core.normal.qda import QDAFit
+from discrim.core.normal.qda import QDAFit, qda_from_file
+from discrim.core.robust.robust import buffers_with_robust, with_robust
 from discrim.core.rules.rules import Rule
 from discrim.core.shrinkage.shrinkage import spread_of
 from discrim.errors import CollinearError, NotSupportedError
@@ -45,6 +43,7 @@ from discrim.models.normal.singular import refuse_singular
 from discrim.models.results.class_covariances import SeparateCovariances
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.saved import NOTHING, Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -177,7 +176,7 @@ def _why_not(asked: Shrinking | None, fit: Fit[QDAFit], blocks: Blocks) -> str |
     return None
 
 
-MODEL = Model("Quadratic discriminant analysis", rule=_rule)
+MODEL = Model("qda", "Quadratic discriminant analysis", rule=_rule)
 
 
 def qda_fit(

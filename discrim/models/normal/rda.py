@@ -11,11 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.normal.rda import fit_rda
-from discrim.models.saving.saved import NOTHING, Saved
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.moments.moments import ClassMoments, Spread
-from discrim.core.normal.rda import RDAFit, needs_roots, too_few
+from discrim.core.normal.rda import RDAFit, fit_rda, needs_roots, too_few
 from discrim.core.normal.regularized_scatters import Pair, Parametrization
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
@@ -32,6 +30,7 @@ from discrim.models.normal.shrinking import warn_of_units
 from discrim.models.results.class_covariances import SeparateCovariances
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.saved import NOTHING, Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -273,7 +272,7 @@ def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     return f"{named(culprits)} {said} constant or a linear combination of columns before {where}"
 
 
-MODEL = Model("Regularized discriminant analysis")
+MODEL = Model("rda", "Regularized discriminant analysis")
 
 
 def rda_fit(

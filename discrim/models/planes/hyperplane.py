@@ -9,9 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.planes.hyperplane import hyperplane_from_file
-from discrim.models.saving.saved import Saved
-from discrim.core.planes.hyperplane import CommonPoint, HyperplaneFit, fit_hyperplane
+from discrim.core.planes.hyperplane import CommonPoint, HyperplaneFit, fit_hyperplane, hyperplane_from_file
 from discrim.core.planes.separation import separation, standard
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.errors import DataError, NotSupportedError, SeparationError, warn_user
@@ -26,6 +24,7 @@ from discrim.models.planes.plane_summaries import hyperplane_brief, hyperplane_s
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from discrim.models.results.scores import INSTEAD, SeparatingLines, plane_refits, read_rows
+from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -133,7 +132,9 @@ def _refuse(found: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
     )
 
 
-MODEL = Model("Optimal separating hyperplane", likelihood_of="none", prior_without="none", instead=INSTEAD)
+MODEL = Model(
+    "hyperplane", "Optimal separating hyperplane", likelihood_of="none", prior_without="none", instead=INSTEAD
+)
 
 
 def hyperplane_fit(numbers: HyperplaneFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[HyperplaneFit]:

@@ -9,9 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.planes.perceptron import perceptron_from_file
-from discrim.models.saving.saved import NOTHING, Saved
-from discrim.core.planes.perceptron import PerceptronFit, fit_perceptron
+from discrim.core.planes.perceptron import PerceptronFit, fit_perceptron, perceptron_from_file
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import lone_rows
@@ -32,6 +30,7 @@ from discrim.models.results.scores import (
     plane_refits,
     read_rows,
 )
+from discrim.models.saving.saved import NOTHING, Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -182,7 +181,7 @@ def _sides(fit: PerceptronResults, planes: pd.DataFrame) -> str:
     return f"{named(planes.index.tolist())} from the rest"
 
 
-MODEL = Model("Perceptron", likelihood_of="none", prior_without="none", instead=INSTEAD)
+MODEL = Model("perceptron", "Perceptron", likelihood_of="none", prior_without="none", instead=INSTEAD)
 
 
 def perceptron_fit(numbers: PerceptronFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[PerceptronFit]:

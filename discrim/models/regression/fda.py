@@ -112,7 +112,7 @@ def _rule(fit: Fit[FlexibleFit], prior: Floats, method: str, convention: str | N
     return rule_of_numbers(fit, prior, method, convention)
 
 
-MODEL = Model("Flexible discriminant analysis", likelihood_of="none", rule=_rule)
+MODEL = Model("fda", "Flexible discriminant analysis", likelihood_of="none", rule=_rule)
 
 
 def fda_fit(numbers: FlexibleFit, blocks: Blocks, engine: Any, ncomp: int | None) -> Fit[FlexibleFit]:

@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.regression.indicator import indicator_from_file
-from discrim.models.saving.saved import Saved
 from discrim.core.covariance.covariance import dependencies
-from discrim.core.regression.indicator import IndicatorFit, fit_indicator
+from discrim.core.regression.indicator import IndicatorFit, fit_indicator, indicator_from_file
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
@@ -29,6 +27,7 @@ from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.pictures import plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.results.scores import ValuesOnly
+from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -128,6 +127,7 @@ def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
 
 
 MODEL = Model(
+    "indicator",
     "Regression of class indicators",
     likelihood_of="none",
     prior_without="none",

@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.regression.logistic import fit_from_search
-from discrim.models.saving.saved import Saved
 from discrim.core.numerics.tails import chi2_sf, normal_sf
-from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE, LogisticFit
+from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE, LogisticFit, fit_from_search
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, log_odds_against
 from discrim.errors import warn_user
@@ -38,6 +36,7 @@ from discrim.models.regression.logistic_summary import logistic_brief, logistic_
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -149,7 +148,7 @@ def logistic(
     return LogisticResults(logistic_fit(fit, blocks, drops=collinear == "drop", certificate=certificate))
 
 
-MODEL = Model("Logistic regression", likelihood_of="class given row", prior_without="refitted")
+MODEL = Model("logistic", "Logistic regression", likelihood_of="class given row", prior_without="refitted")
 
 
 def logistic_fit(

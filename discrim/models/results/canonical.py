@@ -266,7 +266,9 @@ class CanonicalResults:
 
         fit = self._fit
         labels = fit.labelled(fit.rows("plot()").codes, fit.blocks.table.index)
-        return biplot(self.scores(), labels, self.centroids, self.structure(structure), fit.counts, ax=ax)
+        return biplot(
+            self.scores(), labels, self.centroids, self.structure(structure), fit.rows_by_class, ax=ax
+        )
 
     def __repr__(self) -> str:
         return self.summary().as_text()

@@ -244,6 +244,6 @@ class ClassifierResults(Judging):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fit to a file that `discrim.load` reads, without the rows of the table (but of `knn`)."""
-        from discrim.models.store import save
+        from discrim.models.saving.fit_file import save
 
-        save(self, path)
+        save(self._fit, path)

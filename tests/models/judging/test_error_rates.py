@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -78,17 +79,18 @@ def test_folds_hold_the_classes_in_proportion_and_a_seed_deals_them_again():
     fit = lda("species ~ . - year", load_penguins()[~missing])
     dealt = deal_folds(fit, 10, 4)
     for codes in range(3):
-        rows = np.bincount(dealt[(fit._blocks.codes == codes) & (dealt >= 0)])
+        rows = np.bincount(dealt[(fit._fit.blocks.codes == codes) & (dealt >= 0)])
         assert rows.max() - rows.min() <= 1
     assert (deal_folds(fit, 10, 4) == dealt).all()
     assert (deal_folds(fit, 10, 5) != dealt).any()
 
 
-def test_folds_of_a_model_that_is_no_function_of_moments_are_refits(monkeypatch):
+def test_folds_of_a_model_that_is_no_function_of_moments_are_refits():
     fit = lda("species ~ .", IRIS)
     from_moments = fit.confusion(method="cv", seed=2)
-    monkeypatch.setattr(discrim.LDAResults, "_spread", None)
-    pd.testing.assert_frame_equal(fit.confusion(method="cv", seed=2), from_moments)
+    by_rows = replace(fit._fit, refits=replace(fit._fit.refits, spread=None))
+    found = discrim.LDAResults(by_rows).confusion(method="cv", seed=2)
+    pd.testing.assert_frame_equal(found, from_moments)
 
 
 def test_folds_with_ncomp_where_leave_one_out_has_no_formula():
@@ -157,7 +159,7 @@ def test_rejecting_is_cheaper_than_a_doubtful_label_and_outliers_are_unknown():
 @pytest.mark.parametrize("prior", [None, [0.2, 0.5, 0.3]])
 def test_posterior_based_rates_are_sas_s_formulas(verb, prior):
     fit = verb("species ~ .", IRIS, prior=prior)
-    proba, actual = fit.predict_proba().to_numpy(), fit._blocks.codes
+    proba, actual = fit.predict_proba().to_numpy(), fit._fit.blocks.codes
     called, q, n = proba.argmax(axis=1), fit.prior.to_numpy(), np.bincount(actual)
     plain, stratified = np.empty(3), np.empty(3)
     for t in range(3):
@@ -176,7 +178,7 @@ def test_632_plus_by_its_definition():
     data = load_wine().iloc[::3].reset_index(drop=True)
     fit = lda("cultivar ~ alcohol + ash + hue", data)
     got = fit.error_rates(["632+"], replicates=40, seed=11).loc["632+", "estimate"]
-    rng, codes = np.random.default_rng(11), fit._blocks.codes
+    rng, codes = np.random.default_rng(11), fit._fit.blocks.codes
     losses, times = np.zeros(len(data)), np.zeros(len(data))
     for _ in range(40):
         drawn = np.zeros(len(data))
@@ -265,13 +267,13 @@ def test_two_classes_by_both_roads_agree():
     fit = lda("y ~ .", data, method="mle")
     from discrim.inference.parametric_errors import many_classes
 
-    numbers = fit._fit
+    numbers = fit._fit.numbers
     whitened = numbers.unbiased().whiten(numbers.moments.means.T).T
     integral = many_classes(
         whitened,
         numbers.moments.counts,
         78,
-        fit._log_prior(),
+        fit._fit.log_prior(),
         None,
         0.95,
         shrunk=False,

@@ -242,7 +242,7 @@ def test_nearly_separated_classes_have_a_fit_and_separated_ones_none(far):
         logistic("y ~ x", pd.DataFrame({"x": x, "y": y}))
     y[[0, -1]] = 1, 0
     fit = logistic("y ~ x", pd.DataFrame({"x": x, "y": y}))
-    assert fit._fit.newton.converged
+    assert fit._fit.numbers.newton.converged
     assert np.isfinite(fit.bse.to_numpy()).all()
 
 
