@@ -60,6 +60,12 @@ INSTEAD = "see decision_function() and distance()"
 class ValuesOnly:
     """Values of the classes instead of posteriors; for children of `ClassifierResults`."""
 
+    @property
+    def instead(self: Any) -> str:
+        """What to turn to where posteriors are asked for."""
+        instead: str = self._fit.model.instead
+        return instead
+
     def _values(self: Any, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
         """Values of the rule, rows by classes."""
         blocks = self._fit.new_rows(data, unseen)

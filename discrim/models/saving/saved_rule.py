@@ -34,7 +34,7 @@ def without_score(fit: Fit[Any]) -> str | None:
         if plan is not None:
             # Zero is the position of a level, and a count, whatever the rows were.
             rows[:, (plan.families == 1) | (plan.families == 3)] = 0.0
-        rule = fit.rule(fit.numbers.prior)
+        rule = fit.rule()
         if isinstance(rule, NeighbourRule):
             # Its rows say by themselves where they are; some metrics have no distance to a class mean.
             return None
