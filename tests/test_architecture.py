@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import shutil
 import subprocess
@@ -16,6 +17,9 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components
 
+import discrim
+from discrim.models import store
+from discrim.models.registry import HOME, MODELS, resolve
 from tests.support import ROOT
 
 PACKAGE = ROOT / "discrim"
@@ -28,22 +32,24 @@ ARROWS = {
     "frame": {"errors"},
     "inference": {"core", "errors"},
     "report": {"core", "errors"},
-    "models": {"inference", "report", "frame", "core", "errors"},
-    "sklearn": {"", "models", "frame", "core", "errors"},
+    "models": {"models.registry", "inference", "report", "frame", "core", "errors"},
+    "models.registry": set(),
+    "sklearn": {"", "models", "models.registry", "frame", "core", "errors"},
     "datasets": {"errors"},
     "cli": {"", "cli_files", "cli_labels", "cli_options", "cli_streams", "datasets", "errors"},
     "cli_files": {"cli_streams", "errors"},
     "cli_labels": {"frame"},
-    "cli_options": {"", "cli_streams", "datasets", "errors"},
+    "cli_options": {"", "cli_streams", "datasets", "errors", "models.registry"},
     "cli_streams": {"errors"},
     "__main__": {"cli"},
-    "": {"models", "datasets", "errors"},
+    "": {"models", "models.registry", "datasets", "errors"},
 }
 
 # The same of the rooms within models; each may import what those that it names may import.
 FAMILIES = {"normal", "independent", "regression", "planes", "neighbours"}
 MODEL_ARROWS = {
-    "fits": set(),
+    "registry": set(),
+    "fits": {"registry"},
     "saving": {"fits"},
     "judging": {"saving"},
     "law": {"saving"},
@@ -85,6 +91,12 @@ RUNNING_BACK = {
 
 # Imports inside functions and for type checkers that tie circles of files; they become fewer until there is none.
 ARROWS_IN_CIRCLES = 68
+
+# Files that import by a text made elsewhere, once: the registry, and what finds a library that unpacks files.
+FOUND_BY_TEXT = {"models/registry.py", "cli_files.py"}
+
+# Files beside the registry that name three models or more, which become fewer.
+NAMING_MODELS = {"models/store.py", "models/saving/earlier_files.py"}
 
 # The one place for a library that is to stay behind one door; a path that ends in / is a room.
 DOORS = {
@@ -158,6 +170,8 @@ def imports_of(path: Path) -> list[Import]:
 
 def room(name: str) -> str:
     """Room of one of our modules: ``core.moments`` is in core; a public name is in "", the door."""
+    if behind(name, "discrim.models.registry"):
+        return "models.registry"
     parts = [*name.split("."), ""]
     return parts[1] if parts[1] in ARROWS else ""
 
@@ -316,6 +330,74 @@ def test_arrows_within_models_run_one_way():
         if model_room(there) not in reached(model_room(here))
     }
     assert back == RUNNING_BACK
+
+
+@pytest.mark.parametrize("path", MODULES, ids=case)
+def test_modules_found_by_text_are_found_in_one_place(path):
+    calls = [
+        node.lineno
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith(("import_module", "__import__"))
+        and not isinstance(node.args[0], ast.Constant)
+    ]
+    assert len(calls) == (case(path) in FOUND_BY_TEXT)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=[model.verb for model in MODELS])
+def test_a_row_of_the_registry_says_what_there_is(model):
+    verb = resolve(f"{model.module}:{model.verb}")
+    results = resolve(f"{model.results_module}:{model.results}")
+    assert (verb.__module__, verb.__name__) == (model.module, model.verb)
+    assert (results.__module__, results.__name__) == (model.results_module, model.results)
+    assert results.title == model.title
+    signature = inspect.signature(verb)
+    assert signature.return_annotation == model.results
+    assert ("prior" in signature.parameters) == model.posteriors
+    assert ("weights" in signature.parameters) == model.weights
+    assert set(model.held) <= set(signature.parameters)
+    for address in (model.summary, model.options, model.arguments, model.saved):
+        assert address is None or resolve(address)
+    if model.estimator is not None:
+        assert resolve(model.estimator).verb is verb
+
+
+def test_a_row_of_the_registry_says_what_can_be_saved():
+    assert {model.verb for model in MODELS if model.can_be_saved} == set(store._MODELS)
+
+
+@pytest.mark.parametrize("name", HOME)
+def test_a_public_name_is_where_the_registry_says(name):
+    value = resolve(f"{HOME[name]}:{name}")
+    assert value is getattr(discrim, name)
+    assert value.__module__ == HOME[name]
+
+
+def models_named(tree: ast.Module) -> set[str]:
+    """Models that a module names in its texts, by their verb, as on the command line or not, or results."""
+    verb_of = {name: model.verb for model in MODELS for name in (model.verb, model.results)}
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    texts = {text.replace("-", "_") for text in texts if isinstance(text, str)}
+    return {verb_of[text] for text in texts & set(verb_of)}
+
+
+def test_the_models_are_listed_once():
+    named = {case(path): models_named(ast.parse(path.read_text(encoding="utf-8"))) for path in MODULES}
+    listing = {name for name, models in named.items() if len(models) >= 3}
+    assert listing == {"models/registry.py"} | NAMING_MODELS
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "TABLE = {'lda': 1, 'qda': 2, 'knn': 3}",
+        "def f():\n    return ['LDAResults', 'KNNResults', 'fda']",
+        "f('naive-bayes')\nf('logistic')\nf('rda')",
+        "match verb:\n    case 'lda' | 'qda': ...\n    case 'hyperplane': ...",
+    ],
+)
+def test_a_list_of_models_is_seen(source):
+    assert len(models_named(ast.parse(source))) == 3
 
 
 @pytest.mark.parametrize("path", MODULES, ids=case)
