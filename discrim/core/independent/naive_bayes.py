@@ -25,7 +25,7 @@ from discrim.core.covariance.covariance import EPS, Covariance, dependencies
 from discrim.core.independent.kernel_density import KernelColumns, KernelDensity
 from discrim.core.independent.level_tables import LevelTables
 from discrim.core.independent.multinomial import CountColumns
-from discrim.core.independent.tally import Plan, Tally
+from discrim.core.independent.tally import ColumnPlan, Tally
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.normal.qda import QDAFit, fit_qda
 from discrim.core.rules import gaussian
@@ -51,7 +51,7 @@ class NaiveBayesFit:
     prior : (K,) float
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
-    plan : Plan
+    plan : ColumnPlan
         What each column is.
     normal : QDAFit or None
         The diagonal quadratic fit of the normal columns, its variances smoothed.
@@ -63,7 +63,7 @@ class NaiveBayesFit:
     moments: ClassMoments
     prior: Floats
     estimated_prior: bool
-    plan: Plan
+    plan: ColumnPlan
     normal: QDAFit | None
     tables: LevelTables | None = None
     kernels: KernelColumns | None = None
@@ -276,11 +276,11 @@ def _kernel_columns(tally: Tally) -> KernelColumns | None:
     return KernelColumns(plan.kernels, densities, plan.rule, given)
 
 
-def _normal_moments(moments: ClassMoments, plan: Plan) -> ClassMoments:
+def _normal_moments(moments: ClassMoments, plan: ColumnPlan) -> ClassMoments:
     return moments if len(plan.normal) == moments.n_columns else moments.columns(plan.normal)
 
 
-def _fit_normal(moments: ClassMoments, prior: Floats, plan: Plan, estimated_prior: bool) -> QDAFit:
+def _fit_normal(moments: ClassMoments, prior: Floats, plan: ColumnPlan, estimated_prior: bool) -> QDAFit:
     if not plan.smoothing:
         return fit_qda(
             moments, prior, method=plan.method, structure="diagonal", estimated_prior=estimated_prior
@@ -301,7 +301,7 @@ def has_fit(moments: ClassMoments, tally: Tally) -> bool:
     return not len(plan.counts) or bool((tally.sums.sum(axis=1) + plan.laplace > 0).all())
 
 
-def has_variances(moments: ClassMoments, plan: Plan) -> bool:
+def has_variances(moments: ClassMoments, plan: ColumnPlan) -> bool:
     """Whether the variances of normal columns, smoothed, are all positive and finite."""
     divisors = _divisors(moments, plan)
     if not (divisors > 0).all():
@@ -314,7 +314,7 @@ def has_variances(moments: ClassMoments, plan: Plan) -> bool:
     return bool(((variances > 0) & np.isfinite(variances)).all())
 
 
-def _divisors(moments: ClassMoments, plan: Plan) -> Floats:
+def _divisors(moments: ClassMoments, plan: ColumnPlan) -> Floats:
     return moments.counts - (1.0 if plan.method == "moment" else 0.0)
 
 

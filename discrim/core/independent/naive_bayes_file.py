@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from discrim.core.independent.kernel_density import FACTORS
 from discrim.core.independent.naive_bayes import NaiveBayesFit, fit_naive_bayes, has_fit
-from discrim.core.independent.tally import Piece, Plan, Tally
+from discrim.core.independent.tally import ColumnPlan, Piece, Tally
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.file_numbers import are_whole
 from discrim.errors import DataError
@@ -70,7 +70,7 @@ def naive_bayes_from_file(
         "its columns are of no kind that is known",
     )
     options = bandwidth, laplace, smoothing, method, unseen
-    plan = Plan(families.astype(np.intp), sizes.astype(np.intp), bandwidths, *options)
+    plan = ColumnPlan(families.astype(np.intp), sizes.astype(np.intp), bandwidths, *options)
     tally = Tally(plan, moments.n_classes)
     ends = np.cumsum(plan.sizes[plan.tables])
     _check(tables.shape[1] == (ends[-1] if len(ends) else 0), "its tables do not fit its columns")

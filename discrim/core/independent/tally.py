@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.moments.row_sums import Rows
+from discrim.core.moments.row_sums import RowBlock
 
-__all__ = ["Piece", "Plan", "Tally"]
+__all__ = ["ColumnPlan", "Piece", "Tally"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -19,7 +19,7 @@ Piece = tuple[Floats, Codes, Floats | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ColumnPlan:
     """What each of p columns is, and how its density is estimated.
 
     Attributes
@@ -49,7 +49,7 @@ class Plan:
     method: str = "moment"
     unseen: str = "raise"
 
-    def columns(self, keep: Codes) -> Plan:
+    def columns(self, keep: Codes) -> ColumnPlan:
         """The plan of some of the columns."""
         return replace(
             self, families=self.families[keep], sizes=self.sizes[keep], bandwidths=self.bandwidths[keep]
@@ -82,7 +82,7 @@ class Tally:
 
     Attributes
     ----------
-    plan : Plan
+    plan : ColumnPlan
     n_classes : int
     tables : list of (K, L_j) float
         Weights by class and level, of each column of levels.
@@ -92,7 +92,7 @@ class Tally:
         Of each column with a kernel density, piece by piece: values, codes, weights.
     """
 
-    plan: Plan
+    plan: ColumnPlan
     n_classes: int
     tables: list[Floats] = field(init=False)
     sums: Floats = field(init=False)
@@ -104,7 +104,7 @@ class Tally:
         self.sums = np.zeros((self.n_classes, len(plan.counts)))
         self.values = [[] for _ in plan.kernels]
 
-    def watch(self, blocks: Iterable[Rows]) -> Iterable[Rows]:
+    def watch(self, blocks: Iterable[RowBlock]) -> Iterable[RowBlock]:
         """The blocks, which are tallied whenever they are read to the end."""
         return blocks if not self.plan.families.any() else _Watched(blocks, self)
 
@@ -147,7 +147,7 @@ class Tally:
 class _Watched:
     """Blocks that are tallied as they go by."""
 
-    blocks: Iterable[Rows]
+    blocks: Iterable[RowBlock]
     tally: Tally
 
     def __iter__(self) -> Iterator[Any]:

@@ -34,14 +34,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.moments import row_sums as passes
 from discrim.core.moments.row_sums import (
     Part,
-    Rows,
+    RowBlock,
     Spread,
     Sums,
     again,
+    centred_roots,
     column_scale,
+    ill_conditioned,
     peaks,
     refuse_wide,
     sorted_by,
@@ -307,7 +308,12 @@ class ClassMoments:
 
 
 def gather(
-    blocks: Iterable[Rows], *, n_classes: int, n_columns: int, spread: Spread = "pooled", rooted: bool = True
+    blocks: Iterable[RowBlock],
+    *,
+    n_classes: int,
+    n_columns: int,
+    spread: Spread = "pooled",
+    rooted: bool = True,
 ) -> ClassMoments:
     """Moments of a run of blocks.
 
@@ -330,7 +336,7 @@ def gather(
 
 
 def gather_parts(
-    blocks: Iterable[Rows],
+    blocks: Iterable[RowBlock],
     *,
     n_parts: int,
     n_classes: int,
@@ -382,7 +388,7 @@ def _products(spread: Spread) -> Spread:
     return "diagonal" if spread in ("thin", "thin class") else spread
 
 
-def _settled(blocks: Iterable[Rows], sums: Sums, spread: Spread, few: bool, rooted: bool) -> ClassMoments:
+def _settled(blocks: Iterable[RowBlock], sums: Sums, spread: Spread, few: bool, rooted: bool) -> ClassMoments:
     """Moments of the sums of a pass, with what their digits ask for; with roots where rows are few."""
     if sums.out_of_range():
         sums = again(blocks, sums, column_scale(peaks(blocks, len(sums.scale))))
@@ -391,7 +397,7 @@ def _settled(blocks: Iterable[Rows], sums: Sums, spread: Spread, few: bool, root
     moments = _moments(sums)
     if spread in ("thin", "thin class"):
         by_class = spread == "thin class"
-        held, left = passes.roots(blocks, sums, by_class=by_class, thin=True)
+        held, left = centred_roots(blocks, sums, by_class=by_class, thin=True)
         return replace(_moved(moments, left), scatters=(held**2).sum(axis=1), roots=held)
     if sums.spread == "diagonal" or not moments.total:
         return moments
@@ -410,11 +416,11 @@ def _ask_for_roots(moments: ClassMoments) -> bool:
     if not varies.all():
         # A root says no more of such a column than that it is constant, which is seen without.
         scatters = scatters[:, varies][:, :, varies]
-    return any(passes.ill_conditioned(scatter) for scatter in scatters)
+    return any(ill_conditioned(scatter) for scatter in scatters)
 
 
-def _with_roots(blocks: Iterable[Rows], sums: Sums, moments: ClassMoments) -> ClassMoments:
-    held, left = passes.roots(blocks, sums, by_class=sums.spread == "class")
+def _with_roots(blocks: Iterable[RowBlock], sums: Sums, moments: ClassMoments) -> ClassMoments:
+    held, left = centred_roots(blocks, sums, by_class=sums.spread == "class")
     some = held[:, : int(moments.rows.sum())]
     # In the place of the sums of the pass: of many columns new memory takes longer than the products.
     scatters = np.matmul(np.swapaxes(some, 1, 2), some, out=moments.scatters)

@@ -19,15 +19,15 @@ from discrim.core.numerics.memory import refuse_beyond_memory
 
 __all__ = [
     "Part",
-    "Rows",
+    "RowBlock",
     "Spread",
     "Sums",
     "again",
+    "centred_roots",
     "column_scale",
     "ill_conditioned",
     "peaks",
     "refuse_wide",
-    "roots",
     "sorted_by",
     "trapezium",
     "triangle",
@@ -35,7 +35,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
-Rows = tuple[Floats, Codes, Floats | None]
+RowBlock = tuple[Floats, Codes, Floats | None]
+"""A block of rows: x (m, p), codes (m,) of their classes, and weights (m,) or None."""
 Spread = Literal["pooled", "class", "diagonal", "thin", "thin class"]
 """What is held of the scatter: one for all classes, one each, sums of squares by class; of more columns than
 rows, a root with as few rows, for all classes or for each."""
@@ -69,11 +70,11 @@ SAFE = 1e75
 class Part:
     """The rows of one part, read again from the blocks of all of them."""
 
-    blocks: Iterable[Rows]
+    blocks: Iterable[RowBlock]
     part: int
     n_classes: int
 
-    def __iter__(self) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[RowBlock]:
         for x, codes, weights in self.blocks:
             own = np.flatnonzero(codes // self.n_classes == self.part)
             held = None if weights is None else weights[own]
@@ -251,7 +252,7 @@ def refuse_wide(n_classes: int, n_columns: int, spread: Spread, n_parts: int = 1
     )
 
 
-def again(blocks: Iterable[Rows], first: Sums, scale: Floats) -> Sums:
+def again(blocks: Iterable[RowBlock], first: Sums, scale: Floats) -> Sums:
     """A second pass, about the means that the first one found."""
     sums = Sums(len(first.counts), len(first.scale), first.spread)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -262,7 +263,9 @@ def again(blocks: Iterable[Rows], first: Sums, scale: Floats) -> Sums:
     return sums
 
 
-def roots(blocks: Iterable[Rows], sums: Sums, *, by_class: bool, thin: bool = False) -> tuple[Floats, Floats]:
+def centred_roots(
+    blocks: Iterable[RowBlock], sums: Sums, *, by_class: bool, thin: bool = False
+) -> tuple[Floats, Floats]:
     """Triangular roots (K or 1, p, p) of the centred rows, by QR block after block; thin ones (., m, p).
 
     With the means (K, p) of the centred rows: what rounding has left out of the class means.
@@ -354,7 +357,7 @@ def column_scale(sizes: Floats) -> Floats:
     return np.asarray(np.ldexp(1.0, exponents.astype(int)))
 
 
-def peaks(blocks: Iterable[Rows], n_columns: int) -> Floats:
+def peaks(blocks: Iterable[RowBlock], n_columns: int) -> Floats:
     """Largest deviation (p,) of each column from its first row."""
 
     def wider(widest: Floats, columns: Floats) -> Floats:

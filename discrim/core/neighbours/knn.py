@@ -239,7 +239,7 @@ class KNNFit:
             factors, chances = tally.of_classes(weights), self._chances(tally, prior, rows)
             for i, votes in enumerate(tally.votes(grid)):
                 winner, _, _ = tally.winners(votes * factors, chances)
-                wrong[i] += np.bincount(own[tally.named(winner) != own], minlength=k)
+                wrong[i] += np.bincount(own[tally.classes_at(winner) != own], minlength=k)
             if done is not None:
                 done(len(own))
         return wrong

@@ -8,13 +8,9 @@ the last of them is farther finds both.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from discrim.core.neighbours.neighbours import Neighbours
 
 __all__ = ["Cells", "distinct", "runs"]
 
@@ -73,10 +69,10 @@ class Cells:
             return None
         return Cells(points[order[starts[:-1]]], order, starts[:-1], np.diff(starts))
 
-    def fill(
-        self, distances: Floats, nearest: Codes, limits: Floats, k: int, codes: Codes, found: Neighbours
-    ) -> None:
-        """Fill in what the nearest points say of the nearest rows.
+    def nearest_rows(
+        self, distances: Floats, nearest: Codes, limits: Floats, k: int, codes: Codes, n_classes: int
+    ) -> tuple[Codes, Floats, Codes]:
+        """What the nearest points say of the nearest rows.
 
         Parameters
         ----------
@@ -87,14 +83,18 @@ class Cells:
         k : int
         codes : (n,) int
             Class of each row.
-        found : Neighbours
-            Of m rows.
+        n_classes : int
+
+        Returns
+        -------
+        rows, distances : (m, k) int, float
+        beyond : (m, K) int
+            Rows of each class that are as near as the k-th and not among the k.
         """
-        m, n_classes = found.beyond.shape
+        m = len(nearest)
         sizes, starts = self.sizes[nearest], self.starts[nearest]
         taken = np.clip(k + sizes - np.cumsum(sizes, axis=1), 0, sizes)
-        found.rows[:] = self.order[runs(starts.ravel(), taken.ravel())].reshape(m, k)
-        found.distances[:] = np.repeat(distances.ravel(), taken.ravel()).reshape(m, k)
+        beyond = np.zeros((m, n_classes), dtype=np.intp)
         more = np.where(distances <= limits[:, None], sizes - taken, 0)
         whole = np.cumsum(more.sum(axis=1))
         start = 0
@@ -105,5 +105,7 @@ class Cells:
             members = self.order[runs((starts + taken)[piece].ravel(), more[piece].ravel())]
             rows = np.repeat(np.arange(stop - start), more[piece].sum(axis=1))
             cells = np.bincount(rows * n_classes + codes[members], minlength=(stop - start) * n_classes)
-            found.beyond[piece] = cells.reshape(-1, n_classes)
+            beyond[piece] = cells.reshape(-1, n_classes)
             start = stop
+        first = self.order[runs(starts.ravel(), taken.ravel())]
+        return first.reshape(m, k), np.repeat(distances.ravel(), taken.ravel()).reshape(m, k), beyond

@@ -16,13 +16,10 @@ enough wherever the last of them, shrunk so, is farther than the k-th length. El
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from discrim.core.neighbours.neighbours import Neighbours, Search
+from discrim.core.neighbours.neighbours import Neighbours, Search
 
 __all__ = ["others_downdated", "pulls"]
 

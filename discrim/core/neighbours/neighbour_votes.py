@@ -79,8 +79,8 @@ class Tally:
         labels = np.arange(len(values))[None] if self.labels is None else self.labels
         return np.asarray(values[labels] - share * (labels == own[:, None]))
 
-    def named(self, winner: Codes) -> Codes:
-        """The classes (m,) that winners are."""
+    def classes_at(self, winner: Codes) -> Codes:
+        """The classes (m,) at positions of winners (m,)."""
         return winner if self.labels is None else self.labels[np.arange(len(winner)), winner]
 
     def votes(self, grid: Sequence[int]) -> Iterator[Codes]:

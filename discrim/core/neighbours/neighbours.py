@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import Covariance
+from discrim.core.covariance.covariance import EPS, Covariance
 from discrim.core.neighbours.neighbour_cells import Cells, distinct
 from discrim.core.neighbours.neighbour_filter import Candidates, ProductFilter
 from discrim.core.rules.far_rows import coordinates_within_range
@@ -40,8 +40,6 @@ __all__ = ["METRICS", "ZERO_ONE", "Neighbours", "Search", "Space", "is_free_of_o
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
-
-EPS = float(np.finfo(np.float64).eps)
 
 NORMS = {"euclidean": 2.0, "mahalanobis": 2.0, "minkowski": 2.0, "seuclidean": 2.0, "sqeuclidean": 2.0} | {
     "cityblock": 1.0,
@@ -306,8 +304,8 @@ class Search:
         enough = (at < width) & ((distances[:, -1] > limits) | whole)
         kept, rows = np.flatnonzero(enough), place[enough]
         if self.cells is not None:
-            part = self.blank(len(kept), k)
-            self.cells.fill(distances[kept], nearest[kept], limits[kept], k, self.codes, part)
+            held = distances[kept], nearest[kept], limits[kept]
+            part = self.cells.nearest_rows(*held, k, self.codes, self.n_classes)
             found.rows[rows], found.distances[rows], found.beyond[rows] = part
             return np.asarray(enough)
         found.rows[rows], found.distances[rows] = nearest[kept, :k], distances[kept, :k]

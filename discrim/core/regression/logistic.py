@@ -12,7 +12,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from discrim.core.covariance.covariance import Covariance, pooled
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Rows
+from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.file_numbers import are_whole
 from discrim.core.numerics.singular_values import svd
 from discrim.core.regression.bias_reduction import maximize_penalized
@@ -59,7 +59,7 @@ WEAK = 30.0
 class Even(NamedTuple):
     """The rows of a fit as if each had the weight one, and how many each class has, (K,)."""
 
-    rows: Iterable[Rows]
+    rows: Iterable[RowBlock]
     counts: Floats
 
 
@@ -200,7 +200,9 @@ class LogisticFit:
         """Free parameters: a constant and a slope a column, for each class but the reference."""
         return int(self.newton.coef.size)
 
-    def refit(self, blocks: Iterable[Rows], counts: Floats, singular: float = SINGULAR) -> LogisticFit | None:
+    def refit(
+        self, blocks: Iterable[RowBlock], counts: Floats, singular: float = SINGULAR
+    ) -> LogisticFit | None:
         """The same model of other weights, from where this one ended; None where it has no maximum.
 
         A penalized likelihood may have several maxima, and the search begins where that of a new fit does, so
@@ -223,7 +225,7 @@ class LogisticFit:
         return replace(self, moments=moments, counts=moments.counts, frame=frame_of(moments), newton=newton)
 
     def resume(
-        self, blocks: Iterable[Rows], tol: float, maxiter: int, *, overlap: bool, even: Even | None = None
+        self, blocks: Iterable[RowBlock], tol: float, maxiter: int, *, overlap: bool, even: Even | None = None
     ) -> LogisticFit:
         """The search goes on from where it ended, whatever the information.
 
@@ -239,7 +241,7 @@ class LogisticFit:
         return replace(self, newton=replace(found, steps=steps, converged=found.converged and overlap))
 
     def _begun_evenly(
-        self, blocks: Iterable[Rows], even: Even, maxiter: int, other: LogisticFit
+        self, blocks: Iterable[RowBlock], even: Even, maxiter: int, other: LogisticFit
     ) -> LogisticFit:
         """The fit of even weights where it is likelier than another.
 
@@ -252,7 +254,7 @@ class LogisticFit:
         return replace(self, newton=newton) if likelier else other
 
     def _from_here(
-        self, blocks: Iterable[Rows], counts: Floats, maxiter: int, tol: float, singular: float
+        self, blocks: Iterable[RowBlock], counts: Floats, maxiter: int, tol: float, singular: float
     ) -> Newton:
         start, reference, penalized = self.newton.coef, self.reference, self.bias_reduction
         return _search(
@@ -304,7 +306,7 @@ def frame_of(moments: ClassMoments) -> Frame:
 
 
 def fit_logistic(
-    blocks: Iterable[Rows],
+    blocks: Iterable[RowBlock],
     moments: ClassMoments,
     prior: Floats,
     *,
@@ -353,7 +355,7 @@ def fit_logistic(
 
 
 def _search(
-    blocks: Iterable[Rows],
+    blocks: Iterable[RowBlock],
     frame: Frame,
     start: Floats,
     reference: int,

@@ -16,7 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from discrim.core.covariance.covariance import pooled
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Rows
+from discrim.core.moments.row_sums import RowBlock
 from discrim.core.regression.newton import Frame, Swept, gradient, informs, maximize, sweep
 
 __all__ = ["class_odds", "start_of"]
@@ -47,7 +47,7 @@ def class_odds(counts: Floats, reference: int, p1: int) -> Floats:
 
 
 def start_of(
-    blocks: Iterable[Rows], moments: ClassMoments, frame: Frame, reference: int, floor: Floats
+    blocks: Iterable[RowBlock], moments: ClassMoments, frame: Frame, reference: int, floor: Floats
 ) -> tuple[Floats, Swept | None]:
     """Coefficients (p + 1, K - 1) to begin with, and the sweep there if it was made.
 
@@ -87,7 +87,12 @@ def _discriminant(moments: ClassMoments, frame: Frame, reference: int) -> Floats
 
 
 def _of_part(
-    blocks: Iterable[Rows], moments: ClassMoments, frame: Frame, guess: Floats, reference: int, least: float
+    blocks: Iterable[RowBlock],
+    moments: ClassMoments,
+    frame: Frame,
+    guess: Floats,
+    reference: int,
+    least: float,
 ) -> Floats | None:
     """A step by the score of all rows from the maximum of a part of them.
 
@@ -119,16 +124,16 @@ def _of_part(
     return np.asarray(found.coef + step.reshape(score.T.shape).T)
 
 
-class _Part(Iterable[Rows]):
+class _Part(Iterable[RowBlock]):
     """One row of each `PART` in their order, drawn so that no period of it matters."""
 
-    def __init__(self, blocks: Iterable[Rows], rows: int) -> None:
+    def __init__(self, blocks: Iterable[RowBlock], rows: int) -> None:
         size = rows // PART
         self._blocks = blocks
         self._drawn = np.arange(size) * PART + np.random.default_rng(0).integers(0, PART, size)
 
-    def __iter__(self) -> Iterator[Rows]:
-        first, held = 0, list[Rows]()
+    def __iter__(self) -> Iterator[RowBlock]:
+        first, held = 0, list[RowBlock]()
         for x, codes, weights in self._blocks:
             low, high = np.searchsorted(self._drawn, (first, first + len(x)))
             some = self._drawn[low:high] - first
@@ -142,7 +147,7 @@ class _Part(Iterable[Rows]):
             yield _joined(held)
 
 
-def _joined(held: list[Rows]) -> Rows:
+def _joined(held: list[RowBlock]) -> RowBlock:
     """One block of several."""
     weights = [own for _, _, own in held if own is not None]
     x, codes = (np.concatenate([rows[i] for rows in held]) for i in range(2))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Rows
+from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.file_numbers import are_flags, are_whole
 from discrim.core.robust.mcd import ExactFit, common_mcd, separate_mcd, subset_size
 from discrim.core.robust.student import NU_RANGE, Student, best_nu, fit_student, log_likelihood
@@ -161,7 +161,7 @@ def robust_numbers(fit: Any) -> dict[str, Floats]:
 
 
 def fit_t(
-    blocks: Iterable[Rows],
+    blocks: Iterable[RowBlock],
     start: ClassMoments,
     nu: float | None,
     *,

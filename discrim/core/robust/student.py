@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance, is_singular, pooled, separate
 from discrim.core.moments.moments import ClassMoments, gather
-from discrim.core.moments.row_sums import Rows
+from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.gamma_ratios import student_gain
 from discrim.core.rules.rules import column_squares
 
@@ -122,10 +122,10 @@ def own_distances(
 class _Weighted:
     """Blocks whose weights are the frequencies times those of the t distribution."""
 
-    blocks: Iterable[Rows]
+    blocks: Iterable[RowBlock]
     now: Student
 
-    def __iter__(self) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[RowBlock]:
         nu, p = self.now.nu, self.now.moments.n_columns
         for x, codes, weights in self.blocks:
             d2 = own_distances(self.now.moments, self.now.covariances, x, codes)
@@ -134,7 +134,7 @@ class _Weighted:
 
 
 def fit_student(
-    blocks: Iterable[Rows], start: ClassMoments, nu: float, *, begin: Student | None = None
+    blocks: Iterable[RowBlock], start: ClassMoments, nu: float, *, begin: Student | None = None
 ) -> Student:
     """Maximum-likelihood means and scales for given degrees of freedom.
 
@@ -178,7 +178,7 @@ def fit_student(
     return now
 
 
-def _approached(blocks: list[Rows], now: Student) -> Student:
+def _approached(blocks: list[RowBlock], now: Student) -> Student:
     """Most of the way to the maximum, on a copy of the rows that the first scale has whitened.
 
     A step there is a few products without the care of a pass for digits, which the last steps take.
@@ -230,7 +230,7 @@ def _whitened_search(
     return means, half, steps
 
 
-def _step(blocks: Iterable[Rows], now: Student, start: ClassMoments) -> Student:
+def _step(blocks: Iterable[RowBlock], now: Student, start: ClassMoments) -> Student:
     spread = start.spread
     found = gather(
         _Weighted(blocks, now), n_classes=start.n_classes, n_columns=start.n_columns, spread=spread
@@ -283,7 +283,7 @@ def _change(old: Student, new: Student) -> tuple[float, int | None]:
     return float(most.max()), int(np.argmax(most))
 
 
-def log_likelihood(blocks: Iterable[Rows], fit: Student) -> tuple[float, float]:
+def log_likelihood(blocks: Iterable[RowBlock], fit: Student) -> tuple[float, float]:
     """Log-likelihood of the rows given their classes, and its slope in nu."""
     nu, p = fit.nu, fit.moments.n_columns
     units = 2.0 * np.log(fit.moments.scale).sum()
@@ -303,7 +303,7 @@ def log_likelihood(blocks: Iterable[Rows], fit: Student) -> tuple[float, float]:
     return total, slope
 
 
-def best_nu(blocks: Iterable[Rows], start: ClassMoments) -> Student:
+def best_nu(blocks: Iterable[RowBlock], start: ClassMoments) -> Student:
     """The fit whose degrees of freedom, within `NU_RANGE`, have the largest profile likelihood.
 
     Returns

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import EPS
 from discrim.core.covariance.principal import Principal
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Rows
+from discrim.core.moments.row_sums import RowBlock
 from discrim.core.moments.units import common_unit
 from discrim.core.rules.rules import standard_columns
 
@@ -70,7 +70,7 @@ def data_units(moments: ClassMoments, *, by_class: bool) -> Floats:
     return np.asarray(ratio / np.sqrt(totals)[:, None])
 
 
-def row_fourths(blocks: Iterable[Rows], moments: ClassMoments, *, by_class: bool) -> Floats:
+def row_fourths(blocks: Iterable[RowBlock], moments: ClassMoments, *, by_class: bool) -> Floats:
     """Sums (K,) or (1,) of |d|^4 over the rows of each class, or of all, of scatters of trace one.
 
     Parameters
@@ -180,7 +180,7 @@ class Powers:
 
 
 def turned_powers(
-    blocks: Iterable[Rows], moments: ClassMoments, held: Principal | Sequence[Principal]
+    blocks: Iterable[RowBlock], moments: ClassMoments, held: Principal | Sequence[Principal]
 ) -> Powers | list[Powers]:
     """Powers on the principal axes of one scatter; or one a class, each on the axes of its own.
 
@@ -210,7 +210,7 @@ def turned_powers(
     return [Powers(seconds[c][None], thirds[c][None], fourths[[c]]) for c in range(k)]
 
 
-def column_powers(blocks: Iterable[Rows], moments: ClassMoments) -> Powers:
+def column_powers(blocks: Iterable[RowBlock], moments: ClassMoments) -> Powers:
     """Powers by class and column, in the units that give the pooled scatter a trace of one."""
     unit = data_units(moments, by_class=False)[0][:, None]
     shape = (moments.n_classes, moments.n_columns)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Dependency, constant_columns
 from discrim.core.moments.moments import ClassMoments, Spread, gather
-from discrim.core.moments.row_sums import Rows
+from discrim.core.moments.row_sums import RowBlock
 from discrim.core.moments.weights import LIGHT
 from discrim.core.numerics.memory import at_hand
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
@@ -42,7 +42,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 NaAction = Literal["drop", "raise"]
-Watch = Callable[[Iterable[Rows]], Iterable[Rows]]
+Watch = Callable[[Iterable[RowBlock]], Iterable[RowBlock]]
 
 RANGE = (-303.0, 304.0)
 """Decimal orders of magnitude between which a column has to vary, for its inverse to be a double as well."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.independent.kernel_density import FACTORS
 from discrim.core.independent.naive_bayes import NaiveBayesFit, has_variances
-from discrim.core.independent.tally import Plan, Tally
+from discrim.core.independent.tally import ColumnPlan, Tally
 from discrim.core.moments.moments import ClassMoments
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
@@ -39,7 +39,7 @@ class Options(NamedTuple):
     unseen: str
 
 
-def plan_of(blocks: Blocks, options: Options) -> Plan:
+def plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
     """What each column of a `level_design` is.
 
     Raises
@@ -68,7 +68,7 @@ def plan_of(blocks: Blocks, options: Options) -> Plan:
     rule, given = _bandwidths(options.bandwidth, terms, families)
     laplace = _number("laplace", options.laplace, "what is added to each count")
     smoothing = _number("smoothing", options.smoothing, "a share of the largest variance")
-    return Plan(families, sizes, given, rule, laplace, smoothing, options.method, options.unseen)
+    return ColumnPlan(families, sizes, given, rule, laplace, smoothing, options.method, options.unseen)
 
 
 def _wanted(
@@ -170,7 +170,7 @@ def refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
 
 
 def _refuse_no_variance(
-    moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], plan: Plan
+    moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], plan: ColumnPlan
 ) -> None:
     said: list[str] = []
     gone: set[int] = set()

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import gather
-from discrim.core.moments.row_sums import Rows
+from discrim.core.moments.row_sums import RowBlock
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
@@ -63,7 +63,7 @@ class _Deviations:
     centres: Floats
     rests: Floats
 
-    def __iter__(self) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[RowBlock]:
         for x, codes, weights in self.blocks:
             deviations = np.abs(x.T - self.centres.T[:, codes] - self.rests.T[:, codes])
             yield deviations.T, codes, weights

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, Spread
-from discrim.core.moments.row_sums import Rows
+from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.tails import chi2_isf
 from discrim.core.robust.mcd import ExactFit
 from discrim.core.robust.robust import ROBUST, Robust, fit_mcd, fit_t
@@ -148,7 +148,7 @@ def robust_moments(
     return found
 
 
-def _held(blocks: Blocks) -> Iterable[Rows]:
+def _held(blocks: Blocks) -> Iterable[RowBlock]:
     """Few rows in memory, so that a formula is worked out once and not at each step."""
     if blocks.table.nrows * len(blocks.terms) > HELD_NUMBERS:
         return blocks

@@ -11,7 +11,7 @@ import numpy as np
 
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Rows
+from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
@@ -39,7 +39,7 @@ MOST_CODED = 2000
 """Coefficients of categories up to which they are fitted: their information grows by the square."""
 
 
-def held(blocks: Blocks, most: int) -> Iterable[Rows]:
+def held(blocks: Blocks, most: int) -> Iterable[RowBlock]:
     """The rows as they are, or copied where they are few, so that no pass makes them again.
 
     Few are no more than some numbers, or `WRITTEN` where a formula writes the columns.

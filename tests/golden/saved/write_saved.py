@@ -1,10 +1,16 @@
 """Write fits as the version of discrim that is imported saves them, and what they predict.
 
-    python tests/golden/saved/write_saved.py FOLDER ../shared/data/hard/connect_4.tsv.gz
+    python -m tests.golden.saved.write_saved FOLDER
 
-Run it in the checkout of the version whose files are wanted. Those of `before_13` are of commit 363d1eb, the
-last one before fits kept `standardize`, the names of columns left out, the dtype of labels, and the root of
-the covariance of Mahalanobis' distance. In connect_4 every row sums to 12, which it did not find.
+Run it in the checkout of the version whose files are wanted. A folder that is there is not written again:
+that its files load, and predict what `predictions.json` says, is the promise of the format.
+
+`before_15` is of commit 56f22e4, the last one before a fit became one value.
+
+`before_13` is of commit 363d1eb, the last one before fits kept `standardize`, the names of columns left out,
+the dtype of labels, and the root of the covariance of Mahalanobis' distance. This script had fewer fits then,
+and wrote `connect_*.fit` of connect_4 as well, in which every row sums to 12: that version did not find it,
+and later ones refuse to fit such columns.
 """
 
 from __future__ import annotations
@@ -30,9 +36,22 @@ PENGUINS = load_penguins().dropna().iloc[::4].reset_index(drop=True)
 TWICE = FEW.assign(twice=lambda d: d["petal_width"] * 2 + d["sepal_width"])
 FLAT = FEW.assign(flat=1.0)
 PLANE = FEW[FEW["species"] != "virginica"].astype({"species": str})
-WIDE = FEW[["species"]].join(pd.DataFrame(np.random.default_rng(0).normal(size=(50, 60))).add_prefix("g"))
+WIDE = FEW[::3][["species"]].reset_index(drop=True)
+WIDE = WIDE.join(pd.DataFrame(np.random.default_rng(0).normal(size=(len(WIDE), 20))).add_prefix("g"))
 WHOLE = FEW.assign(species=pd.factorize(FEW["species"])[0], petal_length=FEW["petal_length"].round())
+RANKED = FEW.assign(
+    species=pd.Categorical(FEW["species"], ["virginica", "setosa", "versicolor"], ordered=True)
+)
+HOLES = WHOLE.astype({"species": "Int64"}).assign(petal_width=FEW["petal_width"].where(FEW.index % 7 != 3))
 WEIGHTS = 1.0 + np.arange(len(FEW)) % 3
+
+
+def half(x: Any) -> Any:
+    """A function of the user's own, which a file knows by its name only."""
+    return x / 2
+
+
+FUNCTIONS = {"half": half}
 
 Made = tuple[Callable[..., Any], str, pd.DataFrame, dict[str, Any]]
 
@@ -97,12 +116,79 @@ def fits() -> dict[str, Made]:
     for shrinkage in ("ledoit-wolf", "loo", 0.3):
         made[f"lda_shrunk_{shrinkage}"] = lda, every, FEW, {"covariance": "shrunk", "shrinkage": shrinkage}
         made[f"qda_shrunk_{shrinkage}"] = qda, every, FEW, {"covariance": "shrunk", "shrinkage": shrinkage}
-    return made
+    return made | more_fits()
+
+
+def more_fits() -> dict[str, Made]:
+    """What `before_13` has not: options that came later, and those that it left to others of their kind."""
+    lda, qda, rda = discrim.lda, discrim.qda, discrim.rda
+    nb, knn, logistic = discrim.naive_bayes, discrim.knn, discrim.logistic
+    every, grid = "species ~ .", {"grid": [0.0, 0.3, 1.0]}
+    standardized = {"standardize": True, "weights": WEIGHTS}
+    sphere = {"covariance": "shrunk", "shrinkage": "loo"} | standardized | grid
+    variances = {"covariance": "diagonal", "shrinkage": "strimmer"}
+    return {
+        "lda_ranked_labels": (lda, every, RANKED, {}),
+        "lda_nullable_labels": (lda, every, HOLES, {}),
+        "lda_levels": (lda, every, FEW, {"levels": ["virginica", "setosa", "versicolor"], "prior": "equal"}),
+        "lda_functions": (
+            lda,
+            "species ~ half(petal_width) + sepal_length",
+            FEW,
+            {"functions": FUNCTIONS},
+        ),
+        "lda_two_classes": (lda, every, PLANE, {}),
+        "lda_flat": (lda, every, FLAT, {}),
+        "lda_t_estimated": (lda, every, FEW, {"method": "t", "nu": None, "scatter": "scale"}),
+        "lda_standardized": (lda, every, FEW, sphere),
+        "qda_standardized": (qda, every, FEW, sphere),
+        "lda_variances": (lda, every, WIDE, variances),
+        "qda_variances": (qda, every, FEW, variances),
+        "lda_variances_chosen": (lda, every, FEW, variances | {"shrinkage": "loo"} | grid),
+        "qda_mle_weights": (qda, every, FEW, {"method": "mle", "weights": WEIGHTS, "prior": [0.2, 0.3, 0.5]}),
+        "qda_mcd": (qda, every, FEW, {"method": "mcd", "support_fraction": 0.9}),
+        "rda_friedman": (rda, every, FEW, {"alpha": 0.3, "gamma": 0.1, "parametrization": "friedman"}),
+        "rda_weights": (
+            rda,
+            every,
+            FEW,
+            {"alpha": 0.3, "gamma": 0.6, "weights": WEIGHTS, "standardize": True},
+        ),
+        "rda_folds": (rda, every, FEW, {"seed": 1, "select": "1se"} | grid),
+        "naive_bayes_kernel": (nb, every, FEW, {"kernel": True, "bandwidth": "nrd", "weights": WEIGHTS}),
+        "naive_bayes_mle": (nb, every, FEW, {"method": "mle", "prior": "equal"}),
+        "shrunken_centroids_chosen": (discrim.shrunken_centroids, every, WIDE, {"seed": 1}),
+        "shrunken_centroids_offset": (
+            discrim.shrunken_centroids,
+            every,
+            FEW,
+            {"threshold": 0.5, "offset": 0.1, "weights": WEIGHTS},
+        ),
+        "indicator_weights": (discrim.indicator, every, FEW, {"weights": WEIGHTS}),
+        "logistic_reference": (
+            logistic,
+            "species ~ sepal_width",
+            FEW,
+            {"reference": "virginica", "prior": "equal", "weights": WEIGHTS},
+        ),
+        "perceptron_three": (discrim.perceptron, every, FEW, {"maxiter": 20, "step": 0.5}),
+        "hyperplane_true_false": (
+            discrim.hyperplane,
+            "species ~ petal_length",
+            PLANE.assign(species=PLANE["species"] == "setosa"),
+            {},
+        ),
+        "knn_chosen": (knn, every, FEW, {"prior": "equal"}),
+        "knn_unscaled": (knn, every, FEW, {"k": 4, "scale": False, "metric": "cityblock"}),
+        "knn_cosine": (knn, every, FEW, {"k": 4, "metric": "cosine"}),
+        "knn_categories": (knn, "species ~ bill_length_mm + sex + island", PENGUINS, {"k": 3}),
+        "knn_flat": (knn, every, FLAT, {"k": 3}),
+    }
 
 
 def main(folder: Path) -> None:
     """Write a file for each fit, and their predictions for some rows of their tables."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir()
     about: dict[str, Any] = {}
     for name, (verb, formula, data, options) in fits().items():
         try:
@@ -123,11 +209,3 @@ def main(folder: Path) -> None:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     main(Path(sys.argv[1]))
-    connect = pd.read_csv(sys.argv[2], sep="\t")
-    connect_fits = {
-        "lda": discrim.lda("target ~ .", connect),
-        "indicator": discrim.indicator("target ~ .", connect),
-        "rda": discrim.rda("target ~ .", connect, alpha=0.0, gamma=1.0),
-    }
-    for name, fit in connect_fits.items():
-        fit.save(Path(sys.argv[1]) / f"connect_{name}.fit")

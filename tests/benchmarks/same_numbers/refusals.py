@@ -1,0 +1,141 @@
+"""Calls that are refused, whose messages are recorded, and the other doors to the package."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import discrim
+import discrim.sklearn as estimators
+from discrim.cli import main
+from tests.benchmarks.same_numbers.cases import tables
+from tests.benchmarks.same_numbers.digests import Record
+
+FITTED = (
+    "lda", "qda", "rda", "naive_bayes", "shrunken_centroids", "indicator", "knn", "logistic", "perceptron",
+)  # fmt: skip
+
+
+def refusals() -> dict[str, Callable[[], Any]]:
+    """Mistakes, a verb each and an argument each."""
+    iris = tables()["iris"].drop(columns="w")
+    every = "species ~ ."
+    few = iris.groupby("species").head(3)
+    flat, twice = iris.assign(flat=1.0), iris.assign(twice=iris["petal_width"] * 2)
+    holes = iris.assign(petal_width=iris["petal_width"].where(iris.index != 7))
+    fit = discrim.lda(every, iris)
+    made: dict[str, Callable[[], Any]] = {
+        "unknown column": lambda: discrim.lda("species ~ petal_lenght", iris),
+        "no formula": lambda: discrim.lda("species petal_length", iris),
+        "code": lambda: discrim.lda("species ~ __import__('os')", iris),
+        "power": lambda: discrim.lda("species ~ (.)**9", iris),
+        "prior": lambda: discrim.lda(every, iris, prior=[0.5, 0.6, 0.1]),
+        "prior of no class": lambda: discrim.lda(every, iris, prior={"setosa": 0.5, "rose": 0.5}),
+        "levels": lambda: discrim.lda(every, iris, levels=["setosa", "rose"]),
+        "weights": lambda: discrim.lda(every, iris, weights=-np.ones(150)),
+        "missing": lambda: discrim.lda(every, holes, na_action="raise"),
+        "infinite": lambda: discrim.lda(every, iris.replace(1.4, np.inf)),
+        "text": lambda: discrim.lda("petal_length ~ species", iris),
+        "predict without a column": lambda: fit.predict(iris.drop(columns="petal_width")),
+        "predict text": lambda: fit.predict(iris.assign(petal_width="wide")),
+        "boundary": lambda: fit.boundary("setosa", "rose"),
+        "covariance": lambda: discrim.lda(every, iris, covariance="shrunken"),
+        "shrinkage": lambda: discrim.lda(every, iris, covariance="shrunk", shrinkage=1.5),
+        "knn k": lambda: discrim.knn(every, iris, k=0),
+        "knn metric": lambda: discrim.knn(every, iris, metric="euclid"),
+        "rda alpha": lambda: discrim.rda(every, iris, alpha=1.5, gamma=0.1),
+        "rda parametrization": lambda: discrim.rda(every, iris, parametrization="esls"),
+        "hyperplane of three": lambda: discrim.hyperplane(every, iris),
+        "load nothing": lambda: discrim.load("no_such_file.fit"),
+        "hausman of two of a kind": lambda: discrim.hausman(fit, fit),
+        "lr_test of two of a kind": lambda: discrim.lr_test(fit, fit),
+        "compare none": lambda: discrim.compare(),
+        "cross_validate folds": lambda: discrim.cross_validate(fit, folds=1),
+        "stepwise criterion": lambda: discrim.stepwise(every, iris, criterion="aic"),
+        "bayes": lambda: discrim.bayes([0.5, 0.6], pd.DataFrame(np.eye(2))),
+        "from_stats": lambda: discrim.from_stats(iris.groupby("species").mean(), np.eye(3), [50, 50, 50]),
+        "of the other kind": lambda: discrim.lda(every, iris, method="moments"),
+        "an attribute": lambda: fit.covs,
+    }
+    odd = {"few": few, "flat": flat, "twice": twice, "one class": iris[:50], "empty": iris[:0]}
+    for verb in FITTED:
+        call = getattr(discrim, verb)
+        seeded = {"seed": 1} if "seed" in inspect.signature(call).parameters else {}
+        for name, data in odd.items():
+            made[f"{verb} {name}"] = partial(_repr_of, call, every, data, seeded)
+        made[f"{verb} unknown option"] = lambda call=call: call(every, iris, covarianse="pooled")
+    return made
+
+
+def _repr_of(call: Callable[..., Any], formula: str, data: pd.DataFrame, options: dict[str, Any]) -> str:
+    return repr(call(formula, data, **options))
+
+
+def public_names(record: Record) -> None:
+    """Every public name, and every parameter of every public function and method with its default."""
+    for home in (discrim, estimators, discrim.errors, discrim.datasets):
+        for name in sorted(home.__all__ if hasattr(home, "__all__") else dir(home)):
+            thing, key = getattr(home, name, None), f"name {home.__name__}.{name}"
+            if name.startswith("_"):
+                continue
+            record.put(key, type(thing).__name__)
+            parts = {"": thing}
+            if inspect.isclass(thing):
+                parts = {n: getattr(thing, n, None) for n in sorted(dir(thing)) if not n.startswith("_")}
+                parts["__init__"] = thing.__init__
+            for part, function in parts.items():
+                record.put(f"{key}.{part}", "callable" if callable(function) else "no function")
+                if inspect.isroutine(function) and getattr(function, "__module__", "").startswith("discrim"):
+                    for each in inspect.signature(function).parameters.values():
+                        record.put(f"{key}.{part}({each.name})", f"{each.kind.description}, {each.default!r}")
+
+
+def command_line(record: Record) -> None:
+    """What the command line prints, and the status that it ends with."""
+    for line in (
+        ["lda", "species ~ .", "iris"],
+        ["qda", "species ~ .", "iris", "--format", "latex"],
+        ["lda", "species ~ .", "iris", "--save", "cli.fit"],
+        ["predict", "cli.fit", "iris"],
+        ["knn", "species ~ .", "iris"],
+        ["naive-bayes", "species ~ .", "penguins"],
+        ["lda", "species ~ petal_lenght", "iris"],
+        ["--help"],
+    ):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                status: Any = main(line)
+            except SystemExit as stopped:
+                status = stopped.code
+        record.put(f"command {' '.join(line)}", [status, out.getvalue(), err.getvalue()])
+
+
+def of_scikit_learn(record: Record) -> None:
+    """Labels and posteriors of the estimators."""
+    plane = tables()["plane"]
+    x, y = plane.iloc[:, :4].to_numpy(), plane["species"].to_numpy()
+    for name in sorted(estimators.__all__):
+        made = getattr(estimators, name)
+        if not inspect.isclass(made) or name in ("FDAClassifier", "FormulaClassifier"):
+            continue
+        options = {"seed": 1} if "seed" in inspect.signature(made).parameters else {}
+        fit = record.ask(
+            f"sklearn {name} fitted", lambda made=made, options=options: made(**options).fit(x, y)
+        )
+        if isinstance(fit, BaseException):
+            continue
+        for option, value in fit.get_params().items():
+            record.put(f"sklearn {name}({option})", repr(value))
+        for method in ("predict", "predict_proba", "decision_function", "transform"):
+            if hasattr(fit, method):
+                record.ask(
+                    f"sklearn {name}.{method}()", lambda fit=fit, method=method: getattr(fit, method)(x)
+                )
