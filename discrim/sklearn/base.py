@@ -144,8 +144,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         calibration do not take; these turn to `predict_proba`.
         """
         results, blocks = self._asked(X)
-        table = blocks.table.data
-        scores: Floats = results.decision_function(table, **self._unseen()).to_numpy(np.float64, copy=True)
+        scores: Floats = results.decision_function(blocks).to_numpy(np.float64, copy=True)
         if blocks.lost is not None:
             logs = np.log(results.prior.to_numpy())
             scores[blocks.lost] = logs[1] - logs[0] if scores.ndim == 1 else logs
@@ -154,6 +153,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         return np.ascontiguousarray(scores[:, self._order])
 
     def _asked(self, X: Any) -> tuple[Any, Any]:
+        """The fit, and the rows of X read once, which all that it can be asked of takes in the place of X."""
         check_is_fitted(self)
         return self.results_, self.results_._new_rows(self._table(X), **self._unseen())
 
@@ -164,7 +164,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
     def _posteriors(self, X: Any, *, logs: bool) -> Floats:
         results, blocks = self._asked(X)
         ask = results.predict_log_proba if logs else results.predict_proba
-        found = ask(blocks.table.data, **self._unseen()).to_numpy(copy=blocks.lost is not None)
+        found = ask(blocks).to_numpy(copy=blocks.lost is not None)
         if blocks.lost is not None:
             prior = results.prior.to_numpy()
             found[blocks.lost] = np.log(prior) if logs else prior

@@ -17,6 +17,7 @@ from discrim.frame.scan import quote
 from discrim.frame.table import Table
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import choice, named
+from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import FittedClassifier, class_codes, only_if, refuse_one_class
 from discrim.sklearn.options import options_of, verb_of
@@ -25,23 +26,11 @@ __all__ = ["FormulaClassifier", "as_estimator"]
 
 Floats = NDArray[np.float64]
 
-VERBS = (
-    "fda",
-    "hyperplane",
-    "indicator",
-    "knn",
-    "lda",
-    "logistic",
-    "naive_bayes",
-    "perceptron",
-    "qda",
-    "rda",
-    "shrunken_centroids",
-)
+VERBS = tuple(sorted(model.verb for model in MODELS if model.estimator is not None))
 
-WITHOUT_POSTERIORS = ("perceptron", "hyperplane", "indicator")
+WITHOUT_POSTERIORS = tuple(model.verb for model in MODELS if not model.posteriors)
 
-WITHOUT_WEIGHTS = ("perceptron", "hyperplane", "knn")
+WITHOUT_WEIGHTS = tuple(model.verb for model in MODELS if not model.weights)
 
 _LEFT = re.compile(r"(?P<left>(?:[^`~]|`(?:[^`]|``)*`)*)~(?P<right>.*)", re.DOTALL)
 """A formula's two sides; a name between backticks may hold a ~."""

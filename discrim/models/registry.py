@@ -1,0 +1,236 @@
+"""The models and the other public names, as text: the one list of them, from which all others are made.
+
+Nothing is imported here but what `resolve` is asked for, so that `import discrim` stays cheap and no model
+knows another by way of this file. An address is "package.module:name".
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+__all__ = ["BY_RESULTS", "HOME", "MODELS", "Model", "resolve"]
+
+
+class Model(NamedTuple):
+    """One model.
+
+    Attributes
+    ----------
+    verb, module : str
+        The public function that makes a fit, and its module.
+    results, results_module : str
+        The public class of the fits, and its module.
+    title : str
+        Of its summary.
+    summary : str or None
+        Module of its summary; None where that is not found through this table.
+    estimator : str or None
+        Address of its estimator of scikit-learn; None of a model that is not fitted to rows.
+    held : tuple of str
+        Options of the verb that the numbers of a fit hold under the same names, for a refit.
+    options : str or None
+        Address of the function of a fit that gives those that are found in another way.
+    command : str or None
+        What the command line says of its verb; None where the command line does not have it.
+    arguments : str or None
+        Address of the function that adds the options of its own to a parser of the command line.
+    posteriors : bool
+        Whether it has probabilities, and so takes a prior.
+    weights : bool
+        Whether it takes frequencies of rows.
+    can_be_saved : bool
+    saved : str or None
+        Address of what says how its fits are written to a file; None where that is not found through this
+        table.
+    """
+
+    verb: str
+    module: str
+    results: str
+    results_module: str
+    title: str
+    summary: str | None = None
+    estimator: str | None = None
+    held: tuple[str, ...] = ()
+    options: str | None = None
+    command: str | None = None
+    arguments: str | None = None
+    posteriors: bool = True
+    weights: bool = True
+    can_be_saved: bool = True
+    saved: str | None = None
+
+
+MODELS = (
+    Model(
+        "lda",
+        "discrim.models.normal.lda",
+        "LDAResults",
+        "discrim.models.normal.lda_results",
+        "Linear discriminant analysis",
+        estimator="discrim.sklearn.normal:LDAClassifier",
+        options="discrim.sklearn.options:of_linear",
+        command="linear discriminant analysis: one covariance for all classes",
+        arguments="discrim.cli_options:linear_arguments",
+    ),
+    Model(
+        "qda",
+        "discrim.models.normal.qda",
+        "QDAResults",
+        "discrim.models.normal.qda",
+        "Quadratic discriminant analysis",
+        estimator="discrim.sklearn.normal:QDAClassifier",
+        options="discrim.sklearn.options:of_quadratic",
+        command="quadratic discriminant analysis: a covariance for each class",
+        arguments="discrim.cli_options:quadratic_arguments",
+    ),
+    Model(
+        "rda",
+        "discrim.models.normal.rda",
+        "RDAResults",
+        "discrim.models.normal.rda",
+        "Regularized discriminant analysis",
+        estimator="discrim.sklearn.normal:RDAClassifier",
+        held=("alpha", "gamma", "parametrization", "method", "standardize"),
+        command="regularized discriminant analysis: between LDA, QDA and nearest centroids",
+        arguments="discrim.cli_options:regularized_arguments",
+    ),
+    Model(
+        "naive_bayes",
+        "discrim.models.independent.naive_bayes",
+        "NaiveBayesResults",
+        "discrim.models.independent.naive_bayes_results",
+        "Naive Bayes",
+        estimator="discrim.sklearn.normal:NaiveBayesClassifier",
+        options="discrim.sklearn.options:of_naive",
+        command="naive Bayes: columns independent within classes",
+        arguments="discrim.cli_options:naive_arguments",
+    ),
+    Model(
+        "shrunken_centroids",
+        "discrim.models.independent.shrunken_centroids",
+        "ShrunkenCentroidsResults",
+        "discrim.models.independent.shrunken_centroids",
+        "Nearest shrunken centroids",
+        estimator="discrim.sklearn.normal:ShrunkenCentroidsClassifier",
+        held=("threshold", "offset"),
+        command="nearest shrunken centroids: few of many columns, one spread each",
+        arguments="discrim.cli_options:shrunken_arguments",
+    ),
+    Model(
+        "knn",
+        "discrim.models.neighbours.knn",
+        "KNNResults",
+        "discrim.models.neighbours.knn",
+        "k nearest neighbours",
+        estimator="discrim.sklearn.geometric:KNNClassifier",
+        held=("k", "metric", "scale"),
+        command="k nearest neighbours: the class of most of the rows nearby",
+        arguments="discrim.cli_options:neighbour_arguments",
+        weights=False,
+    ),
+    Model(
+        "logistic",
+        "discrim.models.regression.logistic",
+        "LogisticResults",
+        "discrim.models.regression.logistic",
+        "Logistic regression",
+        estimator="discrim.sklearn.regressions:LogisticClassifier",
+        options="discrim.sklearn.options:of_logistic",
+        command="logistic regression: log odds linear in the columns",
+        arguments="discrim.cli_options:logistic_arguments",
+    ),
+    Model(
+        "indicator",
+        "discrim.models.regression.indicator",
+        "IndicatorResults",
+        "discrim.models.regression.indicator",
+        "Regression of class indicators",
+        estimator="discrim.sklearn.regressions:IndicatorClassifier",
+        options="discrim.sklearn.options:of_collinear",
+        command="least squares of the indicators of the classes",
+        arguments="discrim.cli_options:collinear_argument",
+        posteriors=False,
+    ),
+    Model(
+        "perceptron",
+        "discrim.models.planes.perceptron",
+        "PerceptronResults",
+        "discrim.models.planes.perceptron",
+        "Perceptron",
+        estimator="discrim.sklearn.geometric:PerceptronClassifier",
+        options="discrim.sklearn.options:of_perceptron",
+        command="Rosenblatt's perceptron: a separating line by its mistakes",
+        arguments="discrim.cli_options:perceptron_arguments",
+        posteriors=False,
+        weights=False,
+    ),
+    Model(
+        "hyperplane",
+        "discrim.models.planes.hyperplane",
+        "HyperplaneResults",
+        "discrim.models.planes.hyperplane",
+        "Optimal separating hyperplane",
+        estimator="discrim.sklearn.geometric:HyperplaneClassifier",
+        command="the optimal separating hyperplane of two classes",
+        posteriors=False,
+        weights=False,
+    ),
+    Model(
+        "fda",
+        "discrim.models.regression.fda",
+        "FDAResults",
+        "discrim.models.regression.fda",
+        "Flexible discriminant analysis",
+        estimator="discrim.sklearn.regressions:FDAClassifier",
+        options="discrim.sklearn.options:of_flexible",
+        can_be_saved=False,
+    ),
+    Model(
+        "bayes",
+        "discrim.models.law.bayes",
+        "BayesResults",
+        "discrim.models.law.bayes",
+        "Bayes classifier of a known law",
+        weights=False,
+        can_be_saved=False,
+    ),
+)
+"""The models, in the order in which the command line shows them."""
+
+BY_RESULTS = {model.results: model for model in MODELS}
+
+_OTHERS = {
+    "CrossValidation": "discrim.models.comparing.cross_validation",
+    "Moments": "discrim.models.fits.moments",
+    "StepwiseResults": "discrim.models.comparing.stepwise",
+    "box_m": "discrim.models.comparing.tests",
+    "compare": "discrim.models.comparing.comparison",
+    "covariance_models": "discrim.models.comparing.tests",
+    "cross_validate": "discrim.models.comparing.cross_validation",
+    "from_stats": "discrim.models.fits.from_stats",
+    "hausman": "discrim.models.comparing.hausman",
+    "load": "discrim.models.store",
+    "lr_test": "discrim.models.comparing.tests",
+    "manova": "discrim.models.comparing.tests",
+    "moments": "discrim.models.fits.moments",
+    "stepwise": "discrim.models.comparing.stepwise",
+}
+
+HOME = (
+    {model.verb: model.module for model in MODELS}
+    | {model.results: model.results_module for model in MODELS}
+    | _OTHERS
+)
+"""Public names, and the modules that they are in."""
+
+
+def resolve(address: str) -> Any:
+    """What an address is of, imported: a name in a module, or the module where it gives no name.
+
+    No other place imports one of our modules by a text that is made elsewhere.
+    """
+    module, _, name = address.partition(":")
+    found = import_module(module)
+    return getattr(found, name) if name else found
