@@ -12,7 +12,6 @@ True
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -63,49 +62,6 @@ if TYPE_CHECKING:
 
 _SUBMODULES = ("datasets", "errors")
 
-_HOME = {
-    "FDAResults": "discrim.models.regression.fda",
-    "CrossValidation": "discrim.models.comparing.cross_validation",
-    "BayesResults": "discrim.models.law.bayes",
-    "HyperplaneResults": "discrim.models.planes.hyperplane",
-    "IndicatorResults": "discrim.models.regression.indicator",
-    "KNNResults": "discrim.models.neighbours.knn",
-    "LDAResults": "discrim.models.normal.lda_results",
-    "LogisticResults": "discrim.models.regression.logistic",
-    "Moments": "discrim.models.fits.moments",
-    "NaiveBayesResults": "discrim.models.independent.naive_bayes_results",
-    "PerceptronResults": "discrim.models.planes.perceptron",
-    "QDAResults": "discrim.models.normal.qda",
-    "RDAResults": "discrim.models.normal.rda",
-    "ShrunkenCentroidsResults": "discrim.models.independent.shrunken_centroids",
-    "StepwiseResults": "discrim.models.comparing.stepwise",
-    "bayes": "discrim.models.law.bayes",
-    "box_m": "discrim.models.comparing.tests",
-    "compare": "discrim.models.comparing.comparison",
-    "covariance_models": "discrim.models.comparing.tests",
-    "fda": "discrim.models.regression.fda",
-    "from_stats": "discrim.models.fits.from_stats",
-    "cross_validate": "discrim.models.comparing.cross_validation",
-    "hausman": "discrim.models.comparing.hausman",
-    "hyperplane": "discrim.models.planes.hyperplane",
-    "indicator": "discrim.models.regression.indicator",
-    "knn": "discrim.models.neighbours.knn",
-    "lda": "discrim.models.normal.lda",
-    "load": "discrim.models.store",
-    "logistic": "discrim.models.regression.logistic",
-    "lr_test": "discrim.models.comparing.tests",
-    "moments": "discrim.models.fits.moments",
-    "manova": "discrim.models.comparing.tests",
-    "naive_bayes": "discrim.models.independent.naive_bayes",
-    "perceptron": "discrim.models.planes.perceptron",
-    "qda": "discrim.models.normal.qda",
-    "rda": "discrim.models.normal.rda",
-    "shrunken_centroids": "discrim.models.independent.shrunken_centroids",
-    "stepwise": "discrim.models.comparing.stepwise",
-}
-
-__all__ = [*_HOME, *_SUBMODULES]
-
 
 def _installed_version() -> str:
     """Version of the installed distribution; ``0+unknown`` in a checkout that is not installed."""
@@ -120,12 +76,17 @@ def _installed_version() -> str:
 
 def __getattr__(name: str) -> Any:
     """Import a public name where it is first asked for, and keep it."""
+    # Imported here because the list of all names costs more than the rest of this module.
+    from discrim.models.registry import HOME, resolve
+
     if name == "__version__":
         value: Any = _installed_version()
-    elif name in _HOME:
-        value = getattr(import_module(_HOME[name]), name)
+    elif name == "__all__":
+        value = [*HOME, *_SUBMODULES]
+    elif name in HOME:
+        value = resolve(f"{HOME[name]}:{name}")
     elif name in _SUBMODULES:
-        value = import_module(f"discrim.{name}")
+        value = resolve(f"discrim.{name}")
     else:
         raise AttributeError(f"module 'discrim' has no attribute {name!r}")
     globals()[name] = value
@@ -134,4 +95,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Every public name, imported or not."""
-    return sorted({*globals(), *__all__, "__version__"})
+    return sorted({*globals(), "__version__", "__all__", *__getattr__("__all__")})

@@ -10,11 +10,24 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from discrim import datasets
 from discrim.cli_streams import say, write
 from discrim.errors import PriorError
+from discrim.models.registry import MODELS, resolve
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-__all__ = ["build_parser", "parse_prior"]
+__all__ = [
+    "build_parser",
+    "collinear_argument",
+    "linear_arguments",
+    "logistic_arguments",
+    "naive_arguments",
+    "neighbour_arguments",
+    "parse_prior",
+    "perceptron_arguments",
+    "quadratic_arguments",
+    "regularized_arguments",
+    "shrunken_arguments",
+]
 
 _DATA_HELP = f"""\
 DATA is the name of a table that comes with the package ({", ".join(datasets.names())}), or a file.
@@ -30,6 +43,9 @@ _PRIOR_HELP = "equal; or CLASS=P,CLASS=P,...; or P,P,... in the order of the cla
 _STRUCTURES = ["diagonal", "shrunk", "spherical"]
 _STRUCTURE_HELP = "diagonal: no correlations; shrunk: towards a sphere; spherical: one variance"
 _STANDARDIZE_HELP = "shrink columns over their standard deviations within classes"
+
+_DIVISORS = ["moment", "mle"]
+_DIVISOR_HELP = "divisor of the covariance"
 
 _SHRINKAGE_HELP = "of shrunk: 0 to 1, oas, ledoit-wolf or loo; of diagonal: 0 to 1, strimmer or loo"
 
@@ -83,57 +99,50 @@ def build_parser() -> argparse.ArgumentParser:
         "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the version and exit"
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
-    lda = _add_verb(verbs, "lda", "linear discriminant analysis: one covariance for all classes")
-    pinv = "; pinv: pooled, with the inverse of Moore and Penrose"
-    lda.add_argument("--covariance", choices=["pooled", *_STRUCTURES, "pinv"], help=_STRUCTURE_HELP + pinv)
-    lda.add_argument("--ncomp", type=int, help="number of discriminants the rule uses")
-    qda = _add_verb(verbs, "qda", "quadratic discriminant analysis: a covariance for each class")
-    qda.add_argument("--covariance", choices=["full", *_STRUCTURES], help=_STRUCTURE_HELP)
-    rda, naive, centroids = _add_rda(verbs), _add_naive_bayes(verbs), _add_shrunken_centroids(verbs)
-    _add_neighbours(verbs)
-    for gaussian in (lda, qda):
-        gaussian.add_argument("--shrinkage", type=_number_or_word, help=_SHRINKAGE_HELP)
-        gaussian.add_argument("--grid", type=_numbers, metavar="G,...", help="what --shrinkage loo tries")
-        gaussian.add_argument("--standardize", action="store_true", help=_STANDARDIZE_HELP)
-        gaussian.add_argument(
-            "--method",
-            choices=["moment", "mle", "t", "mcd"],
-            help="divisor of the covariance, or a robust one",
-        )
-        gaussian.add_argument("--nu", type=_degrees, help="degrees of freedom of --method t; or estimate")
-        gaussian.add_argument("--scatter", choices=["covariance", "scale"], help="what --method t gives")
-        gaussian.add_argument("--support-fraction", type=float, help="share of the rows of --method mcd")
-    for moment in (rda, naive):
-        moment.add_argument("--method", choices=["moment", "mle"], help="divisor of the covariance")
-    logistic = _add_verb(verbs, "logistic", "logistic regression: log odds linear in the columns")
-    logistic.add_argument("--reference", metavar="CLASS", help="class that the log odds are against")
-    logistic.add_argument(
-        "--bias-reduction", action="store_true", help="Firth's penalty; finite where classes are separated"
-    )
-    logistic.add_argument(
-        "--separation", choices=["raise", "warn"], help="what to do where a hyperplane separates classes"
-    )
-    indicator = _add_verb(verbs, "indicator", "least squares of the indicators of the classes")
-    for linear in (lda, logistic, indicator):
-        linear.add_argument(
-            "--collinear", choices=["raise", "drop"], help="what to do with collinear columns"
-        )
-    for model in (lda, qda, rda, naive, centroids, logistic):
-        model.add_argument("--prior", help=_PRIOR_HELP)
-    for model in (lda, qda, rda, naive, centroids, logistic, indicator):
-        model.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
-    perceptron = _add_verb(verbs, "perceptron", "Rosenblatt's perceptron: a separating line by its mistakes")
-    perceptron.add_argument("--step", type=float, help="scale of the coefficients")
-    perceptron.add_argument("--maxiter", type=int, help="most passes over the rows")
-    perceptron.add_argument("--seed", type=int, help="shuffles the rows anew for each pass")
-    _add_verb(verbs, "hyperplane", "the optimal separating hyperplane of two classes")
+    for model in MODELS:
+        if model.command is None:
+            continue
+        verb = _add_verb(verbs, model.verb.replace("_", "-"), model.command)
+        if model.arguments is not None:
+            resolve(model.arguments)(verb)
+        if model.posteriors:
+            verb.add_argument("--prior", help=_PRIOR_HELP)
+        if model.weights:
+            verb.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
     _add_predict(verbs)
     return parser
 
 
-def _add_rda(verbs: Any) -> argparse.ArgumentParser:
-    """Add the parser of rda, with how its pair is chosen."""
-    rda = _add_verb(verbs, "rda", "regularized discriminant analysis: between LDA, QDA and nearest centroids")
+def linear_arguments(lda: argparse.ArgumentParser) -> None:
+    """Add the options of lda."""
+    pinv = "; pinv: pooled, with the inverse of Moore and Penrose"
+    lda.add_argument("--covariance", choices=["pooled", *_STRUCTURES, "pinv"], help=_STRUCTURE_HELP + pinv)
+    lda.add_argument("--ncomp", type=int, help="number of discriminants the rule uses")
+    _add_gaussian(lda)
+    collinear_argument(lda)
+
+
+def quadratic_arguments(qda: argparse.ArgumentParser) -> None:
+    """Add the options of qda."""
+    qda.add_argument("--covariance", choices=["full", *_STRUCTURES], help=_STRUCTURE_HELP)
+    _add_gaussian(qda)
+
+
+def _add_gaussian(gaussian: argparse.ArgumentParser) -> None:
+    """Add what lda and qda share."""
+    gaussian.add_argument("--shrinkage", type=_number_or_word, help=_SHRINKAGE_HELP)
+    gaussian.add_argument("--grid", type=_numbers, metavar="G,...", help="what --shrinkage loo tries")
+    gaussian.add_argument("--standardize", action="store_true", help=_STANDARDIZE_HELP)
+    gaussian.add_argument(
+        "--method", choices=["moment", "mle", "t", "mcd"], help="divisor of the covariance, or a robust one"
+    )
+    gaussian.add_argument("--nu", type=_degrees, help="degrees of freedom of --method t; or estimate")
+    gaussian.add_argument("--scatter", choices=["covariance", "scale"], help="what --method t gives")
+    gaussian.add_argument("--support-fraction", type=float, help="share of the rows of --method mcd")
+
+
+def regularized_arguments(rda: argparse.ArgumentParser) -> None:
+    """Add the options of rda, with how its pair is chosen."""
     for name, text in (("--alpha", "1: a covariance for each class"), ("--gamma", "the ridge; see rda()")):
         rda.add_argument(name, type=float, help=f"{text}; chosen by cross-validation if not given")
     rda.add_argument("--parametrization", choices=["esl", "friedman", "klar"], help="what is mixed")
@@ -142,11 +151,11 @@ def _add_rda(verbs: Any) -> argparse.ArgumentParser:
     rda.add_argument("--select", choices=["min", "1se"], help="least error, or simplest within one SE of it")
     rda.add_argument("--seed", type=int, help="deals the rows to folds")
     rda.add_argument("--standardize", action="store_true", help=_STANDARDIZE_HELP)
-    return rda
+    rda.add_argument("--method", choices=_DIVISORS, help=_DIVISOR_HELP)
 
 
-def _add_naive_bayes(verbs: Any) -> argparse.ArgumentParser:
-    naive = _add_verb(verbs, "naive-bayes", "naive Bayes: columns independent within classes")
+def naive_arguments(naive: argparse.ArgumentParser) -> None:
+    """Add the options of naive-bayes."""
     for name, text in (("--kernel", "a kernel density each"), ("--counts", "one multinomial")):
         naive.add_argument(
             name, type=_columns, metavar="NAME,...", help=f"columns with {text}; all: every one"
@@ -155,13 +164,11 @@ def _add_naive_bayes(verbs: Any) -> argparse.ArgumentParser:
     naive.add_argument("--laplace", type=float, help="added to each count of a level or word")
     naive.add_argument("--smoothing", type=float, help="share of the largest variance added to each")
     naive.add_argument("--unseen", choices=["raise", "missing"], help="levels that the fit has not seen")
-    return naive
+    naive.add_argument("--method", choices=_DIVISORS, help=_DIVISOR_HELP)
 
 
-def _add_shrunken_centroids(verbs: Any) -> argparse.ArgumentParser:
-    centroids = _add_verb(
-        verbs, "shrunken-centroids", "nearest shrunken centroids: few of many columns, one spread each"
-    )
+def shrunken_arguments(centroids: argparse.ArgumentParser) -> None:
+    """Add the options of shrunken-centroids."""
     centroids.add_argument("--threshold", type=float, help="chosen by cross-validation if not given")
     centroids.add_argument(
         "--offset", type=_offset, help="added to each column's spread: a number, or median"
@@ -169,7 +176,40 @@ def _add_shrunken_centroids(verbs: Any) -> argparse.ArgumentParser:
     centroids.add_argument("--cv", type=int, help="folds of the choice")
     centroids.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
     centroids.add_argument("--seed", type=int, help="deals the rows to folds")
-    return centroids
+
+
+def neighbour_arguments(nearest: argparse.ArgumentParser) -> None:
+    """Add the options of knn."""
+    nearest.add_argument("--k", type=int, help="chosen by leave-one-out if not given")
+    nearest.add_argument("--grid", type=_whole_numbers, metavar="K,...", help="what k is chosen from")
+    nearest.add_argument("--metric", help="euclidean, mahalanobis, or another of scipy's cdist")
+    nearest.add_argument(
+        "--no-scale", dest="scale", action="store_false", help="columns as they are, not over their SD"
+    )
+
+
+def logistic_arguments(logistic: argparse.ArgumentParser) -> None:
+    """Add the options of logistic."""
+    logistic.add_argument("--reference", metavar="CLASS", help="class that the log odds are against")
+    logistic.add_argument(
+        "--bias-reduction", action="store_true", help="Firth's penalty; finite where classes are separated"
+    )
+    logistic.add_argument(
+        "--separation", choices=["raise", "warn"], help="what to do where a hyperplane separates classes"
+    )
+    collinear_argument(logistic)
+
+
+def collinear_argument(linear: argparse.ArgumentParser) -> None:
+    """Add what a verb of lines does with columns that others determine."""
+    linear.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
+
+
+def perceptron_arguments(perceptron: argparse.ArgumentParser) -> None:
+    """Add the options of perceptron."""
+    perceptron.add_argument("--step", type=float, help="scale of the coefficients")
+    perceptron.add_argument("--maxiter", type=int, help="most passes over the rows")
+    perceptron.add_argument("--seed", type=int, help="shuffles the rows anew for each pass")
 
 
 def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
@@ -215,18 +255,6 @@ def _add_predict(verbs: Any) -> None:
     shown.add_argument(
         "--augment", action="store_true", help="the table itself, label and posteriors beside it"
     )
-
-
-def _add_neighbours(verbs: Any) -> None:
-    """Add the parser of knn."""
-    nearest = _add_verb(verbs, "knn", "k nearest neighbours: the class of most of the rows nearby")
-    nearest.add_argument("--k", type=int, help="chosen by leave-one-out if not given")
-    nearest.add_argument("--grid", type=_whole_numbers, metavar="K,...", help="what k is chosen from")
-    nearest.add_argument("--metric", help="euclidean, mahalanobis, or another of scipy's cdist")
-    nearest.add_argument(
-        "--no-scale", dest="scale", action="store_false", help="columns as they are, not over their SD"
-    )
-    nearest.add_argument("--prior", help=_PRIOR_HELP)
 
 
 def _folds(text: str) -> int | str:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
+from scipy.sparse.csgraph import connected_components
 
+import discrim
+from discrim.models.registry import HOME, MODELS, resolve
+from discrim.models.saving.saved import Saved
 from tests.support import ROOT
 
 PACKAGE = ROOT / "discrim"
@@ -25,17 +32,71 @@ ARROWS = {
     "frame": {"errors"},
     "inference": {"core", "errors"},
     "report": {"core", "errors"},
-    "models": {"inference", "report", "frame", "core", "errors"},
-    "sklearn": {"", "models", "frame", "core", "errors"},
+    "models": {"models.registry", "inference", "report", "frame", "core", "errors"},
+    "models.registry": set(),
+    "sklearn": {"", "models", "models.registry", "frame", "core", "errors"},
     "datasets": {"errors"},
     "cli": {"", "cli_files", "cli_labels", "cli_options", "cli_streams", "datasets", "errors"},
     "cli_files": {"cli_streams", "errors"},
     "cli_labels": {"frame"},
-    "cli_options": {"", "cli_streams", "datasets", "errors"},
+    "cli_options": {"", "cli_streams", "datasets", "errors", "models.registry"},
     "cli_streams": {"errors"},
     "__main__": {"cli"},
-    "": {"models", "datasets", "errors"},
+    "": {"models", "models.registry", "datasets", "errors"},
 }
+
+# The same of the rooms within models; each may import what those that it names may import.
+FAMILIES = {"normal", "independent", "regression", "planes", "neighbours"}
+MODEL_ARROWS = {
+    "registry": set(),
+    "fits": {"registry"},
+    "saving": {"fits"},
+    "judging": {"saving"},
+    "law": {"saving"},
+    "results": {"judging", "law"},
+    "normal": {"results"},
+    "independent": {"results"},
+    "planes": {"results"},
+    "neighbours": {"results"},
+    "regression": FAMILIES - {"regression"},
+    "store": FAMILIES,
+    "comparing": FAMILIES,
+}
+
+# Arrows of models that still run back, which become fewer until there is none.
+RUNNING_BACK = {
+    "fits.prediction -> results.results",
+    "fits.refits -> results.results",
+    "independent.naive_bayes_plan -> normal.singular",
+    "judging.assessment -> results.results",
+    "judging.bootstrap -> results.results",
+    "judging.classification -> results.results",
+    "judging.parametric -> results.results",
+    "judging.refitted_prior -> results.results",
+    "judging.single_rows -> results.results",
+    "judging.validation -> results.results",
+    "normal.gaussian_summary -> comparing.tests",
+    "normal.lda_results -> comparing.tests",
+    "normal.qda -> comparing.tests",
+    "results.canonical -> normal.lda_results",
+    "results.pictures -> planes.hyperplane",
+    "results.pictures -> planes.perceptron",
+    "results.pictures -> planes.plane_plots",
+    "results.pictures -> regression.indicator",
+    "results.pictures -> regression.indicator_plots",
+    "results.results -> store",
+    "results.stability -> normal.lda_results",
+    "saving.saved_rule -> results.results",
+}
+
+# Imports inside functions and for type checkers that tie circles of files, which become fewer until none is.
+ARROWS_IN_CIRCLES = 67
+
+# Files that import by a text made elsewhere, once: the registry, and what finds a library that unpacks files.
+FOUND_BY_TEXT = {"models/registry.py", "cli_files.py"}
+
+# Files beside the registry that name three models or more, which become fewer.
+NAMING_MODELS = {"models/saving/earlier_files.py"}
 
 # The one place for a library that is to stay behind one door; a path that ends in / is a room.
 DOORS = {
@@ -54,11 +115,12 @@ DOORS = {
 
 
 class Import(NamedTuple):
-    """One import statement: what is imported, on which line, and whether only for type checkers."""
+    """One import statement: what is imported, on which line, and what keeps it from the top of the file."""
 
     name: str
     line: int
     typing_only: bool
+    in_function: bool
 
 
 def imports(tree: ast.Module, module: str, is_package: bool) -> Iterator[Import]:
@@ -70,9 +132,15 @@ def imports(tree: ast.Module, module: str, is_package: bool) -> Iterator[Import]
         for statement in node.body
         for inner in ast.walk(statement)
     }
+    late = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for inner in ast.walk(node)
+    }
     for node in ast.walk(tree):
         for name in imported_names(node, module, is_package):
-            yield Import(name, node.lineno, id(node) in guarded)
+            yield Import(name, node.lineno, id(node) in guarded, id(node) in late)
 
 
 def imported_names(node: ast.AST, module: str, is_package: bool) -> list[str]:
@@ -94,13 +162,16 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
 def imports_of(path: Path) -> list[Import]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return list(imports(tree, module_name(path), path.name == "__init__.py"))
 
 
 def room(name: str) -> str:
-    """Room of one of our modules: ``moments.moments`` is in core; a public name is in "", the door."""
+    """Room of one of our modules: ``core.moments`` is in core; a public name is in "", the door."""
+    if behind(name, "discrim.models.registry"):
+        return "models.registry"
     parts = [*name.split("."), ""]
     return parts[1] if parts[1] in ARROWS else ""
 
@@ -172,8 +243,167 @@ if TYPE_CHECKING:
         "matplotlib",
     }
     assert [item.name for item in found if item.typing_only] == ["matplotlib"]
+    assert {item.name for item in found if item.in_function} == {
+        "importlib.import_module",
+        "pandas",
+        "pickle",
+    }
     package = imports(ast.parse("from . import lda"), "discrim.models", is_package=True)
     assert [item.name for item in package] == ["discrim.models.lda"]
+
+
+def arrows() -> dict[tuple[str, str], bool]:
+    """Which of our files imports which of its own room; and whether none of these imports is at the top."""
+    files = {module_name(path) for path in MODULES}
+    found: dict[tuple[str, str], bool] = {}
+    for path in MODULES:
+        here = module_name(path)
+        for each in imports_of(path):
+            # ``from a import b`` is an import of a where b is no module.
+            there = each.name if each.name in files else each.name.rpartition(".")[0]
+            if there in files - {here} and room(there) == room(here):
+                late = each.typing_only or each.in_function
+                found[here, there] = found.get((here, there), True) and late
+    return found
+
+
+def within_circles(pairs: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Arrows whose end leads back to their start."""
+    pairs = list(pairs)
+    place = {name: k for k, name in enumerate(dict.fromkeys(name for pair in pairs for name in pair))}
+    matrix = np.zeros((len(place), len(place)), dtype=bool)
+    for start, end in pairs:
+        matrix[place[start], place[end]] = True
+    _, circle = connected_components(matrix, connection="strong")
+    return {(start, end) for start, end in pairs if circle[place[start]] == circle[place[end]]}
+
+
+def written(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    return sorted(f"{start} -> {end}".replace("discrim.", "") for start, end in pairs)
+
+
+def test_a_circle_is_seen():
+    assert within_circles([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "e"), ("f", "a")]) == {
+        ("a", "b"),
+        ("b", "c"),
+        ("c", "a"),
+    }
+    assert within_circles([("a", "b"), ("b", "c"), ("a", "c")]) == set()
+
+
+def test_imports_at_the_top_of_files_form_no_circle():
+    assert written(within_circles(pair for pair, late in arrows().items() if not late)) == []
+
+
+def test_no_circle_of_files_comes_back():
+    found = arrows()
+    tying = [pair for pair in within_circles(found) if found[pair]]
+    # Where they are fewer than was said, say so, lest they come back.
+    assert len(tying) == ARROWS_IN_CIRCLES, "\n".join(written(tying))
+
+
+def model_room(name: str) -> str:
+    return name.split(".")[2]
+
+
+def reached(start: str) -> set[str]:
+    """Rooms within models that one of them may import."""
+    found = {start}
+    for place in MODEL_ARROWS[start]:
+        found |= reached(place)
+    return found
+
+
+def test_arrows_within_models_run_one_way():
+    files = {module_name(path) for path in MODULES if case(path).startswith("models/")} - {"discrim.models"}
+    assert {model_room(name) for name in files} == set(MODEL_ARROWS)
+    imported = [
+        (here, each.name)
+        for path in MODULES
+        if (here := module_name(path)) in files
+        for each in imports_of(path)
+        if each.name.startswith("discrim.models.")
+    ]
+    back = {
+        f"{here} -> {there if there in files else there.rpartition('.')[0]}".replace("discrim.models.", "")
+        for here, there in imported
+        if model_room(there) not in reached(model_room(here))
+    }
+    assert back == RUNNING_BACK
+
+
+@pytest.mark.parametrize("path", MODULES, ids=case)
+def test_modules_found_by_text_are_found_in_one_place(path):
+    calls = [
+        node.lineno
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith(("import_module", "__import__"))
+        and not isinstance(node.args[0], ast.Constant)
+    ]
+    assert len(calls) == (case(path) in FOUND_BY_TEXT)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=[model.verb for model in MODELS])
+def test_a_row_of_the_registry_says_what_there_is(model):
+    verb = resolve(f"{model.module}:{model.verb}")
+    results = resolve(f"{model.results_module}:{model.results}")
+    assert (verb.__module__, verb.__name__) == (model.module, model.verb)
+    assert (results.__module__, results.__name__) == (model.results_module, model.results)
+    signature = inspect.signature(verb)
+    assert signature.return_annotation == model.results
+    assert ("prior" in signature.parameters) == model.posteriors
+    assert ("weights" in signature.parameters) == model.weights
+    assert set(model.held) <= set(signature.parameters)
+    for part in ("sections", "brief"):
+        assert callable(resolve(f"{model.summary}:{model.verb}_{part}"))
+    for address in (model.options, model.arguments):
+        assert address is None or resolve(address)
+    if model.estimator is not None:
+        assert resolve(model.estimator).verb is verb
+
+
+def test_a_row_of_the_registry_says_what_can_be_saved():
+    for model in MODELS:
+        module = resolve(model.results_module)
+        assert hasattr(module, "SAVED") == model.can_be_saved
+        if model.can_be_saved:
+            assert isinstance(module.SAVED, Saved)
+            assert module.MODEL.name == model.verb
+
+
+@pytest.mark.parametrize("name", HOME)
+def test_a_public_name_is_where_the_registry_says(name):
+    value = resolve(f"{HOME[name]}:{name}")
+    assert value is getattr(discrim, name)
+    assert value.__module__ == HOME[name]
+
+
+def models_named(tree: ast.Module) -> set[str]:
+    """Models that a module names in its texts, by their verb, as on the command line or not, or results."""
+    verb_of = {name: model.verb for model in MODELS for name in (model.verb, model.results)}
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    texts = {text.replace("-", "_") for text in texts if isinstance(text, str)}
+    return {verb_of[text] for text in texts & set(verb_of)}
+
+
+def test_the_models_are_listed_once():
+    named = {case(path): models_named(ast.parse(path.read_text(encoding="utf-8"))) for path in MODULES}
+    listing = {name for name, models in named.items() if len(models) >= 3}
+    assert listing == {"models/registry.py"} | NAMING_MODELS
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "TABLE = {'lda': 1, 'qda': 2, 'knn': 3}",
+        "def f():\n    return ['LDAResults', 'KNNResults', 'fda']",
+        "f('naive-bayes')\nf('logistic')\nf('rda')",
+        "match verb:\n    case 'lda' | 'qda': ...\n    case 'hyperplane': ...",
+    ],
+)
+def test_a_list_of_models_is_seen(source):
+    assert len(models_named(ast.parse(source))) == 3
 
 
 @pytest.mark.parametrize("path", MODULES, ids=case)

@@ -22,7 +22,7 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.covariance.canonical import weighted_centre
-from discrim.core.covariance.covariance import EPS, slack, turning
+from discrim.core.covariance.covariance import EPS, scaled_cholesky, slack, turning
 from discrim.core.covariance.updated_root import UpdatedRoot
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.tails import f_sf
@@ -214,9 +214,8 @@ def _root(held: ClassMoments, flat: NDArray[np.bool_]) -> Floats:
         return np.asarray(np.where(flat, 0.0, held.roots[0]))
     varies = np.flatnonzero(~flat)
     scatter = held.scatters[0][np.ix_(varies, varies)]
-    sd = np.sqrt(np.diagonal(scatter))
     root = np.zeros((held.n_columns, held.n_columns))
-    root[np.ix_(varies, varies)] = scipy.linalg.cholesky(scatter / sd / sd[:, None], check_finite=False) * sd
+    root[np.ix_(varies, varies)] = scaled_cholesky(scatter)
     return root
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from discrim.models.registry import MODELS, resolve
+from discrim.models.registry import BY_VERB, resolve
 from discrim.models.saving.fit_file import read_fit
 
 __all__ = ["load"]
@@ -48,5 +48,5 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     ['setosa', 'setosa']
     """
     fit = read_fit(path, functions)
-    row = next(row for row in MODELS if row.verb == fit.model.name)
+    row = BY_VERB[fit.model.name]
     return resolve(f"{row.results_module}:{row.results}")(fit)

@@ -35,7 +35,6 @@ __all__ = [
     "class_codes",
     "only_if",
     "refuse_constant",
-    "refuse_one_class",
     "warn_instead",
 ]
 
@@ -54,13 +53,15 @@ def only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:
     return cast("Callable[[Method], Method]", available_if(has))
 
 
-def class_codes(y: Any) -> tuple[Array, NDArray[np.intp]]:
+def class_codes(y: Any, rows: Any, weights: Any) -> tuple[Array, NDArray[np.intp]]:
     """Classes, sorted, and the code of each row.
 
     Raises
     ------
     ValueError
-        y is no column of class labels, or one is missing.
+        y is no column of class labels, or one is missing, or they are not as many as the rows.
+    DataError
+        The rows of positive weight are of one class.
     """
     if y is None:
         raise DataError("The estimator requires y to be passed, but the target y is None: pass the classes.")
@@ -69,18 +70,16 @@ def class_codes(y: Any) -> tuple[Array, NDArray[np.intp]]:
     if labels.dtype.kind not in "biuU":
         check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
-    return classes, codes
-
-
-def refuse_one_class(classes: Array, codes: NDArray[np.intp], weights: Any) -> None:
-    """Raise a DataError where the rows of positive weight are of one class."""
+    check_consistent_length(rows, codes)
+    weighed = classes
     if len(classes) > 1 and weights is not None and np.shape(weights) == codes.shape:
-        classes = classes[np.unique(codes[np.asarray(weights) > 0])]
-    if len(classes) == 1:
+        weighed = classes[np.unique(codes[np.asarray(weights) > 0])]
+    if len(weighed) == 1:
         raise DataError(
-            f"y has one class only, {classes.tolist()[0]!r}: a classifier needs two: pass rows of "
+            f"y has one class only, {weighed.tolist()[0]!r}: a classifier needs two: pass rows of "
             "another class."
         )
+    return classes, codes
 
 
 class FittedClassifier(ClassifierMixin, BaseEstimator):
@@ -144,8 +143,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         calibration do not take; these turn to `predict_proba`.
         """
         results, blocks = self._asked(X)
-        table = blocks.table.data
-        scores: Floats = results.decision_function(table, **self._unseen()).to_numpy(np.float64, copy=True)
+        scores: Floats = results.decision_function(blocks).to_numpy(np.float64, copy=True)
         if blocks.lost is not None:
             logs = np.log(results.prior.to_numpy())
             scores[blocks.lost] = logs[1] - logs[0] if scores.ndim == 1 else logs
@@ -154,6 +152,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         return np.ascontiguousarray(scores[:, self._order])
 
     def _asked(self, X: Any) -> tuple[Any, Any]:
+        """The fit, and the rows of X read once, which all that it can be asked of takes in the place of X."""
         check_is_fitted(self)
         return self.results_, self.results_._fit.new_rows(self._table(X), **self._unseen())
 
@@ -164,7 +163,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
     def _posteriors(self, X: Any, *, logs: bool) -> Floats:
         results, blocks = self._asked(X)
         ask = results.predict_log_proba if logs else results.predict_proba
-        found = ask(blocks.table.data, **self._unseen()).to_numpy(copy=blocks.lost is not None)
+        found = ask(blocks).to_numpy(copy=blocks.lost is not None)
         if blocks.lost is not None:
             prior = results.prior.to_numpy()
             found[blocks.lost] = np.log(prior) if logs else prior
@@ -222,9 +221,7 @@ class VerbClassifier(FittedClassifier):
 
     def _fitted(self, X: Any, y: Any, more: Mapping[str, Any]) -> Self:
         data = self._validated(X, reset=True)
-        classes, codes = class_codes(y)
-        check_consistent_length(data, codes)
-        refuse_one_class(classes, codes, more.get("weights"))
+        classes, codes = class_codes(y, data, more.get("weights"))
         self._refuse_classes(classes)
         names = self._names()
         response = _response_name(y, names)

@@ -95,7 +95,7 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
     def transform(self, X: Any) -> Floats:
         """Discriminant scores (n, r) of rows; unit variance within classes, centred at the mean."""
         results, blocks = self._asked(X)
-        return np.asarray(results.transform(blocks.table.data).to_numpy())
+        return np.asarray(results.transform(blocks).to_numpy())
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the discriminants, LD1, LD2, ...

@@ -11,8 +11,19 @@ from discrim.core.robust.robust import Robust
 from discrim.errors import NotSupportedError
 from discrim.models.normal.robust import RobustChoice
 from discrim.models.normal.shrinking import Shrinking
+from discrim.models.registry import BY_RESULTS, resolve
 
-__all__ = ["options_of", "verb_of"]
+__all__ = [
+    "of_collinear",
+    "of_flexible",
+    "of_linear",
+    "of_logistic",
+    "of_naive",
+    "of_perceptron",
+    "of_quadratic",
+    "options_of",
+    "verb_of",
+]
 
 
 def verb_of(fit: Any) -> str:
@@ -24,11 +35,12 @@ def verb_of(fit: Any) -> str:
         It is no fitted classifier of this package.
     """
     name = type(fit).__name__
-    if name not in _OPTIONS:
+    model = BY_RESULTS.get(name)
+    if model is None or model.estimator is None:
         raise NotSupportedError(
             f"{name} is no fitted classifier: pass what lda(), qda() or another verb returns."
         )
-    return _OPTIONS[name][0]
+    return model.verb
 
 
 def options_of(fit: Any) -> dict[str, Any]:
@@ -36,25 +48,30 @@ def options_of(fit: Any) -> dict[str, Any]:
 
     What the fit chose by itself is held: alpha and gamma, a threshold, or k.
     """
-    options: dict[str, Any] = _OPTIONS[type(fit).__name__][1](fit)
-    if not fit._fit.numbers.estimated_prior and type(fit).__name__ != "IndicatorResults":
+    model = BY_RESULTS[type(fit).__name__]
+    options = {name: getattr(fit._fit.numbers, name) for name in model.held}
+    if model.options is not None:
+        options |= resolve(model.options)(fit)
+    if not fit._fit.numbers.estimated_prior and model.posteriors:
         options["prior"] = fit.prior.to_dict()
     if fit._fit.blocks.functions:
         options["functions"] = dict(fit._fit.blocks.functions)
     return options
 
 
-def _linear(fit: Any) -> dict[str, Any]:
+def of_linear(fit: Any) -> dict[str, Any]:
+    """Options of `lda`."""
     options = _shrunk(fit, "pooled") | {"ncomp": fit._fit.numbers.ncomp}
-    return options | _indicator(fit)
+    return options | of_collinear(fit)
 
 
-def _quadratic(fit: Any) -> dict[str, Any]:
+def of_quadratic(fit: Any) -> dict[str, Any]:
+    """Options of `qda`."""
     return _shrunk(fit, "full")
 
 
 def _shrunk(fit: Any, full: str) -> dict[str, Any]:
-    asked = _asked_of_loaded(fit) if fit._asked is None else fit._asked
+    asked = _asked_of_loaded(fit) if fit._fit.refits.asked is None else fit._fit.refits.asked
     structure = full if asked.structure == "full" else asked.structure
     options = {"method": fit._fit.numbers.method, "covariance": asked.estimator or structure}
     options["standardize"] = fit._fit.numbers.standardize
@@ -97,12 +114,8 @@ def _robust(robust: Robust | None) -> dict[str, Any]:
     return {"method": "t", "nu": asked.nu, "scatter": "covariance" if asked.inflated else "scale"}
 
 
-def _regularized(fit: Any) -> dict[str, Any]:
-    names = ("alpha", "gamma", "parametrization", "method", "standardize")
-    return {name: getattr(fit._fit.numbers, name) for name in names}
-
-
-def _naive(fit: Any) -> dict[str, Any]:
+def of_naive(fit: Any) -> dict[str, Any]:
+    """Options of `naive_bayes`."""
     plan = fit._fit.numbers.plan
     terms = np.asarray(fit.terms, dtype=object)
     given = {terms[j]: float(plan.bandwidths[j]) for j in np.flatnonzero(plan.bandwidths > 0)}
@@ -115,52 +128,28 @@ def _naive(fit: Any) -> dict[str, Any]:
     }
 
 
-def _shrunken(fit: Any) -> dict[str, Any]:
-    return {"threshold": fit._fit.numbers.threshold, "offset": fit._fit.numbers.offset}
-
-
-def _logistic(fit: Any) -> dict[str, Any]:
+def of_logistic(fit: Any) -> dict[str, Any]:
+    """Options of `logistic`."""
     return {
         "reference": fit.reference,
         "bias_reduction": fit._fit.numbers.bias_reduction,
         "separation": "raise" if fit._fit.numbers.newton.converged else "warn",
-    } | _indicator(fit)
+    } | of_collinear(fit)
 
 
-def _perceptron(fit: Any) -> dict[str, Any]:
+def of_perceptron(fit: Any) -> dict[str, Any]:
+    """Options of `perceptron`."""
     passes = fit._fit.numbers.passes
     usual = tuple(PASSES[bool(able)] for able in fit.planes["separable"])
     most = None if passes == usual else passes[0]
     return {"step": fit._fit.numbers.step, "seed": fit._fit.numbers.seed, "maxiter": most}
 
 
-def _hyperplane(fit: Any) -> dict[str, Any]:
-    return {}
+def of_flexible(fit: Any) -> dict[str, Any]:
+    """Options of `fda`."""
+    return {"engine": fit.engine, "ncomp": fit._fit.refits.asked}
 
 
-def _flexible(fit: Any) -> dict[str, Any]:
-    return {"engine": fit.engine, "ncomp": fit._ncomp}
-
-
-def _indicator(fit: Any) -> dict[str, Any]:
+def of_collinear(fit: Any) -> dict[str, Any]:
+    """Whether columns that others determine are dropped, of a verb that takes `collinear`."""
     return {"collinear": "drop"} if fit._fit.refits.drops or fit._fit.blocks.collinear else {}
-
-
-def _neighbours(fit: Any) -> dict[str, Any]:
-    return {name: getattr(fit._fit.numbers, name) for name in ("k", "metric", "scale")}
-
-
-_OPTIONS = {
-    "FDAResults": ("fda", _flexible),
-    "IndicatorResults": ("indicator", _indicator),
-    "KNNResults": ("knn", _neighbours),
-    "HyperplaneResults": ("hyperplane", _hyperplane),
-    "LDAResults": ("lda", _linear),
-    "LogisticResults": ("logistic", _logistic),
-    "NaiveBayesResults": ("naive_bayes", _naive),
-    "PerceptronResults": ("perceptron", _perceptron),
-    "QDAResults": ("qda", _quadratic),
-    "RDAResults": ("rda", _regularized),
-    "ShrunkenCentroidsResults": ("shrunken_centroids", _shrunken),
-}
-"""By class of results: its verb, and the options that are the verb's own."""

@@ -253,6 +253,18 @@ def test_labels_keep_their_kind(labels):
     assert model.score(X[50:], y) > 0.95
 
 
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_log_proba", "decision_function"])
+def test_the_rows_asked_of_are_read_once(method):
+    model = FormulaClassifier("species ~ island + bill_length_mm", unseen="missing")
+    penguins = load_penguins().dropna()
+    strange = penguins.assign(island=penguins["island"].where(penguins.index > 9, "Mars"))
+    model.fit(penguins, penguins["species"])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        getattr(model, method)(strange)
+    assert [str(each.message).count("has not seen") for each in said] == [1]
+
+
 def test_columns_of_a_frame_may_be_categories():
     penguins = load_penguins().dropna()
     x, y = penguins[["bill_length_mm", "island", "sex"]], penguins["species"].astype(str)

@@ -32,6 +32,7 @@ __all__ = [
     "dependencies",
     "is_singular",
     "pooled",
+    "scaled_cholesky",
     "separate",
     "slack",
     "total_squares",
@@ -157,19 +158,15 @@ def pooled(moments: ClassMoments, divisor: float, *, diagonal: bool = False) -> 
     """
     whole = moments.pooled()
     if diagonal:
-        return Covariance.from_root(np.sqrt(_squares(whole).sum(axis=0) / divisor))
+        return Covariance.from_root(np.sqrt(whole.squares.sum(axis=0) / divisor))
     return _covariance(whole, 0, divisor)
 
 
 def separate(moments: ClassMoments, divisors: Floats, *, diagonal: bool = False) -> tuple[Covariance, ...]:
     """Covariance of each class, with a divisor (K,) for each."""
     if diagonal:
-        return tuple(Covariance.from_root(sd) for sd in np.sqrt(_squares(moments) / divisors[:, None]))
+        return tuple(Covariance.from_root(sd) for sd in np.sqrt(moments.squares / divisors[:, None]))
     return tuple(_covariance(moments, k, float(d)) for k, d in enumerate(divisors))
-
-
-def _squares(moments: ClassMoments) -> Floats:
-    return moments.squares
 
 
 def _covariance(moments: ClassMoments, k: int, divisor: float) -> Covariance:
@@ -179,6 +176,18 @@ def _covariance(moments: ClassMoments, k: int, divisor: float) -> Covariance:
     correlation = moments.scatters[k] / sd / sd[:, None]
     root = scipy.linalg.cholesky(correlation.T, overwrite_a=True, check_finite=False)
     return Covariance.from_root(root * (sd / np.sqrt(divisor)))
+
+
+def scaled_cholesky(matrix: Floats) -> Floats:
+    """Upper triangular root (p, p) of a positive definite matrix, by that of its correlations.
+
+    Raises
+    ------
+    LinAlgError
+        The matrix has no such root.
+    """
+    sd = np.sqrt(np.diagonal(matrix))
+    return np.asarray(scipy.linalg.cholesky(matrix / sd / sd[:, None], check_finite=False) * sd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +253,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     """
     held = moments.pooled() if k is None else moments.classes(np.array([k]))
     rounding = EPS * np.sqrt(held.counts.sum()) * held.magnitude
-    lengths = np.sqrt(_squares(held).sum(axis=0))
+    lengths = np.sqrt(held.squares.sum(axis=0))
     constant = [Dependency(j, ()) for j in np.flatnonzero(lengths <= rounding).tolist()]
     if held.roots is None or diagonal:
         return constant

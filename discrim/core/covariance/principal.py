@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS, Covariance
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.units import common_unit
 from discrim.core.numerics.singular_values import svd
 
 __all__ = ["Principal", "ThinCovariance", "one_scatter", "principal", "pseudo"]
@@ -105,7 +104,7 @@ def one_scatter(moments: ClassMoments, k: int | None) -> ClassMoments:
 def principal(moments: ClassMoments, k: int | None = None) -> Principal:
     """Principal axes of the scatter of class k, or of the pooled one; of a diagonal one, the columns."""
     held = one_scatter(moments, k)
-    ratio = common_unit(held.scale)
+    ratio = held.common_unit
     if held.spread == "diagonal":
         lengths, axes = held.scatters[0] * ratio * ratio, None
     elif held.roots is not None:

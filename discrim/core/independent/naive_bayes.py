@@ -26,11 +26,12 @@ from discrim.core.independent.kernel_density import KernelColumns, KernelDensity
 from discrim.core.independent.level_tables import LevelTables
 from discrim.core.independent.multinomial import CountColumns
 from discrim.core.independent.tally import ColumnPlan, Tally
+from discrim.core.moments.coordinates import standard_columns
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.normal.qda import QDAFit, fit_qda
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, diagonal_scores
-from discrim.core.rules.rules import Distances, IndependentRule, standard_columns
+from discrim.core.rules.rules import Distances, IndependentRule
 from discrim.errors import NotSupportedError
 
 __all__ = ["NaiveBayesFit", "added_variances", "fit_naive_bayes", "has_fit", "has_variances"]

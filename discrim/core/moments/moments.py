@@ -129,6 +129,15 @@ class ClassMoments:
         return self.centres + self.rests / self.scale
 
     @property
+    def common_unit(self) -> Floats:
+        """What z is multiplied by, (p,), for the units of the data times one number; at most one.
+
+        A sphere or a ridge compares columns as they are in the data, but in z each is near one. What adds
+        columns up takes them times this: without, it is wrong in units of 1e-160, where scales are not one.
+        """
+        return np.asarray(self.scale.min() / self.scale)
+
+    @property
     def origin(self) -> Floats:
         """A point (p,) amid the class means, in the units of the data."""
         shown = self.centres[self.counts > 0]
@@ -158,13 +167,9 @@ class ClassMoments:
         roots = None if self.roots is None else self._rooted(self.roots.reshape(-1, self.n_columns))[None]
         return replace(self, scatters=self.scatters.sum(axis=0, keepdims=True), roots=roots)
 
-    @property
-    def _is_thin(self) -> bool:
-        return self.scatters.ndim == 2 and self.roots is not None
-
     def _rooted(self, rows: Floats) -> Floats:
         """The root of rows (m, p), as the others here are."""
-        return trapezium(rows) if self._is_thin else triangle(rows)
+        return trapezium(rows) if self.scatters.ndim == 2 else triangle(rows)
 
     def as_one(self) -> ClassMoments:
         """The moments of all rows as one class; its scatter is that within plus that between."""
@@ -178,7 +183,7 @@ class ClassMoments:
         roots = None
         if whole.roots is not None:
             roots = self._rooted(np.concatenate([whole.roots[0], lift]))[None]
-        between = (lift**2).sum(axis=0) if self._is_thin else lift.T @ lift
+        between = (lift**2).sum(axis=0) if whole.spread == "thin" else lift.T @ lift
         return ClassMoments(
             np.array([self.total]),
             self.rows.sum(keepdims=True),
@@ -288,14 +293,8 @@ class ClassMoments:
 
         Parameters
         ----------
-        x : (m, p) float
-        codes : (m,) int
-            Class of each row, 0 to n_classes - 1.
-        weights : (m,) float, optional
-            Frequency weights, not negative.
-        n_classes : int
-        spread : Spread
-            What to hold of the scatter.
+        x, codes, weights, n_classes, spread
+            As of `gather`; codes are from 0 to n_classes - 1, weights not negative.
 
         Examples
         --------

@@ -15,17 +15,12 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
 
-__all__ = ["common_unit", "comparable", "comparable_to_median", "median_column"]
+__all__ = ["comparable", "comparable_to_median", "median_column"]
 
 Floats = NDArray[np.float64]
 
 REACH = 200
 """Binary orders of magnitude by which scales may differ where columns are compared."""
-
-
-def common_unit(scale: Floats) -> Floats:
-    """What z is multiplied by, (p,), for the units of the data times the smallest scale; at most one."""
-    return np.asarray(scale.min() / scale)
 
 
 def comparable(moments: ClassMoments) -> ClassMoments:

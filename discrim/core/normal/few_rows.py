@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.moments.coordinates import standard_columns
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import triangle
-from discrim.core.moments.units import common_unit, comparable
-from discrim.core.rules.rules import standard_columns
+from discrim.core.moments.units import comparable
 
 __all__ = ["Span"]
 
@@ -54,7 +54,7 @@ class Span:
         held = comparable(held)
         if held.roots is None or held.spread != "thin class":
             raise ValueError(f"Moments of spread {held.spread!r} have no thin roots by class.")
-        unit = common_unit(held.scale)
+        unit = held.common_unit
         rows = np.concatenate([*held.roots, held.means]) * unit
         basis, _ = np.linalg.qr(rows.T)
         axes = basis.T * unit

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS
+from discrim.core.moments.coordinates import column_squares, from_own_means
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import triangle
 from discrim.core.moments.units import comparable
@@ -40,7 +41,6 @@ from discrim.core.normal.few_rows import Span
 from discrim.core.normal.regularized_scatters import Pair, Parametrization, Scatters, mixture
 from discrim.core.numerics.singular_values import svd
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut
-from discrim.core.rules.rules import column_squares, standard_columns
 
 __all__ = ["LeftOutGroup", "left_out_groups", "rda_left_out"]
 
@@ -274,8 +274,7 @@ class LeftOutGroup:
         held = self.mixer.held
         moments, bases = held.moments, self.bases(out)
         own = codes[rows]
-        d = standard_columns(x[rows], moments.centres[own].T, moments.scale)
-        d -= moments.rests[own].T
+        d = from_own_means(moments, x[rows], own)
         squares = column_squares(d * held.unit[:, None])
         count = moments.counts[own]
         with np.errstate(divide="ignore", invalid="ignore"):

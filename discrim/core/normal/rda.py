@@ -22,18 +22,18 @@ of the mixture, see `needs_roots`, and Cholesky's factor of the mixture has all 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS, Covariance, is_singular
+from discrim.core.covariance.covariance import EPS, Covariance, is_singular, scaled_cholesky
 from discrim.core.covariance.principal import ThinCovariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import triangle
 from discrim.core.moments.standardized import in_units, of_units, standardized, within_sd
-from discrim.core.moments.units import common_unit, comparable
+from discrim.core.moments.units import comparable
 from discrim.core.normal.leave_one_out_rda import rda_left_out
 from discrim.core.normal.regularized_scatters import Pair, Parametrization, mixture
 from discrim.core.numerics.singular_values import svd
@@ -207,7 +207,7 @@ def fit_rda(
     divisors = moments.counts - (1.0 if method == "moment" else 0.0)
     # In the units that the identity is meant in.
     held = standardized(moments) if standardize else comparable(moments)
-    unit = common_unit(held.scale)
+    unit = held.common_unit
     squares = (held.squares * unit * unit).sum(axis=1)
     shares = mixture(
         parametrization,
@@ -231,9 +231,7 @@ def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
     """Covariances own_k W_k + common_k W + ridge_k I, the last in the data's `common_unit`."""
     whole, covariances = moments.pooled(), []
     for k in range(moments.n_classes):
-        sphere = (
-            np.diag(np.sqrt(ridge[k]) / common_unit(moments.scale)) if ridge[k] else 0.0 * moments.scale[None]
-        )
+        sphere = np.diag(np.sqrt(ridge[k]) / moments.common_unit) if ridge[k] else 0.0 * moments.scale[None]
         if moments.roots is not None and whole.roots is not None:
             parts = [np.sqrt(own[k]) * moments.roots[k], np.sqrt(common[k]) * whole.roots[0], sphere]
             root = triangle(np.concatenate(parts))
@@ -247,7 +245,7 @@ def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
 
 def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
     """As `_full`, from thin roots: on the span of the rows, and the ridge beyond it."""
-    unit = common_unit(moments.scale)
+    unit = moments.common_unit
     roots, whole = np.asarray(moments.roots) * unit, np.asarray(moments.pooled().roots)[0] * unit
     basis, lower = np.linalg.qr(whole.T)
     covariances: list[Covariance] = []
@@ -266,7 +264,7 @@ def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
 
 def _cholesky(matrix: Floats) -> Floats:
     """Upper triangular root of a symmetric matrix; one with zeros on its diagonal where it has none."""
-    sd = np.sqrt(np.diagonal(matrix))
-    unit = np.where(sd > 0, sd, 1.0)
-    root, failed = scipy.linalg.lapack.dpotrf(matrix / unit / unit[:, None], clean=1)
-    return np.zeros_like(matrix) if failed else np.asarray(root * unit)
+    if (np.diagonal(matrix) > 0).all():
+        with suppress(np.linalg.LinAlgError):
+            return scaled_cholesky(matrix)
+    return np.zeros_like(matrix)

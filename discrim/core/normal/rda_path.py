@@ -36,11 +36,11 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from discrim.core.covariance.covariance import EPS
+from discrim.core.moments.coordinates import standard_columns
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.units import comparable
 from discrim.core.normal.rda import fit_rda
 from discrim.core.normal.regularized_scatters import Pair, Parametrization, Scatters, mixture
-from discrim.core.rules.rules import standard_columns
 
 __all__ = ["PathRule", "path_rules", "wrong_by_class"]
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.units import common_unit
 
 __all__ = ["Pair", "Parametrization", "Scatters", "mixture"]
 
@@ -94,7 +93,7 @@ class Scatters:
     @staticmethod
     def of(moments: ClassMoments, method: str, columns: int | None = None) -> Scatters:
         """From moments by class and the method of the divisors, n_k - 1 by "moment" or n_k by "mle"."""
-        return Scatters._in(common_unit(moments.scale), moments, method, columns)
+        return Scatters._in(moments.common_unit, moments, method, columns)
 
     @staticmethod
     def unitless(moments: ClassMoments, method: str, columns: int | None = None) -> Scatters:

@@ -28,15 +28,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, lapack, qr
+from scipy.linalg import lapack, qr
 
 from discrim.core.covariance.canonical import positive_signs, weighted_centre
-from discrim.core.covariance.covariance import EPS, dependencies
+from discrim.core.covariance.covariance import EPS, dependencies, scaled_cholesky
+from discrim.core.moments.coordinates import column_squares, standard_columns
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.singular_values import svd
 from discrim.core.rules.gaussian import centred
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut
-from discrim.core.rules.rules import LinearRule, column_squares, standard_columns
+from discrim.core.rules.rules import LinearRule
 from discrim.errors import DataError
 
 __all__ = ["Estimates", "IndicatorFit", "Scoring", "fit_indicator", "indicator_from_file"]
@@ -263,8 +264,7 @@ def _root(moments: ClassMoments) -> Floats:
     whole = moments.pooled()
     if whole.roots is not None:
         return np.asarray(whole.roots[0])
-    sd = np.sqrt(np.diagonal(whole.scatters[0]))
-    return np.asarray(cholesky(whole.scatters[0] / sd / sd[:, None], check_finite=False) * sd)
+    return scaled_cholesky(whole.scatters[0])
 
 
 def indicator_from_file(moments: ClassMoments, prior: Floats) -> IndicatorFit:

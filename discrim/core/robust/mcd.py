@@ -25,11 +25,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from discrim.core.moments.coordinates import column_squares
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.moments.row_sums import triangle
 from discrim.core.numerics.tails import chi2_cdf, chi2_isf
 from discrim.core.robust.mcd_starts import first_subsets, nearest, spread
-from discrim.core.rules.rules import column_squares
 
 __all__ = ["ExactFit", "common_mcd", "mcd", "separate_mcd", "subset_size"]
 

@@ -29,10 +29,10 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance, is_singular, pooled, separate
+from discrim.core.moments.coordinates import column_squares, from_own_means
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.gamma_ratios import student_gain
-from discrim.core.rules.rules import column_squares
 
 __all__ = ["NU_RANGE", "Student", "best_nu", "fit_student", "own_distances"]
 
@@ -105,10 +105,7 @@ def own_distances(
     moments: ClassMoments, covariances: tuple[Covariance, ...], x: Floats, codes: Codes
 ) -> Floats:
     """Squared distances (m,) of rows x (m, p) to the means of their own classes."""
-    z = x.T - np.take(moments.centres.T, codes, axis=1)
-    if not (moments.scale == 1).all():
-        z *= moments.scale[:, None]
-    z -= np.take(moments.rests.T, codes, axis=1)
+    z = from_own_means(moments, x, codes)
     if len(covariances) == 1:
         return column_squares(covariances[0].whiten(z))
     d2 = np.empty(len(codes))
@@ -186,7 +183,7 @@ def _approached(blocks: list[RowBlock], now: Student) -> Student:
     x, codes = (np.concatenate([block[part] for block in blocks]) for part in (0, 1))
     f = np.concatenate([np.ones(len(own)) if w is None else w for _, own, w in blocks])
     held, k = now.moments, now.moments.n_classes
-    z = (x.T - held.centres.T[:, codes]) * held.scale[:, None] - held.rests.T[:, codes]
+    z = from_own_means(held, x, codes)
     rests, covariances, steps = held.rests.copy(), [], 0
     groups = [np.arange(k)] if len(now.covariances) == 1 else list(np.arange(k)[:, None])
     for group, covariance in zip(groups, now.covariances, strict=True):

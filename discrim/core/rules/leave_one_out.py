@@ -26,13 +26,14 @@ basis of what a fit spans, 1 - c D2_g is the squared distance of the row's unit 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS
-from discrim.core.rules.rules import Distances, column_squares, standard_columns
+from discrim.core.moments.coordinates import column_squares, standard_columns
+from discrim.core.rules.rules import Distances
 
 __all__ = [
     "FullLeftOut",
@@ -96,7 +97,7 @@ def common_scores(
     d2, gone = common_distances(x, codes, weights, distances, counts, divisor, left, between)
     d2 *= -0.5
     d2 += log_prior[:, None]
-    return settle(d2, codes, gone, SPOILT if left is None else LEAST).T
+    return settle(d2, codes, gone, gone.left <= (SPOILT if left is None else LEAST)).T
 
 
 def common_distances(
@@ -121,7 +122,7 @@ def common_distances(
     # D2_k and T_k from the row's deviation from its own mean, so that nothing large cancels.
     cross = d2_own + lead
     d2 = cross + lead + between[:, codes]
-    gone = removal(d2_own, counts[codes], weights, divisor, left)
+    gone = removal(counts[codes], weights, divisor, d2_own, left)
     with np.errstate(divide="ignore", invalid="ignore"):
         lift = gone.out * gone.count / ((gone.count - gone.out) * divisor) / gone.left
         d2 = gone.shrink * (d2 + lift * cross**2)
@@ -155,7 +156,7 @@ def separate_scores(
     with np.errstate(divide="ignore", invalid="ignore"):
         logdet_change = np.log(gone.left) - x.shape[1] * np.log(gone.shrink)
         scores[codes, np.arange(len(codes))] -= 0.5 * logdet_change
-    return settle(scores, codes, gone, SPOILT if left is None else LEAST).T
+    return settle(scores, codes, gone, gone.left <= (SPOILT if left is None else LEAST)).T
 
 
 def separate_distances(
@@ -170,7 +171,7 @@ def separate_distances(
     """Leave-one-out squared distances (K, m) where each class has its covariance; as `separate_scores`."""
     d2 = distances.squared(x)
     rows = np.arange(len(codes))
-    gone = removal(d2[codes, rows], counts[codes], weights, divisors[codes], left)
+    gone = removal(counts[codes], weights, divisors[codes], d2[codes, rows], left)
     with np.errstate(divide="ignore", invalid="ignore"):
         d2[codes, rows] *= gone.stretch * gone.shrink / gone.left
     return d2, gone
@@ -205,9 +206,8 @@ def diagonal_scores(
     own = standard_columns(x, origins[codes].T, distances.scale) - distances.means[codes].T
     which = np.zeros_like(codes) if common else codes
     held, divisor, count = variances[which].T, divisors[which], counts[codes]
-    gone = removal(np.zeros(len(codes)), count, weights, divisor)
-    lift = gone.out * gone.count / np.where(gone.alone, 1.0, gone.count - gone.out)
-    left = held - lift / divisor * own**2
+    gone = removal(count, weights, divisor)
+    left = held - gone.lift / divisor * own**2
     scores = np.empty((len(counts), len(codes)))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         moved = left / gone.shrink
@@ -223,8 +223,7 @@ def diagonal_scores(
             if not common:
                 scores[k] -= 0.5 * np.log(variance).sum(axis=0)
     kept = ((left + after) / (held + after)).min(axis=0)
-    kept = np.where((gone.shrink > 0) & np.isfinite(kept), kept, 0.0)
-    return settle(scores, codes, replace(gone, left=kept)).T
+    return settle(scores, codes, gone, ~((gone.shrink > 0) & np.isfinite(kept) & (kept > SPOILT))).T
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,23 +250,28 @@ class Removal:
     left: Floats
 
     @property
+    def lift(self) -> Floats:
+        """What d d' of the row's deviation d is multiplied by where it is taken from a scatter: c."""
+        return np.asarray(self.out * self.count / np.where(self.alone, 1.0, self.count - self.out))
+
+    @property
     def stretch(self) -> Floats:
         """Square of what the row's distance from its mean grows by."""
         return np.asarray((self.count / (self.count - self.out)) ** 2)
 
 
 def removal(
-    d2_own: Floats,
     counts: Floats,
     weights: Floats | None,
     divisor: float | Floats,
+    d2_own: Floats | float = 0.0,
     left: Floats | None = None,
 ) -> Removal:
-    """What leaving rows out does, from their distances (m,) and the counts (m,) of their classes.
+    """What leaving rows out does, from the counts (m,) of their classes and, if it matters, distances (m,).
 
     What is left of the determinant (m,) is a difference, unless it is given.
     """
-    out = np.ones(len(d2_own)) if weights is None else np.minimum(weights, 1.0)
+    out = np.ones(len(counts)) if weights is None else np.minimum(weights, 1.0)
     alone = counts - out <= EPS * counts
     out = np.where(alone, 0.0, out)
     if left is None:
@@ -275,11 +279,11 @@ def removal(
     return Removal(out, counts, alone, (divisor - out) / divisor, left)
 
 
-def settle(scores: Floats, codes: Codes, gone: Removal, least: float = SPOILT) -> Floats:
+def settle(scores: Floats, codes: Codes, gone: Removal, spoilt: NDArray[np.bool_]) -> Floats:
     """Scores (K, m): minus infinity for the class of a row alone in it, missing for what a refit must do."""
     alone = np.flatnonzero(gone.alone)
     scores[codes[alone], alone] = -np.inf
-    scores[:, gone.left <= least] = np.nan
+    scores[:, spoilt] = np.nan
     return scores
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance
+from discrim.core.moments.coordinates import column_squares, standard_columns
 from discrim.core.rules.far_rows import beyond_range, exponents, scaled_columns, stretched
 
 __all__ = [
@@ -423,20 +424,3 @@ def best_class(scores: Floats) -> NDArray[np.intp]:
             np.maximum(largest, scores[:, k], out=largest)
     best[~(largest > -np.inf)] = -1
     return np.asarray(best)
-
-
-def standard_columns(x: Floats, origin: Floats, scale: Floats, order: Literal["C", "K"] = "C") -> Floats:
-    """The coordinates z (p, m) of rows x (m, p), about one origin (p,) or one for each row (p, m).
-
-    In one memory layout whatever the table's; by "K" in that of the table, x itself where that is z.
-    """
-    unscaled = bool((scale == 1).all())
-    if order == "K" and unscaled and not origin.any():
-        return x.T
-    z = np.subtract(x.T, origin.reshape(len(scale), -1), order=order)
-    return np.asarray(z if unscaled else np.multiply(z, scale[:, None], out=z))
-
-
-def column_squares(columns: Floats) -> Floats:
-    """Sum of squares (m,) of each column of (p, m)."""
-    return np.asarray(np.einsum("ij,ij->j", columns, columns))

@@ -33,16 +33,14 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS
 from discrim.core.covariance.principal import Principal
+from discrim.core.moments.coordinates import from_own_means
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock
-from discrim.core.moments.units import common_unit
-from discrim.core.rules.rules import standard_columns
 
 __all__ = [
     "Powers",
     "column_powers",
     "data_units",
-    "deviations",
     "ledoit_wolf_intensity",
     "row_fourths",
     "strimmer_intensity",
@@ -56,14 +54,9 @@ NOTHING = 16 * EPS
 """Relative size up to which a difference of sums of fourth powers is the rounding of zero."""
 
 
-def deviations(moments: ClassMoments, x: Floats, codes: Codes) -> Floats:
-    """Deviations (p, m) of rows from the means of their classes, in z."""
-    return np.asarray(standard_columns(x, moments.centres[codes].T, moments.scale) - moments.rests[codes].T)
-
-
 def data_units(moments: ClassMoments, *, by_class: bool) -> Floats:
     """What z is multiplied by, (K, p) or (1, p), for a scatter of trace one in the units of the data."""
-    ratio = common_unit(moments.scale)
+    ratio = moments.common_unit
     squares = moments.squares if by_class else moments.squares.sum(axis=0, keepdims=True)
     # Factor by factor: the square of a ratio may underflow.
     totals = (squares * ratio * ratio).sum(axis=1)
@@ -85,7 +78,7 @@ def row_fourths(blocks: Iterable[RowBlock], moments: ClassMoments, *, by_class: 
     units = np.broadcast_to(data_units(moments, by_class=by_class), (k, moments.n_columns))
     found = np.zeros(k)
     for x, codes, weights in blocks:
-        squares = ((deviations(moments, x, codes) * units[codes].T) ** 2).sum(axis=0)
+        squares = ((from_own_means(moments, x, codes) * units[codes].T) ** 2).sum(axis=0)
         found += np.bincount(codes, squares**2 * (1.0 if weights is None else weights), minlength=k)
     return found if by_class else found.sum(keepdims=True)
 
@@ -196,7 +189,7 @@ def turned_powers(
     thirds = [np.zeros(len(own.lengths)) for own in axes]
     fourths = np.zeros(k)
     for x, codes, weights in blocks:
-        z = deviations(moments, x, codes)
+        z = from_own_means(moments, x, codes)
         for c in np.unique(codes).tolist():
             mine = np.flatnonzero(codes == c)
             e = axes[c].turned(z[:, mine])
@@ -216,7 +209,7 @@ def column_powers(blocks: Iterable[RowBlock], moments: ClassMoments) -> Powers:
     shape = (moments.n_classes, moments.n_columns)
     seconds, thirds, fourths = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     for x, codes, weights in blocks:
-        u = deviations(moments, x, codes) * unit
+        u = from_own_means(moments, x, codes) * unit
         for k in np.unique(codes).tolist():
             mine = np.flatnonzero(codes == k)
             part = u[:, mine]

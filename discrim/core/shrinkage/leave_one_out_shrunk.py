@@ -19,16 +19,17 @@ There 1 - b e'A^-1 e would cancel, since the row was alone in some direction. Wi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.principal import Principal, principal
+from discrim.core.moments.coordinates import from_own_means
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
 from discrim.core.rules.rules import Rule
-from discrim.core.shrinkage.fourth_moments import Powers, deviations, ledoit_wolf_intensity
+from discrim.core.shrinkage.fourth_moments import Powers, ledoit_wolf_intensity
 from discrim.core.shrinkage.shrinkage import intensity
 
 __all__ = [
@@ -68,18 +69,13 @@ class Removed:
     weights: Floats | None
 
     @property
-    def lift(self) -> Floats:
-        """What e e' is multiplied by where it is taken from the scatter: c."""
-        return np.asarray(self.gone.out * self.gone.count / (self.gone.count - self.gone.out))
-
-    @property
     def trace(self) -> Floats:
         """Traces (m,) of the scatter without the row."""
-        return np.asarray(1.0 - self.lift * (self.e**2).sum(axis=0))
+        return np.asarray(1.0 - self.gone.lift * (self.e**2).sum(axis=0))
 
     def apart(self, held: Principal) -> Floats:
         """Squared distances (m,) of the scatter without the row, at trace one, from the sphere."""
-        p, c, squares = held.n_columns, self.lift, (self.e**2).sum(axis=0)
+        p, c, squares = held.n_columns, self.gone.lift, (self.e**2).sum(axis=0)
         beyond = held.lengths - 1.0 / p
         found = held.apart - 2.0 * c * (beyond @ self.e**2) + (1.0 - 1.0 / p) * (c * squares) ** 2
         return np.asarray(found / self.trace**2)
@@ -143,7 +139,7 @@ class Without:
 
 def without(held: Principal, rows: Removed, g: Floats, spoilt_at: float = SPOILT) -> Without:
     """The scatter shrunk by g (m,) without each row; up to `spoilt_at`, what is left is too little."""
-    e, c, trace = rows.e, rows.lift, rows.trace
+    e, c, trace = rows.e, rows.gone.lift, rows.trace
     sphere = trace / held.n_columns
     rest = g * sphere
     diagonal = (1.0 - g) * held.lengths[:, None] + rest
@@ -186,15 +182,15 @@ def common_left_out(
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         rows = Removed(
-            held.turned(deviations(moments, x, codes)),
+            held.turned(from_own_means(moments, x, codes)),
             codes,
-            removal(np.zeros(len(codes)), moments.counts[codes], weights, divisor),
+            removal(moments.counts[codes], weights, divisor),
             weights,
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             part = without(held, rows, own(held, rows))
             out = common_scores(centres, rows, part, divisor, log_prior)
-        return settle(out, codes, replace(rows.gone, left=(~part.spoilt).astype(np.float64))).T
+        return settle(out, codes, rows.gone, part.spoilt).T
 
     return scores
 
@@ -237,19 +233,19 @@ def separate_left_out(
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         out = np.array(rule.scores(x).T)
-        gone = removal(np.zeros(len(codes)), moments.counts[codes], weights, divisors[codes])
-        spoilt = np.zeros(len(codes))
-        z = deviations(moments, x, codes)
+        gone = removal(moments.counts[codes], weights, divisors[codes])
+        spoilt = np.zeros(len(codes), dtype=bool)
+        z = from_own_means(moments, x, codes)
         for k, held in enumerate(principals):
             mine = np.flatnonzero(codes == k)
             given = None if weights is None else weights[mine]
-            taken = removal(np.zeros(len(mine)), gone.count[mine], given, divisors[k])
+            taken = removal(gone.count[mine], given, divisors[k])
             rows = Removed(held.turned(z[:, mine]), codes[mine], taken, given)
             with np.errstate(divide="ignore", invalid="ignore"):
                 part = without(held, rows, shrinkages[k](held, rows))
                 out[k, mine] = log_prior[k] + own_scores(held, rows, part, divisors[k])
             spoilt[mine] = part.spoilt
-        return settle(out, codes, replace(gone, left=1.0 - spoilt)).T
+        return settle(out, codes, gone, spoilt).T
 
     return scores
 

@@ -9,16 +9,17 @@ c = w n_g / (n_g - w): variances, their median and g without the row follow colu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance
+from discrim.core.moments.coordinates import from_own_means
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.units import median_column
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
-from discrim.core.shrinkage.fourth_moments import Powers, data_units, deviations, strimmer_intensity
+from discrim.core.shrinkage.fourth_moments import Powers, data_units, strimmer_intensity
 
 __all__ = [
     "DiagonalIntensity",
@@ -153,13 +154,12 @@ def without_row(
     """What is left of sums of squares without rows x (m, p), for divisors (1,) or (K,) of the covariances."""
     common = len(divisors) == 1
     unit = data_units(moments, by_class=False)[0][:, None]
-    u = deviations(moments, x, codes) * unit
+    u = from_own_means(moments, x, codes) * unit
     totals = moments.squares.T * unit * unit
     held = totals.sum(axis=1, keepdims=True) if common else totals[:, codes]
     divisor = divisors[0] if common else divisors[codes]
-    gone = removal(np.zeros(len(codes)), moments.counts[codes], weights, divisor)
-    lift = gone.out * gone.count / np.where(gone.alone, 1.0, gone.count - gone.out)
-    squares = held - lift * u**2
+    gone = removal(moments.counts[codes], weights, divisor)
+    squares = held - gone.lift * u**2
     return WithoutRow(squares, held, np.median(squares, axis=0), codes, gone, u)
 
 
@@ -204,8 +204,7 @@ def scores_without(
             out[k] = log_prior[k] - 0.5 * (gaps**2 / variance).sum(axis=0)
             if not common:
                 out[k] -= 0.5 * np.log(variance).sum(axis=0)
-    spoilt = rows.spoilt(shrunken, g, spoilt_at)
-    return settle(out, codes, replace(gone, left=(~spoilt).astype(np.float64)))
+    return settle(out, codes, gone, rows.spoilt(shrunken, g, spoilt_at))
 
 
 def diagonal_left_out(

@@ -26,14 +26,21 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies, pooled, separate
+from discrim.core.covariance.covariance import (
+    EPS,
+    Covariance,
+    Dependency,
+    dependencies,
+    pooled,
+    scaled_cholesky,
+    separate,
+)
 from discrim.core.covariance.principal import ThinCovariance, one_scatter, principal, pseudo
 from discrim.core.moments.moments import ClassMoments, Spread
 from discrim.core.moments.row_sums import triangle
-from discrim.core.moments.units import common_unit, comparable, comparable_to_median
+from discrim.core.moments.units import comparable, comparable_to_median
 from discrim.core.shrinkage.fourth_moments import data_units, ledoit_wolf_intensity, strimmer_intensity
 from discrim.core.shrinkage.median_shrinkage import median_shrunk
 from discrim.errors import CollinearError, DataError, NotSupportedError
@@ -192,7 +199,8 @@ def _apart(held: ClassMoments) -> float | None:
     """Squared distance |S - I/p|^2 of the one scatter, at trace one; None where nothing varies."""
     if held.spread == "thin":
         return principal(held).apart if held.squares.any() else None
-    scatter, _ = _in_units_of_data(held)
+    ratio = held.common_unit
+    scatter = held.scatters[0] * ratio * ratio[:, None]
     total = float(np.trace(scatter))
     if not total > 0:
         return None
@@ -245,15 +253,14 @@ def shrunk(
         return pooled(held, divisor), g
     if g == 1:
         return Covariance.from_root(np.diag(spherical(held, divisor).root)), g
-    scatter, ratio = _in_units_of_data(held)
+    ratio = held.common_unit
     if held.roots is not None:
         rows = np.sqrt(1.0 - g) * held.roots[0] * ratio
         root = triangle(np.concatenate([rows, np.sqrt(sphere) * np.eye(held.n_columns)]))
     else:
-        total = (1.0 - g) * scatter
+        total = (1.0 - g) * (held.scatters[0] * ratio * ratio[:, None])
         total[np.diag_indices(held.n_columns)] += sphere
-        sd = np.sqrt(np.diagonal(total))
-        root = scipy.linalg.cholesky(total / sd / sd[:, None], check_finite=False) * sd
+        root = scaled_cholesky(total)
     return Covariance.from_root(root / ratio / np.sqrt(divisor)), g
 
 
@@ -279,8 +286,7 @@ def spherical(moments: ClassMoments, divisor: float, k: int | None = None) -> Co
         No column varies.
     """
     held = one_scatter(moments, k)
-    ratio = common_unit(held.scale)
-    return Covariance.from_root(np.sqrt(_mean_square(held) / divisor) / ratio)
+    return Covariance.from_root(np.sqrt(_mean_square(held) / divisor) / held.common_unit)
 
 
 def common(
@@ -368,15 +374,9 @@ def check_own(
             raise DataError("the roots of its covariances are not triangular, or singular")
 
 
-def _in_units_of_data(held: ClassMoments) -> tuple[Floats, Floats]:
-    """Scatter (p, p) of x times one power of two, the same for all columns, and its ratio (p,) to z."""
-    ratio = common_unit(held.scale)
-    return held.scatters[0] * ratio * ratio[:, None], ratio
-
-
 def _mean_square(held: ClassMoments) -> float:
-    """tr(W)/p of the one scatter, in the units of `_in_units_of_data`."""
-    ratio = common_unit(held.scale)
+    """tr(W)/p of the one scatter, in their common unit."""
+    ratio = held.common_unit
     squares = held.squares[0]
     # Factor by factor: the square of a ratio may underflow.
     mean = float((squares * ratio * ratio).sum()) / held.n_columns

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.principal import Principal, principal
+from discrim.core.moments.coordinates import from_own_means
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.leave_one_out import removal
-from discrim.core.shrinkage.fourth_moments import deviations
 from discrim.core.shrinkage.leave_one_out_shrunk import Removed, common_scores, own_scores, without
 from discrim.core.shrinkage.median_shrinkage import median_shrunk, scores_without, without_row
 
@@ -70,8 +70,8 @@ def common_trial(moments: ClassMoments, divisor: float, log_prior: Floats, grid:
     centres = held.turned(moments.means.T)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
-        gone = removal(np.zeros(len(codes)), moments.counts[codes], weights, divisor)
-        rows = Removed(held.turned(deviations(moments, x, codes)), codes, gone, weights)
+        gone = removal(moments.counts[codes], weights, divisor)
+        rows = Removed(held.turned(from_own_means(moments, x, codes)), codes, gone, weights)
         for g in grid.tolist():
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 part = without(held, rows, np.full(len(codes), g), BARELY)
@@ -99,13 +99,13 @@ def separate_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, g
         m, k = len(codes), moments.n_classes
         squares, beyond, taken = [], [], []
         for c, held in enumerate(axes):
-            z = deviations(moments, x, np.full(m, c))
+            z = from_own_means(moments, x, np.full(m, c))
             e = held.turned(z)
             squares.append(e**2)
             beyond.append(_beyond(held, z, e))
             mine = np.flatnonzero(codes == c)
             given = None if weights is None else weights[mine]
-            gone = removal(np.zeros(len(mine)), moments.counts[codes[mine]], given, divisors[c])
+            gone = removal(moments.counts[codes[mine]], given, divisors[c])
             taken.append(Removed(e[:, mine], codes[mine], gone, given))
         for g in grid.tolist():
             out, spoilt = np.empty((k, m)), np.zeros(m, dtype=bool)

@@ -63,6 +63,8 @@ class Refits:
         Collinear columns that the model does not bear, from moments; all of them by default.
     why_not : callable, optional
         From a fit and blocks to why there is no rule, and the way out.
+    asked : object, optional
+        What the verb was asked for that the numbers do not hold.
     """
 
     spread: Spread | None
@@ -75,6 +77,7 @@ class Refits:
     stays: Sequence[int] = ()
     obstacles: Callable[[ClassMoments], list[Dependency]] | None = None
     why_not: Callable[[Fit[Any], Blocks], str | None] | None = None
+    asked: Any = None
 
 
 def rule_of_numbers(fit: Fit[Any], prior: Floats, method: str, convention: str | None) -> Rule:

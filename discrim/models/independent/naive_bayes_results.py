@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,7 +22,6 @@ from discrim.models.fits.fit import Fit, Model, read_rows
 from discrim.models.fits.reading import class_moments
 from discrim.models.fits.refits import moment_refits
 from discrim.models.independent.naive_bayes_plan import refuse_no_density
-from discrim.models.independent.naive_bayes_summary import naive_bayes_brief, naive_bayes_sections
 from discrim.models.results.class_covariances import Quadratic, SeparateCovariances
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
@@ -31,7 +29,6 @@ from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["NaiveBayesResults", "naive_bayes_fit"]
 
@@ -323,12 +320,6 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._glance() | {"smoothing": self.smoothing, "laplace": self.laplace}])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return naive_bayes_sections(self)
-
-    def _brief(self) -> Summary:
-        return naive_bayes_brief(self)
 
     def plot(
         self,

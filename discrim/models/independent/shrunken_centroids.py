@@ -23,7 +23,6 @@ from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.prediction import score_frame
 from discrim.models.fits.reading import NaAction, class_moments, sample
 from discrim.models.fits.refits import moment_refits
-from discrim.models.independent import shrunken_summary as shrunken_sections
 from discrim.models.independent.shrunken_choice import Search, choose_threshold
 from discrim.models.judging.splits import Splits, read_splits
 from discrim.models.results.geometry import LinearGeometry
@@ -34,7 +33,6 @@ from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["ShrunkenCentroidsResults", "shrunken_centroids"]
 
@@ -383,12 +381,6 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
         row |= {"threshold": self.threshold, "offset": self.offset}
         return pd.DataFrame([row | {"surviving": int(self._fit.numbers.shrunken().any(axis=0).sum())}])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return shrunken_sections.sections(self)
-
-    def _brief(self) -> Summary:
-        return shrunken_sections.brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.

@@ -16,7 +16,7 @@ from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 if TYPE_CHECKING:
     from discrim.models.independent.shrunken_centroids import ShrunkenCentroidsResults
 
-__all__ = ["brief", "sections"]
+__all__ = ["shrunken_centroids_brief", "shrunken_centroids_sections"]
 
 BRIEF = 10
 """Survivors that the short form shows."""
@@ -25,7 +25,7 @@ MOST_SURVIVORS = 30
 """Survivors that the summary shows."""
 
 
-def sections(fit: ShrunkenCentroidsResults) -> dict[str, Callable[[], Section | Pairs]]:
+def shrunken_centroids_sections(fit: ShrunkenCentroidsResults) -> dict[str, Callable[[], Section | Pairs]]:
     """Sections of nearest shrunken centroids, in their order."""
     parts: dict[str, Callable[[], Section | Pairs]] = {
         "header": partial(_header, fit),
@@ -36,7 +36,7 @@ def sections(fit: ShrunkenCentroidsResults) -> dict[str, Callable[[], Section | 
     return parts | {"survivors": partial(_survivors, fit)}
 
 
-def brief(fit: ShrunkenCentroidsResults) -> Summary:
+def shrunken_centroids_brief(fit: ShrunkenCentroidsResults) -> Summary:
     """The short form: classes, and the first of the survivors."""
     return Summary(title(fit), {"classes": _classes(fit), "survivors": _survivors(fit, BRIEF)})
 

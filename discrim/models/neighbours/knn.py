@@ -22,7 +22,6 @@ from discrim.models.fits.arguments import choice, prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction, class_moments, refuse_large, sample
 from discrim.models.fits.refits import moment_refits
-from discrim.models.neighbours import knn_summary as knn_sections
 from discrim.models.neighbours.knn_options import (
     check_options,
     checked_grid,
@@ -38,7 +37,6 @@ from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["KNNResults", "knn"]
 
@@ -342,12 +340,6 @@ class KNNResults(ClassifierResults):
         """One row for the fit."""
         row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
         return pd.DataFrame([row | {"k": self.k, "metric": self.metric, "scale": self._fit.numbers.scale}])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return knn_sections.sections(self)
-
-    def _brief(self) -> Summary:
-        return knn_sections.brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.

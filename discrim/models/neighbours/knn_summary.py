@@ -15,13 +15,13 @@ from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 if TYPE_CHECKING:
     from discrim.models.neighbours.knn import KNNResults
 
-__all__ = ["brief", "sections"]
+__all__ = ["knn_brief", "knn_sections"]
 
 MOST_STEPS = 20
 """Numbers of neighbours whose error the summary shows."""
 
 
-def sections(fit: KNNResults) -> dict[str, Callable[[], Section | Pairs]]:
+def knn_sections(fit: KNNResults) -> dict[str, Callable[[], Section | Pairs]]:
     """Sections of nearest neighbours, in their order."""
     parts: dict[str, Callable[[], Section | Pairs]] = {
         "header": partial(_header, fit),
@@ -30,7 +30,7 @@ def sections(fit: KNNResults) -> dict[str, Callable[[], Section | Pairs]]:
     return parts | ({"path": partial(_path, fit)} if "path" in fit._fit.cache else {})
 
 
-def brief(fit: KNNResults) -> Summary:
+def knn_brief(fit: KNNResults) -> Summary:
     """The short form: how many neighbours, by which metric, and the classes."""
     return Summary(title(fit), {"neighbours": _neighbours(fit), "classes": _classes(fit)})
 

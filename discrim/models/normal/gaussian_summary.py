@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "chosen_by",
-    "linear",
-    "linear_brief",
-    "quadratic",
-    "quadratic_brief",
-    "regularized",
+    "lda_brief",
+    "lda_sections",
+    "qda_brief",
+    "qda_sections",
+    "rda_brief",
+    "rda_sections",
 ]
 
 MOST_COVARIANCES = 6
@@ -49,7 +50,7 @@ MOST_COVARIANCES = 6
 Parts = dict[str, Callable[[], Section | Pairs]]
 
 
-def linear(fit: LDAResults) -> Parts:
+def lda_sections(fit: LDAResults) -> Parts:
     """Sections of a linear discriminant analysis, in their order."""
     parts: Parts = {
         "header": partial(_linear_header, fit),
@@ -71,7 +72,7 @@ def linear(fit: LDAResults) -> Parts:
     return parts
 
 
-def quadratic(fit: QDAResults) -> Parts:
+def qda_sections(fit: QDAResults) -> Parts:
     """Sections of a quadratic discriminant analysis, in their order."""
     parts: Parts = {
         "header": partial(_quadratic_header, fit),
@@ -89,7 +90,7 @@ def quadratic(fit: QDAResults) -> Parts:
     return parts
 
 
-def regularized(fit: RDAResults) -> Parts:
+def rda_sections(fit: RDAResults) -> Parts:
     """Sections of a regularized discriminant analysis, in their order."""
     parts: Parts = {
         "header": partial(_regularized_header, fit),
@@ -101,15 +102,18 @@ def regularized(fit: RDAResults) -> Parts:
     return parts
 
 
-def linear_brief(fit: LDAResults) -> Summary:
+def lda_brief(fit: LDAResults) -> Summary:
     """The short form: classes, means, discriminants."""
     parts = {"classes": _classes(fit), "means": _means(fit), "discriminants": _discriminants(fit)}
     return Summary(title(fit), parts)
 
 
-def quadratic_brief(fit: QDAResults | RDAResults) -> Summary:
+def qda_brief(fit: QDAResults | RDAResults) -> Summary:
     """The short form: classes and means."""
     return Summary(title(fit), {"classes": _quadratic_classes(fit), "means": _means(fit)})
+
+
+rda_brief = qda_brief
 
 
 def _common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any], list[Any]]:

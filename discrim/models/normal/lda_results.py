@@ -7,7 +7,6 @@ most against the spread within classes. The second is derived from the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -47,7 +46,6 @@ from discrim.models.saving.saved import NOTHING, Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["LDAResults", "lda_fit"]
 
@@ -400,16 +398,6 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         if self._fit.numbers.has_distances:
             row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
         return pd.DataFrame([row])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        from discrim.models.normal.gaussian_summary import linear
-
-        return linear(self)
-
-    def _brief(self) -> Summary:
-        from discrim.models.normal.gaussian_summary import linear_brief
-
-        return linear_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw scores ("scores", the default), the regions of two predictors ("regions"), or a "biplot".

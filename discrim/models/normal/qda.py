@@ -34,7 +34,6 @@ from discrim.models.fits.reading import (
     refuse_little_weight,
     sample,
 )
-from discrim.models.normal import gaussian_summary as sections
 from discrim.models.normal.estimators import CovarianceEstimator
 from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
 from discrim.models.normal.shrinking import Shrinking, read_shrinking, warn_where_units_differ, with_units
@@ -47,7 +46,6 @@ from discrim.models.saving.saved import NOTHING, Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["QDAResults", "qda"]
 
@@ -278,12 +276,6 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._glance()])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return sections.quadratic(self)
-
-    def _brief(self) -> Summary:
-        return sections.quadratic_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw the regions of the classes in the plane of two predictors, or posteriors by class.

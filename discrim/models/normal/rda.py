@@ -34,7 +34,6 @@ from discrim.models.saving.saved import NOTHING, Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["RDAResults", "rda"]
 
@@ -365,12 +364,6 @@ class RDAResults(SeparateCovariances, ClassifierResults):
         """One row for the fit."""
         row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
         return pd.DataFrame([row | {"alpha": self.alpha, "gamma": self.gamma, "llf": self.llf}])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return sections.regularized(self)
-
-    def _brief(self) -> Summary:
-        return sections.quadratic_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.

@@ -158,7 +158,7 @@ def normal_refits(
     drops, why_not
         As of `Refits`.
     """
-    others: dict[str, Any] = {"left_out": _left_out, "drops": drops, "why_not": why_not}
+    others: dict[str, Any] = {"left_out": _left_out, "drops": drops, "why_not": why_not, "asked": asked}
     if numbers.chosen == "loo":
         others["chosen"] = "the shrinkage"
     if asked is not None:

@@ -20,7 +20,6 @@ from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction
 from discrim.models.planes.certificate import labelled
 from discrim.models.planes.plane_pictures import plot_distances, plot_margin
-from discrim.models.planes.plane_summaries import hyperplane_brief, hyperplane_sections
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from discrim.models.results.scores import INSTEAD, SeparatingLines, plane_refits, read_rows
@@ -28,7 +27,6 @@ from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["HyperplaneResults", "hyperplane"]
 
@@ -243,12 +241,6 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
         row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
         row |= {"margin": self.margin, "support": len(self._fit.numbers.plane.support), "kkt": self.kkt}
         return pd.DataFrame([row])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return hyperplane_sections(self)
-
-    def _brief(self) -> Summary:
-        return hyperplane_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.

@@ -19,7 +19,6 @@ from discrim.models.fits.arguments import choice, is_number, is_whole, named, to
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction
 from discrim.models.planes.plane_pictures import plot_distances
-from discrim.models.planes.plane_summaries import perceptron_brief, perceptron_sections
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.pictures import plot_regions
 from discrim.models.results.results import ClassifierResults
@@ -34,7 +33,6 @@ from discrim.models.saving.saved import NOTHING, Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["PerceptronResults", "perceptron"]
 
@@ -301,12 +299,6 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
         row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
         row |= {"separable": self.separable, "converged": self.converged, "updates": self.updates}
         return pd.DataFrame([row | {"passes": self.planes["passes"].max(), "step": self._fit.numbers.step}])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return perceptron_sections(self)
-
-    def _brief(self) -> Summary:
-        return perceptron_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.

@@ -24,13 +24,11 @@ from discrim.models.fits.reading import NaAction, class_moments, sample
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.normal.estimators import text_of
 from discrim.models.regression.engine import Engine, regressed
-from discrim.models.regression.fda_summary import fda_brief, fda_sections
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["FDAResults", "fda"]
 
@@ -117,7 +115,9 @@ MODEL = Model("fda", "Flexible discriminant analysis", likelihood_of="none", rul
 
 def fda_fit(numbers: FlexibleFit, blocks: Blocks, engine: Any, ncomp: int | None) -> Fit[FlexibleFit]:
     """A flexible discriminant analysis as one value, with the engine that was fitted."""
-    refits = moment_refits(None, of_rows=partial(_refitted_rule, engine, ncomp), left_out=_left_out)
+    refits = moment_refits(
+        None, of_rows=partial(_refitted_rule, engine, ncomp), left_out=_left_out, asked=ncomp
+    )
     return Fit(MODEL, numbers, blocks, numbers.prior, refits)
 
 
@@ -231,12 +231,6 @@ class FDAResults(ClassifierResults):
         """One row for the fit."""
         row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
         return pd.DataFrame([row | {"axes": len(self._names), "engine": text_of(self.engine)}])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return fda_sections(self)
-
-    def _brief(self) -> Summary:
-        return fda_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.

@@ -21,7 +21,6 @@ from discrim.models.fits.reading import NaAction, collinear_error, drop_columns,
 from discrim.models.fits.refits import moment_refits
 from discrim.models.planes.plane_pictures import plot_distances
 from discrim.models.regression.indicator_pictures import plot_fitted
-from discrim.models.regression.indicator_summary import indicator_brief, indicator_sections
 from discrim.models.regression.optimal_scoring import OptimalScoring
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.pictures import plot_regions
@@ -31,7 +30,6 @@ from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["IndicatorResults", "indicator"]
 
@@ -297,12 +295,6 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         """The table with each row's label (`.fitted`) and the fitted values (`.score.<class>`)."""
         rows = self._fit.new_rows(data, unseen)
         return self._fit.augmented(rows, self._values(rows), "score")
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return indicator_sections(self)
-
-    def _brief(self) -> Summary:
-        return indicator_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None, *, column: str | None = None) -> Axes:
         """Draw a picture.

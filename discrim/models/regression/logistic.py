@@ -32,7 +32,6 @@ from discrim.models.regression.logistic_design import (
     refuse_wide,
     without_collinear,
 )
-from discrim.models.regression.logistic_summary import logistic_brief, logistic_sections
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
@@ -40,7 +39,6 @@ from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["LogisticResults", "logistic"]
 
@@ -444,12 +442,6 @@ class LogisticResults(LinearGeometry, ClassifierResults):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._glance() | {"llnull": self.llnull, "prsquared": self.prsquared}])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return logistic_sections(self)
-
-    def _brief(self) -> Summary:
-        return logistic_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw posteriors by class ("posteriors", the default), or regions of two predictors ("regions")."""

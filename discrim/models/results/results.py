@@ -13,19 +13,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.rules.rules import log_posteriors, posteriors
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import DataError
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import choice, cost_matrix, is_number, told
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.handed_out import HandedOut
 from discrim.models.fits.labels import known
 from discrim.models.fits.prediction import Decision, posterior_frame
+from discrim.models.registry import summary_part
 from discrim.models.results.judging import Judging
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from discrim.report.tables import Pairs, Section, Summary
+    from discrim.report.tables import Summary
 
 __all__ = ["ClassifierResults"]
 
@@ -208,9 +209,6 @@ class ClassifierResults(Judging):
 
     # ---- summaries
 
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        raise NotSupportedError(f"{self.title} has no summary.")
-
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The summary, a table for each section; prints, and renders in a notebook.
 
@@ -226,16 +224,15 @@ class ClassifierResults(Judging):
         """
         from discrim.report.tables import summarize
 
-        return summarize(self.title, self._sections(), pick=sections)
-
-    def _brief(self) -> Summary:
-        raise NotSupportedError(f"{self.title} has no short form.")
+        return summarize(self.title, summary_part(self._fit.model.name, "sections", self), pick=sections)
 
     def __repr__(self) -> str:
-        return self._brief().as_text()
+        text: str = summary_part(self._fit.model.name, "brief", self).as_text()
+        return text
 
     def _repr_html_(self) -> str:
-        return self._brief().as_html()
+        html: str = summary_part(self._fit.model.name, "brief", self).as_html()
+        return html
 
     def augment(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`)."""
