@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, NamedTuple
 
-__all__ = ["BY_RESULTS", "BY_VERB", "HOME", "MODELS", "Row", "resolve", "summary_part"]
+__all__ = ["BY_RESULTS", "BY_VERB", "HOME", "MODELS", "Row", "resolve", "summary_of", "summary_part"]
 
 
 class Row(NamedTuple):
@@ -199,15 +199,15 @@ _OTHERS = {
     "CrossValidation": "discrim.models.comparing.cross_validation",
     "Moments": "discrim.models.fits.moments",
     "StepwiseResults": "discrim.models.comparing.stepwise",
-    "box_m": "discrim.models.comparing.tests",
+    "box_m": "discrim.models.comparing.covariance_tests",
     "compare": "discrim.models.comparing.comparison",
-    "covariance_models": "discrim.models.comparing.tests",
+    "covariance_models": "discrim.models.comparing.covariance_tests",
     "cross_validate": "discrim.models.comparing.cross_validation",
     "from_stats": "discrim.models.fits.from_stats",
     "hausman": "discrim.models.comparing.hausman",
     "load": "discrim.models.store",
-    "lr_test": "discrim.models.comparing.tests",
-    "manova": "discrim.models.comparing.tests",
+    "lr_test": "discrim.models.comparing.covariance_tests",
+    "manova": "discrim.models.comparing.manova",
     "moments": "discrim.models.fits.moments",
     "stepwise": "discrim.models.comparing.stepwise",
 }
@@ -228,6 +228,18 @@ def resolve(address: str) -> Any:
     module, _, name = address.partition(":")
     found = import_module(module)
     return getattr(found, name) if name else found
+
+
+SUMMARIES = {
+    "CanonicalResults": "discrim.models.results.canonical_summary:summary",
+    "CrossValidation": "discrim.models.comparing.cross_validation_summary:summary",
+}
+"""Summaries of what is no model, by the class of the results."""
+
+
+def summary_of(results: Any) -> Any:
+    """The summary of results that are of no model."""
+    return resolve(SUMMARIES[type(results).__name__])(results)
 
 
 def summary_part(verb: str, which: str, fit: Any) -> Any:

@@ -23,6 +23,7 @@ from discrim.models.fits.labels import labelled
 from discrim.models.judging.assessment import row_weights
 from discrim.models.judging.refitted_prior import prior_of_rest, uneven
 from discrim.models.judging.validation import counts_without, fold_scores
+from discrim.models.registry import summary_of
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
@@ -377,9 +378,8 @@ class CrossValidation:
 
     def summary(self) -> Summary:
         """The figures as a summary; prints, and renders in a notebook."""
-        from discrim.models.comparing.cross_validation_summary import summary
-
-        return summary(self)
+        summary: Summary = summary_of(self)
+        return summary
 
     def __repr__(self) -> str:
         return self.summary().as_text()

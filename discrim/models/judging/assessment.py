@@ -160,7 +160,7 @@ def error_rates(fit: Fit[Any], methods: Sequence[ErrorMethod], plan: Plan, *, by
     for way in COUNTING:
         known[way] = partial(_counted, fit, way, plan)
     for name in ("D", "DS", "O", "OS"):
-        known[name] = partial(parametric_rates, fit, name, plan)
+        known[name] = partial(parametric_rates, fit, name, plan.costs, plan.level)
     rates_of.check_level(plan.level)
     switch("by_class", by_class)
     if not isinstance(methods, Iterable):

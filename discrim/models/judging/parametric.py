@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from discrim.core.normal.lda import LDAFit
 from discrim.errors import NotSupportedError
@@ -10,13 +13,12 @@ from discrim.inference.error_rates import Rates
 from discrim.inference.parametric_errors import many_classes, two_classes
 from discrim.models.fits.fit import Fit
 
-if TYPE_CHECKING:
-    from discrim.models.judging.assessment import Plan
-
 __all__ = ["parametric_rates"]
 
 
-def parametric_rates(results: Fit[Any], method: str, plan: Plan) -> Rates:
+def parametric_rates(
+    results: Fit[Any], method: str, costs: NDArray[np.float64] | None, level: float
+) -> Rates:
     """D, DS, O or OS of a linear discriminant analysis.
 
     Raises
@@ -46,8 +48,8 @@ def parametric_rates(results: Fit[Any], method: str, plan: Plan) -> Rates:
             moments.counts,
             nu,
             log_prior,
-            plan.costs,
-            plan.level,
+            costs,
+            level,
             shrunk=shrunk,
             stretch=stretch,
         )
@@ -58,8 +60,8 @@ def parametric_rates(results: Fit[Any], method: str, plan: Plan) -> Rates:
         nu,
         moments.n_columns,
         log_prior,
-        plan.costs,
-        plan.level,
+        costs,
+        level,
         shrunk=shrunk,
         expected=expected,
         stretch=stretch,

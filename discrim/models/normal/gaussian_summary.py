@@ -14,6 +14,8 @@ from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import named
 from discrim.models.fits.labels import beyond_doubles, covariance_frame, known
+from discrim.models.normal.equal_covariances import equal_covariance_tests
+from discrim.models.normal.rda_choice import chosen_by
 from discrim.models.normal.robust_summary import estimate_text, flagged_section, robust_pairs
 from discrim.models.normal.shrunk import shrinkage_label
 from discrim.models.results.headers import (
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from discrim.models.normal.rda import RDAResults
 
 __all__ = [
-    "chosen_by",
     "lda_brief",
     "lda_sections",
     "qda_brief",
@@ -214,20 +215,8 @@ def _covariance_note(fit: LDAResults | QDAResults) -> str:
     return ""
 
 
-def chosen_by(fit: RDAResults) -> str:
-    """How alpha and gamma were, in words."""
-    cv = fit._fit.numbers.cv
-    if cv is None:
-        return "given"
-    plan = fit._fit.cache.get("plan")
-    if plan is not None and plan.splits:
-        held = ", prior held" if fit._fit.numbers.estimated_prior else ""
-        return f"{cv} splits that were given{held}"
-    return "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
-
-
 def _regularized_header(fit: RDAResults) -> Pairs:
-    numbers, chosen = fit._fit.numbers, chosen_by(fit)
+    numbers, chosen = fit._fit.numbers, chosen_by(fit._fit)
     divisors = "n, N" if numbers.method == "mle" else "n-1, N-K"
     chosen += ", 1 SE rule" if numbers.cv is not None and numbers.select == "1se" else ""
     note = (
@@ -257,7 +246,7 @@ def _path(fit: RDAResults) -> Section:
     table.index = [f"{value:g}" for value in table.index]
     table.columns = [f"{value:g}" for value in table.columns]
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
-    title = f"Error by {chosen_by(fit)}, alpha (rows) by gamma"
+    title = f"Error by {chosen_by(fit._fit)}, alpha (rows) by gamma"
     without = "row" if fit._fit.numbers.cv == "loo" else "fold"
     note = (
         f"Missing where a covariance is singular without some {without}."
@@ -400,12 +389,10 @@ def _log_odds(fit: LDAResults) -> Section:
 
 def _equal_covariances(fit: LDAResults | QDAResults) -> Section:
     """Raw likelihood ratio and Box's M of the rows of the fit, from one pass by class."""
-    from discrim.models.comparing.tests import equal_covariance_tests
-
     title = "Was one covariance enough? (LDA against QDA)"
     empty = pd.DataFrame(columns=["statistic", "df", "p"])
     try:
-        ratio, box = equal_covariance_tests(fit)
+        ratio, box = equal_covariance_tests(fit._fit)
     except (CollinearError, NotSupportedError) as error:
         return Section(title, empty, "text", note=f"Not tested. {error}")
     tests = pd.concat([ratio.table, box.table.drop(index="Box's M")])

@@ -34,6 +34,7 @@ from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.labels import beyond_doubles, class_code, covariance_frame
 from discrim.models.fits.prediction import score_frame
 from discrim.models.normal.anova import anova
+from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
 from discrim.models.normal.robust import RobustRows
 from discrim.models.normal.shrinking import Shrinking
 from discrim.models.normal.shrunk import ShrunkCovariances, normal_refits
@@ -357,9 +358,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         Without rows it is asked of `qda`, whose moments are enough.
         """
         self._need_moments("covariance_models()")
-        from discrim.models.comparing.tests import covariance_models_of
-
-        return covariance_models_of(self)
+        return covariance_models_of(self._fit)
 
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance; reads the rows once more.
@@ -367,9 +366,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         Without rows it is asked of `qda`, whose moments are enough.
         """
         self._need_moments("box_m()")
-        from discrim.models.comparing.tests import box_m_of
-
-        return box_m_of(self)
+        return box_m_of(self._fit)
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term: the log odds against the first class, in broom's names.

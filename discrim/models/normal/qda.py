@@ -21,7 +21,6 @@ from discrim.frame.blocks import Blocks, read
 from discrim.frame.categories import shown
 from discrim.inference.log_determinants import log_determinant_table
 from discrim.inference.result import TestResult
-from discrim.models.comparing.tests import box_m_of, covariance_models_of
 from discrim.models.fits.arguments import choice, prior_vector
 from discrim.models.fits.fit import Fit, Model, rule_of_numbers
 from discrim.models.fits.moments import Moments, given_sample, table_given
@@ -34,6 +33,7 @@ from discrim.models.fits.reading import (
     refuse_little_weight,
     sample,
 )
+from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
 from discrim.models.normal.estimators import CovarianceEstimator
 from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
 from discrim.models.normal.shrinking import Shrinking, read_shrinking, warn_where_units_differ, with_units
@@ -266,12 +266,12 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
     def covariance_models(self) -> pd.DataFrame:
         """The ladder of covariance models; see `discrim.covariance_models`. Reads any rows once more."""
         self._need_moments("covariance_models()")
-        return covariance_models_of(self)
+        return covariance_models_of(self._fit)
 
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance; reads any rows once more."""
         self._need_moments("box_m()")
-        return box_m_of(self)
+        return box_m_of(self._fit)
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""

@@ -24,8 +24,7 @@ from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction, is_wide, lean, sample
 from discrim.models.fits.refits import moment_refits
 from discrim.models.judging.splits import Split, Splits, read_splits
-from discrim.models.normal import gaussian_summary as sections
-from discrim.models.normal.rda_choice import Choice
+from discrim.models.normal.rda_choice import Choice, chosen_by
 from discrim.models.normal.shrinking import warn_of_units
 from discrim.models.results.class_covariances import SeparateCovariances
 from discrim.models.results.pictures import plot_posteriors, plot_regions
@@ -380,7 +379,7 @@ class RDAResults(SeparateCovariances, ClassifierResults):
             from discrim.report.heat_map import heat_map
 
             errors = self.path.pivot(index="alpha", columns="gamma", values="error")
-            title = f"Error by {sections.chosen_by(self)}"
+            title = f"Error by {chosen_by(self._fit)}"
             return heat_map(errors, (self.alpha, self.gamma), title, ax=ax)
         if kind == "regions" or (kind is None and len(self.terms) == 2):
             return plot_regions(self._fit, ax)

@@ -32,6 +32,7 @@ from discrim.models.regression.logistic_design import (
     refuse_wide,
     without_collinear,
 )
+from discrim.models.regression.logistic_inference import profile_intervals, ratios_by_term, to_statsmodels
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
@@ -321,9 +322,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         """
         choice("method", method, ("wald", "profile"))
         if method == "profile":
-            from discrim.models.regression.logistic_inference import profile_intervals
-
-            return profile_intervals(self, level)
+            return profile_intervals(self._fit, level, self.log_odds(level).index)
         return self.log_odds(level)[["low", "high"]]
 
     def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
@@ -383,9 +382,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         """
         if by is not None:
             choice("by", by, ("term",))
-            from discrim.models.regression.logistic_inference import ratios_by_term
-
-            return ratios_by_term(self)
+            return ratios_by_term(self._fit)
         statistic = 2 * (self.llf - self.llnull)
         df = float(len(self.terms) * (len(self.classes) - 1))
         pvalue = float(chi2_sf(statistic, df))
@@ -420,9 +417,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         >>> fit.to_statsmodels().get_margeff().margeff.round(4).tolist()
         [0.0908]
         """
-        from discrim.models.regression.logistic_inference import to_statsmodels
-
-        return to_statsmodels(self)
+        return to_statsmodels(self._fit)
 
     def decision_function(
         self, data: Any = None, *, unseen: Unseen | None = None

@@ -22,6 +22,8 @@ from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.arguments import choice
 from discrim.models.fits.fit import Fit
+from discrim.models.registry import summary_of
+from discrim.models.results.stability import axis_stability
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -246,17 +248,12 @@ class CanonicalResults:
             axis and that of the same rank in a replicate, as median and lower bound; and the share of
             replicates in which no other axis is closer.
         """
-        from discrim.models.results.stability import axis_stability
-
         return axis_stability(self._fit, self._axes, self._names, replicates, level, seed)
 
     def summary(self) -> Summary:
         """The tables; prints, and renders in a notebook."""
-        from discrim.models.results.canonical_summary import canonical_sections
-        from discrim.report.tables import summarize
-
-        title = f"Canonical discriminant analysis: {self._fit.formula}"
-        return summarize(title, canonical_sections(self))
+        summary: Summary = summary_of(self)
+        return summary
 
     def plot(
         self, structure: Literal["within", "total", "between"] = "within", *, ax: Axes | None = None
