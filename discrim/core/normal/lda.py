@@ -19,7 +19,6 @@ from discrim.core.rules.leave_one_out import (
     FullLeftOut,
     LeftOut,
     common_distances,
-    common_scores,
     diagonal_scores,
     squared_gaps,
 )
@@ -265,10 +264,10 @@ class LDAFit:
         if self.covariance.is_diagonal:
             divisors = np.array([self.divisor])
             return lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, divisors, log_prior)
-        if self.structure != "full":
-            return lambda x, codes, w: common_scores(x, codes, w, held, counts, self.divisor, log_prior)
         gaps = squared_gaps(held.covariances[0].whiten(held.means.T).T)
-        return FullLeftOut(held, counts, self.moments.rows, np.array([self.divisor]), log_prior, gaps)
+        scores = FullLeftOut(held, counts, self.moments.rows, np.array([self.divisor]), log_prior, gaps)
+        # Under a pseudo-inverse no sum of squares tells what a difference has spoilt.
+        return scores if self.structure == "full" else scores.__call__
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
