@@ -35,7 +35,6 @@ __all__ = [
     "class_codes",
     "only_if",
     "refuse_constant",
-    "refuse_one_class",
     "warn_instead",
 ]
 
@@ -54,13 +53,15 @@ def only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:
     return cast("Callable[[Method], Method]", available_if(has))
 
 
-def class_codes(y: Any) -> tuple[Array, NDArray[np.intp]]:
+def class_codes(y: Any, rows: Any, weights: Any) -> tuple[Array, NDArray[np.intp]]:
     """Classes, sorted, and the code of each row.
 
     Raises
     ------
     ValueError
-        y is no column of class labels, or one is missing.
+        y is no column of class labels, or one is missing, or they are not as many as the rows.
+    DataError
+        The rows of positive weight are of one class.
     """
     if y is None:
         raise DataError("The estimator requires y to be passed, but the target y is None: pass the classes.")
@@ -69,18 +70,16 @@ def class_codes(y: Any) -> tuple[Array, NDArray[np.intp]]:
     if labels.dtype.kind not in "biuU":
         check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
-    return classes, codes
-
-
-def refuse_one_class(classes: Array, codes: NDArray[np.intp], weights: Any) -> None:
-    """Raise a DataError where the rows of positive weight are of one class."""
+    check_consistent_length(rows, codes)
+    weighed = classes
     if len(classes) > 1 and weights is not None and np.shape(weights) == codes.shape:
-        classes = classes[np.unique(codes[np.asarray(weights) > 0])]
-    if len(classes) == 1:
+        weighed = classes[np.unique(codes[np.asarray(weights) > 0])]
+    if len(weighed) == 1:
         raise DataError(
-            f"y has one class only, {classes.tolist()[0]!r}: a classifier needs two: pass rows of "
+            f"y has one class only, {weighed.tolist()[0]!r}: a classifier needs two: pass rows of "
             "another class."
         )
+    return classes, codes
 
 
 class FittedClassifier(ClassifierMixin, BaseEstimator):
@@ -222,9 +221,7 @@ class VerbClassifier(FittedClassifier):
 
     def _fitted(self, X: Any, y: Any, more: Mapping[str, Any]) -> Self:
         data = self._validated(X, reset=True)
-        classes, codes = class_codes(y)
-        check_consistent_length(data, codes)
-        refuse_one_class(classes, codes, more.get("weights"))
+        classes, codes = class_codes(y, data, more.get("weights"))
         self._refuse_classes(classes)
         names = self._names()
         response = _response_name(y, names)

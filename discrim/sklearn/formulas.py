@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 import discrim
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
@@ -19,7 +19,7 @@ from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import choice, named
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
-from discrim.sklearn.base import FittedClassifier, class_codes, only_if, refuse_one_class
+from discrim.sklearn.base import FittedClassifier, class_codes, only_if
 from discrim.sklearn.options import options_of, verb_of
 
 __all__ = ["FormulaClassifier", "as_estimator"]
@@ -111,9 +111,7 @@ class FormulaClassifier(FittedClassifier):
         """
         choice("verb", self.verb, VERBS)
         choice("unseen", self.unseen, ("raise", "missing"))
-        classes, codes = class_codes(y)
-        check_consistent_length(X, codes)
-        refuse_one_class(classes, codes, sample_weight)
+        classes, codes = class_codes(y, X, sample_weight)
         response, names, formula = self._asked_of(self._columns(X))
         if sample_weight is not None and self.verb in WITHOUT_WEIGHTS:
             raise NotSupportedError(
