@@ -29,7 +29,6 @@ __all__ = [
     "progress_bar",
     "ratio",
     "watched",
-    "wishart_roots",
 ]
 
 T = TypeVar("T")
@@ -47,21 +46,8 @@ def ratio(logdets: Floats, whole: Floats, counts: Floats, p: int) -> Floats:
     return np.asarray(total * whole - logdets @ counts - constant)
 
 
-def wishart_roots(free: Floats, p: int, replicates: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """Triangular roots A (K, p, p), lower, of independent Wishart matrices A A' of unit scale.
-
-    Parameters
-    ----------
-    free : (K,) float
-        Degrees of freedom, p or more.
-    p, replicates : int
-    rng : Generator
-    """
-    for _ in range(replicates):
-        yield _roots(free, p, 1, rng)[0]
-
-
 def _roots(free: Floats, p: int, size: int, rng: np.random.Generator) -> Floats:
+    """Lower roots A (size, K, p, p) of Wishart matrices A A' of unit scale, of free (K,) degrees."""
     roots = np.tril(rng.standard_normal((size, len(free), p, p)), -1)
     diagonal = np.sqrt(rng.chisquare(free[:, None] - np.arange(p), (size, len(free), p)))
     roots[..., np.arange(p), np.arange(p)] = diagonal

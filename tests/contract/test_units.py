@@ -74,6 +74,15 @@ def test_one_unit_for_all_columns_changes_no_posterior(name, shape, exponent):
     np.testing.assert_allclose(np.exp(got), np.exp(want), atol=1e-9)
 
 
+@pytest.mark.parametrize("exponent", [-531, 997])
+@pytest.mark.parametrize("name", sorted(COMPARING.keys() - {"chosen", "chosen by leave-one-out", "loo"}))
+def test_one_unit_for_all_columns_changes_no_posterior_without_the_row(name, exponent):
+    verb, options = COMPARING[name]
+    frame = table(TALL)
+    want, got = (verb("g ~ .", held, **options).leave_one_out() for held in (frame, scaled(frame, exponent)))
+    np.testing.assert_allclose(got[list("abc")], want[list("abc")], atol=1e-9)
+
+
 EQUIVARIANT = {
     "lda": (discrim.lda, {}),
     "diagonal": (discrim.lda, {"covariance": "diagonal"}),

@@ -129,7 +129,7 @@ def test_cross_validation_from_merged_folds_is_that_of_refits(
     found = fit.error_rates(["cv"], folds=5, seed=3).loc["cv", "estimate"]
     from discrim.models.judging.validation import deal_folds
 
-    dealt = deal_folds(fit, 5, 3)
+    dealt = deal_folds(fit._fit, 5, 3)
     wrong = np.zeros(len(genes), dtype=bool)
     for fold in range(5):
         part = verb("y ~ .", genes[dealt != fold], prior=fit.prior.to_numpy(), covariance=structure)

@@ -30,6 +30,7 @@ __all__ = [
     "Dependency",
     "constant_columns",
     "dependencies",
+    "divisors_by_class",
     "is_singular",
     "pooled",
     "scaled_cholesky",
@@ -167,6 +168,11 @@ def separate(moments: ClassMoments, divisors: Floats, *, diagonal: bool = False)
     if diagonal:
         return tuple(Covariance.from_root(sd) for sd in np.sqrt(moments.squares / divisors[:, None]))
     return tuple(_covariance(moments, k, float(d)) for k, d in enumerate(divisors))
+
+
+def divisors_by_class(counts: Floats, method: str) -> Floats:
+    """Divisors (K,) of the scatters of classes, n_k - 1 by "moment" or n_k by another method."""
+    return counts - (1.0 if method == "moment" else 0.0)
 
 
 def _covariance(moments: ClassMoments, k: int, divisor: float) -> Covariance:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.canonical import weighted_centre
-from discrim.core.covariance.covariance import EPS, Covariance, dependencies
+from discrim.core.covariance.covariance import EPS, Covariance, dependencies, divisors_by_class
 from discrim.core.independent.kernel_density import KernelColumns, KernelDensity
 from discrim.core.independent.level_tables import LevelTables
 from discrim.core.independent.multinomial import CountColumns
@@ -286,7 +286,7 @@ def _fit_normal(moments: ClassMoments, prior: Floats, plan: ColumnPlan, estimate
         return fit_qda(
             moments, prior, method=plan.method, structure="diagonal", estimated_prior=estimated_prior
         )
-    divisors = _divisors(moments, plan)
+    divisors = divisors_by_class(moments.counts, plan.method)
     variances = _smoothed(moments, divisors, plan.smoothing)
     covariances = tuple(Covariance.from_root(sd) for sd in np.sqrt(variances))
     return QDAFit(moments, prior, estimated_prior, plan.method, covariances, divisors, "diagonal")
@@ -304,7 +304,7 @@ def has_fit(moments: ClassMoments, tally: Tally) -> bool:
 
 def has_variances(moments: ClassMoments, plan: ColumnPlan) -> bool:
     """Whether the variances of normal columns, smoothed, are all positive and finite."""
-    divisors = _divisors(moments, plan)
+    divisors = divisors_by_class(moments.counts, plan.method)
     if not (divisors > 0).all():
         return False
     if not plan.smoothing:
@@ -313,10 +313,6 @@ def has_variances(moments: ClassMoments, plan: ColumnPlan) -> bool:
         )
     variances = _smoothed(moments, divisors, plan.smoothing)
     return bool(((variances > 0) & np.isfinite(variances)).all())
-
-
-def _divisors(moments: ClassMoments, plan: ColumnPlan) -> Floats:
-    return moments.counts - (1.0 if plan.method == "moment" else 0.0)
 
 
 def added_variances(moments: ClassMoments, smoothing: float) -> Floats:

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS, Dependency, dependencies
-from discrim.core.moments.coordinates import from_own_means, standard_columns
+from discrim.core.moments.coordinates import from_class_means, standard_columns
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.nearest_means import Means, nearest_mean_rule
@@ -296,7 +296,7 @@ def _left_out_piece(
     total = moments.total - np.where(alone, own, out)
     means = moments.means - fit.centre
     # From its own class's mean and from that of all rows, in z; exactly, however far the data lie from zero.
-    inner = from_own_means(moments, x, codes)
+    inner = from_class_means(moments, x, codes)
     outer = inner + means[codes].T
     lift = np.where(alone, 0.0, out * own / np.where(alone, 1.0, left))
     free = total - n_classes + alone

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.moments.row_sums import RowBlock
+from discrim.core.moments.row_sums import RowBlocks
 
 __all__ = ["ColumnPlan", "Piece", "Tally"]
 
@@ -104,7 +104,7 @@ class Tally:
         self.sums = np.zeros((self.n_classes, len(plan.counts)))
         self.values = [[] for _ in plan.kernels]
 
-    def watch(self, blocks: Iterable[RowBlock]) -> Iterable[RowBlock]:
+    def watch(self, blocks: RowBlocks) -> RowBlocks:
         """The blocks, which are tallied whenever they are read to the end."""
         return blocks if not self.plan.families.any() else _Watched(blocks, self)
 
@@ -147,7 +147,7 @@ class Tally:
 class _Watched:
     """Blocks that are tallied as they go by."""
 
-    blocks: Iterable[RowBlock]
+    blocks: RowBlocks
     tally: Tally
 
     def __iter__(self) -> Iterator[Any]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
 
-__all__ = ["column_squares", "from_own_means", "standard_columns"]
+__all__ = ["column_squares", "from_class_means", "standard_columns"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -27,10 +27,10 @@ def standard_columns(x: Floats, origin: Floats, scale: Floats, order: Literal["C
     return np.asarray(z if unscaled else np.multiply(z, scale[:, None], out=z))
 
 
-def from_own_means(moments: ClassMoments, x: Floats, codes: Codes) -> Floats:
-    """Deviations (p, m) of rows x (m, p) from the means of their classes, in z."""
-    z = standard_columns(x, moments.centres[codes].T, moments.scale)
-    z -= moments.rests[codes].T
+def from_class_means(moments: ClassMoments, x: Floats, classes: Codes | int) -> Floats:
+    """Deviations (p, m) of rows x (m, p) from the mean of a class, or of one for each row (m,), in z."""
+    z = standard_columns(x, moments.centres[classes].T, moments.scale)
+    z -= moments.rests[classes].T.reshape(len(z), -1)
     return z
 
 

@@ -28,7 +28,6 @@ difference of the means; roots are merged by the QR of what they stand for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,7 +35,7 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.row_sums import (
     Part,
-    RowBlock,
+    RowBlocks,
     Spread,
     Sums,
     again,
@@ -307,12 +306,7 @@ class ClassMoments:
 
 
 def gather(
-    blocks: Iterable[RowBlock],
-    *,
-    n_classes: int,
-    n_columns: int,
-    spread: Spread = "pooled",
-    rooted: bool = True,
+    blocks: RowBlocks, *, n_classes: int, n_columns: int, spread: Spread = "pooled", rooted: bool = True
 ) -> ClassMoments:
     """Moments of a run of blocks.
 
@@ -335,7 +329,7 @@ def gather(
 
 
 def gather_parts(
-    blocks: Iterable[RowBlock],
+    blocks: RowBlocks,
     *,
     n_parts: int,
     n_classes: int,
@@ -387,7 +381,7 @@ def _products(spread: Spread) -> Spread:
     return "diagonal" if spread in ("thin", "thin class") else spread
 
 
-def _settled(blocks: Iterable[RowBlock], sums: Sums, spread: Spread, few: bool, rooted: bool) -> ClassMoments:
+def _settled(blocks: RowBlocks, sums: Sums, spread: Spread, few: bool, rooted: bool) -> ClassMoments:
     """Moments of the sums of a pass, with what their digits ask for; with roots where rows are few."""
     if sums.out_of_range():
         sums = again(blocks, sums, column_scale(peaks(blocks, len(sums.scale))))
@@ -418,7 +412,7 @@ def _ask_for_roots(moments: ClassMoments) -> bool:
     return any(ill_conditioned(scatter) for scatter in scatters)
 
 
-def _with_roots(blocks: Iterable[RowBlock], sums: Sums, moments: ClassMoments) -> ClassMoments:
+def _with_roots(blocks: RowBlocks, sums: Sums, moments: ClassMoments) -> ClassMoments:
     held, left = centred_roots(blocks, sums, by_class=sums.spread == "class")
     some = held[:, : int(moments.rows.sum())]
     # In the place of the sums of the pass: of many columns new memory takes longer than the products.

@@ -20,6 +20,7 @@ from discrim.core.numerics.memory import refuse_beyond_memory
 __all__ = [
     "Part",
     "RowBlock",
+    "RowBlocks",
     "Spread",
     "Sums",
     "again",
@@ -37,6 +38,8 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 RowBlock = tuple[Floats, Codes, Floats | None]
 """A block of rows: x (m, p), codes (m,) of their classes, and weights (m,) or None."""
+RowBlocks = Iterable[RowBlock]
+"""Blocks of rows; a pass that is made again reads them again."""
 Spread = Literal["pooled", "class", "diagonal", "thin", "thin class"]
 """What is held of the scatter: one for all classes, one each, sums of squares by class; of more columns than
 rows, a root with as few rows, for all classes or for each."""
@@ -70,7 +73,7 @@ SAFE = 1e75
 class Part:
     """The rows of one part, read again from the blocks of all of them."""
 
-    blocks: Iterable[RowBlock]
+    blocks: RowBlocks
     part: int
     n_classes: int
 
@@ -252,7 +255,7 @@ def refuse_wide(n_classes: int, n_columns: int, spread: Spread, n_parts: int = 1
     )
 
 
-def again(blocks: Iterable[RowBlock], first: Sums, scale: Floats) -> Sums:
+def again(blocks: RowBlocks, first: Sums, scale: Floats) -> Sums:
     """A second pass, about the means that the first one found."""
     sums = Sums(len(first.counts), len(first.scale), first.spread)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -264,7 +267,7 @@ def again(blocks: Iterable[RowBlock], first: Sums, scale: Floats) -> Sums:
 
 
 def centred_roots(
-    blocks: Iterable[RowBlock], sums: Sums, *, by_class: bool, thin: bool = False
+    blocks: RowBlocks, sums: Sums, *, by_class: bool, thin: bool = False
 ) -> tuple[Floats, Floats]:
     """Triangular roots (K or 1, p, p) of the centred rows, by QR block after block; thin ones (., m, p).
 
@@ -357,7 +360,7 @@ def column_scale(sizes: Floats) -> Floats:
     return np.asarray(np.ldexp(1.0, exponents.astype(int)))
 
 
-def peaks(blocks: Iterable[RowBlock], n_columns: int) -> Floats:
+def peaks(blocks: RowBlocks, n_columns: int) -> Floats:
     """Largest deviation (p,) of each column from its first row."""
 
     def wider(widest: Floats, columns: Floats) -> Floats:

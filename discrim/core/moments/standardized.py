@@ -6,6 +6,7 @@ scatters are those of x. So a covariance drawn towards a sphere in the units u i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from discrim.core.covariance.covariance import EPS, total_squares
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.leave_one_out import LeftOut
 
-__all__ = ["in_units", "of_units", "standardized", "within_sd"]
+__all__ = ["in_units", "standardized", "standardized_left_out", "within_sd"]
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +40,8 @@ def standardized(moments: ClassMoments) -> ClassMoments:
     return in_units(moments, within_sd(moments))
 
 
-def of_units(left_out: LeftOut, unit: Floats) -> LeftOut:
-    """Scores of rows left out, from those of the rows over a unit (p,)."""
-    return lambda x, codes, weights: left_out((x.T / unit[:, None]).T, codes, weights)
+def standardized_left_out(moments: ClassMoments, left_out: Callable[[ClassMoments], LeftOut]) -> LeftOut:
+    """Scores of rows left out, where those of columns over their standard deviations follow from moments."""
+    unit = within_sd(moments)
+    scores = left_out(in_units(moments, unit))
+    return lambda x, codes, weights: scores((x.T / unit[:, None]).T, codes, weights)

@@ -11,7 +11,7 @@ from discrim.core.covariance.canonical import Canonical, canonical, weighted_cen
 from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.principal import ThinCovariance
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.standardized import in_units, of_units, standardized, within_sd
+from discrim.core.moments.standardized import standardized, standardized_left_out
 from discrim.core.moments.weights import LIGHT, no_freedom
 from discrim.core.robust.robust import Robust
 from discrim.core.rules import gaussian
@@ -19,7 +19,6 @@ from discrim.core.rules.leave_one_out import (
     FullLeftOut,
     LeftOut,
     common_distances,
-    common_scores,
     diagonal_scores,
     squared_gaps,
 )
@@ -27,11 +26,8 @@ from discrim.core.rules.plane import Plane
 from discrim.core.rules.rules import Distances, Rule
 from discrim.core.shrinkage.fourth_moments import Powers
 from discrim.core.shrinkage.leave_one_out_shrunk import (
-    Intensity,
     common_left_out,
-    held_at,
-    ledoit_wolf_without,
-    oas_without,
+    intensity_without,
 )
 from discrim.core.shrinkage.median_shrinkage import column_held_at, diagonal_left_out, strimmer_without
 from discrim.core.shrinkage.shrinkage import (
@@ -247,37 +243,31 @@ class LDAFit:
                 'or cross-validate, error_rates(["cv"]) or confusion("cv").'
             )
         if self.standardize:
-            unit = within_sd(self.moments)
-            apart = replace(self, moments=in_units(self.moments, unit), standardize=False)
-            return of_units(apart.left_out(log_prior, powers), unit)
+            apart = replace(self, standardize=False)
+            return standardized_left_out(
+                self.moments, lambda held: replace(apart, moments=held).left_out(log_prior, powers)
+            )
         if self.structure == "estimator":
             raise estimator_left_out(self.estimator)
         if self.structure in ("shrunk", "spherical"):
-            return common_left_out(self.moments, self.divisor, log_prior, self._intensity(powers))
+            own = intensity_without(self.chosen, self.shrinkage, powers)
+            return common_left_out(self.moments, self.divisor, log_prior, own)
         if self.robust is not None:
             return self.robust.left_out(self.moments)
         if self.shrinkage is not None:
-            own = column_held_at(self.shrinkage)
+            of_columns = column_held_at(self.shrinkage)
             if self.chosen == "strimmer" and powers is not None:
-                own = strimmer_without(self.moments, powers, common=True)
+                of_columns = strimmer_without(self.moments, powers, common=True)
             full, divisors = (self.covariance,), np.array([self.divisor])
-            return diagonal_left_out(self.moments, full, divisors, log_prior, own)
+            return diagonal_left_out(self.moments, full, divisors, log_prior, of_columns)
         held, counts = self.distances(), self.moments.counts
         if self.covariance.is_diagonal:
             divisors = np.array([self.divisor])
             return lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, divisors, log_prior)
-        if self.structure != "full":
-            return lambda x, codes, w: common_scores(x, codes, w, held, counts, self.divisor, log_prior)
         gaps = squared_gaps(held.covariances[0].whiten(held.means.T).T)
-        return FullLeftOut(held, counts, self.moments.rows, np.array([self.divisor]), log_prior, gaps)
-
-    def _intensity(self, powers: Powers | None) -> Intensity:
-        """The shrinkage towards a sphere without a row."""
-        if self.chosen == "ledoit-wolf" and powers is not None:
-            return ledoit_wolf_without(powers)
-        if self.shrinkage is None or self.chosen == "oas":
-            return oas_without
-        return held_at(self.shrinkage)
+        scores = FullLeftOut(held, counts, self.moments.rows, np.array([self.divisor]), log_prior, gaps)
+        # Under a pseudo-inverse no sum of squares tells what a difference has spoilt.
+        return scores if self.structure == "full" else scores.__call__
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS
-from discrim.core.moments.coordinates import column_squares, from_own_means
+from discrim.core.moments.coordinates import column_squares, from_class_means
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import triangle
 from discrim.core.moments.units import comparable
@@ -274,7 +274,7 @@ class LeftOutGroup:
         held = self.mixer.held
         moments, bases = held.moments, self.bases(out)
         own = codes[rows]
-        d = from_own_means(moments, x[rows], own)
+        d = from_class_means(moments, x[rows], own)
         squares = column_squares(d * held.unit[:, None])
         count = moments.counts[own]
         with np.errstate(divide="ignore", invalid="ignore"):

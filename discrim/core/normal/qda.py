@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import Covariance
+from discrim.core.covariance.covariance import Covariance, divisors_by_class
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.standardized import in_units, of_units, standardized, within_sd
+from discrim.core.moments.standardized import standardized, standardized_left_out
 from discrim.core.moments.weights import LIGHT
 from discrim.core.robust.robust import Robust
 from discrim.core.rules import gaussian
@@ -23,10 +23,7 @@ from discrim.core.rules.leave_one_out import (
 from discrim.core.rules.rules import Distances, Rule
 from discrim.core.shrinkage.fourth_moments import Powers
 from discrim.core.shrinkage.leave_one_out_shrunk import (
-    Intensity,
-    held_at,
-    ledoit_wolf_without,
-    oas_without,
+    intensity_without,
     separate_left_out,
 )
 from discrim.core.shrinkage.median_shrinkage import column_held_at, diagonal_left_out, strimmer_without
@@ -160,16 +157,20 @@ class QDAFit:
             The covariances are an estimator's.
         """
         if self.standardize:
-            unit = within_sd(self.moments)
-            apart = replace(self, moments=in_units(self.moments, unit), standardize=False)
-            return of_units(apart.left_out(log_prior, powers), unit)
+            apart = replace(self, standardize=False)
+            return standardized_left_out(
+                self.moments, lambda held: replace(apart, moments=held).left_out(log_prior, powers)
+            )
         if self.structure == "estimator":
             raise estimator_left_out(self.estimator)
         if self.robust is not None:
             return self.robust.left_out(self.moments)
         rule = gaussian.separate_plugin(self.moments, self.covariances, log_prior)
         if self.structure in ("shrunk", "spherical"):
-            own = self._intensities(powers)
+            none = [None] * self.moments.n_classes
+            given = none if self.shrinkage is None else self.shrinkage.tolist()
+            held_powers = none if powers is None or isinstance(powers, Powers) else powers
+            own = [intensity_without(self.chosen, *pair) for pair in zip(given, held_powers, strict=True)]
             return separate_left_out(self.moments, self.divisors, log_prior, rule, own)
         if self.shrinkage is not None:
             held_at_own = column_held_at(self.shrinkage)
@@ -180,14 +181,6 @@ class QDAFit:
         if self.is_diagonal:
             return lambda x, codes, w: diagonal_scores(x, codes, w, held, counts, self.divisors, log_prior)
         return FullLeftOut(held, counts, self.moments.rows, self.divisors, rule.constant)
-
-    def _intensities(self, powers: Sequence[Powers] | Powers | None) -> list[Intensity]:
-        """The shrinkage towards a sphere of each class without a row of it."""
-        if self.chosen == "ledoit-wolf" and powers is not None and not isinstance(powers, Powers):
-            return [ledoit_wolf_without(own) for own in powers]
-        if self.shrinkage is None or self.chosen == "oas":
-            return [oas_without] * self.moments.n_classes
-        return [held_at(g) for g in self.shrinkage.tolist()]
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
@@ -283,7 +276,7 @@ def fit_qda(
     standardize : bool
         As of `QDAFit`.
     """
-    divisors = moments.counts - (1.0 if method == "moment" else 0.0)
+    divisors = divisors_by_class(moments.counts, method)
     if not standardize:
         moments = in_one_unit(moments, structure, shrinkage)
     if covariances is None:

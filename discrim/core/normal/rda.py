@@ -28,11 +28,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS, Covariance, is_singular, scaled_cholesky
+from discrim.core.covariance.covariance import (
+    EPS,
+    Covariance,
+    divisors_by_class,
+    is_singular,
+    scaled_cholesky,
+)
 from discrim.core.covariance.principal import ThinCovariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import triangle
-from discrim.core.moments.standardized import in_units, of_units, standardized, within_sd
+from discrim.core.moments.standardized import standardized, standardized_left_out
 from discrim.core.moments.units import comparable
 from discrim.core.normal.leave_one_out_rda import rda_left_out
 from discrim.core.normal.regularized_scatters import Pair, Parametrization, mixture
@@ -142,9 +148,10 @@ class RDAFit:
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Scores of rows under the rule fitted without each of them."""
         if self.standardize:
-            unit = within_sd(self.moments)
-            apart = replace(self, moments=in_units(self.moments, unit), standardize=False)
-            return of_units(apart.left_out(log_prior), unit)
+            apart = replace(self, standardize=False)
+            return standardized_left_out(
+                self.moments, lambda held: replace(apart, moments=held).left_out(log_prior)
+            )
         return rda_left_out(
             self.moments, Pair(self.alpha, self.gamma), self.parametrization, self.method, log_prior
         )
@@ -204,7 +211,7 @@ def fit_rda(
         As of `RDAFit`.
     """
     p = moments.n_columns
-    divisors = moments.counts - (1.0 if method == "moment" else 0.0)
+    divisors = divisors_by_class(moments.counts, method)
     # In the units that the identity is meant in.
     held = standardized(moments) if standardize else comparable(moments)
     unit = held.common_unit

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from discrim.core.covariance.covariance import EPS
-from discrim.core.moments.coordinates import standard_columns
+from discrim.core.moments.coordinates import from_class_means
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.units import comparable
 from discrim.core.normal.rda import fit_rda
@@ -138,10 +138,8 @@ class PathRule:
 
     def scores(self, x: Floats) -> Iterator[Floats]:
         """Scores (G, m) of rows x (m, p), class by class."""
-        held = self.moments
         for k, path in enumerate(self.classes):
-            z = standard_columns(x, held.centres[k], held.scale)
-            z -= held.rests[k][:, None]
+            z = from_class_means(self.moments, x, k)
             scores = path.distances(z if self.basis is None else self.basis @ z)
             if not np.array_equal(self.cells, np.arange(len(scores))):
                 scores = scores[self.cells]

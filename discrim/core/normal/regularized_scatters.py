@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.covariance.covariance import divisors_by_class
 from discrim.core.moments.moments import ClassMoments
 
 __all__ = ["Pair", "Parametrization", "Scatters", "mixture"]
@@ -104,7 +105,7 @@ class Scatters:
     @staticmethod
     def _in(unit: Floats, moments: ClassMoments, method: str, columns: int | None) -> Scatters:
         own = moments.scatters * unit * unit[:, None]
-        divisors = moments.counts - (1.0 if method == "moment" else 0.0)
+        divisors = divisors_by_class(moments.counts, method)
         p = moments.n_columns if columns is None else columns
         return Scatters(moments, unit, own, own.sum(axis=0), divisors, p)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-__all__ = ["EvenedRows", "evened_rows"]
+__all__ = ["COLLINEAR", "EvenedRows", "evened_rows"]
 
 Floats = NDArray[np.float64]
 

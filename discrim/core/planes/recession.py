@@ -30,7 +30,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 from discrim.core.planes.differences import Differences
 from discrim.core.regression.symmetric_pairs import Information
 
-__all__ = ["Recession", "recede"]
+__all__ = ["SLACK", "Recession", "recede"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

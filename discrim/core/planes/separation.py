@@ -32,8 +32,9 @@ from scipy.linalg import qr, solve_triangular
 from scipy.optimize import linprog
 
 from discrim.core.planes.differences import Differences
+from discrim.core.planes.evened_rows import COLLINEAR
 from discrim.core.planes.nearest_point import nearest_point
-from discrim.core.planes.recession import recede
+from discrim.core.planes.recession import SLACK, recede
 from discrim.errors import NotSupportedError
 
 __all__ = ["SLACK", "Separation", "Standard", "separation", "standard"]
@@ -41,14 +42,8 @@ __all__ = ["SLACK", "Separation", "Standard", "separation", "standard"]
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-SLACK = 1e-7
-"""What the program may miss zero by, in columns of unit variance."""
-
 TOUCHING = 1e-13
 """Margin, relative to the lengths of coefficients and rows, that is rounding."""
-
-COLLINEAR = 1e-10
-"""Relative size at which what a column adds to others is rounding."""
 
 ROWS_A_COEFFICIENT = 10
 """Rows that the program starts with, and takes in at a time, for each coefficient."""

@@ -20,7 +20,6 @@ Mathematical Software 7, 348-368), which takes a quarter of the steps that learn
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +27,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
-from discrim.core.moments.row_sums import RowBlock
+from discrim.core.covariance.covariance import EPS
+from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.regression.newton import HALVINGS, Frame, Newton, class_shares, sweep
 from discrim.core.regression.symmetric_pairs import Forms
 
@@ -42,8 +42,6 @@ LONGEST = 8.0
 PIECE = 2**20
 """Numbers worked on at once."""
 
-EPS = float(np.finfo(np.float64).eps)
-
 LEAST_ROOT = 1e-140
 """Least number on the diagonal of a root of the information whose inverse is sure to be finite."""
 
@@ -55,7 +53,7 @@ IN_VAIN = 20
 
 
 def maximize_penalized(
-    blocks: Iterable[RowBlock], frame: Frame, start: Floats, reference: int, *, tol: float, maxiter: int
+    blocks: RowBlocks, frame: Frame, start: Floats, reference: int, *, tol: float, maxiter: int
 ) -> Newton:
     """The maximum of l(b) + ln|I(b)|/2.
 
@@ -146,7 +144,7 @@ class _Point(NamedTuple):
         return float(EPS * weight * np.sqrt(np.trace(lower)))
 
     @classmethod
-    def of(cls, blocks: Iterable[RowBlock], frame: Frame, coef: Floats, reference: int) -> _Point:
+    def of(cls, blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> _Point:
         llf, score, information, _ = sweep(blocks, frame, coef, reference)
         factor = _factored(information)
         if factor is None or not np.isfinite(llf):
@@ -157,7 +155,7 @@ class _Point(NamedTuple):
 
 
 def _ahead(
-    blocks: Iterable[RowBlock],
+    blocks: RowBlocks,
     frame: Frame,
     at: _Point,
     step: Floats,
@@ -185,7 +183,7 @@ def _ahead(
     return None
 
 
-def _reach(blocks: Iterable[RowBlock], frame: Frame, at: _Point, step: Floats) -> float:
+def _reach(blocks: RowBlocks, frame: Frame, at: _Point, step: Floats) -> float:
     """The most that a step moves the log odds of a row, or a bound of it that is no matter."""
     # By the inequality of Cauchy and Schwarz in the metric of the information.
     bound = float(np.sqrt(max(float(step @ at.information @ step), 0.0) * at.farthest))
@@ -211,7 +209,7 @@ def learnt(curvature: Floats, step: Floats, fall: Floats) -> Floats:
 
 
 def penalized_sweep(
-    blocks: Iterable[RowBlock], frame: Frame, coef: Floats, reference: int
+    blocks: RowBlocks, frame: Frame, coef: Floats, reference: int
 ) -> tuple[float, Floats, Floats]:
     """Penalized log-likelihood, its score (p + 1, q) and the information; as `regression.newton.sweep`.
 
@@ -241,7 +239,7 @@ def _half_logdet(factor: tuple[Floats, bool]) -> float:
 
 
 def _adjustment(
-    blocks: Iterable[RowBlock], frame: Frame, coef: Floats, reference: int, factor: tuple[Floats, bool]
+    blocks: RowBlocks, frame: Frame, coef: Floats, reference: int, factor: tuple[Floats, bool]
 ) -> tuple[Floats, float]:
     """Gradient (p + 1, q) of ln|I|/2, and the largest variance of the log odds of a row."""
     p1, q = coef.shape

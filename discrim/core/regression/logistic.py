@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from discrim.core.covariance.covariance import Covariance, pooled
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import RowBlock
+from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.file_numbers import are_whole
 from discrim.core.numerics.singular_values import svd
 from discrim.core.regression.bias_reduction import maximize_penalized
@@ -59,7 +59,7 @@ WEAK = 30.0
 class Even(NamedTuple):
     """The rows of a fit as if each had the weight one, and how many each class has, (K,)."""
 
-    rows: Iterable[RowBlock]
+    rows: RowBlocks
     counts: Floats
 
 
@@ -106,10 +106,14 @@ class LogisticFit:
     def _half(self) -> Floats:
         """A root H (r, r) of the covariance H'H of the coefficients of the data, r = q (p + 1)."""
         p1, q = self.newton.coef.shape
-        factor = cholesky(self.newton.information, lower=True)
-        half = solve_triangular(factor, np.eye(q * p1), lower=True, overwrite_b=True)
+        half = self._half_in_frame()
         # Class by class, as the same matrix takes each one's coefficients to those of the data.
         return np.asarray((half.reshape(q * p1 * q, p1) @ self.frame.to_data().T).reshape(q * p1, q * p1))
+
+    def _half_in_frame(self) -> Floats:
+        """The same of the coefficients in the frame."""
+        factor = cholesky(self.newton.information, lower=True)
+        return np.asarray(solve_triangular(factor, np.eye(len(factor)), lower=True, overwrite_b=True))
 
     def standard_errors(self) -> Floats:
         """Standard errors (p + 1, K - 1) in the units of the data, whose squares may be no doubles."""
@@ -139,7 +143,7 @@ class LogisticFit:
         1/n_0 + [a = b]/n_a (Prentice & Pyke, 1979, Biometrika 66, 403-411).
         """
         p1, q = self.newton.coef.shape
-        half = solve_triangular(cholesky(self.newton.information, lower=True), np.eye(q * p1), lower=True)
+        half = self._half_in_frame()
         inverse = half.T @ half
         blocks = inverse.reshape(q, p1, q, p1)
         if not self.estimated_prior:
@@ -200,9 +204,7 @@ class LogisticFit:
         """Free parameters: a constant and a slope a column, for each class but the reference."""
         return int(self.newton.coef.size)
 
-    def refit(
-        self, blocks: Iterable[RowBlock], counts: Floats, singular: float = SINGULAR
-    ) -> LogisticFit | None:
+    def refit(self, blocks: RowBlocks, counts: Floats, singular: float = SINGULAR) -> LogisticFit | None:
         """The same model of other weights, from where this one ended; None where it has no maximum.
 
         A penalized likelihood may have several maxima, and the search begins where that of a new fit does, so
@@ -225,7 +227,7 @@ class LogisticFit:
         return replace(self, moments=moments, counts=moments.counts, frame=frame_of(moments), newton=newton)
 
     def resume(
-        self, blocks: Iterable[RowBlock], tol: float, maxiter: int, *, overlap: bool, even: Even | None = None
+        self, blocks: RowBlocks, tol: float, maxiter: int, *, overlap: bool, even: Even | None = None
     ) -> LogisticFit:
         """The search goes on from where it ended, whatever the information.
 
@@ -240,9 +242,7 @@ class LogisticFit:
         steps = found.steps + self.newton.steps
         return replace(self, newton=replace(found, steps=steps, converged=found.converged and overlap))
 
-    def _begun_evenly(
-        self, blocks: Iterable[RowBlock], even: Even, maxiter: int, other: LogisticFit
-    ) -> LogisticFit:
+    def _begun_evenly(self, blocks: RowBlocks, even: Even, maxiter: int, other: LogisticFit) -> LogisticFit:
         """The fit of even weights where it is likelier than another.
 
         Beside heavy rows light ones drown in rounding, and what separates rows does so by any weights.
@@ -254,21 +254,11 @@ class LogisticFit:
         return replace(self, newton=newton) if likelier else other
 
     def _from_here(
-        self, blocks: Iterable[RowBlock], counts: Floats, maxiter: int, tol: float, singular: float
+        self, blocks: RowBlocks, counts: Floats, maxiter: int, tol: float, singular: float
     ) -> Newton:
-        start, reference, penalized = self.newton.coef, self.reference, self.bias_reduction
-        return _search(
-            blocks,
-            self.frame,
-            start,
-            reference,
-            counts,
-            tol,
-            maxiter,
-            rows=int(self.moments.rows.sum()),
-            penalized=penalized,
-            singular=singular,
-        )
+        held = self.frame, self.newton.coef, self.reference, counts, tol, maxiter
+        rows, penalized = int(self.moments.rows.sum()), self.bias_reduction
+        return _search(blocks, *held, rows=rows, penalized=penalized, singular=singular)
 
     def search(self) -> dict[str, Floats]:
         """Where the search ended: coefficients, information, and (llf, decrement, steps)."""
@@ -306,7 +296,7 @@ def frame_of(moments: ClassMoments) -> Frame:
 
 
 def fit_logistic(
-    blocks: Iterable[RowBlock],
+    blocks: RowBlocks,
     moments: ClassMoments,
     prior: Floats,
     *,
@@ -338,24 +328,13 @@ def fit_logistic(
     start, first = class_odds(counts, reference, moments.n_columns + 1), None
     if not bias_reduction:
         start, first = start_of(blocks, moments, frame, reference, _floor(counts, reference, SINGULAR))
-    rows = int(moments.rows.sum())
-    found = _search(
-        blocks,
-        frame,
-        start,
-        reference,
-        counts,
-        tol,
-        maxiter,
-        rows=rows,
-        penalized=bias_reduction,
-        first=first,
-    )
+    held, rows = (frame, start, reference, counts, tol, maxiter), int(moments.rows.sum())
+    found = _search(blocks, *held, rows=rows, penalized=bias_reduction, first=first)
     return LogisticFit(moments, counts, prior, estimated_prior, reference, frame, found, bias_reduction)
 
 
 def _search(
-    blocks: Iterable[RowBlock],
+    blocks: RowBlocks,
     frame: Frame,
     start: Floats,
     reference: int,

@@ -8,7 +8,7 @@ information of the part, takes out most of that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from discrim.core.covariance.covariance import pooled
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import RowBlock
+from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.regression.newton import Frame, Swept, gradient, informs, maximize, sweep
 
 __all__ = ["class_odds", "start_of"]
@@ -47,7 +47,7 @@ def class_odds(counts: Floats, reference: int, p1: int) -> Floats:
 
 
 def start_of(
-    blocks: Iterable[RowBlock], moments: ClassMoments, frame: Frame, reference: int, floor: Floats
+    blocks: RowBlocks, moments: ClassMoments, frame: Frame, reference: int, floor: Floats
 ) -> tuple[Floats, Swept | None]:
     """Coefficients (p + 1, K - 1) to begin with, and the sweep there if it was made.
 
@@ -87,12 +87,7 @@ def _discriminant(moments: ClassMoments, frame: Frame, reference: int) -> Floats
 
 
 def _of_part(
-    blocks: Iterable[RowBlock],
-    moments: ClassMoments,
-    frame: Frame,
-    guess: Floats,
-    reference: int,
-    least: float,
+    blocks: RowBlocks, moments: ClassMoments, frame: Frame, guess: Floats, reference: int, least: float
 ) -> Floats | None:
     """A step by the score of all rows from the maximum of a part of them.
 
@@ -124,10 +119,10 @@ def _of_part(
     return np.asarray(found.coef + step.reshape(score.T.shape).T)
 
 
-class _Part(Iterable[RowBlock]):
+class _Part(RowBlocks):
     """One row of each `PART` in their order, drawn so that no period of it matters."""
 
-    def __init__(self, blocks: Iterable[RowBlock], rows: int) -> None:
+    def __init__(self, blocks: RowBlocks, rows: int) -> None:
         size = rows // PART
         self._blocks = blocks
         self._drawn = np.arange(size) * PART + np.random.default_rng(0).integers(0, PART, size)

@@ -23,7 +23,7 @@ there is no such v. Until that holds the search goes on, be the decrement ever s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 
 from discrim.core.covariance.covariance import Covariance
-from discrim.core.moments.row_sums import RowBlock
+from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.regression.limited_memory import LimitedMemory
 from discrim.core.regression.symmetric_pairs import Information
 
@@ -187,7 +187,7 @@ class Swept(NamedTuple):
     lightest: float
 
 
-def sweep(blocks: Iterable[RowBlock], frame: Frame, coef: Floats, reference: int) -> Swept:
+def sweep(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> Swept:
     """Log-likelihood, score and information at coefficients (p + 1, q), in one pass."""
     p1, q = coef.shape
     llf, score, lightest = 0.0, np.zeros((p1, q)), np.inf
@@ -208,7 +208,7 @@ def sweep(blocks: Iterable[RowBlock], frame: Frame, coef: Floats, reference: int
     return Swept(llf, turn @ score, np.matmul(turn, whole).reshape(q * p1, q * p1), lightest)
 
 
-def gradient(blocks: Iterable[RowBlock], frame: Frame, coef: Floats, reference: int) -> tuple[float, Floats]:
+def gradient(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> tuple[float, Floats]:
     """Log-likelihood and score at coefficients (p + 1, q), in one pass that is short of the information."""
     llf, score, (p1, q) = 0.0, np.zeros(coef.shape), coef.shape
     # What is held of a row is so much less that more of them stay in the cache.
@@ -222,7 +222,7 @@ def gradient(blocks: Iterable[RowBlock], frame: Frame, coef: Floats, reference: 
     return llf, score if turn is None else turn @ score
 
 
-def _pieces(blocks: Iterable[RowBlock], frame: Frame, piece: int, *, plain: bool) -> Iterator[RowBlock]:
+def _pieces(blocks: RowBlocks, frame: Frame, piece: int, *, plain: bool) -> Iterator[RowBlock]:
     """Columns (p + 1, m) or deviations, codes and weights of some rows, good until the next are made."""
     buffer, columns = np.empty((len(frame.scale) + 1, piece)), frame.deviations if plain else frame.columns
     for x, codes, weights in blocks:
@@ -267,7 +267,7 @@ def class_shares(odds: Floats, reference: int) -> tuple[Floats, Floats]:
 
 
 def maximize(
-    blocks: Iterable[RowBlock],
+    blocks: RowBlocks,
     frame: Frame,
     start: Floats,
     reference: int,
@@ -355,9 +355,7 @@ class _Ahead(NamedTuple):
 class _Search:
     """What is the same in all of a search's steps."""
 
-    def __init__(
-        self, blocks: Iterable[RowBlock], frame: Frame, reference: int, tol: float, short: float
-    ) -> None:
+    def __init__(self, blocks: RowBlocks, frame: Frame, reference: int, tol: float, short: float) -> None:
         self.blocks, self.frame, self.reference, self.tol, self.short = blocks, frame, reference, tol, short
         self.rounding = ROUNDING * frame.longest
 

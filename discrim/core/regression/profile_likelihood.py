@@ -26,14 +26,14 @@ is a multiple of A. Newton's method on r(d) = z, held between points inside and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from discrim.core.moments.row_sums import RowBlock
+from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.regression.bias_reduction import learnt, penalized_sweep
 from discrim.core.regression.limited_memory import LimitedMemory
 from discrim.core.regression.logistic import LogisticFit
@@ -232,7 +232,7 @@ def _value_on_plane(
 
 def deviance_without(
     fit: LogisticFit,
-    rows: Iterable[RowBlock],
+    rows: RowBlocks,
     columns: tuple[int, ...],
     factor: tuple[Floats, bool] | None = None,
 ) -> float:
@@ -277,7 +277,7 @@ def deviance_without(
     return 2 * (best.value - max(peak.value for peak in peaks)) if peaks else np.nan
 
 
-def profile_bounds(fit: LogisticFit, rows: Iterable[RowBlock], drop: float) -> Floats:
+def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
     """Bounds (2, p + 1, q) of the coefficients, in units of the data, by their profiles.
 
     Parameters
@@ -350,13 +350,13 @@ class _Profile:
         return maximize_on_plane(self._goal, start, self._normal[:, None], curvature)
 
 
-def _goal(fit: LogisticFit, rows: Iterable[RowBlock]) -> Goal:
+def _goal(fit: LogisticFit, rows: RowBlocks) -> Goal:
     if fit.bias_reduction:
         return Goal(lambda coef: penalized_sweep(rows, fit.frame, coef, fit.reference), exact=False)
     return Goal(lambda coef: sweep(rows, fit.frame, coef, fit.reference)[:3], exact=True)
 
 
-def _best(fit: LogisticFit, rows: Iterable[RowBlock]) -> Peak:
+def _best(fit: LogisticFit, rows: RowBlocks) -> Peak:
     """The maximum without a plane: the estimates."""
     ended = fit.newton
     value = (

@@ -25,6 +25,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from discrim.core.covariance.covariance import EPS
 from discrim.core.moments.coordinates import column_squares
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.moments.row_sums import triangle
@@ -45,8 +46,6 @@ SINGULAR = 1e-12
 
 SAME = 1e-9
 """Difference of log-determinants below which the earlier start is as good."""
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, slots=True)

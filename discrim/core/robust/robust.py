@@ -7,7 +7,7 @@ from others. What rests on the sampling law of moments does not, and is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import RowBlock
+from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.file_numbers import are_flags, are_whole
 from discrim.core.robust.mcd import ExactFit, common_mcd, separate_mcd, subset_size
 from discrim.core.robust.student import NU_RANGE, Student, best_nu, fit_student, log_likelihood
@@ -176,7 +176,7 @@ def with_robust(
 
 
 def fit_t(
-    blocks: Iterable[RowBlock],
+    blocks: RowBlocks,
     start: ClassMoments,
     nu: float | None,
     *,

@@ -21,7 +21,7 @@ and the degrees of freedom are the root of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,9 +29,9 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance, is_singular, pooled, separate
-from discrim.core.moments.coordinates import column_squares, from_own_means
+from discrim.core.moments.coordinates import column_squares, from_class_means
 from discrim.core.moments.moments import ClassMoments, gather
-from discrim.core.moments.row_sums import RowBlock
+from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.gamma_ratios import student_gain
 
 __all__ = ["NU_RANGE", "Student", "best_nu", "fit_student", "own_distances"]
@@ -105,7 +105,7 @@ def own_distances(
     moments: ClassMoments, covariances: tuple[Covariance, ...], x: Floats, codes: Codes
 ) -> Floats:
     """Squared distances (m,) of rows x (m, p) to the means of their own classes."""
-    z = from_own_means(moments, x, codes)
+    z = from_class_means(moments, x, codes)
     if len(covariances) == 1:
         return column_squares(covariances[0].whiten(z))
     d2 = np.empty(len(codes))
@@ -119,7 +119,7 @@ def own_distances(
 class _Weighted:
     """Blocks whose weights are the frequencies times those of the t distribution."""
 
-    blocks: Iterable[RowBlock]
+    blocks: RowBlocks
     now: Student
 
     def __iter__(self) -> Iterator[RowBlock]:
@@ -131,7 +131,7 @@ class _Weighted:
 
 
 def fit_student(
-    blocks: Iterable[RowBlock], start: ClassMoments, nu: float, *, begin: Student | None = None
+    blocks: RowBlocks, start: ClassMoments, nu: float, *, begin: Student | None = None
 ) -> Student:
     """Maximum-likelihood means and scales for given degrees of freedom.
 
@@ -183,7 +183,7 @@ def _approached(blocks: list[RowBlock], now: Student) -> Student:
     x, codes = (np.concatenate([block[part] for block in blocks]) for part in (0, 1))
     f = np.concatenate([np.ones(len(own)) if w is None else w for _, own, w in blocks])
     held, k = now.moments, now.moments.n_classes
-    z = from_own_means(held, x, codes)
+    z = from_class_means(held, x, codes)
     rests, covariances, steps = held.rests.copy(), [], 0
     groups = [np.arange(k)] if len(now.covariances) == 1 else list(np.arange(k)[:, None])
     for group, covariance in zip(groups, now.covariances, strict=True):
@@ -227,7 +227,7 @@ def _whitened_search(
     return means, half, steps
 
 
-def _step(blocks: Iterable[RowBlock], now: Student, start: ClassMoments) -> Student:
+def _step(blocks: RowBlocks, now: Student, start: ClassMoments) -> Student:
     spread = start.spread
     found = gather(
         _Weighted(blocks, now), n_classes=start.n_classes, n_columns=start.n_columns, spread=spread
@@ -280,7 +280,7 @@ def _change(old: Student, new: Student) -> tuple[float, int | None]:
     return float(most.max()), int(np.argmax(most))
 
 
-def log_likelihood(blocks: Iterable[RowBlock], fit: Student) -> tuple[float, float]:
+def log_likelihood(blocks: RowBlocks, fit: Student) -> tuple[float, float]:
     """Log-likelihood of the rows given their classes, and its slope in nu."""
     nu, p = fit.nu, fit.moments.n_columns
     units = 2.0 * np.log(fit.moments.scale).sum()
@@ -300,7 +300,7 @@ def log_likelihood(blocks: Iterable[RowBlock], fit: Student) -> tuple[float, flo
     return total, slope
 
 
-def best_nu(blocks: Iterable[RowBlock], start: ClassMoments) -> Student:
+def best_nu(blocks: RowBlocks, start: ClassMoments) -> Student:
     """The fit whose degrees of freedom, within `NU_RANGE`, have the largest profile likelihood.
 
     Returns

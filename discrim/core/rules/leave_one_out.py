@@ -40,11 +40,9 @@ __all__ = [
     "LeftOut",
     "Removal",
     "common_distances",
-    "common_scores",
     "diagonal_scores",
     "removal",
     "separate_distances",
-    "separate_scores",
     "settle",
     "squared_gaps",
 ]
@@ -62,18 +60,17 @@ LEAST = 1e-8
 """Value of 1 - c D2_g up to which a row is left to a refit though it is a sum of squares."""
 
 
-def common_scores(
+def common_distances(
     x: Floats,
     codes: Codes,
     weights: Floats | None,
     distances: Distances,
     counts: Floats,
     divisor: float,
-    log_prior: Floats,
     left: Floats | None = None,
     between: Floats | None = None,
-) -> Floats:
-    """Leave-one-out scores (m, K) where the classes share one covariance.
+) -> tuple[Floats, Removal]:
+    """Leave-one-out squared distances (K, m) where the classes share one covariance.
 
     Parameters
     ----------
@@ -88,29 +85,11 @@ def common_scores(
         Sum of weights by class in the full fit.
     divisor : float
         N - h of the full fit's covariance.
-    log_prior : (K,) float
     left : (m,) float, optional
         1 - c D2_g, where it is known better than as a difference.
     between : (K, K) float, optional
         Squared distances between the means, where they are known.
     """
-    d2, gone = common_distances(x, codes, weights, distances, counts, divisor, left, between)
-    d2 *= -0.5
-    d2 += log_prior[:, None]
-    return settle(d2, codes, gone, gone.left <= (SPOILT if left is None else LEAST)).T
-
-
-def common_distances(
-    x: Floats,
-    codes: Codes,
-    weights: Floats | None,
-    distances: Distances,
-    counts: Floats,
-    divisor: float,
-    left: Floats | None = None,
-    between: Floats | None = None,
-) -> tuple[Floats, Removal]:
-    """Leave-one-out squared distances (K, m) where the classes share one covariance; as `common_scores`."""
     (covariance,) = distances.covariances
     means = covariance.whiten(distances.means.T).T
     own = covariance.whiten(standard_columns(x, distances.origin, distances.scale)) - means.T[:, codes]
@@ -130,35 +109,6 @@ def common_distances(
     return d2, gone
 
 
-def separate_scores(
-    x: Floats,
-    codes: Codes,
-    weights: Floats | None,
-    distances: Distances,
-    counts: Floats,
-    divisors: Floats,
-    constant: Floats,
-    left: Floats | None = None,
-) -> Floats:
-    """Leave-one-out scores (m, K) where each class has a covariance of its own.
-
-    Parameters
-    ----------
-    x, codes, weights, distances, counts, left
-        As for `common_scores`, with one covariance a class.
-    divisors : (K,) float
-        n_k - h of the full fit's covariances.
-    constant : (K,) float
-        ln prior_k - ln|S_k| / 2.
-    """
-    d2, gone = separate_distances(x, codes, weights, distances, counts, divisors, left)
-    scores = -0.5 * d2 + constant[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logdet_change = np.log(gone.left) - x.shape[1] * np.log(gone.shrink)
-        scores[codes, np.arange(len(codes))] -= 0.5 * logdet_change
-    return settle(scores, codes, gone, gone.left <= (SPOILT if left is None else LEAST)).T
-
-
 def separate_distances(
     x: Floats,
     codes: Codes,
@@ -168,7 +118,7 @@ def separate_distances(
     divisors: Floats,
     left: Floats | None = None,
 ) -> tuple[Floats, Removal]:
-    """Leave-one-out squared distances (K, m) where each class has its covariance; as `separate_scores`."""
+    """Leave-one-out squared distances (K, m) where each class has its covariance, of divisor n_k - h."""
     d2 = distances.squared(x)
     rows = np.arange(len(codes))
     gone = removal(counts[codes], weights, divisors[codes], d2[codes, rows], left)
@@ -191,10 +141,12 @@ def diagonal_scores(
 
     Parameters
     ----------
-    x, codes, weights, distances, counts, log_prior
-        As for `common_scores`; with several covariances the score contains -ln|S_k|/2.
+    x, codes, weights, distances, counts
+        As for `common_distances`.
     divisors : (1,) or (K,) float
         Of the covariances.
+    log_prior : (K,) float
+        With several covariances the score contains -ln|S_k|/2 too.
     added : tuple of (p,) and (p, m) float, optional
         What the variances contain beyond sums of squares: in the full fit, and without each row. A row
         without which it is not known (NaN) is missing.
@@ -316,13 +268,18 @@ class FullLeftOut:
 
     def __call__(self, x: Floats, codes: Codes, weights: Floats | None, left: Floats | None = None) -> Floats:
         """Scores (m, K) of rows x (m, p); missing where a difference has spoilt 1 - c D2_g."""
+        held = x, codes, weights, self.distances, self.counts
         if self._is_common:
-            divisor = float(self.divisors[0])
-            held, constant = self.distances, self.constant
-            return common_scores(x, codes, weights, held, self.counts, divisor, constant, left, self.between)
-        return separate_scores(
-            x, codes, weights, self.distances, self.counts, self.divisors, self.constant, left
-        )
+            scores, gone = common_distances(*held, float(self.divisors[0]), left, self.between)
+        else:
+            scores, gone = separate_distances(*held, self.divisors, left)
+        scores *= -0.5
+        scores += self.constant[:, None]
+        if not self._is_common:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logdet_change = np.log(gone.left) - x.shape[1] * np.log(gone.shrink)
+                scores[codes, np.arange(len(codes))] -= 0.5 * logdet_change
+        return settle(scores, codes, gone, gone.left <= (SPOILT if left is None else LEAST)).T
 
     @property
     def _is_common(self) -> bool:

@@ -25,7 +25,7 @@ centres of the pass that finds the means, exact sums would need third powers and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS
 from discrim.core.covariance.principal import Principal
-from discrim.core.moments.coordinates import from_own_means
+from discrim.core.moments.coordinates import from_class_means
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import RowBlock
+from discrim.core.moments.row_sums import RowBlocks
 
 __all__ = [
     "Powers",
@@ -63,7 +63,7 @@ def data_units(moments: ClassMoments, *, by_class: bool) -> Floats:
     return np.asarray(ratio / np.sqrt(totals)[:, None])
 
 
-def row_fourths(blocks: Iterable[RowBlock], moments: ClassMoments, *, by_class: bool) -> Floats:
+def row_fourths(blocks: RowBlocks, moments: ClassMoments, *, by_class: bool) -> Floats:
     """Sums (K,) or (1,) of |d|^4 over the rows of each class, or of all, of scatters of trace one.
 
     Parameters
@@ -78,7 +78,7 @@ def row_fourths(blocks: Iterable[RowBlock], moments: ClassMoments, *, by_class: 
     units = np.broadcast_to(data_units(moments, by_class=by_class), (k, moments.n_columns))
     found = np.zeros(k)
     for x, codes, weights in blocks:
-        squares = ((from_own_means(moments, x, codes) * units[codes].T) ** 2).sum(axis=0)
+        squares = ((from_class_means(moments, x, codes) * units[codes].T) ** 2).sum(axis=0)
         found += np.bincount(codes, squares**2 * (1.0 if weights is None else weights), minlength=k)
     return found if by_class else found.sum(keepdims=True)
 
@@ -173,7 +173,7 @@ class Powers:
 
 
 def turned_powers(
-    blocks: Iterable[RowBlock], moments: ClassMoments, held: Principal | Sequence[Principal]
+    blocks: RowBlocks, moments: ClassMoments, held: Principal | Sequence[Principal]
 ) -> Powers | list[Powers]:
     """Powers on the principal axes of one scatter; or one a class, each on the axes of its own.
 
@@ -189,7 +189,7 @@ def turned_powers(
     thirds = [np.zeros(len(own.lengths)) for own in axes]
     fourths = np.zeros(k)
     for x, codes, weights in blocks:
-        z = from_own_means(moments, x, codes)
+        z = from_class_means(moments, x, codes)
         for c in np.unique(codes).tolist():
             mine = np.flatnonzero(codes == c)
             e = axes[c].turned(z[:, mine])
@@ -203,13 +203,13 @@ def turned_powers(
     return [Powers(seconds[c][None], thirds[c][None], fourths[[c]]) for c in range(k)]
 
 
-def column_powers(blocks: Iterable[RowBlock], moments: ClassMoments) -> Powers:
+def column_powers(blocks: RowBlocks, moments: ClassMoments) -> Powers:
     """Powers by class and column, in the units that give the pooled scatter a trace of one."""
     unit = data_units(moments, by_class=False)[0][:, None]
     shape = (moments.n_classes, moments.n_columns)
     seconds, thirds, fourths = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     for x, codes, weights in blocks:
-        u = from_own_means(moments, x, codes) * unit
+        u = from_class_means(moments, x, codes) * unit
         for k in np.unique(codes).tolist():
             mine = np.flatnonzero(codes == k)
             part = u[:, mine]

@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.principal import Principal, principal
-from discrim.core.moments.coordinates import from_own_means
+from discrim.core.moments.coordinates import from_class_means
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
 from discrim.core.rules.rules import Rule
 from discrim.core.shrinkage.fourth_moments import Powers, ledoit_wolf_intensity
-from discrim.core.shrinkage.shrinkage import intensity
+from discrim.core.shrinkage.shrinkage import Chosen, intensity
 
 __all__ = [
     "Intensity",
@@ -38,9 +38,7 @@ __all__ = [
     "Without",
     "common_left_out",
     "common_scores",
-    "held_at",
-    "ledoit_wolf_without",
-    "oas_without",
+    "intensity_without",
     "own_scores",
     "separate_left_out",
     "without",
@@ -107,6 +105,13 @@ def ledoit_wolf_without(powers: Powers) -> Intensity:
         return ledoit_wolf_intensity(rows.apart(held), fourth, held.count - gone.out, held.n_columns)
 
     return found
+
+
+def intensity_without(chosen: Chosen | None, g: float | None, powers: Powers | None) -> Intensity:
+    """The shrinkage without a row, as that of all rows was chosen; one that is not analytic stays."""
+    if chosen == "ledoit-wolf" and powers is not None:
+        return ledoit_wolf_without(powers)
+    return oas_without if g is None or chosen == "oas" else held_at(g)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +187,7 @@ def common_left_out(
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         rows = Removed(
-            held.turned(from_own_means(moments, x, codes)),
+            held.turned(from_class_means(moments, x, codes)),
             codes,
             removal(moments.counts[codes], weights, divisor),
             weights,
@@ -235,7 +240,7 @@ def separate_left_out(
         out = np.array(rule.scores(x).T)
         gone = removal(moments.counts[codes], weights, divisors[codes])
         spoilt = np.zeros(len(codes), dtype=bool)
-        z = from_own_means(moments, x, codes)
+        z = from_class_means(moments, x, codes)
         for k, held in enumerate(principals):
             mine = np.flatnonzero(codes == k)
             given = None if weights is None else weights[mine]

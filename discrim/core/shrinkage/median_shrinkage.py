@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance
-from discrim.core.moments.coordinates import from_own_means
+from discrim.core.moments.coordinates import from_class_means
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.units import median_column
 from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
@@ -154,7 +154,7 @@ def without_row(
     """What is left of sums of squares without rows x (m, p), for divisors (1,) or (K,) of the covariances."""
     common = len(divisors) == 1
     unit = data_units(moments, by_class=False)[0][:, None]
-    u = from_own_means(moments, x, codes) * unit
+    u = from_class_means(moments, x, codes) * unit
     totals = moments.squares.T * unit * unit
     held = totals.sum(axis=1, keepdims=True) if common else totals[:, codes]
     divisor = divisors[0] if common else divisors[codes]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.principal import Principal, principal
-from discrim.core.moments.coordinates import from_own_means
+from discrim.core.moments.coordinates import from_class_means
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.leave_one_out import removal
 from discrim.core.shrinkage.leave_one_out_shrunk import Removed, common_scores, own_scores, without
@@ -71,7 +71,7 @@ def common_trial(moments: ClassMoments, divisor: float, log_prior: Floats, grid:
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
         gone = removal(moments.counts[codes], weights, divisor)
-        rows = Removed(held.turned(from_own_means(moments, x, codes)), codes, gone, weights)
+        rows = Removed(held.turned(from_class_means(moments, x, codes)), codes, gone, weights)
         for g in grid.tolist():
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 part = without(held, rows, np.full(len(codes), g), BARELY)
@@ -99,7 +99,7 @@ def separate_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, g
         m, k = len(codes), moments.n_classes
         squares, beyond, taken = [], [], []
         for c, held in enumerate(axes):
-            z = from_own_means(moments, x, np.full(m, c))
+            z = from_class_means(moments, x, c)
             e = held.turned(z)
             squares.append(e**2)
             beyond.append(_beyond(held, z, e))

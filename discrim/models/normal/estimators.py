@@ -13,7 +13,7 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance
-from discrim.core.moments.coordinates import from_own_means
+from discrim.core.moments.coordinates import from_class_means
 from discrim.core.moments.moments import ClassMoments
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
@@ -74,7 +74,7 @@ def estimated(
                 f"{text_of(estimator)} is fitted to rows: give weights that are whole numbers."
             )
         repeats = weights.astype(np.intp)
-    x = from_own_means(moments, rows.x, codes).T / moments.scale
+    x = from_class_means(moments, rows.x, codes).T / moments.scale
     if repeats is not None:
         x, codes = np.repeat(x, repeats, axis=0), np.repeat(codes, repeats)
     if common:

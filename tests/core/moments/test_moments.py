@@ -137,3 +137,13 @@ def test_a_fit_from_merged_chunks_keeps_the_digits_of_far_data():
         merged = merged.merge(chunk)
     _, _, exact = by_hand(x.astype(np.longdouble), codes, "pooled")
     np.testing.assert_allclose(merged.scatters, exact.astype(float), rtol=1e-13, atol=1e-10)
+
+
+@pytest.mark.parametrize("exponents", [(-531, -531), (531, 0), (-540, 400)])
+@pytest.mark.parametrize("spread", SPREADS)
+def test_the_common_unit_takes_scatters_to_one_multiple_of_those_of_the_data(spread, exponents):
+    x, codes = np.random.default_rng(3).normal(size=(30, 2)), np.arange(30) % K
+    held = moments(x * np.ldexp(1.0, exponents), codes, spread)
+    lengths = np.sqrt(held.squares.sum(axis=0)) * held.common_unit
+    plain = np.log2(np.sqrt(moments(x, codes, spread).squares.sum(axis=0))) + exponents
+    np.testing.assert_allclose(np.diff(np.log2(lengths)), np.diff(plain), rtol=1e-12)

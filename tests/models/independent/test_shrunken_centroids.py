@@ -241,7 +241,7 @@ def test_folds_are_those_of_rows_fitted_one_by_one():
     fit = shrunken_centroids("cultivar ~ .", data, cv=4, seed=1, grid=[0, 2.5, 5])
     from discrim.models.judging.validation import deal_folds
 
-    dealt = deal_folds(fit, 4, 1)
+    dealt = deal_folds(fit._fit, 4, 1)
     for row in fit.path.itertuples():
         wrong = 0
         for fold in range(4):

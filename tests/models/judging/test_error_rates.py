@@ -42,7 +42,7 @@ def two_groups(seed: int, n: tuple[int, int], gap: float, p: int) -> pd.DataFram
 )
 def test_folds_equal_explicit_refits_without_them(verb, options):
     fit = verb("species ~ .", IRIS, **options)
-    dealt = deal_folds(fit, 7, 3)
+    dealt = deal_folds(fit._fit, 7, 3)
     held = options | {"prior": fit.prior}
     labels = pd.Series(index=IRIS.index, dtype=object)
     for fold in range(7):
@@ -59,7 +59,7 @@ def test_merged_folds_keep_the_digits_of_a_refit(blocks, offset, monkeypatch):
     data = IRIS.assign(**{c: IRIS[c] + offset for c in IRIS.columns[:4]})
     fit = lda("species ~ .", data)
     classification = fit.classification(method="cv", folds=5, seed=1)
-    dealt = deal_folds(fit, 5, 1)
+    dealt = deal_folds(fit._fit, 5, 1)
     for fold in range(5):
         refit = lda("species ~ .", data[dealt != fold], prior=fit.prior)
         ours = np.log(classification._proba[dealt == fold])
@@ -75,14 +75,14 @@ def test_as_many_folds_as_rows_is_leave_one_out():
 def test_folds_hold_the_classes_in_proportion_and_a_seed_deals_them_again():
     whole = lda("species ~ . - year", load_penguins())
     missing = load_penguins().isna().any(axis=1)
-    assert (np.flatnonzero(deal_folds(whole, 10, 4) < 0) == np.flatnonzero(missing)).all()
+    assert (np.flatnonzero(deal_folds(whole._fit, 10, 4) < 0) == np.flatnonzero(missing)).all()
     fit = lda("species ~ . - year", load_penguins()[~missing])
-    dealt = deal_folds(fit, 10, 4)
+    dealt = deal_folds(fit._fit, 10, 4)
     for codes in range(3):
         rows = np.bincount(dealt[(fit._fit.blocks.codes == codes) & (dealt >= 0)])
         assert rows.max() - rows.min() <= 1
-    assert (deal_folds(fit, 10, 4) == dealt).all()
-    assert (deal_folds(fit, 10, 5) != dealt).any()
+    assert (deal_folds(fit._fit, 10, 4) == dealt).all()
+    assert (deal_folds(fit._fit, 10, 5) != dealt).any()
 
 
 def test_folds_of_a_model_that_is_no_function_of_moments_are_refits():
@@ -95,7 +95,7 @@ def test_folds_of_a_model_that_is_no_function_of_moments_are_refits():
 
 def test_folds_with_ncomp_where_leave_one_out_has_no_formula():
     fit = lda("cultivar ~ .", load_wine(), ncomp=1)
-    dealt = deal_folds(fit, 5, 0)
+    dealt = deal_folds(fit._fit, 5, 0)
     wrong = 0
     for fold in range(5):
         refit = lda("cultivar ~ .", load_wine()[dealt != fold], ncomp=1, prior=fit.prior)

@@ -399,8 +399,8 @@ def test_folds_are_fitted_anew_with_their_own_scales():
     fit = knn("species ~ bill_length_mm + bill_depth_mm", data, k=5)
     from discrim.models.judging.validation import deal_folds, fold_scores
 
-    dealt = deal_folds(fit, 5, 0)
-    scores = fold_scores(fit, dealt, 5)
+    dealt = deal_folds(fit._fit, 5, 0)
+    scores = fold_scores(fit._fit, dealt, 5)
     for fold in range(5):
         refit = knn("species ~ bill_length_mm + bill_depth_mm", data[dealt != fold], k=5)
         own = refit.predict(data[dealt == fold])

@@ -172,7 +172,7 @@ def test_leave_one_out_is_the_fit_without_the_row(verb, way, n, p, method):
         options = options | {"shrinkage": held}
     left = discrim.models.judging.validation.left_out_scores(fit._fit)
     assert np.isfinite(left).all()
-    closed = fit._left_out()(x, y.astype(np.intp), None)
+    closed = fit._fit.refits.left_out(fit._fit)(x, y.astype(np.intp), None)
     # Without shrinkage, or next to none, the leverage of few rows above p is high, and refits take over.
     if options["shrinkage"] not in (0.0, 0.002) or p > n:
         assert np.isnan(closed[:, 0]).mean() < 0.2
@@ -192,7 +192,7 @@ def test_a_row_that_is_left_to_a_refit_keeps_the_choice(verb, way):
     data = framed(x, y)
     options = WAYS[way] | ({"grid": [0.0, 0.001]} if "loo" in way else {})
     fit = verb("y ~ .", data, **options)
-    assert np.isnan(fit._left_out()(x, y.astype(np.intp), None)[4]).all()
+    assert np.isnan(fit._fit.refits.left_out(fit._fit)(x, y.astype(np.intp), None)[4]).all()
     if "loo" in way:
         options = {"covariance": options["covariance"], "shrinkage": np.ravel(fit.shrinkage)[0]}
     without = verb("y ~ .", data.drop(index=4), prior=fit.prior, **options)

@@ -309,7 +309,7 @@ def test_folds_are_fits_without_them_from_one_pass():
     from discrim.models.judging.validation import deal_folds
 
     fit = indicator("species ~ .", IRIS)
-    dealt = deal_folds(fit, 5, 3)
+    dealt = deal_folds(fit._fit, 5, 3)
     wrong = 0
     for fold in range(5):
         other = indicator("species ~ .", IRIS[dealt != fold])

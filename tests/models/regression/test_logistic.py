@@ -259,7 +259,7 @@ def test_folds_and_rows_left_out_are_refits():
         np.testing.assert_allclose(left.loc[row, fit.classes].astype(float), wanted, rtol=1e-8)
     from discrim.models.judging.validation import deal_folds
 
-    dealt, wrong = deal_folds(fit, 5, 0), 0
+    dealt, wrong = deal_folds(fit._fit, 5, 0), 0
     for fold in range(5):
         refit = logistic("diagnosis ~ .", data[dealt != fold])
         wrong += int((refit.predict(data[dealt == fold]) != data["diagnosis"][dealt == fold]).sum())
