@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from discrim import datasets as datasets
     from discrim import errors as errors
     from discrim.models.comparing.comparison import compare as compare
+    from discrim.models.comparing.covariance_tests import box_m as box_m
+    from discrim.models.comparing.covariance_tests import covariance_models as covariance_models
+    from discrim.models.comparing.covariance_tests import lr_test as lr_test
     from discrim.models.comparing.cross_validation import CrossValidation as CrossValidation
     from discrim.models.comparing.cross_validation import cross_validate as cross_validate
     from discrim.models.comparing.hausman import hausman as hausman
+    from discrim.models.comparing.manova import manova as manova
     from discrim.models.comparing.stepwise import StepwiseResults as StepwiseResults
     from discrim.models.comparing.stepwise import stepwise as stepwise
-    from discrim.models.comparing.tests import box_m as box_m
-    from discrim.models.comparing.tests import covariance_models as covariance_models
-    from discrim.models.comparing.tests import lr_test as lr_test
-    from discrim.models.comparing.tests import manova as manova
     from discrim.models.fits.from_stats import from_stats as from_stats
     from discrim.models.fits.moments import Moments as Moments
     from discrim.models.fits.moments import moments as moments

@@ -55,7 +55,8 @@ def labels_of_fit(fit: Any, *, whole: bool) -> Labels:
     """Find the labels in a table that a fit predicts; whole: columns that it does not read stay text."""
     from discrim.frame.label_columns import labels_of_design
 
-    blocks = getattr(fit, "_blocks", None)
+    held = getattr(fit, "_fit", None)
+    blocks = None if held is None else held.blocks
     if blocks is None:
         return Labels()
     design = blocks.design

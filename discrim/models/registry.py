@@ -9,10 +9,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, NamedTuple
 
-__all__ = ["BY_RESULTS", "HOME", "MODELS", "Model", "resolve"]
+__all__ = ["BY_RESULTS", "BY_VERB", "HOME", "MODELS", "Row", "resolve", "summary_of", "summary_part"]
 
 
-class Model(NamedTuple):
+class Row(NamedTuple):
     """One model.
 
     Attributes
@@ -21,10 +21,8 @@ class Model(NamedTuple):
         The public function that makes a fit, and its module.
     results, results_module : str
         The public class of the fits, and its module.
-    title : str
-        Of its summary.
-    summary : str or None
-        Module of its summary; None where that is not found through this table.
+    summary : str
+        Module of its summary: the functions `<verb>_sections` and `<verb>_brief`.
     estimator : str or None
         Address of its estimator of scikit-learn; None of a model that is not fitted to rows.
     held : tuple of str
@@ -40,17 +38,13 @@ class Model(NamedTuple):
     weights : bool
         Whether it takes frequencies of rows.
     can_be_saved : bool
-    saved : str or None
-        Address of what says how its fits are written to a file; None where that is not found through this
-        table.
     """
 
     verb: str
     module: str
     results: str
     results_module: str
-    title: str
-    summary: str | None = None
+    summary: str
     estimator: str | None = None
     held: tuple[str, ...] = ()
     options: str | None = None
@@ -59,106 +53,105 @@ class Model(NamedTuple):
     posteriors: bool = True
     weights: bool = True
     can_be_saved: bool = True
-    saved: str | None = None
 
 
 MODELS = (
-    Model(
+    Row(
         "lda",
         "discrim.models.normal.lda",
         "LDAResults",
         "discrim.models.normal.lda_results",
-        "Linear discriminant analysis",
+        "discrim.models.normal.gaussian_summary",
         estimator="discrim.sklearn.normal:LDAClassifier",
         options="discrim.sklearn.options:of_linear",
         command="linear discriminant analysis: one covariance for all classes",
         arguments="discrim.cli_options:linear_arguments",
     ),
-    Model(
+    Row(
         "qda",
         "discrim.models.normal.qda",
         "QDAResults",
         "discrim.models.normal.qda",
-        "Quadratic discriminant analysis",
+        "discrim.models.normal.gaussian_summary",
         estimator="discrim.sklearn.normal:QDAClassifier",
         options="discrim.sklearn.options:of_quadratic",
         command="quadratic discriminant analysis: a covariance for each class",
         arguments="discrim.cli_options:quadratic_arguments",
     ),
-    Model(
+    Row(
         "rda",
         "discrim.models.normal.rda",
         "RDAResults",
         "discrim.models.normal.rda",
-        "Regularized discriminant analysis",
+        "discrim.models.normal.gaussian_summary",
         estimator="discrim.sklearn.normal:RDAClassifier",
         held=("alpha", "gamma", "parametrization", "method", "standardize"),
         command="regularized discriminant analysis: between LDA, QDA and nearest centroids",
         arguments="discrim.cli_options:regularized_arguments",
     ),
-    Model(
+    Row(
         "naive_bayes",
         "discrim.models.independent.naive_bayes",
         "NaiveBayesResults",
         "discrim.models.independent.naive_bayes_results",
-        "Naive Bayes",
+        "discrim.models.independent.naive_bayes_summary",
         estimator="discrim.sklearn.normal:NaiveBayesClassifier",
         options="discrim.sklearn.options:of_naive",
         command="naive Bayes: columns independent within classes",
         arguments="discrim.cli_options:naive_arguments",
     ),
-    Model(
+    Row(
         "shrunken_centroids",
         "discrim.models.independent.shrunken_centroids",
         "ShrunkenCentroidsResults",
         "discrim.models.independent.shrunken_centroids",
-        "Nearest shrunken centroids",
+        "discrim.models.independent.shrunken_summary",
         estimator="discrim.sklearn.normal:ShrunkenCentroidsClassifier",
         held=("threshold", "offset"),
         command="nearest shrunken centroids: few of many columns, one spread each",
         arguments="discrim.cli_options:shrunken_arguments",
     ),
-    Model(
+    Row(
         "knn",
         "discrim.models.neighbours.knn",
         "KNNResults",
         "discrim.models.neighbours.knn",
-        "k nearest neighbours",
+        "discrim.models.neighbours.knn_summary",
         estimator="discrim.sklearn.geometric:KNNClassifier",
         held=("k", "metric", "scale"),
         command="k nearest neighbours: the class of most of the rows nearby",
         arguments="discrim.cli_options:neighbour_arguments",
         weights=False,
     ),
-    Model(
+    Row(
         "logistic",
         "discrim.models.regression.logistic",
         "LogisticResults",
         "discrim.models.regression.logistic",
-        "Logistic regression",
+        "discrim.models.regression.logistic_summary",
         estimator="discrim.sklearn.regressions:LogisticClassifier",
         options="discrim.sklearn.options:of_logistic",
         command="logistic regression: log odds linear in the columns",
         arguments="discrim.cli_options:logistic_arguments",
     ),
-    Model(
+    Row(
         "indicator",
         "discrim.models.regression.indicator",
         "IndicatorResults",
         "discrim.models.regression.indicator",
-        "Regression of class indicators",
+        "discrim.models.regression.indicator_summary",
         estimator="discrim.sklearn.regressions:IndicatorClassifier",
         options="discrim.sklearn.options:of_collinear",
         command="least squares of the indicators of the classes",
         arguments="discrim.cli_options:collinear_argument",
         posteriors=False,
     ),
-    Model(
+    Row(
         "perceptron",
         "discrim.models.planes.perceptron",
         "PerceptronResults",
         "discrim.models.planes.perceptron",
-        "Perceptron",
+        "discrim.models.planes.plane_summaries",
         estimator="discrim.sklearn.geometric:PerceptronClassifier",
         options="discrim.sklearn.options:of_perceptron",
         command="Rosenblatt's perceptron: a separating line by its mistakes",
@@ -166,33 +159,33 @@ MODELS = (
         posteriors=False,
         weights=False,
     ),
-    Model(
+    Row(
         "hyperplane",
         "discrim.models.planes.hyperplane",
         "HyperplaneResults",
         "discrim.models.planes.hyperplane",
-        "Optimal separating hyperplane",
+        "discrim.models.planes.plane_summaries",
         estimator="discrim.sklearn.geometric:HyperplaneClassifier",
         command="the optimal separating hyperplane of two classes",
         posteriors=False,
         weights=False,
     ),
-    Model(
+    Row(
         "fda",
         "discrim.models.regression.fda",
         "FDAResults",
         "discrim.models.regression.fda",
-        "Flexible discriminant analysis",
+        "discrim.models.regression.fda_summary",
         estimator="discrim.sklearn.regressions:FDAClassifier",
         options="discrim.sklearn.options:of_flexible",
         can_be_saved=False,
     ),
-    Model(
+    Row(
         "bayes",
         "discrim.models.law.bayes",
         "BayesResults",
         "discrim.models.law.bayes",
-        "Bayes classifier of a known law",
+        "discrim.models.law.bayes_summary",
         weights=False,
         can_be_saved=False,
     ),
@@ -200,20 +193,21 @@ MODELS = (
 """The models, in the order in which the command line shows them."""
 
 BY_RESULTS = {model.results: model for model in MODELS}
+BY_VERB = {model.verb: model for model in MODELS}
 
 _OTHERS = {
     "CrossValidation": "discrim.models.comparing.cross_validation",
     "Moments": "discrim.models.fits.moments",
     "StepwiseResults": "discrim.models.comparing.stepwise",
-    "box_m": "discrim.models.comparing.tests",
+    "box_m": "discrim.models.comparing.covariance_tests",
     "compare": "discrim.models.comparing.comparison",
-    "covariance_models": "discrim.models.comparing.tests",
+    "covariance_models": "discrim.models.comparing.covariance_tests",
     "cross_validate": "discrim.models.comparing.cross_validation",
     "from_stats": "discrim.models.fits.from_stats",
     "hausman": "discrim.models.comparing.hausman",
     "load": "discrim.models.store",
-    "lr_test": "discrim.models.comparing.tests",
-    "manova": "discrim.models.comparing.tests",
+    "lr_test": "discrim.models.comparing.covariance_tests",
+    "manova": "discrim.models.comparing.manova",
     "moments": "discrim.models.fits.moments",
     "stepwise": "discrim.models.comparing.stepwise",
 }
@@ -234,3 +228,20 @@ def resolve(address: str) -> Any:
     module, _, name = address.partition(":")
     found = import_module(module)
     return getattr(found, name) if name else found
+
+
+SUMMARIES = {
+    "CanonicalResults": "discrim.models.results.canonical_summary:summary",
+    "CrossValidation": "discrim.models.comparing.cross_validation_summary:summary",
+}
+"""Summaries of what is no model, by the class of the results."""
+
+
+def summary_of(results: Any) -> Any:
+    """The summary of results that are of no model."""
+    return resolve(SUMMARIES[type(results).__name__])(results)
+
+
+def summary_part(verb: str, which: str, fit: Any) -> Any:
+    """The sections of a fit's summary ("sections"), or its short form ("brief")."""
+    return resolve(f"{BY_VERB[verb].summary}:{verb}_{which}")(fit)

@@ -121,7 +121,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
             A value is missing or infinite; or a row is impossible in every class, as by naive Bayes.
         """
         results, blocks = self._asked(X)
-        codes = results._predicted_codes(blocks)
+        codes = results._fit.predicted_codes(blocks)
         if blocks.lost is not None:
             codes[blocks.lost] = int(np.argmax(results.prior.to_numpy()))
         if (codes < 0).any():
@@ -154,7 +154,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
     def _asked(self, X: Any) -> tuple[Any, Any]:
         """The fit, and the rows of X read once, which all that it can be asked of takes in the place of X."""
         check_is_fitted(self)
-        return self.results_, self.results_._new_rows(self._table(X), **self._unseen())
+        return self.results_, self.results_._fit.new_rows(self._table(X), **self._unseen())
 
     def _unseen(self) -> dict[str, Any]:
         """What rows with a level that the fit has not seen are, where that is an option."""

@@ -49,19 +49,19 @@ def options_of(fit: Any) -> dict[str, Any]:
     What the fit chose by itself is held: alpha and gamma, a threshold, or k.
     """
     model = BY_RESULTS[type(fit).__name__]
-    options = {name: getattr(fit._fit, name) for name in model.held}
+    options = {name: getattr(fit._fit.numbers, name) for name in model.held}
     if model.options is not None:
         options |= resolve(model.options)(fit)
-    if not fit._fit.estimated_prior and model.posteriors:
+    if not fit._fit.numbers.estimated_prior and model.posteriors:
         options["prior"] = fit.prior.to_dict()
-    if fit._blocks.functions:
-        options["functions"] = dict(fit._blocks.functions)
+    if fit._fit.blocks.functions:
+        options["functions"] = dict(fit._fit.blocks.functions)
     return options
 
 
 def of_linear(fit: Any) -> dict[str, Any]:
     """Options of `lda`."""
-    options = _shrunk(fit, "pooled") | {"ncomp": fit._fit.ncomp}
+    options = _shrunk(fit, "pooled") | {"ncomp": fit._fit.numbers.ncomp}
     return options | of_collinear(fit)
 
 
@@ -71,15 +71,15 @@ def of_quadratic(fit: Any) -> dict[str, Any]:
 
 
 def _shrunk(fit: Any, full: str) -> dict[str, Any]:
-    asked = _asked_of_loaded(fit) if fit._asked is None else fit._asked
+    asked = _asked_of_loaded(fit) if fit._fit.refits.asked is None else fit._fit.refits.asked
     structure = full if asked.structure == "full" else asked.structure
-    options = {"method": fit._fit.method, "covariance": asked.estimator or structure}
-    options["standardize"] = fit._fit.standardize
+    options = {"method": fit._fit.numbers.method, "covariance": asked.estimator or structure}
+    options["standardize"] = fit._fit.numbers.standardize
     if asked.value is not None or asked.chosen is not None:
         options["shrinkage"] = asked.chosen if asked.value is None else asked.value
     if asked.chosen == "loo":
         options["grid"] = list(asked.grid)
-    return options | _robust(fit._fit.robust)
+    return options | _robust(fit._fit.numbers.robust)
 
 
 class LostEstimator:
@@ -97,7 +97,7 @@ class LostEstimator:
 
 def _asked_of_loaded(fit: Any) -> Shrinking:
     """What was asked for, from what a file keeps; a shrinkage that leave-one-out chose is held."""
-    held = fit._fit
+    held = fit._fit.numbers
     if held.structure == "estimator":
         return Shrinking("estimator", estimator=LostEstimator(held.estimator))
     if held.chosen in ("given", "loo"):
@@ -116,7 +116,7 @@ def _robust(robust: Robust | None) -> dict[str, Any]:
 
 def of_naive(fit: Any) -> dict[str, Any]:
     """Options of `naive_bayes`."""
-    plan = fit._fit.plan
+    plan = fit._fit.numbers.plan
     terms = np.asarray(fit.terms, dtype=object)
     given = {terms[j]: float(plan.bandwidths[j]) for j in np.flatnonzero(plan.bandwidths > 0)}
     names = ("laplace", "smoothing", "method", "unseen")
@@ -132,24 +132,24 @@ def of_logistic(fit: Any) -> dict[str, Any]:
     """Options of `logistic`."""
     return {
         "reference": fit.reference,
-        "bias_reduction": fit._fit.bias_reduction,
-        "separation": "raise" if fit._fit.newton.converged else "warn",
+        "bias_reduction": fit._fit.numbers.bias_reduction,
+        "separation": "raise" if fit._fit.numbers.newton.converged else "warn",
     } | of_collinear(fit)
 
 
 def of_perceptron(fit: Any) -> dict[str, Any]:
     """Options of `perceptron`."""
-    passes = fit._fit.passes
+    passes = fit._fit.numbers.passes
     usual = tuple(PASSES[bool(able)] for able in fit.planes["separable"])
     most = None if passes == usual else passes[0]
-    return {"step": fit._fit.step, "seed": fit._fit.seed, "maxiter": most}
+    return {"step": fit._fit.numbers.step, "seed": fit._fit.numbers.seed, "maxiter": most}
 
 
 def of_flexible(fit: Any) -> dict[str, Any]:
     """Options of `fda`."""
-    return {"engine": fit.engine, "ncomp": fit._ncomp}
+    return {"engine": fit.engine, "ncomp": fit._fit.refits.asked}
 
 
 def of_collinear(fit: Any) -> dict[str, Any]:
     """Whether columns that others determine are dropped, of a verb that takes `collinear`."""
-    return {"collinear": "drop"} if fit._drops or fit._blocks.collinear else {}
+    return {"collinear": "drop"} if fit._fit.refits.drops or fit._fit.blocks.collinear else {}

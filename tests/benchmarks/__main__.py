@@ -153,7 +153,7 @@ def left_out(n: int, p: int, k: int, repeat: int) -> None:
     fit = lda("y ~ .", data=frame)
 
     def afresh() -> None:
-        fit._cache.clear()
+        fit._fit.cache.clear()
         fit.leave_one_out()
 
     taken = medians({"loo": afresh, "proba": fit.predict_proba}, repeat)

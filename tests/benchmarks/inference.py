@@ -17,7 +17,7 @@ def error_rates(n: int, p: int, k: int, repeat: int) -> None:
     fit = lda("y ~ .", data=frame)
 
     def left_out() -> None:
-        fit._cache.clear()
+        fit._fit.cache.clear()
         fit.error_rates(["loo"])
 
     runs: dict[str, Run] = {

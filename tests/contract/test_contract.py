@@ -131,7 +131,7 @@ def test_posteriors_sum_to_one_and_agree_with_their_logs_and_labels(verb, name):
     fit = held(verb, name)
     proba, logs = fit.predict_proba(), fit.predict_log_proba()
     known = proba.notna().all(axis=1)
-    assert known.sum() == len(proba) - (0 if verb in INTEGRATES else fit._dropped)
+    assert known.sum() == len(proba) - (0 if verb in INTEGRATES else fit._fit.dropped)
     np.testing.assert_allclose(proba[known].sum(axis=1), 1, rtol=1e-14)
     np.testing.assert_allclose(np.exp(logs[known]), proba[known], rtol=1e-12, atol=1e-300)
     assert (proba[known].idxmax(axis=1) == fit.predict()[known]).all()
@@ -194,7 +194,7 @@ def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
     fit = held(verb, name)
     _, data = table(name)
     new = data.dropna().iloc[:6].copy()
-    column = fit._blocks.design.columns[0]
+    column = fit._fit.blocks.design.columns[0]
     new[column] = new[column].astype(object).where(np.arange(6) != 2)
     new[column] = new[column].infer_objects()
     labels, proba = fit.predict(new), fit.predict_proba(new)
@@ -220,7 +220,7 @@ def test_an_unseen_level_of_a_predictor_is_named(verb):
 def test_the_response_may_be_missing_from_new_data(verb, name):
     fit = held(verb, name)
     _, data = table(name)
-    bare = data.drop(columns=fit._blocks.design.response_columns[0])
+    bare = data.drop(columns=fit._fit.blocks.design.response_columns[0])
     pd.testing.assert_series_equal(fit.predict(bare), fit.predict(data))
 
 
@@ -360,7 +360,7 @@ def test_folds_are_those_of_the_table_and_cross_validation_says_what_error_rates
     other = discrim.cross_validate(discrim.lda(formula.partition("~")[0] + "~ w", data), 4, seed=1)
     found = discrim.cross_validate(fit, 4, seed=1)
     used = found.folds[1].notna()
-    assert used.sum() == len(data) - fit._dropped
+    assert used.sum() == len(data) - fit._fit.dropped
     assert (found.folds[1][used] == other.folds[1][used]).all()
     pd.testing.assert_frame_equal(found.confusion, fit.confusion(method="cv", folds=4, seed=1))
     rates = fit.error_rates(["cv"], folds=4, seed=1).loc["cv"]
@@ -395,7 +395,7 @@ def test_intervals_hold_their_posterior(verb, name):
     fit = held(verb, name)
     _, data = table(name)
     new = data.dropna().iloc[::9]
-    methods = ["delta", "bootstrap"] if fit._fit.has_distances else ["bootstrap"]
+    methods = ["delta", "bootstrap"] if fit._fit.numbers.has_distances else ["bootstrap"]
     for method in methods:
         bounds = fit.posterior_intervals(new, method=method, replicates=4 if verb in SLOW else 19, seed=0)
         proba = bounds.xs("posterior", axis=1, level=1)
@@ -409,14 +409,14 @@ def test_intervals_hold_their_posterior(verb, name):
 @cases
 def test_typicality_is_a_probability_and_knows_the_row_s_own_class(verb, name):
     fit = held(verb, name)
-    if not fit._fit.has_distances:
+    if not fit._fit.numbers.has_distances:
         with pytest.raises(discrim.errors.NotSupportedError, match="typicality"):
             fit.typicality()
         return
     own = fit.typicality()
     known = own.notna().all(axis=1)
-    assert known.sum() == len(own) - fit._dropped
+    assert known.sum() == len(own) - fit._fit.dropped
     assert own[known].stack().between(0, 1).all()
-    codes = fit._blocks.codes
+    codes = fit._fit.blocks.codes
     mine = own.to_numpy()[np.arange(len(own)), codes][known]
     assert 0.3 < mine.mean() < 0.7

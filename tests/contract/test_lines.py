@@ -47,7 +47,7 @@ def test_labels_follow_from_values_and_all_rows_are_on_their_side(verb, name):
     data = TABLES[name][1]
     values, labels = fit.decision_function(), fit.predict()
     known = values.notna()
-    assert known.sum() == len(data) - fit._dropped
+    assert known.sum() == len(data) - fit._fit.dropped
     assert (labels[known] == np.where(values[known] > 0, fit.classes[1], fit.classes[0])).all()
     assert labels[~known].isna().all()
     assert (labels[known] == data["species"][known]).all()
@@ -107,7 +107,7 @@ def test_one_block_equals_many(verb, name, monkeypatch):
 def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
     fit = fitted(verb, name)
     new = TABLES[name][1].dropna().iloc[:6].copy()
-    column = fit._blocks.design.columns[0]
+    column = fit._fit.blocks.design.columns[0]
     new.iloc[2, new.columns.get_loc(column)] = np.nan
     for missing in (fit.predict(new), fit.decision_function(new), fit.distance(new)):
         assert missing.isna().tolist() == [False, False, True, False, False, False]

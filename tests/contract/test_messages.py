@@ -37,7 +37,7 @@ MAKERS = {
     "_no_likelihood": "says what to compare by",
     "estimator_left_out": "says to cross-validate",
     "self.robust.refusal": "says which method takes it",
-    "self._fit.robust.refusal": "says which method takes it",
+    "self._fit.numbers.robust.refusal": "says which method takes it",
     "_not_finite": "ends with a hint for each function",
     "_unreadable": "says to put the name in backticks",
     "_no_levels": "says to correct or drop the row",

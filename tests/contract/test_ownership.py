@@ -166,8 +166,8 @@ def test_so_are_those_that_other_formulas_read(verb, formula):
 def test_a_large_table_is_not_copied_and_its_change_is_noticed():
     x, y = np.random.default_rng(3).normal(size=(200_000, 4)), np.tile(list("ab"), 100_000)
     fit = discrim.lda("y ~ p + q + r + s", shared(x, y))
-    assert np.shares_memory(fit._blocks.table.data["p"].to_numpy(), x)
-    assert sum(each.nbytes for each in fit._blocks.table._fingerprint.values.values()) < x.nbytes / 10
+    assert np.shares_memory(fit._fit.blocks.table.data["p"].to_numpy(), x)
+    assert sum(each.nbytes for each in fit._fit.blocks.table._fingerprint.values.values()) < x.nbytes / 10
     fit.confusion()
     x[:, 1].sort()
     with pytest.raises(DataError, match=r"column 'q' at row \d+ was"):
@@ -252,7 +252,7 @@ def test_a_law_and_published_statistics_are_the_fit_s_own():
     decision, risk = law.decision, law.error_rate
     masses[:], prior[:], costs[:] = 0.5, 0.1, 9
     again = copy.deepcopy(law)
-    again._cache.clear()
+    again._fit.cache.clear()
     pd.testing.assert_frame_equal(again.decision, decision)
     assert again.error_rate == risk
 
@@ -411,7 +411,7 @@ def test_pickles_and_deep_copies_say_the_same(verb):
     assert answers(twin) == alone
     assert answers(copy.copy(fit)) == alone
     twin.prior.iloc[0] = 99
-    twin._blocks.table.data.iloc[:, 0] = 0.0
+    twin._fit.blocks.table.data.iloc[:, 0] = 0.0
     assert answers(fit) == alone
 
 
@@ -437,5 +437,5 @@ def test_a_fit_with_functions_of_the_user_s_goes_through_a_pickle():
     fit = discrim.lda("y ~ f(p) + q + r + s", data, functions={"f": np.tanh})
     again = pickle.loads(pickle.dumps(fit))
     assert answers(again) == answers(fit)
-    assert again._blocks.table.made.keys() == fit._blocks.table.made.keys()
+    assert again._fit.blocks.table.made.keys() == fit._fit.blocks.table.made.keys()
     assert isinstance(discrim.bayes([0.5, 0.5], {"a": stats.norm(0), "b": stats.norm(1)}).prior, pd.Series)

@@ -78,7 +78,7 @@ def test_predictive_odds_of_heavy_weights_keep_their_digits(factor):
     weights = factor * np.where(frame["species"] == "setosa", 1.0, 3.0)
     fit = discrim.qda("species ~ sepal_length + sepal_width", frame, weights=weights)
     row = pd.DataFrame([[5.6, 3.1]], columns=TERMS[:2])
-    scores = fit._rule(fit.prior.to_numpy(), "predictive").scores(row.to_numpy())[0]
+    scores = fit._fit.rule(fit.prior.to_numpy(), "predictive").scores(row.to_numpy())[0]
     with mpmath.workdps(60 + 2 * int(np.log10(factor))):
         want = float(predictive_odds(frame, weights, row.iloc[0]))
     assert scores[0] - scores[1] == pytest.approx(want, rel=1e-11)

@@ -163,7 +163,7 @@ def test_adjusted_p_values_are_those_of_multipletests():
 def test_generalized_distances_are_the_scores_of_the_means():
     for fit in (lda("species ~ .", IRIS, prior=[0.2, 0.3, 0.5]), qda("species ~ .", IRIS)):
         got = fit.generalized_distances()
-        scores = fit._rule(fit.prior.to_numpy()).scores(fit.means.to_numpy())
+        scores = fit._fit.rule(fit.prior.to_numpy()).scores(fit.means.to_numpy())
         # Scores are -1/2 of the generalized distances, up to a constant of the row.
         gap = got.to_numpy() + 2 * scores
         np.testing.assert_allclose(gap, gap[:, [0]] * np.ones(3), rtol=1e-10, atol=1e-9)
@@ -501,7 +501,7 @@ def test_the_covariance_of_all_slopes_holds_that_of_each_class():
     from discrim.inference.hausman import slope_covariance
 
     fit = lda("species ~ .", IRIS)
-    slopes, cov = slope_covariance(fit._fit.moments, fit._fit.covariance, 147, 0)
+    slopes, cov = slope_covariance(fit._fit.numbers.moments, fit._fit.numbers.covariance, 147, 0)
     table = fit.log_odds().drop("constant", level="term")
     np.testing.assert_allclose(slopes.ravel(), table["coef"], rtol=1e-9)
     np.testing.assert_allclose(np.sqrt(np.diag(cov)), table["se"], rtol=1e-9)

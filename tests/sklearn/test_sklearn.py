@@ -224,7 +224,7 @@ def test_rows_in_any_form_give_the_same(verb, form):
 def test_an_array_is_not_copied():
     rows = X.to_numpy(copy=True)
     model = estimators.LDAClassifier().fit(rows, Y)
-    assert np.shares_memory(model.results_._blocks.table.view(list(model.results_.terms)), rows)
+    assert np.shares_memory(model.results_._fit.blocks.table.view(list(model.results_.terms)), rows)
     assert model.results_.terms.tolist() == ["x0", "x1", "x2", "x3"]
 
 

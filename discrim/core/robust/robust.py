@@ -7,6 +7,7 @@ from others. What rests on the sampling law of moments does not, and is refused.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from discrim.core.robust.student import NU_RANGE, Student, best_nu, fit_student,
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.errors import DataError, NotSupportedError
 
-__all__ = ["ROBUST", "Robust", "fit_mcd", "fit_t", "robust_numbers"]
+__all__ = ["ROBUST", "Robust", "buffers_with_robust", "fit_mcd", "fit_t", "with_robust"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -154,9 +155,24 @@ class Robust:
         return float(((moments.counts - h) / moments.counts).min())
 
 
-def robust_numbers(fit: Any) -> dict[str, Floats]:
-    """The buffer of a file for a fit that may be robust."""
-    return {"robust": np.zeros(0) if fit.robust is None else fit.robust.numbers()}
+def buffers_with_robust(numbers: Any) -> dict[str, Floats]:
+    """The buffers of a file for numbers that may be robust."""
+    robust = np.zeros(0) if numbers.robust is None else numbers.robust.numbers()
+    own: dict[str, Floats] = numbers.buffers()
+    return {"robust": robust} | own
+
+
+def with_robust(
+    from_file: Callable[..., Any],
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    robust: Floats,
+    method: str,
+    **options: Any,
+) -> Any:
+    """What `from_file` makes of the parts of a file, how it is robust, or that it is not, among them."""
+    return from_file(moments, prior, method=method, robust=Robust.from_numbers(method, robust), **options)
 
 
 def fit_t(

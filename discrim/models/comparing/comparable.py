@@ -53,14 +53,14 @@ def refuse_other_rows(fits: Sequence[ClassifierResults], what: str) -> None:
         counts = fit.counts.reindex(first.classes)
         if not np.allclose(first.counts, counts, rtol=1e-9, atol=0):
             _refuse_counts(first, fit, place, what)
-        if first._has_rows and fit._has_rows:
+        if first._fit.has_rows and fit._fit.has_rows:
             _refuse_rows(first, fit, place, what)
 
 
 def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
     """Raise for fits of other numbers of rows."""
-    columns = list(dict.fromkeys([*first._blocks.design.columns, *fit._blocks.design.columns]))
-    missing = fit._dropped or first._dropped
+    columns = list(dict.fromkeys([*first._fit.blocks.design.columns, *fit._fit.blocks.design.columns]))
+    missing = fit._fit.dropped or first._fit.dropped
     way_out = (
         f"drop the rows that miss a value in any of {named(columns, most=20)}, and fit all to the rest"
         if missing
@@ -77,8 +77,10 @@ def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int,
 
 def _refuse_rows(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
     """Raise where rows have other labels in the index, other classes or weights."""
-    used = [used_codes(each._rows(what)) for each in (first, fit)]
-    labels = [each._blocks.table.index[codes >= 0] for each, codes in zip((first, fit), used, strict=True)]
+    used = [used_codes(each._fit.rows(what)) for each in (first, fit)]
+    labels = [
+        each._fit.blocks.table.index[codes >= 0] for each, codes in zip((first, fit), used, strict=True)
+    ]
     if not labels[0].equals(labels[1]):
         pairs = zip_longest(labels[1].tolist(), labels[0].tolist())
         row = next(a if a is not None else b for a, b in pairs if a != b)
@@ -91,7 +93,7 @@ def _refuse_rows(first: ClassifierResults, fit: ClassifierResults, place: int, w
         for each, codes in zip((first, fit), used, strict=True)
     ]
     weights = [
-        np.ones(len(rows)) if each._blocks.weights is None else each._blocks.weights[codes >= 0]
+        np.ones(len(rows)) if each._fit.blocks.weights is None else each._fit.blocks.weights[codes >= 0]
         for each, codes, rows in zip((first, fit), used, labels, strict=True)
     ]
     for name, (one, other) in {"class": classes, "weight": weights}.items():
@@ -112,7 +114,7 @@ def refuse_other_values(first: ClassifierResults, fit: ClassifierResults, place:
     rows that one of the fits drops are no matter. Of fits that read no column in common, one that either
     reads and both tables have is the same in both.
     """
-    ours, theirs = first._rows(what), fit._rows(what)
+    ours, theirs = first._fit.rows(what), fit._fit.rows(what)
     if ours.table.data is theirs.table.data:
         return
     both = [used_codes(each) >= 0 for each in (ours, theirs)]
@@ -157,7 +159,7 @@ def _is_bool(values: pd.Series) -> bool:
 
 def same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
     """Whether each fit is of the columns of the first, value by value, whatever their names and order."""
-    if all(fit._has_rows for fit in fits):
+    if all(fit._fit.has_rows for fit in fits):
         held = [_digests(fit) for fit in fits]
         return [each == held[0] for each in held]
     return [_has_means_of(fits[0], fit) for fit in fits]
@@ -166,7 +168,7 @@ def same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
 def _digests(fit: ClassifierResults) -> Counter[tuple[str, bytes]]:
     """The columns of a fit's design over its rows: what the model has of them, and their hashes."""
     hashes = [hashlib.blake2b(digest_size=16) for _ in fit.terms]
-    for _, x, _, _ in used_rows(fit._blocks):
+    for _, x, _, _ in used_rows(fit._fit.blocks):
         for column, held in zip(x.T, hashes, strict=True):
             # Adding zero makes one of the two zeros that there are.
             held.update(np.ascontiguousarray(column + 0.0).tobytes())
@@ -176,8 +178,8 @@ def _digests(fit: ClassifierResults) -> Counter[tuple[str, bytes]]:
 def _measures(fit: ClassifierResults) -> list[str]:
     """Whether the model has a density of each column, or probabilities of its values."""
     kinds = ["density"] * len(fit.terms)
-    if isinstance(fit._fit, NaiveBayesFit):
-        for at in (*fit._fit.plan.tables, *fit._fit.plan.counts):
+    if isinstance(fit._fit.numbers, NaiveBayesFit):
+        for at in (*fit._fit.numbers.plan.tables, *fit._fit.numbers.plan.counts):
             kinds[int(at)] = "probability"
     return kinds
 
@@ -187,7 +189,7 @@ def _has_means_of(first: ClassifierResults, fit: ClassifierResults) -> bool:
     if set(first.terms) != set(fit.terms) or _measures(first) != _measures(fit):
         return False
     means = [
-        pd.DataFrame(each._fit.moments.class_means, index=each.classes, columns=each.terms)
+        pd.DataFrame(each._fit.numbers.moments.class_means, index=each.classes, columns=each.terms)
         for each in (first, fit)
     ]
     ours, theirs = means[0], means[1].reindex(index=first.classes, columns=first.terms)
@@ -197,14 +199,14 @@ def _has_means_of(first: ClassifierResults, fit: ClassifierResults) -> bool:
 def llf_given_row(fit: ClassifierResults) -> float:
     """Log-likelihood of the classes given the rows, by the fit's posteriors; missing where there are none."""
     try:
-        fit._need_posteriors("a likelihood")
+        fit._fit.need_posteriors("a likelihood")
     except NotSupportedError:
         return np.nan
-    if not fit._has_rows:
-        own = fit.likelihood_of == "class given row" and fit._fit.estimated_prior
+    if not fit._fit.has_rows:
+        own = fit.likelihood_of == "class given row" and fit._fit.numbers.estimated_prior
         return float(fit.llf) if own else np.nan
-    rule, total = fit._rule(fit._prior_values(None)), 0.0
-    for _, x, codes, weights in used_rows(fit._blocks):
+    rule, total = fit._fit.rule(), 0.0
+    for _, x, codes, weights in used_rows(fit._fit.blocks):
         logs: NDArray[Any] = log_posteriors(rule.scores(x))[np.arange(len(codes)), codes]
         total += float(logs.sum() if weights is None else weights @ logs)
     return total

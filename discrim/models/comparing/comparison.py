@@ -153,7 +153,7 @@ def _by_fit(fits: Sequence[Any], names: list[str], refit_prior: bool | None) -> 
             row[name] = known(fit, of)
         row["llf_given_row"] = llf_given_row(fit)
         for method in ("apparent", "loo"):
-            asked = None if fit._prior_without == "none" else refit_prior
+            asked = None if fit._fit.model.prior_without == "none" else refit_prior
             try:
                 row[f"error_{method}"] = fit.error_rates([method], refit_prior=asked)["estimate"].iloc[0]
             except NotSupportedError:

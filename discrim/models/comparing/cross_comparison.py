@@ -44,7 +44,7 @@ def cross_validated(
     need_rows(fits, "compare(folds=)")
     seed = drawn_seed(seed)
     for place, fit in enumerate(fits[1:], start=2):
-        if not fit._blocks.table.index.equals(fits[0]._blocks.table.index):
+        if not fit._fit.blocks.table.index.equals(fits[0]._fit.blocks.table.index):
             raise DataError(
                 f"Fit {place} is of other rows than the first: fit both to one table; rows that one of them "
                 "drops are no matter."
@@ -52,7 +52,7 @@ def cross_validated(
     found = []
     for place, fit in enumerate(fits, start=1):
         try:
-            found.append(validated(fit, folds, repeats, groups, seed, refit_prior=refit_prior))
+            found.append(validated(fit._fit, folds, repeats, groups, seed, refit_prior=refit_prior))
         except NotSupportedError as error:
             raise NotSupportedError(f"Fit {place}: {error}") from None
         warn_unlabelled(found[-1], f"Fit {place}: ")

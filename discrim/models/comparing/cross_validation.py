@@ -18,10 +18,12 @@ from discrim.inference.paired_tests import fold_errors
 from discrim.inference.resampling import progress_bar
 from discrim.models.comparing.fitted import need_rows
 from discrim.models.comparing.shared_folds import numbered, refuse_gone, shared_folds
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import labelled
 from discrim.models.judging.assessment import row_weights
 from discrim.models.judging.refitted_prior import prior_of_rest, uneven
 from discrim.models.judging.validation import counts_without, fold_scores
+from discrim.models.registry import summary_of
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
@@ -111,13 +113,15 @@ def cross_validate(
     need_rows([fit], "cross_validate()")
     if not isinstance(nested, bool):
         raise DataError(f"nested={nested!r}: give True or False.")
-    found = validated(fit, folds, repeats, groups, drawn_seed(seed), nested=nested, refit_prior=refit_prior)
+    found = validated(
+        fit._fit, folds, repeats, groups, drawn_seed(seed), nested=nested, refit_prior=refit_prior
+    )
     warn_unlabelled(found)
     return found
 
 
 def validated(
-    fit: ClassifierResults,
+    fit: Fit[Any],
     folds: Any,
     repeats: int,
     groups: Any,
@@ -127,7 +131,7 @@ def validated(
     refit_prior: bool | None = None,
 ) -> CrossValidation:
     """As `cross_validate`, of a seed that was drawn."""
-    blocks = fit._rows("cross_validate()")
+    blocks = fit.rows("cross_validate()")
     dealt, labels = shared_folds(blocks, folds, repeats, groups, seed)
     used = used_codes(blocks)
     dealt = np.where(used >= 0, dealt, -1)
@@ -149,7 +153,7 @@ def warn_unlabelled(found: CrossValidation, who: str = "") -> None:
     """Warn of rows that have no label."""
     if found.unlabelled:
         row = int(np.argmax((found._actual >= 0) & ~found._judged))
-        first = found._fit._blocks.table.label(row)
+        first = found._fit.blocks.table.label(row)
         warn_user(
             f"{who}{found.unlabelled} row{'s have' if found.unlabelled > 1 else ' has'} no label in some "
             f"repeat (first of them {first!r}), and no "
@@ -186,7 +190,7 @@ class CrossValidation:
 
     def __init__(
         self,
-        fit: ClassifierResults,
+        fit: Fit[Any],
         scores: Floats,
         dealt: Codes,
         fold_labels: list[Any],
@@ -196,7 +200,7 @@ class CrossValidation:
         nested: bool,
         refit_prior: bool | None = None,
     ) -> None:
-        blocks = fit._rows("cross_validate()")
+        blocks = fit.rows("cross_validate()")
         self.seed, self.nested = seed, nested
         self.prior = prior_of_rest(fit, refit_prior)
         self._fit, self._scores, self._dealt, self._clusters = fit, scores, dealt, clusters
@@ -226,7 +230,7 @@ class CrossValidation:
     @property
     def labels(self) -> pd.DataFrame:
         """Predicted class of each row, by repeat."""
-        columns = [self._fit._labelled(own, self._index) for own in self._predicted]
+        columns = [self._fit.labelled(own, self._index) for own in self._predicted]
         return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
 
     def posteriors(self, repeat: int = 1) -> pd.DataFrame:
@@ -241,14 +245,14 @@ class CrossValidation:
         """
         if repeat not in self._repeats():
             raise DataError(f"repeat={repeat!r}: give a number from 1 to {len(self._dealt)}.")
-        self._fit._need_posteriors("posteriors()")
+        self._fit.need_posteriors("posteriors()")
         proba = posteriors(self._scores[repeat - 1])
         return pd.DataFrame(proba, index=self._index, columns=self._fit.classes)
 
     @property
     def _has_posteriors(self) -> bool:
         try:
-            self._fit._need_posteriors("a log loss")
+            self._fit.need_posteriors("a log loss")
         except NotSupportedError:
             return False
         return True
@@ -274,12 +278,12 @@ class CrossValidation:
 
     def _rest(self) -> list[Floats]:
         """Rows, or sums of weights, (F, K) of each class outside each fold, by repeat."""
-        blocks = self._fit._rows("class_shares()")
+        blocks = self._fit.rows("class_shares()")
         return [counts_without(blocks, own, len(self._fold_labels)) for own in self._dealt]
 
     def _uneven(self) -> tuple[Any, int] | None:
         """Label of the fold, and class, that show most how uneven folds are; None where they are not."""
-        counts = self._fit.counts.to_numpy(dtype=np.float64)
+        counts = np.asarray(self._fit.counts, dtype=np.float64)
         found = uneven(np.concatenate(self._rest()), counts)
         return None if found is None else (self.class_shares().index[found[0]], found[1])
 
@@ -288,7 +292,7 @@ class CrossValidation:
     def _rows(self) -> Judged:
         """The rows that are judged, with their weights."""
         at, fit = self._judged, self._fit
-        prior = None if fit._fit.estimated_prior else fit._prior_values(None)
+        prior = None if fit.numbers.estimated_prior else fit.prior_values()
         clusters = None if self._clusters is None else self._clusters[at]
         return Judged(self._actual[at], self._weights[at], len(fit.classes), prior, clusters)
 
@@ -374,9 +378,8 @@ class CrossValidation:
 
     def summary(self) -> Summary:
         """The figures as a summary; prints, and renders in a notebook."""
-        from discrim.models.comparing.cross_validation_summary import summary
-
-        return summary(self)
+        summary: Summary = summary_of(self)
+        return summary
 
     def __repr__(self) -> str:
         return self.summary().as_text()

@@ -38,7 +38,7 @@ def _header(found: CrossValidation) -> Pairs:
     rows = "Sum of weights" if found._weighted else "Rows judged"
     items: list[tuple[str, Any, str]] = [
         (rows, total, f"{total:.6g}"),
-        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+        ("Rows dropped, missing", fit.dropped, str(fit.dropped)),
         ("Rows without a label", found.unlabelled, str(found.unlabelled)),
         ("Prior", prior, prior),
         ("Folds", folds, str(folds)),
@@ -61,7 +61,7 @@ def uneven_note(found: CrossValidation) -> str:
     (repeat, fold), code = place
     share, prior = (
         float(found.class_shares().loc[(repeat, fold)].iloc[code]),
-        float(found._fit.prior.iloc[code]),
+        float(found._fit.prior[code]),
     )
     where = f"fold {shown(fold)}" + (f" of repeat {repeat}" if len(found._dealt) > 1 else "")
     return (
@@ -72,7 +72,7 @@ def uneven_note(found: CrossValidation) -> str:
 
 
 def _choice_note(found: CrossValidation) -> str:
-    chosen = found._fit._chosen
+    chosen = found._fit.refits.chosen
     if not chosen:
         return ""
     if found.nested:

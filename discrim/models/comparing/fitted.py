@@ -48,7 +48,7 @@ def need_rows(fits: Sequence[Any], what: str) -> None:
     """
     need_fits(fits, what)
     for place, fit in enumerate(fits, start=1):
-        if not fit._has_rows:
+        if not fit._fit.has_rows:
             raise NotSupportedError(
                 f"{what} needs the rows of its fits, and argument {place}, loaded or made of moments, has "
                 "none: fit a table."

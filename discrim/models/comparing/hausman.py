@@ -64,7 +64,7 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
             f"hausman() compares lda() with a logistic regression, in that order; the first fit is "
             f"{type(lda_fit).__name__}."
         )
-    fit = lda_fit._fit
+    fit = lda_fit._fit.numbers
     lda_fit._need_full("hausman()")
     slopes, cov = slope_covariance(fit.moments, fit.covariance, fit.residual_df, 0)
     # In units in which squares of slopes are doubles.
@@ -114,12 +114,12 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
                 "The two fits differ in the values of their columns, as in other units: fit both to one "
                 "table."
             )
-        if not logit._fit.newton.converged:
+        if not logit._fit.numbers.newton.converged:
             raise NotSupportedError(
                 "A hyperplane separates classes, so that the logistic regression has no estimates to compare "
                 "with LDA's: fit with bias_reduction=True."
             )
-        against_first = logit._fit.against(0)
+        against_first = logit._fit.numbers.against(0)
         return against_first.params() * of_unit, against_first.cov_params(unit)
     if not (hasattr(logit, "params") and hasattr(logit, "cov_params")):
         raise DataError(
@@ -137,7 +137,7 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
 def _refuse_other_means(lda_fit: LDAResults, model: Any) -> None:
     """Raise a DataError where the rows of a model of statsmodels have other class means than LDA's."""
     rows, codes = (np.asarray(getattr(model, name, ()), dtype=np.float64) for name in ("exog", "endog"))
-    moments = lda_fit._fit.moments
+    moments = lda_fit._fit.numbers.moments
     k, p = moments.class_means.shape
     if rows.ndim != 2 or rows.shape[1] != p + 1 or codes.shape != rows.shape[:1]:
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reprlib import repr as shorten
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,7 @@ from discrim.frame.table import Table
 from discrim.frame.used_rows import strata, used_codes
 from discrim.inference.folds import check_folds, deal, deal_groups
 from discrim.models.fits.arguments import is_whole, named, told
-
-if TYPE_CHECKING:
-    from discrim.models.results.results import ClassifierResults
+from discrim.models.fits.fit import Fit
 
 __all__ = ["numbered", "refuse_gone", "shared_folds"]
 
@@ -116,9 +114,7 @@ def _fold_labels(given: Any, table: Table, codes: Codes) -> list[Any]:
     return [values.iloc[int(np.argmax(codes == f))] for f in range(int(codes.max()) + 1)]
 
 
-def refuse_gone(
-    fit: ClassifierResults, dealt: Codes, used: Codes, labels: list[Any], *, grouped: bool
-) -> None:
+def refuse_gone(fit: Fit[Any], dealt: Codes, used: Codes, labels: list[Any], *, grouped: bool) -> None:
     """Raise a DataError where a class has no rows outside a fold."""
     k = len(fit.classes)
     rows = np.bincount(used[used >= 0], minlength=k)

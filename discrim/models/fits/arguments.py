@@ -57,7 +57,7 @@ def choice(name: str, value: Any, allowed: tuple[str, ...], *, optional: bool = 
     if optional and value is None:
         return
     if not (isinstance(value, str) and value in allowed):
-        hint = " To set fits side by side, see compare()." if hasattr(value, "_blocks") else ""
+        hint = " To set fits side by side, see compare()." if hasattr(value, "_fit") else ""
         raise DataError(f"{name}={told(value)} is not known: use one of {named(allowed)}.{hint}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,16 +12,12 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.rules.rules import MANY_CLASSES, IndependentRule, LinearRule, Rule, best_class, posteriors
-from discrim.errors import DataError, warn_user
+from discrim.errors import warn_user
 from discrim.frame.blocks import Blocks
 from discrim.inference.resampling import late_bar
 
-if TYPE_CHECKING:
-    from discrim.models.results.results import ClassifierResults
-
 __all__ = [
     "Decision",
-    "augmented",
     "posterior_frame",
     "predicted_codes",
     "score_frame",
@@ -144,18 +140,3 @@ def score_frame(
         with np.errstate(invalid="ignore"):
             out[place] = scores[:, 1] - scores[:, 0]
     return pd.Series(out, index=blocks.table.index, name=str(classes[1]))
-
-
-def augmented(fit: ClassifierResults, blocks: Blocks, values: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The table with each row's label, and values by class under a name; see `ClassifierResults.augment`."""
-    table = blocks.table
-    columns = pd.Index([f".{name}.{label}" for label in values.columns])
-    taken = [column for column in (".fitted", *columns) if column in table.names]
-    if taken:
-        raise DataError(
-            f"The table has a column {taken[0]!r} already, which augment() would write: rename it, as in "
-            f"data.rename(columns={{{taken[0]!r}: {'before' + taken[0]!r}}})."
-        )
-    frame = table.frame(table.names)
-    frame[".fitted"] = fit._labelled(fit._predicted_codes(blocks), table.index)
-    return pd.concat([frame, values.set_axis(columns, axis=1)], axis=1)

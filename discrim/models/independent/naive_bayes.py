@@ -21,7 +21,7 @@ from discrim.models.independent.naive_bayes_plan import (
     refuse_no_bandwidth,
     refuse_no_density,
 )
-from discrim.models.independent.naive_bayes_results import NaiveBayesResults
+from discrim.models.independent.naive_bayes_results import NaiveBayesResults, naive_bayes_fit
 
 __all__ = ["naive_bayes"]
 
@@ -130,4 +130,4 @@ def naive_bayes(
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     fit = fit_naive_bayes(moments, tally, shares, estimated_prior=prior is None)
     refuse_no_bandwidth(fit, blocks)
-    return NaiveBayesResults(fit, blocks)
+    return NaiveBayesResults(naive_bayes_fit(fit, blocks))

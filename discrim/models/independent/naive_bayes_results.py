@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.independent.naive_bayes import NaiveBayesFit
+from discrim.core.independent.naive_bayes_file import naive_bayes_buffers, naive_bayes_from_file
 from discrim.core.independent.tally import Tally
-from discrim.core.moments.moments import Spread
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import codes_are_positions, mark_unseen, refuse_values, term_levels
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.fit import Fit, Model, read_rows
 from discrim.models.fits.reading import class_moments
+from discrim.models.fits.refits import moment_refits
 from discrim.models.independent.naive_bayes_plan import refuse_no_density
-from discrim.models.independent.naive_bayes_summary import naive_bayes_brief, naive_bayes_sections
 from discrim.models.results.class_covariances import Quadratic, SeparateCovariances
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
-__all__ = ["NaiveBayesResults"]
+__all__ = ["NaiveBayesResults", "naive_bayes_fit"]
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +39,80 @@ GRID = 512
 
 BEYOND = 3.0
 """Bandwidths, or standard deviations, by which that grid goes beyond the extremes."""
+
+
+def _levels(fit: Fit[NaiveBayesFit]) -> dict[str, Any]:
+    """Levels of each categorical column, by term."""
+    known = term_levels(fit.blocks.design)
+    return {fit.terms[j]: known[j] or (False, True) for j in fit.numbers.plan.tables.tolist()}
+
+
+def _rows(fit: Fit[NaiveBayesFit], data: Any, unseen: Unseen | None) -> Blocks:
+    """Rows that are used in part where some of their values are missing."""
+    blocks = replace(read_rows(fit, data, None), partial=True)
+    if data is None:
+        return blocks
+    plain = [term for term, levels in _levels(fit).items() if levels == (False, True)]
+    refuse_values(blocks.table, plain, counts=False)
+    refuse_values(blocks.table, fit.terms[fit.numbers.plan.counts].tolist(), counts=True)
+    if (unseen or fit.numbers.unseen) == "missing":
+        blocks = replace(blocks, table=mark_unseen(blocks.design, blocks.table))
+    return blocks
+
+
+MODEL = Model("naive_bayes", "Naive Bayes", holds_levels=True, rows=_rows)
+
+
+def naive_bayes_fit(numbers: NaiveBayesFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[NaiveBayesFit]:
+    """A naive Bayes classifier as one value.
+
+    Raises
+    ------
+    DataError
+        The tables of a file do not fit the levels of its columns.
+    """
+    refits = moment_refits("diagonal", stays=numbers.plan.counts.tolist(), why_not=_why_not)
+    if not numbers.is_normal:
+        refits = replace(refits, spread=None, of_rows=_rule_of_tally)
+    fit = Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows)
+    sizes = numbers.plan.sizes[numbers.plan.tables].tolist()
+    fitting = [len(levels) for levels in _levels(fit).values()] == sizes
+    if not (fitting and codes_are_positions(blocks.design)):
+        raise DataError("A saved fit of naive Bayes is damaged: its tables do not fit its levels.")
+    return fit
+
+
+def _rule_of_tally(fit: Fit[NaiveBayesFit], blocks: Blocks) -> Rule | None:
+    numbers = fit.numbers
+    if len(blocks.terms) < len(fit.terms):
+        kept = [fit.terms.get_loc(term) for term in blocks.terms]
+        numbers = replace(numbers, plan=numbers.plan.columns(np.array(kept)))
+    tally = Tally(numbers.plan, len(fit.classes))
+    refit = numbers.refit(class_moments(blocks, "diagonal", tally.watch), tally)
+    return None if refit is None else refit.rule(fit.log_prior())
+
+
+def _why_not(fit: Fit[NaiveBayesFit], blocks: Blocks) -> str | None:
+    kept = np.array([fit.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
+    tally = Tally(fit.numbers.plan.columns(kept), len(fit.classes))
+    moments = class_moments(blocks, "diagonal", tally.watch)
+    try:
+        refuse_no_density(moments, tally, blocks)
+    except CollinearError as error:
+        return str(error)
+    return None
+
+
+SAVED = Saved(
+    {"method": (str,), "smoothing": (float,), "laplace": (float,), "bandwidth": (str,)}
+    | {"unseen": (str,), "estimated_prior": (bool,)},
+    "diagonal",
+    naive_bayes_from_file,
+    naive_bayes_fit,
+    naive_bayes_buffers,
+    lambda k, p: {"columns": (3, p), "tables": (k, -1), "sums": (k, -1), "points": (-1, 4)},
+    constant=True,
+)
 
 
 class NaiveBayesResults(SeparateCovariances, ClassifierResults):
@@ -65,40 +139,32 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         Free parameters.
     """
 
-    _fit: NaiveBayesFit
-    _holds_levels = True
-    title: ClassVar[str] = "Naive Bayes"
+    _fit: Fit[NaiveBayesFit]
 
-    def __init__(self, fit: NaiveBayesFit, blocks: Blocks, *, has_rows: bool = True) -> None:
-        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
-        self._fit = fit
-        self._stays = fit.plan.counts.tolist()
-        self.smoothing, self.laplace = fit.smoothing, fit.laplace
-        known = term_levels(blocks.design)
-        self._levels = {self.terms[j]: known[j] or (False, True) for j in fit.plan.tables.tolist()}
-        sizes = fit.plan.sizes[fit.plan.tables].tolist()
-        fitting = [len(levels) for levels in self._levels.values()] == sizes
-        if not (fitting and codes_are_positions(blocks.design)):
-            raise DataError("A saved fit of naive Bayes is damaged: its tables do not fit its levels.")
+    def __init__(self, fit: Fit[NaiveBayesFit]) -> None:
+        super().__init__(fit)
+        numbers = fit.numbers
+        self.smoothing, self.laplace = numbers.smoothing, numbers.laplace
+        self._levels = _levels(fit)
 
     # ---- the densities
 
     @property
     def normal_terms(self) -> pd.Index:
         """The columns that are normal within classes."""
-        return self.terms[self._fit.plan.normal]
+        return self.terms[self._fit.numbers.plan.normal]
 
     @property
     def means(self) -> pd.DataFrame:
         """Class means of the normal columns."""
-        normal = self._fit.normal
+        normal = self._fit.numbers.normal
         values = np.zeros((len(self.classes), 0)) if normal is None else normal.moments.class_means
         return pd.DataFrame(values, index=self.classes, columns=self.normal_terms)
 
     @property
     def sds(self) -> pd.DataFrame:
         """Standard deviations of the normal columns within classes, smoothing included."""
-        normal = self._fit.normal
+        normal = self._fit.numbers.normal
         values = [] if normal is None else [c.sd / normal.moments.scale for c in normal.covariances]
         shape = (len(self.classes), len(self.normal_terms))
         return pd.DataFrame(np.reshape(values, shape), index=self.classes, columns=self.normal_terms)
@@ -106,7 +172,7 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """P(level | class) of each categorical column, Laplace's correction included."""
-        held = self._fit.tables
+        held = self._fit.numbers.tables
         shares = () if held is None else held.probabilities()
         return {
             term: pd.DataFrame(values, index=self.classes, columns=pd.Index(list(levels), name=term))
@@ -116,14 +182,14 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
     @property
     def bandwidths(self) -> pd.DataFrame:
         """Bandwidths of the kernel densities."""
-        terms, held = self.terms[self._fit.plan.kernels], self._fit.kernels
+        terms, held = self.terms[self._fit.numbers.plan.kernels], self._fit.numbers.kernels
         values = np.zeros((len(self.classes), 0)) if held is None else held.bandwidths()
         return pd.DataFrame(values, index=self.classes, columns=terms)
 
     @property
     def multinomial(self) -> pd.DataFrame:
         """Probabilities of the columns of counts by class; they sum to one."""
-        terms, held = self.terms[self._fit.plan.counts], self._fit.counts
+        terms, held = self.terms[self._fit.numbers.plan.counts], self._fit.numbers.counts
         values = np.zeros((len(self.classes), 0)) if held is None else held.probabilities()
         return pd.DataFrame(values, index=self.classes, columns=terms)
 
@@ -146,7 +212,7 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         DataError
             No such column, or one without a density; values that are no numbers.
         """
-        plan = self._fit.plan
+        plan = self._fit.numbers.plan
         numeric = self.terms[np.sort(np.concatenate([plan.normal, plan.kernels]))]
         if not (isinstance(term, str) and term in numeric):
             has = (
@@ -168,7 +234,7 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         return pd.DataFrame(found, index=pd.Index(values, name=term), columns=self.classes)
 
     def _kernels_of(self, term: str) -> tuple[Any, ...]:
-        held = self._fit.kernels
+        held = self._fit.numbers.kernels
         return () if held is None else held.densities[self.bandwidths.columns.get_loc(term)]
 
     def _grid(self, term: str) -> Floats:
@@ -212,53 +278,12 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         return super().group_summary()
 
     def _need_normal(self, what: str) -> None:
-        if not self._fit.is_normal:
-            other = self.terms[np.flatnonzero(self._fit.plan.families)]
+        if not self._fit.numbers.is_normal:
+            other = self.terms[np.flatnonzero(self._fit.numbers.plan.families)]
             raise NotSupportedError(
                 f"{what} is of normal columns, and {named(other)} {'are' if len(other) > 1 else 'is'} not: "
                 "see means, sds, tables, bandwidths and multinomial."
             )
-
-    # ---- rows
-
-    def _new_rows(self, data: Any, unseen: Unseen | None = None) -> Blocks:
-        if isinstance(data, Blocks):
-            return data
-        choice("unseen", unseen, ("raise", "missing"), optional=True)
-        blocks = replace(super()._new_rows(data), partial=True)
-        if data is None:
-            return blocks
-        plain = [term for term, levels in self._levels.items() if levels == (False, True)]
-        refuse_values(blocks.table, plain, counts=False)
-        refuse_values(blocks.table, self.multinomial.columns.tolist(), counts=True)
-        if (unseen or self._fit.unseen) == "missing":
-            blocks = replace(blocks, table=mark_unseen(blocks.design, blocks.table))
-        return blocks
-
-    @property
-    def _spread(self) -> Spread | None:
-        return "diagonal" if self._fit.is_normal else None
-
-    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
-        numbers = self._fit
-        if numbers.is_normal:
-            return super()._refitted_rule(blocks)
-        if len(blocks.terms) < len(self.terms):
-            kept = [self.terms.get_loc(term) for term in blocks.terms]
-            numbers = replace(numbers, plan=numbers.plan.columns(np.array(kept)))
-        tally = Tally(numbers.plan, len(self.classes))
-        refit = numbers.refit(class_moments(blocks, "diagonal", tally.watch), tally)
-        return None if refit is None else refit.rule(self._log_prior())
-
-    def _why_not(self, blocks: Blocks) -> str | None:
-        kept = np.array([self.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
-        tally = Tally(self._fit.plan.columns(kept), len(self.classes))
-        moments = class_moments(blocks, "diagonal", tally.watch)
-        try:
-            refuse_no_density(moments, tally, blocks)
-        except CollinearError as error:
-            return str(error)
-        return None
 
     # ---- tables
 
@@ -296,12 +321,6 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         """One row for the fit."""
         return pd.DataFrame([self._glance() | {"smoothing": self.smoothing, "laplace": self.laplace}])
 
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return naive_bayes_sections(self)
-
-    def _brief(self) -> Summary:
-        return naive_bayes_brief(self)
-
     def plot(
         self,
         kind: Literal["posteriors", "regions", "density", "table"] | None = None,
@@ -323,10 +342,10 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         choice("kind", kind, ("posteriors", "regions", "density", "table"), optional=True)
         if kind in ("density", "table"):
             return self._plot_column(kind, term, ax)
-        numbers = not self._levels and self._blocks.design.plain
+        numbers = not self._levels and self._fit.blocks.design.plain
         if kind == "regions" or (kind is None and len(self.terms) == 2 and numbers):
-            return plot_regions(self, ax)
-        return plot_posteriors(self, ax)
+            return plot_regions(self._fit, ax)
+        return plot_posteriors(self._fit, ax)
 
     def _plot_column(self, kind: str, term: str | None, ax: Axes | None) -> Axes:
         from discrim.models.independent.naive_bayes_plots import draw_densities, draw_shares

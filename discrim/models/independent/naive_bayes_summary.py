@@ -19,7 +19,7 @@ __all__ = ["naive_bayes_brief", "naive_bayes_sections"]
 
 def naive_bayes_sections(fit: NaiveBayesResults) -> dict[str, Callable[[], Section | Pairs]]:
     """Sections of a naive Bayes classifier, in their order."""
-    plan = fit._fit.plan
+    plan = fit._fit.numbers.plan
     parts: dict[str, Callable[[], Section | Pairs]] = {
         "header": lambda: _header(fit),
         "classes": lambda: _classes(fit),
@@ -61,7 +61,7 @@ def _header(fit: NaiveBayesResults) -> Pairs:
 
 def _densities(fit: NaiveBayesResults) -> list[tuple[str, Any, str]]:
     """What columns there are, and how each kind is estimated."""
-    plan = fit._fit.plan
+    plan = fit._fit.numbers.plan
     items: list[tuple[str, Any, str]] = []
     if len(plan.normal):
         divisor = f"1/{'n' if plan.method == 'mle' else '(n-1)'}"
@@ -84,7 +84,7 @@ def _densities(fit: NaiveBayesResults) -> list[tuple[str, Any, str]]:
 def _classes(fit: NaiveBayesResults) -> Section:
     table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count"}
-    if not fit._fit.is_normal:
+    if not fit._fit.numbers.is_normal:
         return Section("Classes", table, formats, source="fit.prior, fit.counts")
     table["logdet"], formats["logdet"] = fit.logdet, "general"
     title = "Classes, with the log-determinants of their covariances"
@@ -96,7 +96,9 @@ def _means(fit: NaiveBayesResults) -> Section:
 
 
 def _deviations(fit: NaiveBayesResults) -> Section:
-    title = f"Standard deviations within classes, divisor {'n' if fit._fit.method == 'mle' else 'n-1'}"
+    title = (
+        f"Standard deviations within classes, divisor {'n' if fit._fit.numbers.method == 'mle' else 'n-1'}"
+    )
     if fit.smoothing:
         title += ", smoothed"
     return Section(title, fit.sds.rename_axis(index=None), source="fit.sds")

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.independent.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken
-from discrim.core.moments.moments import ClassMoments, Spread
+from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.rules import Rule, log_posteriors
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.folds import drawn_seed
 from discrim.models.fits.arguments import choice, is_number, named, prior_vector
+from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.prediction import score_frame
 from discrim.models.fits.reading import NaAction, class_moments, sample
-from discrim.models.independent import shrunken_summary as shrunken_sections
+from discrim.models.fits.refits import moment_refits
 from discrim.models.independent.shrunken_choice import Search, choose_threshold
 from discrim.models.judging.splits import Splits, read_splits
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["ShrunkenCentroidsResults", "shrunken_centroids"]
 
@@ -147,10 +149,7 @@ def shrunken_centroids(
             f"At threshold {fit.threshold:g} no column is left: every row has the prior probabilities, and "
             f"the class of the largest. The last column goes at {fit.reach().max():.4g}."
         )
-    results = ShrunkenCentroidsResults(fit, blocks, search=search)
-    if path is not None:
-        results._cache["path"] = path
-    return results
+    return ShrunkenCentroidsResults(shrunken_centroids_fit(fit, blocks, search=search, path=path))
 
 
 def _fitted(
@@ -186,6 +185,52 @@ def _refuse_constant(fit: ShrunkenFit, blocks: Blocks) -> None:
     )
 
 
+MODEL = Model(
+    "shrunken_centroids",
+    "Nearest shrunken centroids",
+    no_fit=(
+        "no column varies, or the threshold is chosen and a class has one row",
+        "a threshold= that is given",
+    ),
+)
+
+
+def shrunken_centroids_fit(
+    numbers: ShrunkenFit,
+    blocks: Blocks,
+    *,
+    has_rows: bool = True,
+    search: Search | None = None,
+    path: pd.DataFrame | None = None,
+) -> Fit[ShrunkenFit]:
+    """Shrunken centroids as one value; `search` and `path` are those of a choice of the threshold."""
+    refits = moment_refits(numbers.moments.spread)
+    if search is not None:
+        refits = moment_refits(None, of_rows=partial(_chosen_rule, search), chosen="the threshold")
+    cache = {} if path is None else {"path": path}
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+
+
+def _chosen_rule(search: Search, fit: Fit[ShrunkenFit], blocks: Blocks) -> Rule | None:
+    refit = fit.numbers.refit(class_moments(blocks, fit.numbers.moments.spread))
+    if refit is None:
+        return None
+    try:
+        chosen, _ = choose_threshold(blocks, refit, search)
+    except (CollinearError, DataError):
+        return None
+    return replace(refit, threshold=chosen).rule(fit.log_prior())
+
+
+SAVED = Saved(
+    {"threshold": (float,), "offset": (float, str), "estimated_prior": (bool,)},
+    "diagonal",
+    fit_shrunken,
+    shrunken_centroids_fit,
+    constant=True,
+)
+
+
 class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
     """A fit of nearest shrunken centroids.
 
@@ -209,45 +254,17 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         x'coef + intercept is largest for the predicted class.
     """
 
-    title: ClassVar[str] = "Nearest shrunken centroids"
-    _no_fit = (
-        "no column varies, or the threshold is chosen and a class has one row",
-        "a threshold= that is given",
-    )
-    _fit: ShrunkenFit
-
-    def __init__(
-        self, fit: ShrunkenFit, blocks: Blocks, *, has_rows: bool = True, search: Search | None = None
-    ) -> None:
-        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
-        self._fit, self._search = fit, search
-        self._chosen = "the threshold" if search is not None else ""
-
-    @property
-    def _spread(self) -> Spread | None:
-        return None if self._chosen else self._fit.moments.spread
-
-    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
-        if self._search is None:
-            return super()._refitted_rule(blocks)
-        refit = self._fit.refit(class_moments(blocks, self._fit.moments.spread))
-        if refit is None:
-            return None
-        try:
-            chosen, _ = choose_threshold(blocks, refit, self._search)
-        except (CollinearError, DataError):
-            return None
-        return replace(refit, threshold=chosen).rule(self._log_prior())
+    _fit: Fit[ShrunkenFit]
 
     @property
     def threshold(self) -> float:
         """By how much standardized differences are shrunk."""
-        return self._fit.threshold
+        return self._fit.numbers.threshold
 
     @property
     def offset(self) -> float:
         """What is added to each standard deviation, s_0."""
-        return self._fit.added
+        return self._fit.numbers.added
 
     @property
     def path(self) -> pd.DataFrame:
@@ -258,34 +275,35 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         NotSupportedError
             The threshold was given, or the fit was loaded.
         """
-        if "path" not in self._cache:
+        if "path" not in self._fit.cache:
             raise NotSupportedError(
                 "There is no path, as the threshold was given, or the fit was loaded: fit without "
                 "threshold= to have it chosen."
             )
-        held: pd.DataFrame = self._cache["path"]
+        held: pd.DataFrame = self._fit.cache["path"]
         return held.copy()
 
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.moments.class_means, index=self.classes, columns=self.terms)
+        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
 
     @property
     def overall(self) -> pd.Series:
         """Mean of all rows."""
-        moments = self._fit.moments
-        return pd.Series(moments.origin + self._fit.centre / moments.scale, index=self.terms, name="overall")
+        numbers = self._fit.numbers
+        overall = numbers.moments.origin + numbers.centre / numbers.moments.scale
+        return pd.Series(overall, index=self.terms, name="overall")
 
     @property
     def sd(self) -> pd.Series:
         """Standard deviations within classes."""
-        return pd.Series(self._fit.sd, index=self.terms, name="sd")
+        return pd.Series(self._fit.numbers.sd, index=self.terms, name="sd")
 
     @property
     def centroids(self) -> pd.DataFrame:
         """Class means shrunken towards the mean of all rows."""
-        fit = self._fit
+        fit = self._fit.numbers
         shift = fit.shrunken() * fit.errors[:, None] * (fit.sd + fit.added)
         return pd.DataFrame(self.overall.to_numpy() + shift, index=self.classes, columns=self.terms)
 
@@ -309,7 +327,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
             there.
         """
         _check_numbers(threshold, "median")
-        shrunken = self._fit.shrunken(threshold)
+        shrunken = self._fit.numbers.shrunken(threshold)
         size = np.abs(shrunken).max(axis=0)
         order = np.argsort(-size, kind="stable")[: int((size > 0).sum())]
         return pd.DataFrame(shrunken[:, order].T, index=self.terms[order], columns=self.classes)
@@ -317,13 +335,13 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
     @property
     def coef(self) -> pd.DataFrame:
         """Coefficients of the linear scores; zero for columns that do not survive."""
-        rule = self._fit.rule(self._log_prior())
+        rule = self._fit.numbers.rule(self._fit.log_prior())
         return pd.DataFrame(rule.coef * rule.scale[:, None], index=self.terms, columns=self.classes)
 
     @property
     def intercept(self) -> pd.Series:
         """Constants of the linear scores."""
-        rule = self._fit.rule(self._log_prior())
+        rule = self._fit.numbers.rule(self._fit.log_prior())
         constant = rule.intercept - (rule.origin * rule.scale) @ rule.coef
         return pd.Series(constant, index=self.classes, name="constant")
 
@@ -339,21 +357,21 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
             distance to the centroid, by a number that all classes of a row share. For two classes the log
             odds of the second: positive is the second class.
         """
-        rule = self._rule(self._prior_values(None))
-        return score_frame(self._new_rows(data, unseen), rule, self.classes, log_posteriors)
+        rule = self._fit.rule()
+        return score_frame(self._fit.new_rows(data, unseen), rule, self.classes, log_posteriors)
 
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
-        return group_summary(self)
+        return group_summary(self._fit)
 
     def tidy(self) -> pd.DataFrame:
         """One row a class and term: mean, centroid, standardized difference and what is left of it."""
         index = pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"])
         columns = {
-            "mean": self._fit.moments.class_means,
+            "mean": self._fit.numbers.moments.class_means,
             "centroid": self.centroids.to_numpy(),
-            "difference": self._fit.differences,
-            "shrunken": self._fit.shrunken(),
+            "difference": self._fit.numbers.differences,
+            "shrunken": self._fit.numbers.shrunken(),
         }
         flat = {name: values.ravel() for name, values in columns.items()}
         return pd.DataFrame(flat, index=index).reset_index()
@@ -362,13 +380,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         """One row for the fit."""
         row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
         row |= {"threshold": self.threshold, "offset": self.offset}
-        return pd.DataFrame([row | {"surviving": int(self._fit.shrunken().any(axis=0).sum())}])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return shrunken_sections.sections(self)
-
-    def _brief(self) -> Summary:
-        return shrunken_sections.brief(self)
+        return pd.DataFrame([row | {"surviving": int(self._fit.numbers.shrunken().any(axis=0).sum())}])
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.
@@ -387,7 +399,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         if kind == "path":
             return shrunken_plots.threshold_path(self.path, self.threshold, ax=ax)
         if kind == "posteriors":
-            return plot_posteriors(self, ax)
+            return plot_posteriors(self._fit, ax)
         if kind == "regions":
-            return plot_regions(self, ax)
+            return plot_regions(self._fit, ax)
         return shrunken_plots.differences(self.survivors(), ax=ax)

@@ -16,7 +16,7 @@ from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 if TYPE_CHECKING:
     from discrim.models.independent.shrunken_centroids import ShrunkenCentroidsResults
 
-__all__ = ["brief", "sections"]
+__all__ = ["shrunken_centroids_brief", "shrunken_centroids_sections"]
 
 BRIEF = 10
 """Survivors that the short form shows."""
@@ -25,26 +25,32 @@ MOST_SURVIVORS = 30
 """Survivors that the summary shows."""
 
 
-def sections(fit: ShrunkenCentroidsResults) -> dict[str, Callable[[], Section | Pairs]]:
+def shrunken_centroids_sections(fit: ShrunkenCentroidsResults) -> dict[str, Callable[[], Section | Pairs]]:
     """Sections of nearest shrunken centroids, in their order."""
     parts: dict[str, Callable[[], Section | Pairs]] = {
         "header": partial(_header, fit),
         "classes": partial(_classes, fit),
     }
-    if "path" in fit._cache:
+    if "path" in fit._fit.cache:
         parts["path"] = partial(_path, fit)
     return parts | {"survivors": partial(_survivors, fit)}
 
 
-def brief(fit: ShrunkenCentroidsResults) -> Summary:
+def shrunken_centroids_brief(fit: ShrunkenCentroidsResults) -> Summary:
     """The short form: classes, and the first of the survivors."""
     return Summary(title(fit), {"classes": _classes(fit), "survivors": _survivors(fit, BRIEF)})
 
 
 def _header(fit: ShrunkenCentroidsResults) -> Pairs:
-    chosen = "cross-validation" if "path" in fit._cache else "given" if fit._has_rows else "not in the file"
-    kind = "median of s" if fit._fit.offset == "median" else "given"
-    left = int(fit._fit.shrunken().any(axis=0).sum())
+    chosen = (
+        "cross-validation"
+        if "path" in fit._fit.cache
+        else "given"
+        if fit._fit.has_rows
+        else "not in the file"
+    )
+    kind = "median of s" if fit._fit.numbers.offset == "median" else "given"
+    left = int(fit._fit.numbers.shrunken().any(axis=0).sum())
     items: list[tuple[str, Any, str]] = [
         *row_items(fit),
         ("Threshold", fit.threshold, f"{fit.threshold:.4g}"),
@@ -58,7 +64,7 @@ def _header(fit: ShrunkenCentroidsResults) -> Pairs:
         error_item(fit, "loo", "Error, leave-one-out"),
     ]
     notes = [] if left else ["No column is left: every row has the prior probabilities."]
-    if "path" in fit._cache:
+    if "path" in fit._fit.cache:
         notes.append(
             "The errors hold the threshold, which the same rows have chosen; error_rates(['cv']) chooses "
             "anew in each fold."
@@ -67,7 +73,7 @@ def _header(fit: ShrunkenCentroidsResults) -> Pairs:
 
 
 def _classes(fit: ShrunkenCentroidsResults) -> Section:
-    used = (fit._fit.shrunken() != 0).sum(axis=1)
+    used = (fit._fit.numbers.shrunken() != 0).sum(axis=1)
     table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "columns": used}, index=fit.classes)
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "columns": "count"}
     return Section(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -20,14 +20,12 @@ from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
 from discrim.inference.resampling import progress_bar
 from discrim.models.fits.arguments import choice, named, switch, told
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.prediction import Decision, scored
 from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.parametric import parametric_rates
 from discrim.models.judging.refitted_prior import prior_of_rest, refits_prior
 from discrim.models.judging.validation import deal_folds, fold_scores, left_out_scores
-
-if TYPE_CHECKING:
-    from discrim.models.results.results import ClassifierResults
 
 __all__ = ["Counting", "ErrorMethod", "Plan", "confusion", "error_rates", "judged_scores"]
 
@@ -84,34 +82,34 @@ def asked(data: Any, method: Counting) -> tuple[Any, Counting]:
     raise DataError(f"{data!r} is no table, and no method among {named(COUNTING)}: pass data= or method=.")
 
 
-def confusion(fit: ClassifierResults, data: Any, method: Counting, plan: Plan) -> pd.DataFrame:
+def confusion(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> pd.DataFrame:
     """Actual by predicted classes of new rows, or of the fit's; see `ClassifierResults.confusion`."""
     actual, predicted, weights = judged_codes(fit, data, method, plan)
     return confusion_table(actual, predicted, fit.classes, weights)
 
 
 def judged_codes(
-    fit: ClassifierResults, data: Any, method: Counting, plan: Plan
+    fit: Fit[Any], data: Any, method: Counting, plan: Plan
 ) -> tuple[Codes, Codes, Floats | None]:
     """Actual class, predicted class and weight of each row of a table."""
     choice("method", method, COUNTING)
     decision = Decision(plan.costs)
     if decision.costs is not None:
-        fit._need_posteriors("costs=")
+        fit.need_posteriors("costs=")
     if data is None and method == "apparent":
         # Labels alone need no table of posteriors.
-        blocks = fit._rows('method="apparent"', "pass data= to confusion()")
+        blocks = fit.rows('method="apparent"', "pass data= to confusion()")
         if decision.costs is not None:
-            return blocks.codes, fit._predicted_codes(blocks, None, decision), row_weights(blocks)
-        if "apparent" not in fit._cache:
-            fit._cache["apparent"] = fit._predicted_codes(blocks)
-        return blocks.codes, fit._cache["apparent"], row_weights(blocks)
+            return blocks.codes, fit.predicted_codes(blocks, None, decision), row_weights(blocks)
+        if "apparent" not in fit.cache:
+            fit.cache["apparent"] = fit.predicted_codes(blocks)
+        return blocks.codes, fit.cache["apparent"], row_weights(blocks)
     actual, scores, weights, _ = judged_scores(fit, data, method, plan)
     return actual, decision.codes(scores), weights
 
 
 def judged_scores(
-    fit: ClassifierResults, data: Any, method: Counting, plan: Plan
+    fit: Fit[Any], data: Any, method: Counting, plan: Plan
 ) -> tuple[Codes, Floats, Floats | None, Blocks]:
     """Actual class, scores (n, K) and weight of each row of a table, and its blocks.
 
@@ -126,10 +124,10 @@ def judged_scores(
             raise NotSupportedError(
                 f'method="{method}" leaves out rows of the fit: it does not go with data=.'
             )
-        blocks = fit._new_rows(data, plan.unseen)
+        blocks = fit.new_rows(data, plan.unseen)
         actual = response_codes(blocks.design, blocks.table, blocks.functions)
         return actual, _scores(fit, blocks), None, blocks
-    blocks = fit._rows(f'method="{method}"', "pass data=" if method == "apparent" else "fit formula and data")
+    blocks = fit.rows(f'method="{method}"', "pass data=" if method == "apparent" else "fit formula and data")
     if method == "loo":
         scores = left_out_scores(fit, plan.refit_prior)
     elif method == "cv":
@@ -140,9 +138,9 @@ def judged_scores(
     return blocks.codes, scores, row_weights(blocks), blocks
 
 
-def _scores(fit: ClassifierResults, blocks: Blocks) -> Floats:
+def _scores(fit: Fit[Any], blocks: Blocks) -> Floats:
     out = np.empty((blocks.table.nrows, len(fit.classes)), order="F")
-    for place, scores in scored(blocks, fit._rule(fit._prior_values(None)), len(fit.classes)):
+    for place, scores in scored(blocks, fit.rule(), len(fit.classes)):
         out[place] = scores
     return out
 
@@ -152,9 +150,7 @@ def row_weights(blocks: Blocks) -> Floats | None:
     return None if blocks.weights is None else np.nan_to_num(blocks.weights)
 
 
-def error_rates(
-    fit: ClassifierResults, methods: Sequence[ErrorMethod], plan: Plan, *, by_class: bool
-) -> pd.DataFrame:
+def error_rates(fit: Fit[Any], methods: Sequence[ErrorMethod], plan: Plan, *, by_class: bool) -> pd.DataFrame:
     """One row a method; see `ClassifierResults.error_rates`."""
     known: dict[str, Callable[[], Rates]] = {
         "632+": lambda: _bootstrapped(fit, plan),
@@ -164,7 +160,7 @@ def error_rates(
     for way in COUNTING:
         known[way] = partial(_counted, fit, way, plan)
     for name in ("D", "DS", "O", "OS"):
-        known[name] = partial(parametric_rates, fit, name, plan)
+        known[name] = partial(parametric_rates, fit, name, plan.costs, plan.level)
     rates_of.check_level(plan.level)
     switch("by_class", by_class)
     if not isinstance(methods, Iterable):
@@ -183,28 +179,28 @@ def error_rates(
     return table
 
 
-def _counted(fit: ClassifierResults, method: Counting, plan: Plan) -> Rates:
+def _counted(fit: Fit[Any], method: Counting, plan: Plan) -> Rates:
     codes = judged_codes(fit, None, method, plan)
     counts = counts_of(codes[0], codes[1], len(fit.classes), codes[2]).astype(np.float64)
     return rates_of.counted(
-        counts, fit._prior_values(None), plan.costs, plan.level, sampled=fit._fit.estimated_prior
+        counts, fit.prior_values(), plan.costs, plan.level, sampled=fit.numbers.estimated_prior
     )
 
 
-def _posterior_based(fit: ClassifierResults, plan: Plan, *, stratified: bool) -> Rates:
+def _posterior_based(fit: Fit[Any], plan: Plan, *, stratified: bool) -> Rates:
     if plan.costs is not None:
         raise NotSupportedError("The posterior-based error rates count errors: leave out costs=.")
-    fit._need_posteriors('method="posterior"')
-    fit._rows('method="posterior"')
+    fit.need_posteriors('method="posterior"')
+    fit.rows('method="posterior"')
     actual, scores, weights, _ = judged_scores(fit, None, "apparent", plan)
     return rates_of.posterior_based(
-        posteriors(scores), actual, fit._prior_values(None), weights, plan.level, stratified=stratified
+        posteriors(scores), actual, fit.prior_values(), weights, plan.level, stratified=stratified
     )
 
 
-def _bootstrapped(fit: ClassifierResults, plan: Plan) -> Rates:
+def _bootstrapped(fit: Fit[Any], plan: Plan) -> Rates:
     """The .632+ estimate; samples are drawn within classes, as the prior is held."""
-    blocks = fit._rows('method="632+"')
+    blocks = fit.rows('method="632+"')
     if blocks.weights is not None:
         raise NotSupportedError(
             'method="632+" draws single rows: repeat each row by its weight, or use "cv".'
@@ -229,7 +225,7 @@ def _bootstrapped(fit: ClassifierResults, plan: Plan) -> Rates:
     _warn_unlabelled(unlabelled, blocks)
     used = codes >= 0
     counts = np.bincount(codes[used], minlength=k)
-    prior = fit._prior_values(None)
+    prior = fit.prior_values()
     shares = (prior / counts)[codes[used]]
     seen = judged_codes(fit, None, "apparent", plan)
     table = counts_of(seen[0], seen[1], k).astype(np.float64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,8 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import used_codes
 from discrim.inference.folds import generator
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.refits import rule_of_rows
-
-if TYPE_CHECKING:
-    from discrim.models.results.results import ClassifierResults
 
 __all__ = ["BootstrapSamples"]
 
@@ -68,7 +66,7 @@ class BootstrapSamples:
                 drawn[rows] = self.rng.multinomial(round(weights.sum()), weights / weights.sum())
         return drawn
 
-    def rule(self, fit: ClassifierResults) -> tuple[Rule, Floats]:
+    def rule(self, fit: Fit[Any]) -> tuple[Rule, Floats]:
         """The rule of the next sample that has one, and the sample."""
         return self.fitted(partial(rule_of_rows, fit))
 

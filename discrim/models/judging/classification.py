@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from discrim.core.rules.rules import best_class, posteriors
 from discrim.frame.label_type import LabelType
 from discrim.inference.error_rates import confusion_table
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import labelled
 from discrim.models.judging.assessment import Counting, Plan, judged_scores
 from discrim.models.judging.refitted_prior import prior_of_rest
 
 if TYPE_CHECKING:
-    from discrim.models.results.results import ClassifierResults
     from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["Classification", "classification"]
@@ -28,11 +28,11 @@ Codes = NDArray[np.intp]
 WAYS = {"apparent": "by the rule itself", "loo": "leaving each row out", "cv": "leaving out folds"}
 
 
-def classification(fit: ClassifierResults, data: Any, method: Counting, plan: Plan) -> Classification:
+def classification(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> Classification:
     """Judge rows of known class; see `ClassifierResults.classification`."""
-    fit._need_posteriors("classification()")
+    fit.need_posteriors("classification()")
     actual, scores, weights, blocks = judged_scores(fit, data, method, plan)
-    prior = pd.Series(fit._prior_values(None), index=fit.classes)
+    prior = pd.Series(fit.prior_values(), index=fit.classes)
     way = WAYS[method] if data is None else "new rows"
     if method != "apparent":
         way += f", prior {prior_of_rest(fit, plan.refit_prior)}"

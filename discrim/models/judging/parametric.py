@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from discrim.core.normal.lda import LDAFit
 from discrim.errors import NotSupportedError
 from discrim.inference.error_rates import Rates
 from discrim.inference.parametric_errors import many_classes, two_classes
-
-if TYPE_CHECKING:
-    from discrim.models.judging.assessment import Plan
-    from discrim.models.results.results import ClassifierResults
+from discrim.models.fits.fit import Fit
 
 __all__ = ["parametric_rates"]
 
 
-def parametric_rates(results: ClassifierResults, method: str, plan: Plan) -> Rates:
+def parametric_rates(
+    results: Fit[Any], method: str, costs: NDArray[np.float64] | None, level: float
+) -> Rates:
     """D, DS, O or OS of a linear discriminant analysis.
 
     Raises
@@ -24,7 +26,7 @@ def parametric_rates(results: ClassifierResults, method: str, plan: Plan) -> Rat
     NotSupportedError
         Another model, a diagonal covariance, reduced axes, or O and OS for more than two classes.
     """
-    fit = results._fit
+    fit = results.numbers
     if not (isinstance(fit, LDAFit) and fit.has_distances and fit.reduced() is None):
         raise NotSupportedError(
             f'method="{method}" is computed from normal classes with one full covariance: fit lda() '
@@ -35,7 +37,7 @@ def parametric_rates(results: ClassifierResults, method: str, plan: Plan) -> Rat
     whitened = fit.unbiased().whiten(moments.means.T).T
     # A covariance with divisor N makes the rule's log odds N/(N - K) times those of the unbiased one.
     stretch = fit.divisor / nu
-    log_prior = results._log_prior()
+    log_prior = results.log_prior()
     if moments.n_classes > 2:
         if expected:
             raise NotSupportedError(
@@ -46,8 +48,8 @@ def parametric_rates(results: ClassifierResults, method: str, plan: Plan) -> Rat
             moments.counts,
             nu,
             log_prior,
-            plan.costs,
-            plan.level,
+            costs,
+            level,
             shrunk=shrunk,
             stretch=stretch,
         )
@@ -58,8 +60,8 @@ def parametric_rates(results: ClassifierResults, method: str, plan: Plan) -> Rat
         nu,
         moments.n_columns,
         log_prior,
-        plan.costs,
-        plan.level,
+        costs,
+        level,
         shrunk=shrunk,
         expected=expected,
         stretch=stretch,

@@ -8,15 +8,13 @@ prior apart from the rest, and hold it by the convention of R's MASS, unless ask
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.errors import DataError
-
-if TYPE_CHECKING:
-    from discrim.models.results.results import ClassifierResults
+from discrim.models.fits.fit import Fit
 
 __all__ = ["PriorWithout", "left_out_shift", "prior_of_rest", "refits_prior", "uneven"]
 
@@ -30,7 +28,7 @@ IN_TURN = 2.0
 """Rows of a class that folds dealt in turn may lack at most to have all classes in proportion."""
 
 
-def refits_prior(fit: ClassifierResults, asked: bool | None) -> bool:
+def refits_prior(fit: Fit[Any], asked: bool | None) -> bool:
     """Whether rules without some rows estimate the prior anew; one that was given is held whatever is asked.
 
     Raises
@@ -42,20 +40,20 @@ def refits_prior(fit: ClassifierResults, asked: bool | None) -> bool:
     """
     if asked is not None and not isinstance(asked, bool):
         raise DataError(f"refit_prior={asked!r}: give True, False, or None for what the model does.")
-    if fit._prior_without == "none":
+    if fit.model.prior_without == "none":
         if asked is False:
-            fit._need_posteriors("refit_prior=False")
+            fit.need_posteriors("refit_prior=False")
         return False
-    if not fit._fit.estimated_prior:
+    if not fit.numbers.estimated_prior:
         return False
-    return fit._prior_without == "refitted" if asked is None else asked
+    return fit.model.prior_without == "refitted" if asked is None else asked
 
 
-def prior_of_rest(fit: ClassifierResults, asked: bool | None) -> str:
+def prior_of_rest(fit: Fit[Any], asked: bool | None) -> str:
     """What became of the prior in rules without some rows, in words; empty where there is none."""
-    if fit._prior_without == "none":
+    if fit.model.prior_without == "none":
         return ""
-    if not fit._fit.estimated_prior:
+    if not fit.numbers.estimated_prior:
         return "given"
     return "refitted" if refits_prior(fit, asked) else "held"
 

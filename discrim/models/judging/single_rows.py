@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,11 +27,9 @@ from discrim.inference.posterior_variance import (
 )
 from discrim.inference.resampling import progress_bar
 from discrim.inference.running_quantiles import RunningInterval
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import refuse_little_weight
 from discrim.models.judging.bootstrap import BootstrapSamples
-
-if TYPE_CHECKING:
-    from discrim.models.results.results import ClassifierResults
 
 __all__ = ["posterior_intervals", "typicality"]
 
@@ -41,17 +39,17 @@ HELD = 2**21
 """Numbers of rows by classes, or by classes by classes, that are held at once."""
 
 
-def typicality(fit: ClassifierResults, data: Any, unseen: Any = None) -> pd.DataFrame:
-    """P(D2 > d2 | class) of new rows, or of the fit's own by the others; see `ClassifierResults`."""
-    if not fit._fit.has_distances:
+def typicality(fit: Fit[Any], data: Any, unseen: Any = None) -> pd.DataFrame:
+    """P(D2 > d2 | class) of new rows, or of the fit's own by the others; see `Fit[Any]`."""
+    if not fit.numbers.has_distances:
         raise NotSupportedError(
             f"typicality is defined for normal classes with full covariances, which {fit.title.lower()} "
             "as it was fitted has not: fit lda() or qda() with full ones."
         )
     _refuse_light(fit, len(fit.terms), "typicality")
-    blocks = fit._rows("typicality()", "pass data=") if data is None else fit._new_rows(data, unseen)
+    blocks = fit.rows("typicality()", "pass data=") if data is None else fit.new_rows(data, unseen)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
-    p, numbers = len(fit.terms), fit._fit
+    p, numbers = len(fit.terms), fit.numbers
     if data is None:
         for rows, x, codes, weights in used_rows(blocks):
             d2, left, free = numbers.left_out_distances(x, codes, weights)
@@ -68,14 +66,14 @@ def typicality(fit: ClassifierResults, data: Any, unseen: Any = None) -> pd.Data
     return pd.DataFrame(out.T, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
-def _refuse_light(fit: ClassifierResults, least: int, what: str) -> None:
+def _refuse_light(fit: Fit[Any], least: int, what: str) -> None:
     """Raise where the weights of a class leave its covariance too few degrees of freedom."""
-    if isinstance(fit._fit, QDAFit):
-        refuse_little_weight(fit.counts, least, what)
+    if isinstance(fit.numbers, QDAFit):
+        refuse_little_weight(fit.rows_by_class, least, what)
 
 
 def posterior_intervals(
-    fit: ClassifierResults,
+    fit: Fit[Any],
     data: Any,
     method: str,
     level: float,
@@ -83,17 +81,17 @@ def posterior_intervals(
     seed: int | None,
     unseen: Any = None,
 ) -> pd.DataFrame:
-    """Posteriors with intervals; see `ClassifierResults`."""
+    """Posteriors with intervals; see `Fit[Any]`."""
     check_level(level)
-    blocks = fit._new_rows(data, unseen)
+    blocks = fit.new_rows(data, unseen)
     if method == "delta":
-        if not (fit._fit.has_distances or isinstance(fit._fit, LogisticFit)):
+        if not (fit.numbers.has_distances or isinstance(fit.numbers, LogisticFit)):
             raise NotSupportedError(
                 f'method="delta" needs normal classes with full covariances, which {fit.title.lower()} as it '
                 'was fitted has not: use method="bootstrap".'
             )
         _refuse_light(fit, 1, 'method="delta"')
-        rule, covariance = fit._rule(fit._prior_values(None)), _score_covariance(fit)
+        rule, covariance = fit.rule(), _score_covariance(fit)
         parts, step = [], max(HELD // _held_by_row(fit), 1)
         with progress_bar(blocks.table.nrows, "posterior intervals") as bar:
             for _, block, _ in blocks.every_row():
@@ -111,17 +109,17 @@ def posterior_intervals(
     return pd.DataFrame(found.reshape(len(found), len(columns)), index=blocks.table.index, columns=columns)
 
 
-def _held_by_row(fit: ClassifierResults) -> int:
+def _held_by_row(fit: Fit[Any]) -> int:
     """Numbers that a row takes for its covariances."""
-    return len(fit.classes) * (len(fit.terms) + 1 if isinstance(fit._fit, LogisticFit) else 1)
+    return len(fit.classes) * (len(fit.terms) + 1 if isinstance(fit.numbers, LogisticFit) else 1)
 
 
-def _score_covariance(fit: ClassifierResults) -> Callable[[Floats], ScoreCovariance]:
+def _score_covariance(fit: Fit[Any]) -> Callable[[Floats], ScoreCovariance]:
     """From rows x (m, p) to the covariances of their scores."""
-    if isinstance(fit._fit, LogisticFit):
-        of_rows = fit._fit.score_covariances()
+    if isinstance(fit.numbers, LogisticFit):
+        of_rows = fit.numbers.score_covariances()
         return lambda x: ScoreCovariance(*of_rows(x))
-    numbers: MomentsFit = fit._fit
+    numbers: MomentsFit = fit.numbers
     held, free = numbers.unbiased_distances()
     # What counts is the relative noise of a covariance, and that of the divisor N is the same.
     distances = numbers.distances()
@@ -134,15 +132,13 @@ def _score_covariance(fit: ClassifierResults) -> Callable[[Floats], ScoreCovaria
     return lambda x: common_covariance(distances.squared(x).T, gaps, counts, nu, estimated_prior=known)
 
 
-def _bootstrapped(
-    fit: ClassifierResults, blocks: Blocks, level: float, replicates: int, seed: int | None
-) -> Floats:
+def _bootstrapped(fit: Fit[Any], blocks: Blocks, level: float, replicates: int, seed: int | None) -> Floats:
     """Posteriors (n, K) with the percentiles of those under fits to rows drawn again."""
-    samples = BootstrapSamples(fit._rows('method="bootstrap"'), replicates, seed)
+    samples = BootstrapSamples(fit.rows('method="bootstrap"'), replicates, seed)
     k = len(fit.classes)
-    counts = fit.counts.to_numpy(dtype=np.float64)
-    log_prior = fit._log_prior()
-    fitted = fit._rule(fit._prior_values(None))
+    counts = fit.counts
+    log_prior = fit.log_prior()
+    fitted = fit.rule()
     found = np.empty((blocks.table.nrows, k, 3))
     for place, x, _ in blocks.every_row():
         found[place, :, 0] = posteriors(fitted.scores(x))
@@ -153,7 +149,7 @@ def _bootstrapped(
             # A rule may hold its rows: it is used and forgotten.
             rule, _ = samples.rule(fit)
             shift = np.zeros(k)
-            if fit._fit.estimated_prior:
+            if fit.numbers.estimated_prior:
                 # The shares of the classes are as uncertain as their rows.
                 with np.errstate(divide="ignore"):
                     drawn = np.log(

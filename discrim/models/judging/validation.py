@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,11 @@ from discrim.frame.unseen import absent_levels
 from discrim.frame.used_rows import strata, used_codes, used_rows
 from discrim.inference.folds import check_folds, deal, generator
 from discrim.inference.resampling import late_bar
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.fold_moments import moment_folds
 from discrim.models.fits.prediction import warn_impossible
 from discrim.models.fits.refits import rule_of_rows
 from discrim.models.judging.refitted_prior import left_out_shift, refits_prior
-
-if TYPE_CHECKING:
-    from discrim.models.results.results import ClassifierResults
 
 __all__ = ["counts_without", "deal_folds", "fold_scores", "left_out_scores"]
 
@@ -39,25 +37,29 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 
-def left_out_scores(fit: ClassifierResults, refit_prior: bool | None = None) -> Floats:
+def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
     """Leave-one-out scores (n, K) of the fit's table; unused rows, and rows without a rule, are missing.
 
     The prior is held or estimated anew as of `refits_prior`.
     """
-    blocks = fit._rows("leave_one_out()")
+    blocks = fit.rows("leave_one_out()")
     anew = refits_prior(fit, refit_prior)
     key = "left out, prior too" if anew else "left out"
-    if key in fit._cache:
-        kept: Floats = fit._cache[key]
+    if key in fit.cache:
+        kept: Floats = fit.cache[key]
         return kept
-    scores = fit._left_out()
-    counts = fit.counts.to_numpy(dtype=np.float64)
+    scores = fit.refits.left_out(fit)
+    counts = fit.counts
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
-    used = np.zeros(blocks.table.nrows, dtype=bool)
+    used, done = np.zeros(blocks.table.nrows, dtype=bool), 0
     with late_bar(blocks.table.nrows, "rows left out") as tell:
         for rows, x, codes, weights in used_rows(blocks):
-            out[:, rows] = scores(x, codes, weights).T
-            if anew and fit._prior_without == "held":
+            if callable(scores):
+                out[:, rows] = scores(x, codes, weights).T
+            else:
+                out[:, rows] = scores[done : done + len(x)].T
+                done += len(x)
+            if anew and fit.model.prior_without == "held":
                 positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
                 out[codes, positions] += left_out_shift(codes, weights, counts)
             used[rows] = True
@@ -65,7 +67,7 @@ def left_out_scores(fit: ClassifierResults, refit_prior: bool | None = None) -> 
     without = np.flatnonzero(used & np.isnan(out[0])).tolist()
     refitted = _downdated(scores, blocks, without, out) if isinstance(scores, FullLeftOut) else without
     settled = np.setdiff1d(without, refitted).astype(np.intp)
-    if len(settled) and anew and fit._prior_without == "held":
+    if len(settled) and anew and fit.model.prior_without == "held":
         own = None if blocks.weights is None else blocks.weights[settled]
         out[blocks.codes[settled], settled] += left_out_shift(blocks.codes[settled], own, counts)
     with late_bar(len(refitted), "refits without a row") as tell:
@@ -83,7 +85,7 @@ def left_out_scores(fit: ClassifierResults, refit_prior: bool | None = None) -> 
     impossible = np.flatnonzero(used & np.isneginf(out).all(axis=0))
     if len(impossible):
         warn_impossible(len(impossible), blocks.table.label(int(impossible[0])))
-    fit._cache[key] = out.T
+    fit.cache[key] = out.T
     return out.T
 
 
@@ -104,24 +106,24 @@ def _downdated(scores: FullLeftOut, blocks: Blocks, rows: list[int], out: Floats
     return [int(row) for row in at[np.isnan(out[0, at])]]
 
 
-def _scores_without(fit: ClassifierResults, blocks: Blocks, row: int, *, anew: bool) -> Floats:
+def _scores_without(fit: Fit[Any], blocks: Blocks, row: int, *, anew: bool) -> Floats:
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
     left = min(1.0, weights[row])
     weights[row] -= left
     less = replace(blocks, weights=weights)
     if anew:
-        counts = fit.counts.to_numpy(dtype=np.float64, copy=True)
+        counts = fit.counts.astype(np.float64)
         counts[blocks.codes[row]] -= left
-        fit = fit._under(counts / counts.sum())
+        fit = fit.under(counts / counts.sum())
     there = (blocks.codes >= 0) & (weights > 0)
-    if not fit._holds_levels and absent_levels(blocks.design, blocks.table, there, blocks.functions):
+    if not fit.model.holds_levels and absent_levels(blocks.design, blocks.table, there, blocks.functions):
         # No other row says what its level is worth.
         return np.full(len(fit.classes), np.nan)
-    rule = rule_of_rows(fit, less, held=bool(fit._chosen))
+    rule = rule_of_rows(fit, less, held=bool(fit.refits.chosen))
     return np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.row(row))[0]
 
 
-def deal_folds(fit: ClassifierResults, folds: int, seed: int | None) -> Codes:
+def deal_folds(fit: Fit[Any], folds: int, seed: int | None) -> Codes:
     """Fold (n,) of each row of the fit's table, -1 for rows that are not used.
 
     The rows of each class are shuffled and dealt in turn, so that folds hold the classes in proportion. They
@@ -132,14 +134,14 @@ def deal_folds(fit: ClassifierResults, folds: int, seed: int | None) -> Codes:
     DataError
         Fewer than two folds, or more than rows.
     """
-    blocks = fit._rows("cross-validation")
+    blocks = fit.rows("cross-validation")
     used = used_codes(blocks) >= 0
     check_folds(folds, int(used.sum()))
     (dealt,) = deal(strata(blocks), folds, 1, generator(seed))
     return np.where(used, dealt, -1)
 
 
-def _refuse_empty(fit: ClassifierResults, blocks: Blocks, dealt: Codes, labels: Sequence[Any]) -> None:
+def _refuse_empty(fit: Fit[Any], blocks: Blocks, dealt: Codes, labels: Sequence[Any]) -> None:
     """Raise where a class has no row outside a fold: no model of moments minds, and its mean is any point."""
     k, used = len(fit.classes), dealt >= 0
     held = np.zeros((len(labels), k))
@@ -156,17 +158,18 @@ def _refuse_empty(fit: ClassifierResults, blocks: Blocks, dealt: Codes, labels: 
 
 
 def _no_rule(
-    fit: ClassifierResults, blocks: Blocks, dealt: Codes, fold: int, labels: Sequence[Any]
+    fit: Fit[Any], blocks: Blocks, dealt: Codes, fold: int, labels: Sequence[Any]
 ) -> NotSupportedError:
     """The error of a fold without which there is no rule: what is the matter, and the way out."""
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     without = f"Without fold {shown(labels[fold])} of {len(labels)}"
-    said = fit._why_not(replace(blocks, weights=np.where(dealt == fold, 0.0, weights)))
-    if said is not None:
-        return NotSupportedError(f"{without} there is no fit. {said}")
+    if fit.refits.why_not is not None:
+        said = fit.refits.why_not(fit, replace(blocks, weights=np.where(dealt == fold, 0.0, weights)))
+        if said is not None:
+            return NotSupportedError(f"{without} there is no fit. {said}")
     others = np.bincount(blocks.codes[(dealt >= 0) & (dealt != fold)], minlength=len(fit.classes))
     least = int(others.argmin())
-    why, way_out = fit._no_fit
+    why, way_out = fit.model.no_fit
     return NotSupportedError(
         f"{without} the model has no fit ({why}); of {others.sum()} rows left, class "
         f"{shown(fit.classes[least])} has the fewest, {others[least]}: use more folds or {way_out}."
@@ -174,7 +177,7 @@ def _no_rule(
 
 
 def fold_scores(
-    fit: ClassifierResults,
+    fit: Fit[Any],
     dealt: Codes,
     folds: int,
     *,
@@ -200,13 +203,13 @@ def fold_scores(
     NotSupportedError
         Without some fold there is no rule.
     """
-    blocks = fit._rows("cross-validation")
+    blocks = fit.rows("cross-validation")
     labels = range(1, folds + 1) if labels is None else labels
     _refuse_empty(fit, blocks, dealt, labels)
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     fits = [fit] * folds
     if refits_prior(fit, refit_prior):
-        fits = [fit._under(rest / rest.sum()) for rest in counts_without(blocks, dealt, folds)]
+        fits = [fit.under(rest / rest.sum()) for rest in counts_without(blocks, dealt, folds)]
     if learns(blocks.design) or _loses_levels(fit, dealt, folds):
         _score_transformed(fits, dealt, labels, out, nested=nested)
         return out.T
@@ -233,35 +236,33 @@ def counts_without(blocks: Blocks, dealt: Codes, folds: int) -> Floats:
     return np.asarray(held.sum(axis=0) - held, dtype=np.float64)
 
 
-def _rules_without(fits: Sequence[ClassifierResults], dealt: Codes, *, nested: bool) -> list[Rule | None]:
+def _rules_without(fits: Sequence[Fit[Any]], dealt: Codes, *, nested: bool) -> list[Rule | None]:
     """The rule without each fold, of the fit with the prior it is to have there; None where there is none."""
-    blocks, spread = fits[0]._rows("cross-validation"), fits[0]._spread
+    blocks, spread = fits[0].rows("cross-validation"), fits[0].refits.spread
     if spread is not None:
         parts = moment_folds(blocks, dealt, len(fits), spread)
-        return [fit._rule_of(moments) for fit, moments in zip(fits, parts, strict=True)]
+        return [fit.refits.of_moments(fit, moments) for fit, moments in zip(fits, parts, strict=True)]
     return [_rule_without(fit, blocks, dealt, f, nested=nested) for f, fit in enumerate(fits)]
 
 
-def _rule_without(
-    fit: ClassifierResults, blocks: Blocks, dealt: Codes, fold: int, *, nested: bool
-) -> Rule | None:
+def _rule_without(fit: Fit[Any], blocks: Blocks, dealt: Codes, fold: int, *, nested: bool) -> Rule | None:
     base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     less = replace(blocks, weights=np.where(dealt == fold, 0.0, base))
-    return rule_of_rows(fit, less, held=not nested and bool(fit._chosen))
+    return rule_of_rows(fit, less, held=not nested and bool(fit.refits.chosen))
 
 
-def _loses_levels(fit: ClassifierResults, dealt: Codes, folds: int) -> bool:
-    blocks = fit._rows("cross-validation")
-    if fit._holds_levels:
+def _loses_levels(fit: Fit[Any], dealt: Codes, folds: int) -> bool:
+    blocks = fit.rows("cross-validation")
+    if fit.model.holds_levels:
         return False
     return loses_levels(blocks.design, blocks.table, dealt, folds, blocks.functions)
 
 
 def _score_transformed(
-    fits: Sequence[ClassifierResults], dealt: Codes, labels: Sequence[Any], out: Floats, *, nested: bool
+    fits: Sequence[Fit[Any]], dealt: Codes, labels: Sequence[Any], out: Floats, *, nested: bool
 ) -> None:
     """Write scores (K, n) as `fold_scores` does, transforms of the formula learnt without each fold too."""
-    blocks = fits[0]._rows("cross-validation")
+    blocks = fits[0].rows("cross-validation")
     for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
         try:
             design = relearn(blocks.design, blocks.table, (dealt >= 0) & (dealt != fold), blocks.functions)

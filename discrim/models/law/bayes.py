@@ -27,6 +27,7 @@ from discrim.models.fits.labels import labelled
 from discrim.models.fits.prediction import Decision
 from discrim.models.law.bayes_input import Known, frame_of, known_law, points_of, ruled
 from discrim.models.law.bayes_tables import decision_table, pair_bounds
+from discrim.models.registry import summary_part
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
@@ -399,20 +400,17 @@ class BayesResults:
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The summary, a table for each section; see `ClassifierResults.summary`."""
-        from discrim.models.law import bayes_summary as bayes_sections
         from discrim.report.tables import summarize
 
-        return summarize(self.title, bayes_sections.sections(self), pick=sections)
+        return summarize(self.title, summary_part("bayes", "sections", self), pick=sections)
 
     def __repr__(self) -> str:
-        from discrim.models.law.bayes_summary import brief
-
-        return brief(self).as_text()
+        text: str = summary_part("bayes", "brief", self).as_text()
+        return text
 
     def _repr_html_(self) -> str:
-        from discrim.models.law.bayes_summary import brief
-
-        return brief(self).as_html()
+        html: str = summary_part("bayes", "brief", self).as_html()
+        return html
 
     def glance(self) -> pd.DataFrame:
         """One row: classes, columns, the error rate, its bound and method."""

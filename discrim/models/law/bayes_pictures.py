@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,6 @@ from discrim.models.law.bayes_input import ruled
 Floats = NDArray[np.float64]
 
 if TYPE_CHECKING:
-    from discrim.models.law.bayes import BayesResults
     from discrim.report.plots import Axes
 
 __all__ = ["plot_densities", "plot_law_regions"]
@@ -24,7 +23,7 @@ SAMPLE = 400
 """Rows of the sample that lies over the regions of two columns."""
 
 
-def plot_densities(fit: BayesResults, ax: Axes | None) -> Axes:
+def plot_densities(fit: Any, ax: Axes | None) -> Axes:
     """Prior times density over one variable, or over the values of a table."""
     from discrim.models.law import bayes_plots as law_plots
 
@@ -46,7 +45,7 @@ def plot_densities(fit: BayesResults, ax: Axes | None) -> Axes:
     return law_plots.draw_joint_masses(joint[seen], called, ax=ax)
 
 
-def plot_law_regions(fit: BayesResults, ax: Axes | None) -> Axes:
+def plot_law_regions(fit: Any, ax: Axes | None) -> Axes:
     """Regions of two columns, with the rows of a sample."""
     from discrim.report import plots
 

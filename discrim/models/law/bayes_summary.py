@@ -16,7 +16,7 @@ from discrim.report.tables import Pairs, Section, Summary
 if TYPE_CHECKING:
     from discrim.models.law.bayes import BayesResults
 
-__all__ = ["brief", "sections"]
+__all__ = ["bayes_brief", "bayes_sections"]
 
 Parts = dict[str, Callable[[], Section | Pairs]]
 
@@ -24,7 +24,7 @@ LEAST = 1e-6
 """Probability of a value below which a summary leaves it to `decision`."""
 
 
-def sections(fit: BayesResults) -> Parts:
+def bayes_sections(fit: BayesResults) -> Parts:
     """Sections of a known law, in their order."""
     parts: Parts = {"header": partial(_header, fit), "classes": partial(_classes, fit)}
     if _has_decision(fit):
@@ -37,7 +37,7 @@ def sections(fit: BayesResults) -> Parts:
     return parts
 
 
-def brief(fit: BayesResults) -> Summary:
+def bayes_brief(fit: BayesResults) -> Summary:
     """The short form: the error, and what is decided where it can be listed."""
     parts: dict[str, Section | Pairs] = {"header": _header(fit), "classes": _classes(fit)}
     if _has_decision(fit):

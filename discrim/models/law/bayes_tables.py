@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,6 @@ from discrim.errors import NotSupportedError
 from discrim.models.fits.labels import labelled
 
 if TYPE_CHECKING:
-    from discrim.models.law.bayes import BayesResults
     from discrim.models.law.bayes_input import Known
 
 __all__ = ["decision_table", "pair_bounds"]
@@ -28,7 +27,7 @@ ROUNDINGS = 16
 """Units in the last place of a log density by which two posteriors may differ and still be equal."""
 
 
-def decision_table(fit: BayesResults) -> pd.DataFrame:
+def decision_table(fit: Any) -> pd.DataFrame:
     """Decisions value by value, or interval by interval of a line; see `BayesResults.decision`."""
     law, classes = fit._known.law, fit.classes
     if isinstance(law, DensityLaw) and law.on_line:
@@ -52,7 +51,8 @@ def decision_table(fit: BayesResults) -> pd.DataFrame:
     frame.insert(width, "probability", chance, allow_duplicates=True)
     decided = fit.predict(data).to_numpy(dtype=object)
     frame.insert(width + 1, "decision", decided, allow_duplicates=True)
-    return frame.rename_axis(columns=None)
+    named: pd.DataFrame = frame.rename_axis(columns=None)
+    return named
 
 
 def pair_bounds(known: Known, prior: Floats, draws: int, seed: int | None) -> pd.DataFrame:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments.moments import Spread
-from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from_file
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
@@ -19,8 +19,9 @@ from discrim.frame.used_rows import gathered_rows, used_rows
 from discrim.inference.rates_along import rates_along
 from discrim.inference.resampling import late_bar, progress_bar
 from discrim.models.fits.arguments import choice, prior_vector
+from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction, class_moments, refuse_large, sample
-from discrim.models.neighbours import knn_summary as knn_sections
+from discrim.models.fits.refits import moment_refits
 from discrim.models.neighbours.knn_options import (
     check_options,
     checked_grid,
@@ -32,10 +33,10 @@ from discrim.models.neighbours.knn_options import (
 )
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["KNNResults", "knn"]
 
@@ -151,9 +152,9 @@ def knn(
     )
     refuse_undefined(metric, rows, fit.search.points, blocks)
     if k is not None:
-        return KNNResults(fit, blocks)
+        return KNNResults(knn_fit(fit, blocks))
     path = _path(fit, tried)
-    return KNNResults(fit.with_k(_least(path)), blocks, path=path)
+    return KNNResults(knn_fit(fit.with_k(_least(path)), blocks, path=path))
 
 
 def _least(path: pd.DataFrame) -> int:
@@ -171,6 +172,76 @@ def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
     return path
 
 
+def _rule(fit: Fit[KNNFit], prior: Floats, method: str, convention: str | None) -> NeighbourRule:
+    return fit.numbers.rule_under(prior, method)
+
+
+MODEL = Model(
+    "knn",
+    "k nearest neighbours",
+    likelihood_of="none",
+    prior_without="refitted",
+    no_fit=("k is more than the rows, or a column is constant", "a smaller k"),
+    rule=_rule,
+    check_prior=refuse_zero,
+)
+
+
+def knn_fit(
+    numbers: KNNFit, blocks: Blocks, *, has_rows: bool = True, path: pd.DataFrame | None = None
+) -> Fit[KNNFit]:
+    """Nearest neighbours as one value; `path` is that of a choice of k."""
+    refits = moment_refits(None, of_rows=_held_rule, held=_held_rule, left_out=_left_out)
+    if path is not None:
+        refits = replace(refits, chosen="k", of_rows=partial(_chosen_rule, path["k"].tolist()))
+    cache = {} if path is None else {"path": path}
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+
+
+def _held_rule(fit: Fit[KNNFit], blocks: Blocks) -> NeighbourRule | None:
+    refit = _refitted(fit, blocks)
+    return None if refit is None else refit.rule_under(refit.prior)
+
+
+def _chosen_rule(tried: list[int], fit: Fit[KNNFit], blocks: Blocks) -> NeighbourRule | None:
+    refit = _refitted(fit, blocks)
+    if refit is None:
+        return None
+    grid = [k for k in tried if k < refit.moments.rows.sum()]
+    if not grid:
+        return None
+    chosen = refit.with_k(_least(_path(refit, grid)))
+    return chosen.rule_under(chosen.prior)
+
+
+def _refitted(fit: Fit[KNNFit], blocks: Blocks) -> KNNFit | None:
+    parts = [
+        (x, codes) if times is None else _repeated(x, codes, times)
+        for _, x, codes, times in used_rows(blocks)
+    ]
+    if not parts:
+        return None
+    x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return fit.numbers.refit(x, codes)
+
+
+def _left_out(fit: Fit[KNNFit]) -> Floats:
+    with late_bar(len(fit.numbers.search.points), "rows left out") as tell:
+        return fit.numbers.left_out_scores(fit.prior_values(), tell)
+
+
+SAVED = Saved(
+    {"k": (int,), "metric": (str,), "scale": (bool,), "estimated_prior": (bool,)},
+    "diagonal",
+    knn_from_file,
+    knn_fit,
+    KNNFit.buffers,
+    lambda k, p: {"points": (-1, p), "codes": (-1,), "origin": (p,), "unit": (p,), "slack": (1,)},
+    lambda k, p: {"within_root": (p, p)},
+    constant=True,
+)
+
+
 class KNNResults(ClassifierResults):
     """A fit of k nearest neighbours.
 
@@ -182,30 +253,17 @@ class KNNResults(ClassifierResults):
         Of a choice by leave-one-out: k, error, se.
     """
 
-    title: ClassVar[str] = "k nearest neighbours"
-    likelihood_of: ClassVar[str] = "none"
-    _prior_without = "refitted"
-    _no_fit = ("k is more than the rows, or a column is constant", "a smaller k")
-    _fit: KNNFit
-
-    def __init__(
-        self, fit: KNNFit, blocks: Blocks, *, path: pd.DataFrame | None = None, has_rows: bool = True
-    ) -> None:
-        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
-        self._fit = fit
-        self._chosen = "" if path is None else "k"
-        if path is not None:
-            self._cache["path"] = path
+    _fit: Fit[KNNFit]
 
     @property
     def k(self) -> int:
         """How many of the nearest rows vote."""
-        return self._fit.k
+        return self._fit.numbers.k
 
     @property
     def metric(self) -> str:
         """By which rows are near."""
-        return self._fit.metric
+        return self._fit.numbers.metric
 
     @property
     def path(self) -> pd.DataFrame:
@@ -216,63 +274,12 @@ class KNNResults(ClassifierResults):
         NotSupportedError
             The k was given, or the fit was loaded.
         """
-        if "path" not in self._cache:
+        if "path" not in self._fit.cache:
             raise NotSupportedError(
                 "There is no path, as k was given, or the fit was loaded: fit without k= to have it chosen."
             )
-        held: pd.DataFrame = self._cache["path"]
+        held: pd.DataFrame = self._fit.cache["path"]
         return held.copy()
-
-    # ---- the rule
-
-    def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> NeighbourRule:
-        return self._fit.rule_under(prior, method)
-
-    def _prior_values(self, prior: Any) -> Floats:
-        values = super()._prior_values(prior)
-        refuse_zero(values, self.classes)
-        return values
-
-    @property
-    def _spread(self) -> Spread | None:
-        return None
-
-    def _refitted_rule(self, blocks: Blocks) -> NeighbourRule | None:
-        refit = self._refit(blocks)
-        if refit is None or not self._chosen:
-            return None if refit is None else refit.rule_under(refit.prior)
-        grid = [k for k in self.path["k"].tolist() if k < refit.moments.rows.sum()]
-        if not grid:
-            return None
-        chosen = refit.with_k(_least(_path(refit, grid)))
-        return chosen.rule_under(chosen.prior)
-
-    def _held_rule(self, blocks: Blocks) -> NeighbourRule | None:
-        refit = self._refit(blocks)
-        return None if refit is None else refit.rule_under(refit.prior)
-
-    def _refit(self, blocks: Blocks) -> KNNFit | None:
-        parts = [
-            (x, codes) if times is None else _repeated(x, codes, times)
-            for _, x, codes, times in used_rows(blocks)
-        ]
-        if not parts:
-            return None
-        x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return self._fit.refit(x, codes)
-
-    def _left_out(self) -> LeftOut:
-        with late_bar(len(self._fit.search.points), "rows left out") as tell:
-            every = self._fit.left_out_scores(self._prior_values(None), tell)
-        taken = 0
-
-        def scores(x: Floats, codes: NDArray[np.intp], weights: Floats | None) -> Floats:
-            # The rows of the search are those of the fit, in the order in which they are asked for.
-            nonlocal taken
-            taken += len(x)
-            return every[taken - len(x) : taken]
-
-        return scores
 
     # ---- neighbours
 
@@ -296,8 +303,8 @@ class KNNResults(ClassifierResults):
         >>> knn("species ~ .", load_iris(), k=5).votes().iloc[70].tolist()
         [0, 2, 3]
         """
-        blocks = self._new_rows(data, unseen)
-        rule = self._rule(self._prior_values(None))
+        blocks = self._fit.new_rows(data, unseen)
+        rule = self._fit.numbers.rule_under(self._fit.prior_values())
         frame = pd.DataFrame(0, index=blocks.table.index, columns=self.classes, dtype="Int64")
         for place, found in self._searched(blocks, rule):
             frame.iloc[place] = found
@@ -326,19 +333,13 @@ class KNNResults(ClassifierResults):
     def tidy(self) -> pd.DataFrame:
         """One row a class: prior, rows, and the weight of a vote for it."""
         table = pd.DataFrame({"prior": self.prior, "rows": self.counts})
-        table["vote"] = self._fit.weights(self._fit.prior)
+        table["vote"] = self._fit.numbers.weights(self._fit.numbers.prior)
         return table.rename_axis("class").reset_index()
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        return pd.DataFrame([row | {"k": self.k, "metric": self.metric, "scale": self._fit.scale}])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return knn_sections.sections(self)
-
-    def _brief(self) -> Summary:
-        return knn_sections.brief(self)
+        return pd.DataFrame([row | {"k": self.k, "metric": self.metric, "scale": self._fit.numbers.scale}])
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.
@@ -353,11 +354,11 @@ class KNNResults(ClassifierResults):
         from discrim.models.neighbours.knn_plots import error_path
 
         if kind is None:
-            kind = "path" if "path" in self._cache else "posteriors"
+            kind = "path" if "path" in self._fit.cache else "posteriors"
         choice("kind", kind, ("path", "posteriors", "regions"))
         if kind == "path":
             return error_path(self.path, self.k, ax=ax)
-        return plot_regions(self, ax) if kind == "regions" else plot_posteriors(self, ax)
+        return plot_regions(self._fit, ax) if kind == "regions" else plot_posteriors(self._fit, ax)
 
 
 def _repeated(x: Floats, codes: NDArray[np.intp], times: Floats) -> tuple[Floats, NDArray[np.intp]]:

@@ -15,22 +15,22 @@ from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 if TYPE_CHECKING:
     from discrim.models.neighbours.knn import KNNResults
 
-__all__ = ["brief", "sections"]
+__all__ = ["knn_brief", "knn_sections"]
 
 MOST_STEPS = 20
 """Numbers of neighbours whose error the summary shows."""
 
 
-def sections(fit: KNNResults) -> dict[str, Callable[[], Section | Pairs]]:
+def knn_sections(fit: KNNResults) -> dict[str, Callable[[], Section | Pairs]]:
     """Sections of nearest neighbours, in their order."""
     parts: dict[str, Callable[[], Section | Pairs]] = {
         "header": partial(_header, fit),
         "classes": partial(_classes, fit),
     }
-    return parts | ({"path": partial(_path, fit)} if "path" in fit._cache else {})
+    return parts | ({"path": partial(_path, fit)} if "path" in fit._fit.cache else {})
 
 
-def brief(fit: KNNResults) -> Summary:
+def knn_brief(fit: KNNResults) -> Summary:
     """The short form: how many neighbours, by which metric, and the classes."""
     return Summary(title(fit), {"neighbours": _neighbours(fit), "classes": _classes(fit)})
 
@@ -39,7 +39,7 @@ def _scale(fit: KNNResults) -> tuple[str, str]:
     """What columns are divided by, under a label."""
     if fit.metric == "mahalanobis":
         return "Covariance", "pooled, 1/(N-K)"
-    return "Columns divided by", "SD, all rows" if fit._fit.scale else "nothing"
+    return "Columns divided by", "SD, all rows" if fit._fit.numbers.scale else "nothing"
 
 
 def _neighbours(fit: KNNResults) -> Pairs:
@@ -54,7 +54,9 @@ def _neighbours(fit: KNNResults) -> Pairs:
 
 
 def _header(fit: KNNResults) -> Pairs:
-    chosen = "leave-one-out" if "path" in fit._cache else "given" if fit._has_rows else "not in the file"
+    chosen = (
+        "leave-one-out" if "path" in fit._fit.cache else "given" if fit._fit.has_rows else "not in the file"
+    )
     label, scale = _scale(fit)
     items: list[tuple[str, Any, str]] = [
         *row_items(fit),
@@ -71,13 +73,17 @@ def _header(fit: KNNResults) -> Pairs:
         "Rows as near as the k-th vote too; equal posteriors go to the class of the nearest neighbour, then "
         "of the larger prior."
     )
-    if "path" in fit._cache:
+    if "path" in fit._fit.cache:
         note = f"{note} The leave-one-out error is the least one, that chose k: see error_rates(['cv'])."
     return header(fit, items, note)
 
 
 def _classes(fit: KNNResults) -> Section:
-    columns = {"prior": fit.prior, "rows": fit.counts, "vote": fit._fit.weights(fit._fit.prior)}
+    columns = {
+        "prior": fit.prior,
+        "rows": fit.counts,
+        "vote": fit._fit.numbers.weights(fit._fit.numbers.prior),
+    }
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "vote": "general"}
     table = pd.DataFrame(columns, index=fit.classes)
     headings = {"vote": "weight of a vote"}

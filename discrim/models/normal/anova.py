@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,27 +11,26 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.moments import gather
 from discrim.core.moments.row_sums import RowBlock
+from discrim.core.normal.lda import LDAFit
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.inference.mean_differences import anova_table
 from discrim.models.fits.arguments import choice
-
-if TYPE_CHECKING:
-    from discrim.models.normal.lda_results import LDAResults
+from discrim.models.fits.fit import Fit
 
 __all__ = ["anova"]
 
 Floats = NDArray[np.float64]
 
 
-def anova(fit: LDAResults, *, levene: str | None, adjust: str | None) -> pd.DataFrame:
+def anova(fit: Fit[LDAFit], *, levene: str | None, adjust: str | None) -> pd.DataFrame:
     """One row a column; see `LDAResults.anova`."""
-    moments = fit._fit.by_column
+    moments = fit.numbers.by_column
     table = anova_table(moments, fit.terms)
     if levene is not None:
         choice("levene", levene, ("mean", "median"))
-        blocks = fit._rows("Levene's test", "pass levene=None, or fit formula and data")
+        blocks = fit.rows("Levene's test", "pass levene=None, or fit formula and data")
         rests = moments.rests / moments.scale
         middle = (moments.centres, rests) if levene == "mean" else (_medians(blocks), np.zeros(rests.shape))
         deviations = _Deviations(blocks, *middle)

@@ -14,6 +14,8 @@ from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import named
 from discrim.models.fits.labels import beyond_doubles, covariance_frame, known
+from discrim.models.normal.equal_covariances import equal_covariance_tests
+from discrim.models.normal.rda_choice import chosen_by
 from discrim.models.normal.robust_summary import estimate_text, flagged_section, robust_pairs
 from discrim.models.normal.shrunk import shrinkage_label
 from discrim.models.results.headers import (
@@ -35,12 +37,12 @@ if TYPE_CHECKING:
     from discrim.models.normal.rda import RDAResults
 
 __all__ = [
-    "chosen_by",
-    "linear",
-    "linear_brief",
-    "quadratic",
-    "quadratic_brief",
-    "regularized",
+    "lda_brief",
+    "lda_sections",
+    "qda_brief",
+    "qda_sections",
+    "rda_brief",
+    "rda_sections",
 ]
 
 MOST_COVARIANCES = 6
@@ -49,7 +51,7 @@ MOST_COVARIANCES = 6
 Parts = dict[str, Callable[[], Section | Pairs]]
 
 
-def linear(fit: LDAResults) -> Parts:
+def lda_sections(fit: LDAResults) -> Parts:
     """Sections of a linear discriminant analysis, in their order."""
     parts: Parts = {
         "header": partial(_linear_header, fit),
@@ -59,19 +61,19 @@ def linear(fit: LDAResults) -> Parts:
         "discriminants": partial(_discriminants, fit),
         "functions": partial(_functions, fit),
     }
-    if fit._fit.robust is not None and fit._has_rows:
+    if fit._fit.numbers.robust is not None and fit._fit.has_rows:
         parts["flagged"] = partial(flagged_section, fit)
-    plain = fit._fit.robust is None and fit._fit.shrinkage is None
-    if plain and fit._fit.reduced() is None and not is_regular(fit._fit.structure):
+    plain = fit._fit.numbers.robust is None and fit._fit.numbers.shrinkage is None
+    if plain and fit._fit.numbers.reduced() is None and not is_regular(fit._fit.numbers.structure):
         parts["log_odds"] = partial(_log_odds, fit)
-    if "path" in fit._cache:
+    if "path" in fit._fit.cache:
         parts["path"] = partial(_shrinkage_path, fit)
-    if fit._fit.has_distances and fit._has_rows:
+    if fit._fit.numbers.has_distances and fit._fit.has_rows:
         parts["equal_covariances"] = partial(_equal_covariances, fit)
     return parts
 
 
-def quadratic(fit: QDAResults) -> Parts:
+def qda_sections(fit: QDAResults) -> Parts:
     """Sections of a quadratic discriminant analysis, in their order."""
     parts: Parts = {
         "header": partial(_quadratic_header, fit),
@@ -80,36 +82,39 @@ def quadratic(fit: QDAResults) -> Parts:
     }
     for label in fit.classes[:MOST_COVARIANCES]:
         parts[f"covariance {label}"] = partial(_class_covariance, fit, label)
-    if fit._fit.robust is not None and fit._has_rows:
+    if fit._fit.numbers.robust is not None and fit._fit.has_rows:
         parts["flagged"] = partial(flagged_section, fit)
-    if "path" in fit._cache:
+    if "path" in fit._fit.cache:
         parts["path"] = partial(_shrinkage_path, fit)
-    if fit._fit.has_distances and fit._has_rows:
+    if fit._fit.numbers.has_distances and fit._fit.has_rows:
         parts["equal_covariances"] = partial(_equal_covariances, fit)
     return parts
 
 
-def regularized(fit: RDAResults) -> Parts:
+def rda_sections(fit: RDAResults) -> Parts:
     """Sections of a regularized discriminant analysis, in their order."""
     parts: Parts = {
         "header": partial(_regularized_header, fit),
         "classes": partial(_quadratic_classes, fit),
         "means": partial(_means, fit),
     }
-    if "path" in fit._cache:
+    if "path" in fit._fit.cache:
         parts["path"] = partial(_path, fit)
     return parts
 
 
-def linear_brief(fit: LDAResults) -> Summary:
+def lda_brief(fit: LDAResults) -> Summary:
     """The short form: classes, means, discriminants."""
     parts = {"classes": _classes(fit), "means": _means(fit), "discriminants": _discriminants(fit)}
     return Summary(title(fit), parts)
 
 
-def quadratic_brief(fit: QDAResults | RDAResults) -> Summary:
+def qda_brief(fit: QDAResults | RDAResults) -> Summary:
     """The short form: classes and means."""
     return Summary(title(fit), {"classes": _quadratic_classes(fit), "means": _means(fit)})
+
+
+rda_brief = qda_brief
 
 
 def _common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any], list[Any]]:
@@ -127,7 +132,7 @@ def _common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any
     left += robust_pairs(fit)
     errors = [("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")]
     # Leaving out each row takes a search a row: not for a summary.
-    for method, label in errors[: 1 if fit._fit.robust is not None else 2]:
+    for method, label in errors[: 1 if fit._fit.numbers.robust is not None else 2]:
         right.append(error_item(fit, method, label))
     return left, right
 
@@ -138,17 +143,19 @@ def _criterion(fit: LDAResults | QDAResults, name: str, label: str) -> tuple[str
 
 
 def _linear_header(fit: LDAResults) -> Pairs:
-    mle = fit._fit.method == "mle"
-    kind = "pooled" if fit._fit.structure == "full" else fit._fit.structure
+    mle = fit._fit.numbers.method == "mle"
+    kind = "pooled" if fit._fit.numbers.structure == "full" else fit._fit.numbers.structure
     divisor = f"{kind}, {estimate_text(fit) or ('1/N' if mle else '1/(N-K)')}"
-    left, right = _common_header(fit, divisor if fit._fit.estimator is None else "pooled, an estimator's")
-    if fit._fit.shrinkage is not None:
-        left.append((shrinkage_label(fit._fit.chosen), fit.shrinkage, f"{fit.shrinkage:.4g}"))
+    left, right = _common_header(
+        fit, divisor if fit._fit.numbers.estimator is None else "pooled, an estimator's"
+    )
+    if fit._fit.numbers.shrinkage is not None:
+        left.append((shrinkage_label(fit._fit.numbers.chosen), fit.shrinkage, f"{fit.shrinkage:.4g}"))
     left += _sphere(fit)
-    if fit._fit.structure == "pinv":
-        rank, p = fit._fit.ignored()[0], len(fit.terms)
+    if fit._fit.numbers.structure == "pinv":
+        rank, p = fit._fit.numbers.ignored()[0], len(fit.terms)
         left.append(("Rank of the covariance", rank, f"{rank} of {p}"))
-    if fit._fit.has_distances:
+    if fit._fit.numbers.has_distances:
         test = fit.wilks
         f = float(test.table["statistic"].iloc[0])
         df1, df2 = (f"{d:.6g}" for d in test.df)
@@ -159,8 +166,8 @@ def _linear_header(fit: LDAResults) -> Pairs:
             shown = f"{f:.2f}" if f < 1e6 else f"{f:.4e}"
             left += [(f"F({df1}, {df2})", f, shown), ("P > F", test.pvalue, p_text(test.pvalue))]
     note = ""
-    if fit._fit.reduced() is not None:
-        m = fit._fit.ncomp
+    if fit._fit.numbers.reduced() is not None:
+        m = fit._fit.numbers.ncomp
         first = "first canonical axis" if m == 1 else f"first {m} canonical axes"
         note = f"The rule uses the {first} only (ncomp={m})."
     note = f"{note} {dropped_note(fit, 'within classes')} {_covariance_note(fit)}"
@@ -168,14 +175,16 @@ def _linear_header(fit: LDAResults) -> Pairs:
 
 
 def _quadratic_header(fit: QDAResults) -> Pairs:
-    mle = fit._fit.method == "mle"
-    kind = "by class" if fit._fit.structure == "full" else f"{fit._fit.structure} by class"
+    mle = fit._fit.numbers.method == "mle"
+    kind = "by class" if fit._fit.numbers.structure == "full" else f"{fit._fit.numbers.structure} by class"
     divisor = f"{kind}, {estimate_text(fit) or ('1/n' if mle else '1/(n-1)')}"
-    left, right = _common_header(fit, divisor if fit._fit.estimator is None else "by class, an estimator's")
-    if fit._fit.shrinkage is not None:
+    left, right = _common_header(
+        fit, divisor if fit._fit.numbers.estimator is None else "by class, an estimator's"
+    )
+    if fit._fit.numbers.shrinkage is not None:
         low, high = fit.shrinkage.min(), fit.shrinkage.max()
         text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
-        left.append((shrinkage_label(fit._fit.chosen), fit.shrinkage.to_dict(), text))
+        left.append((shrinkage_label(fit._fit.numbers.chosen), fit.shrinkage.to_dict(), text))
     left += _sphere(fit)
     return header(fit, [*left, *right], _covariance_note(fit))
 
@@ -186,19 +195,19 @@ def units_text(standardize: bool) -> str:
 
 
 def _sphere(fit: LDAResults | QDAResults) -> list[tuple[str, Any, str]]:
-    if fit._fit.structure not in ("shrunk", "spherical"):
+    if fit._fit.numbers.structure not in ("shrunk", "spherical"):
         return []
-    text = units_text(fit._fit.standardize)
+    text = units_text(fit._fit.numbers.standardize)
     return [("Sphere", text, text)]
 
 
 def _covariance_note(fit: LDAResults | QDAResults) -> str:
     """What the header says of an estimator, and of a shrinkage that leave-one-out chose."""
-    if fit._fit.estimator is not None:
+    if fit._fit.numbers.estimator is not None:
         from discrim.report.numbers import clean, shorten
 
-        return f"Covariance by {shorten(clean(fit._fit.estimator), 90)}, with its own divisor."
-    if fit._fit.chosen == "loo":
+        return f"Covariance by {shorten(clean(fit._fit.numbers.estimator), 90)}, with its own divisor."
+    if fit._fit.numbers.chosen == "loo":
         return (
             "The leave-one-out error is the least one, that chose the shrinkage; error_rates(['cv']) chooses "
             "anew in each fold."
@@ -206,19 +215,8 @@ def _covariance_note(fit: LDAResults | QDAResults) -> str:
     return ""
 
 
-def chosen_by(fit: RDAResults) -> str:
-    """How alpha and gamma were, in words."""
-    cv = fit._fit.cv
-    if cv is None:
-        return "given"
-    if fit._plan is not None and fit._plan.splits:
-        held = ", prior held" if fit._fit.estimated_prior else ""
-        return f"{cv} splits that were given{held}"
-    return "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
-
-
 def _regularized_header(fit: RDAResults) -> Pairs:
-    numbers, chosen = fit._fit, chosen_by(fit)
+    numbers, chosen = fit._fit.numbers, chosen_by(fit._fit)
     divisors = "n, N" if numbers.method == "mle" else "n-1, N-K"
     chosen += ", 1 SE rule" if numbers.cv is not None and numbers.select == "1se" else ""
     note = (
@@ -248,8 +246,8 @@ def _path(fit: RDAResults) -> Section:
     table.index = [f"{value:g}" for value in table.index]
     table.columns = [f"{value:g}" for value in table.columns]
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
-    title = f"Error by {chosen_by(fit)}, alpha (rows) by gamma"
-    without = "row" if fit._fit.cv == "loo" else "fold"
+    title = f"Error by {chosen_by(fit._fit)}, alpha (rows) by gamma"
+    without = "row" if fit._fit.numbers.cv == "loo" else "fold"
     note = (
         f"Missing where a covariance is singular without some {without}."
         if table.isna().any(axis=None)
@@ -281,7 +279,7 @@ def _quadratic_classes(fit: QDAResults | RDAResults) -> Section:
 
     table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "logdet": fit.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
-    if isinstance(fit, QDAResults) and fit._fit.shrinkage is not None:
+    if isinstance(fit, QDAResults) and fit._fit.numbers.shrinkage is not None:
         table["shrinkage"], formats["shrinkage"] = fit.shrinkage, "general"
     return Section(
         "Classes, with the log-determinants of their covariances", table, formats, source="fit.logdet"
@@ -289,22 +287,22 @@ def _quadratic_classes(fit: QDAResults | RDAResults) -> Section:
 
 
 def _means(fit: LDAResults | QDAResults | RDAResults) -> Section:
-    title = "Robust means" if getattr(fit._fit, "robust", None) is not None else "Means"
+    title = "Robust means" if getattr(fit._fit.numbers, "robust", None) is not None else "Means"
     return Section(title, fit.means.rename_axis(index=None), source="fit.means")
 
 
 def _covariance(fit: LDAResults) -> Section:
-    held, divisor = fit._fit.covariance, "N" if fit._fit.method == "mle" else "N-K"
-    kind = "Pooled c" if fit._fit.has_distances else "Pooled and shrunk c"
+    held, divisor = fit._fit.numbers.covariance, "N" if fit._fit.numbers.method == "mle" else "N-K"
+    kind = "Pooled c" if fit._fit.numbers.has_distances else "Pooled and shrunk c"
     title = f"{kind}ovariance within classes, divisor {divisor}"
-    if fit._fit.robust is not None:
+    if fit._fit.numbers.robust is not None:
         title = f"Robust covariance within classes ({estimate_text(fit)})"
     elif held.is_diagonal:
-        title = f"Variances ({fit._fit.structure} covariance within classes, divisor {divisor})"
+        title = f"Variances ({fit._fit.numbers.structure} covariance within classes, divisor {divisor})"
         return _variances(fit, held, title, "fit.cov")
-    elif fit._fit.moments.spread == "thin":
+    elif fit._fit.numbers.moments.spread == "thin":
         return _thin_variances(fit, held, f"within classes, divisor {divisor}", "fit.cov")
-    elif fit._fit.estimator is not None:
+    elif fit._fit.numbers.estimator is not None:
         title = "Covariance within classes, as the estimator has it"
     return _matrix(fit, held, title, "fit.cov")
 
@@ -312,7 +310,7 @@ def _covariance(fit: LDAResults) -> Section:
 def _matrix(
     fit: LDAResults | QDAResults, held: Covariance, title: str, source: str, note: str = ""
 ) -> Section:
-    scale, terms = fit._fit.moments.scale, fit.terms
+    scale, terms = fit._fit.numbers.moments.scale, fit.terms
     note = f"{note} {beyond_doubles([held], scale, terms)}".strip()
     table = covariance_frame(held, scale, terms)
     return Section(title, table, shared=True, triangle=True, note=note, source=source)
@@ -322,7 +320,7 @@ def _variances(
     fit: LDAResults | QDAResults, held: Covariance, title: str, source: str, note: str = ""
 ) -> Section:
     """The diagonal of a covariance."""
-    scale, terms = fit._fit.moments.scale, fit.terms
+    scale, terms = fit._fit.numbers.moments.scale, fit.terms
     note = f"{note} {beyond_doubles([held], scale, terms)}".strip()
     with np.errstate(over="ignore", under="ignore"):
         table = pd.DataFrame([(held.sd / scale) ** 2], index=["variance"], columns=terms)
@@ -332,12 +330,12 @@ def _variances(
 def _thin_variances(fit: LDAResults | QDAResults, held: Covariance, where: str, source: str) -> Section:
     """The diagonal of a covariance that is never formed whole unless it is asked for."""
     p = len(fit.terms)
-    note = f"The whole {fit._fit.structure} covariance, {p} x {p}: {source}."
+    note = f"The whole {fit._fit.numbers.structure} covariance, {p} x {p}: {source}."
     return _variances(fit, held, f"Variances {where}", source, note)
 
 
 def _class_covariance(fit: QDAResults, label: Any) -> Section:
-    divisor = "n" if fit._fit.method == "mle" else "n-1"
+    divisor = "n" if fit._fit.numbers.method == "mle" else "n-1"
     left_out = len(fit.classes) - MOST_COVARIANCES
     note = (
         f"{left_out} more {'class' if left_out == 1 else 'classes'}: fit.covs."
@@ -345,19 +343,19 @@ def _class_covariance(fit: QDAResults, label: Any) -> Section:
         else ""
     )
     source = f"fit.covs[{label!r}]"
-    held = fit._fit.covariances[list(fit.classes).index(label)]
-    if fit._fit.is_diagonal:
+    held = fit._fit.numbers.covariances[list(fit.classes).index(label)]
+    if fit._fit.numbers.is_diagonal:
         return _variances(fit, held, f"Variances in {label}, divisor {divisor}", source, note)
-    if fit._fit.moments.spread == "thin class":
+    if fit._fit.numbers.moments.spread == "thin class":
         return _thin_variances(fit, held, f"in {label}, divisor {divisor}", source)
     title = f"Covariance in {label}, {_divisor_words(fit, divisor)}"
-    if fit._fit.robust is not None:
+    if fit._fit.numbers.robust is not None:
         title = f"Robust covariance in {label} ({estimate_text(fit)})"
     return _matrix(fit, held, title, source, note)
 
 
 def _divisor_words(fit: QDAResults, divisor: str) -> str:
-    return f"divisor {divisor}" if fit._fit.estimator is None else "as the estimator has it"
+    return f"divisor {divisor}" if fit._fit.numbers.estimator is None else "as the estimator has it"
 
 
 def _discriminants(fit: LDAResults) -> Section:
@@ -391,12 +389,10 @@ def _log_odds(fit: LDAResults) -> Section:
 
 def _equal_covariances(fit: LDAResults | QDAResults) -> Section:
     """Raw likelihood ratio and Box's M of the rows of the fit, from one pass by class."""
-    from discrim.models.comparing.tests import equal_covariance_tests
-
     title = "Was one covariance enough? (LDA against QDA)"
     empty = pd.DataFrame(columns=["statistic", "df", "p"])
     try:
-        ratio, box = equal_covariance_tests(fit)
+        ratio, box = equal_covariance_tests(fit._fit)
     except (CollinearError, NotSupportedError) as error:
         return Section(title, empty, "text", note=f"Not tested. {error}")
     tests = pd.concat([ratio.table, box.table.drop(index="Box's M")])
@@ -415,7 +411,7 @@ def _equal_covariances(fit: LDAResults | QDAResults) -> Section:
 def _verdict(fit: LDAResults | QDAResults, ratio: TestResult, box: TestResult) -> str:
     rejected = [test.pvalue < 0.05 for test in (ratio, box)]
     if all(rejected):
-        see = "qda() and covariance_models()" if fit._spread == "pooled" else "covariance_models()"
+        see = "qda() and covariance_models()" if fit._fit.refits.spread == "pooled" else "covariance_models()"
         return f"One covariance is rejected at 5 %: see {see}."
     if not any(rejected):
         return "One covariance is not rejected at 5 %."

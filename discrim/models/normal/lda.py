@@ -26,7 +26,7 @@ from discrim.models.fits.reading import (
     sample,
 )
 from discrim.models.normal.estimators import CovarianceEstimator
-from discrim.models.normal.lda_results import LDAResults
+from discrim.models.normal.lda_results import LDAResults, lda_fit
 from discrim.models.normal.robust import Method, Scatter, robust_choice, robust_moments
 from discrim.models.normal.shrinking import read_shrinking, warn_where_units_differ, with_units
 from discrim.models.normal.shrunk import linear_fit
@@ -191,9 +191,9 @@ def lda(
     )
     if fit.structure == "pinv":
         _warn_of_pseudo_inverse(fit, blocks.terms)
-    results = LDAResults(fit, blocks, has_rows=moments is None, asked=asked, path=path)
-    results._drops = collinear == "drop"
-    return results
+    return LDAResults(
+        lda_fit(fit, blocks, has_rows=moments is None, asked=asked, path=path, drops=collinear == "drop")
+    )
 
 
 def _check_axes(ncomp: Any, held: ClassMoments) -> None:

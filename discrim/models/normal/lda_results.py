@@ -7,8 +7,8 @@ most against the spread within classes. The second is derived from the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.canonical import Canonical
 from discrim.core.normal.lda import LDAFit
+from discrim.core.normal.lda_file import lda_from_file
+from discrim.core.robust.robust import buffers_with_robust, with_robust
 from discrim.core.rules import gaussian
 from discrim.core.rules.plane import Plane
 from discrim.core.rules.rules import log_posteriors
@@ -28,25 +30,57 @@ from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
 from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import choice, is_number, is_share, named, switch
+from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.labels import beyond_doubles, class_code, covariance_frame
 from discrim.models.fits.prediction import score_frame
 from discrim.models.normal.anova import anova
+from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
 from discrim.models.normal.robust import RobustRows
 from discrim.models.normal.shrinking import Shrinking
-from discrim.models.normal.shrunk import ShrunkCovariances
+from discrim.models.normal.shrunk import ShrunkCovariances, normal_refits
 from discrim.models.results.canonical import CanonicalResults, Convention
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
 from discrim.models.results.pictures import plot_regions
 from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.saved import NOTHING, Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
-__all__ = ["LDAResults"]
+__all__ = ["LDAResults", "lda_fit"]
 
 Floats = NDArray[np.float64]
+
+
+MODEL = Model("lda", "Linear discriminant analysis")
+
+
+def lda_fit(
+    numbers: LDAFit,
+    blocks: Blocks,
+    *,
+    has_rows: bool = True,
+    asked: Shrinking | None = None,
+    path: pd.DataFrame | None = None,
+    drops: bool = False,
+) -> Fit[LDAFit]:
+    """A linear discriminant analysis as one value; `asked` and `path` are those of its shrinkage."""
+    cache = {} if path is None else {"path": path}
+    refits = normal_refits(numbers, asked, drops=drops)
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+
+
+SAVED = Saved(
+    {"method": (str,), "structure": (str,), "ncomp": (int, NOTHING), "estimated_prior": (bool,)}
+    | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)},
+    "pooled",
+    partial(with_robust, lda_from_file),
+    lda_fit,
+    buffers_with_robust,
+    lambda k, p: {"robust": (-1,)},
+    lambda k, p: {"shrinkage": (1,), "covariance_roots": (1, p, p)},
+)
 
 
 class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResults):
@@ -77,35 +111,17 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         Of a choice by leave-one-out: shrinkage, error, se.
     """
 
-    _fit: LDAFit
-    title: ClassVar[str] = "Linear discriminant analysis"
-
-    def __init__(
-        self,
-        fit: LDAFit,
-        blocks: Blocks,
-        *,
-        has_rows: bool = True,
-        asked: Shrinking | None = None,
-        path: pd.DataFrame | None = None,
-    ) -> None:
-        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
-        self._fit = fit
-        self._asked = asked
-        self._chosen = "the shrinkage" if fit.chosen == "loo" else ""
-        if path is not None:
-            self._cache["path"] = path
-        self._canonical: Canonical | None = None
+    _fit: Fit[LDAFit]
 
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.moments.class_means, index=self.classes, columns=self.terms)
+        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
 
     @property
     def cov(self) -> pd.DataFrame:
         """Covariance within classes."""
-        covariance, scale = self._fit.covariance, self._fit.moments.scale
+        covariance, scale = self._fit.numbers.covariance, self._fit.numbers.moments.scale
         if note := beyond_doubles([covariance], scale, self.terms):
             warn_user(note)
         return covariance_frame(covariance, scale, self.terms)
@@ -113,21 +129,22 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
     @property
     def shrinkage(self) -> float:
         """Shrinkage of the covariance, from 0 to 1: towards a sphere, or of variances to their median."""
-        if self._fit.shrinkage is None:
+        if self._fit.numbers.shrinkage is None:
             raise NotSupportedError(
                 'This fit has no shrinkage: fit with covariance="shrunk", or "diagonal" with shrinkage=.'
             )
-        return self._fit.shrinkage
+        return self._fit.numbers.shrinkage
 
     def _axes(self) -> Canonical:
-        if self._canonical is None:
-            self._canonical = self._fit.axes()
-        return self._canonical
+        if "axes" not in self._fit.cache:
+            self._fit.cache["axes"] = self._fit.numbers.axes()
+        axes: Canonical = self._fit.cache["axes"]
+        return axes
 
     @property
     def _shown(self) -> int:
         rank = len(self._axes().singular)
-        return rank if self._fit.ncomp is None else min(self._fit.ncomp, rank)
+        return rank if self._fit.numbers.ncomp is None else min(self._fit.numbers.ncomp, rank)
 
     @property
     def _axis_names(self) -> pd.Index:
@@ -136,7 +153,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
     @property
     def scaling(self) -> pd.DataFrame:
         """Discriminant coefficients."""
-        axes = self._axes().axes[:, : self._shown] * self._fit.moments.scale[:, None]
+        axes = self._axes().axes[:, : self._shown] * self._fit.numbers.moments.scale[:, None]
         return pd.DataFrame(axes, index=self.terms, columns=self._axis_names)
 
     @property
@@ -151,9 +168,9 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         return pd.Series(squares[: self._shown] / squares.sum(), index=self._axis_names, name="explained")
 
     def _functions(self) -> tuple[Floats, Floats]:
-        fit = self._fit
+        fit = self._fit.numbers
         return gaussian.classification_functions(
-            fit.moments, fit.covariance, self._log_prior(), fit.reduced()
+            fit.moments, fit.covariance, self._fit.log_prior(), fit.reduced()
         )
 
     @property
@@ -168,8 +185,8 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
 
     def _need_full(self, what: str) -> None:
         self._need_moments(what)
-        if not self._fit.has_distances:
-            wide = self._fit.residual_df < len(self.terms)
+        if not self._fit.numbers.has_distances:
+            wide = self._fit.numbers.residual_df < len(self.terms)
             more = " (for which there are too few rows for so many columns)" if wide else ""
             raise NotSupportedError(f'{what} needs the full covariance: fit with covariance="pooled"{more}.')
 
@@ -177,8 +194,8 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
     def wilks(self) -> TestResult:
         """Wilks' lambda with Rao's F."""
         self._need_full("Wilks' lambda")
-        moments = self._fit.moments
-        return wilks(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
+        moments = self._fit.numbers.moments
+        return wilks(self._fit.numbers.roots(), moments.n_columns, moments.n_classes, moments.total)
 
     def decision_function(
         self, data: Any = None, *, unseen: Unseen | None = None
@@ -193,14 +210,14 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             digits. For two classes the log odds of the second
             against the first: positive is the second class.
         """
-        rule = self._rule(self._prior_values(None))
-        return score_frame(self._new_rows(data, unseen), rule, self.classes, log_posteriors)
+        rule = self._fit.rule()
+        return score_frame(self._fit.new_rows(data, unseen), rule, self.classes, log_posteriors)
 
     def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean."""
-        blocks = self._new_rows(data, unseen)
+        blocks = self._fit.new_rows(data, unseen)
         axes = self._axes()
-        origin, _ = gaussian.centred(self._fit.moments, axes.centre)
+        origin, _ = gaussian.centred(self._fit.numbers.moments, axes.centre)
         scaling = self.scaling.to_numpy()
         out = np.empty((self._shown, blocks.table.nrows))
         for place, x, _ in blocks.every_row():
@@ -226,7 +243,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             one of the two classes has a prior of zero, the constant is minus infinity, or infinity if that is
             the reference, without a standard error; where both have, it is missing.
         """
-        fit = self._fit
+        fit = self._fit.numbers
         self._need_moments("log_odds()")
         if fit.reduced() is not None:
             raise NotSupportedError("log_odds() has standard errors for all axes only: fit without ncomp=.")
@@ -264,7 +281,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         return wald_table(odds, shrink, index, level)
 
     def _plane(self, i: int, j: int) -> Plane:
-        return self._fit.plane(i, j, self._log_prior())
+        return self._fit.numbers.plane(i, j, self._fit.log_prior())
 
     # ---- tests
 
@@ -284,13 +301,13 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         [32.1919, 0.2854]
         """
         self._need_moments("canonical()")
-        return CanonicalResults(self, convention)
+        return CanonicalResults(self._fit, convention)
 
     def manova(self) -> pd.DataFrame:
         """The four tests of equal class means: statistic, F, df1, df2, p, and what kind of F it is."""
         self._need_full("manova()")
-        moments = self._fit.moments
-        return manova_table(self._fit.roots(), moments.n_columns, moments.n_classes, moments.total)
+        moments = self._fit.numbers.moments
+        return manova_table(self._fit.numbers.roots(), moments.n_columns, moments.n_classes, moments.total)
 
     def anova(
         self, *, levene: Literal["mean", "median"] | None = "mean", adjust: str | None = None
@@ -311,29 +328,29 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             By term: sd_total, sd_within, sd_between, R2, F, df1, df2, p, levene_F, levene_p, and adjusted p.
         """
         self._need_moments("anova()")
-        return anova(self, levene=levene, adjust=adjust)
+        return anova(self._fit, levene=levene, adjust=adjust)
 
     def partial_tests(self) -> pd.DataFrame:
         """What each column adds to the others: partial Wilks' lambda, F, tolerance; t for two classes."""
         self._need_full("partial_tests()")
-        fit = self._fit
+        fit = self._fit.numbers
         moments = fit.moments
         return partial_table(fit.canonical(), fit.unbiased(), moments.n_classes, fit.residual_df, self.terms)
 
     def distances(self) -> pd.DataFrame:
         """Squared Mahalanobis distance of each pair of classes, with F, its degrees of freedom and p."""
         self._need_full("distances()")
-        fit = self._fit
+        fit = self._fit.numbers
         return distance_table(fit.moments, fit.unbiased(), fit.residual_df, self.classes)
 
     def generalized_distances(self) -> pd.DataFrame:
         """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
-        fit = self._fit
-        return generalized_distances(fit.moments, (fit.covariance,), self._log_prior(), self.classes)
+        fit = self._fit.numbers
+        return generalized_distances(fit.moments, (fit.covariance,), self._fit.log_prior(), self.classes)
 
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
-        return group_summary(self)
+        return group_summary(self._fit)
 
     def covariance_models(self) -> pd.DataFrame:
         """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more.
@@ -341,9 +358,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         Without rows it is asked of `qda`, whose moments are enough.
         """
         self._need_moments("covariance_models()")
-        from discrim.models.comparing.tests import covariance_models_of
-
-        return covariance_models_of(self)
+        return covariance_models_of(self._fit)
 
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance; reads the rows once more.
@@ -351,9 +366,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         Without rows it is asked of `qda`, whose moments are enough.
         """
         self._need_moments("box_m()")
-        from discrim.models.comparing.tests import box_m_of
-
-        return box_m_of(self)
+        return box_m_of(self._fit)
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term: the log odds against the first class, in broom's names.
@@ -363,7 +376,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         """
         names = {"coef": "estimate", "se": "std_error", "z": "statistic", "p": "p_value"}
         names |= {"low": "conf_low", "high": "conf_high"}
-        fit = self._fit
+        fit = self._fit.numbers
         if fit.has_errors:
             return self.log_odds(level=level).rename(columns=names).reset_index()
         planes = [self._plane(k, 0) for k in range(1, len(self.classes))]
@@ -377,21 +390,11 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._glance()
-        if self._fit.shrinkage is not None:
-            row["shrinkage"] = self._fit.shrinkage
-        if self._fit.has_distances:
+        if self._fit.numbers.shrinkage is not None:
+            row["shrinkage"] = self._fit.numbers.shrinkage
+        if self._fit.numbers.has_distances:
             row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
         return pd.DataFrame([row])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        from discrim.models.normal.gaussian_summary import linear
-
-        return linear(self)
-
-    def _brief(self) -> Summary:
-        from discrim.models.normal.gaussian_summary import linear_brief
-
-        return linear_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw scores ("scores", the default), the regions of two predictors ("regions"), or a "biplot".
@@ -406,8 +409,8 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         if kind == "biplot":
             return self.canonical().plot(ax=ax)
         if kind == "regions":
-            return plot_regions(self, ax)
-        labels = self._labelled(self._rows("plot()").codes, self._blocks.table.index)
+            return plot_regions(self._fit, ax)
+        labels = self._fit.labelled(self._fit.rows("plot()").codes, self._fit.blocks.table.index)
         axes = self._axes()
         centroids = pd.DataFrame(axes.scores[:, : self._shown], index=self.classes, columns=self._axis_names)
         return plots.scores(self.transform(), labels, centroids, ax=ax)

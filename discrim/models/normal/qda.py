@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import pooled
 from discrim.core.moments.moments import ROOT_WORK
-from discrim.core.normal.qda import QDAFit
+from discrim.core.normal.qda import QDAFit, qda_from_file
+from discrim.core.robust.robust import buffers_with_robust, with_robust
 from discrim.core.rules.rules import Rule
 from discrim.core.shrinkage.shrinkage import spread_of
 from discrim.errors import CollinearError, NotSupportedError
@@ -19,8 +21,8 @@ from discrim.frame.blocks import Blocks, read
 from discrim.frame.categories import shown
 from discrim.inference.log_determinants import log_determinant_table
 from discrim.inference.result import TestResult
-from discrim.models.comparing.tests import box_m_of, covariance_models_of
 from discrim.models.fits.arguments import choice, prior_vector
+from discrim.models.fits.fit import Fit, Model, rule_of_numbers
 from discrim.models.fits.moments import Moments, given_sample, table_given
 from discrim.models.fits.reading import (
     NaAction,
@@ -31,19 +33,19 @@ from discrim.models.fits.reading import (
     refuse_little_weight,
     sample,
 )
-from discrim.models.normal import gaussian_summary as sections
+from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
 from discrim.models.normal.estimators import CovarianceEstimator
 from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
 from discrim.models.normal.shrinking import Shrinking, read_shrinking, warn_where_units_differ, with_units
-from discrim.models.normal.shrunk import ShrunkCovariances, quadratic_fit
+from discrim.models.normal.shrunk import ShrunkCovariances, normal_refits, quadratic_fit
 from discrim.models.normal.singular import refuse_singular
 from discrim.models.results.class_covariances import SeparateCovariances
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.saved import NOTHING, Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["QDAResults", "qda"]
 
@@ -134,7 +136,7 @@ def qda(
     fit, path = quadratic_fit(
         asked, blocks, held, shares, method=method, estimated_prior=prior is None, robust=robust
     )
-    return QDAResults(fit, blocks, has_rows=moments is None, asked=asked, path=path)
+    return QDAResults(qda_fit(fit, blocks, has_rows=moments is None, asked=asked, path=path))
 
 
 def _refuse_few_rows(blocks: Blocks, asked: Shrinking, na_action: NaAction, *, robust: bool) -> Blocks:
@@ -146,6 +148,59 @@ def _refuse_few_rows(blocks: Blocks, asked: Shrinking, na_action: NaAction, *, r
     blocks, held = sample(blocks, "diagonal", na_action)
     refuse_singular(held, blocks.terms, blocks.design.levels, asked, robust=robust)
     return blocks
+
+
+def _rule(fit: Fit[QDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
+    """The rule, where each class has the rows that the method needs."""
+    counts, p = fit.rows_by_class, len(fit.terms)
+    if method != "plugin" and fit.numbers.has_distances:
+        least = p if method == "predictive" and convention is None else 1
+        refuse_little_weight(counts, least, f'method="{method}"')
+    few = counts[counts <= p + 2]
+    if method == "debiased" and convention is None and len(few) and fit.numbers.has_distances:
+        raise NotSupportedError(
+            f'method="debiased" needs more than p + 2 = {p + 2} rows in each class; '
+            f"{shown(few.index[0])} has {few.iloc[0]}: name fewer columns."
+        )
+    return rule_of_numbers(fit, prior, method, convention)
+
+
+def _why_not(asked: Shrinking | None, fit: Fit[QDAFit], blocks: Blocks) -> str | None:
+    held, robust = class_moments(blocks, "class"), fit.numbers.robust is not None
+    try:
+        refuse_singular(held, blocks.terms, list(fit.classes), asked, robust=robust)
+    except CollinearError as error:
+        return str(error)
+    return None
+
+
+MODEL = Model("qda", "Quadratic discriminant analysis", rule=_rule)
+
+
+def qda_fit(
+    numbers: QDAFit,
+    blocks: Blocks,
+    *,
+    has_rows: bool = True,
+    asked: Shrinking | None = None,
+    path: pd.DataFrame | None = None,
+) -> Fit[QDAFit]:
+    """A quadratic discriminant analysis as one value; `asked` and `path` are those of its shrinkage."""
+    cache = {} if path is None else {"path": path}
+    refits = normal_refits(numbers, asked, why_not=partial(_why_not, asked))
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+
+
+SAVED = Saved(
+    {"method": (str,), "structure": (str,), "estimated_prior": (bool,)}
+    | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)},
+    "class",
+    partial(with_robust, qda_from_file),
+    qda_fit,
+    buffers_with_robust,
+    lambda k, p: {"robust": (-1,)},
+    lambda k, p: {"shrinkage": (k,), "covariance_roots": (k, p, p)},
+)
 
 
 class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierResults):
@@ -168,56 +223,16 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
         Of a choice by leave-one-out: shrinkage, error, se.
     """
 
-    _fit: QDAFit
-    title: ClassVar[str] = "Quadratic discriminant analysis"
-
-    def __init__(
-        self,
-        fit: QDAFit,
-        blocks: Blocks,
-        *,
-        has_rows: bool = True,
-        asked: Shrinking | None = None,
-        path: pd.DataFrame | None = None,
-    ) -> None:
-        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
-        self._fit = fit
-        self._asked = asked
-        self._chosen = "the shrinkage" if fit.chosen == "loo" else ""
-        if path is not None:
-            self._cache["path"] = path
+    _fit: Fit[QDAFit]
 
     @property
     def shrinkage(self) -> pd.Series:
         """Shrinkage of each class's covariance, from 0 to 1: to a sphere, or of variances to their median."""
-        if self._fit.shrinkage is None:
+        if self._fit.numbers.shrinkage is None:
             raise NotSupportedError(
                 'This fit has no shrinkage: fit with covariance="shrunk", or "diagonal" with shrinkage=.'
             )
-        return pd.Series(self._fit.shrinkage, index=self.classes, name="shrinkage")
-
-    def _rule(self, prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        if method != "plugin" and self._fit.has_distances:
-            least = len(self.terms) if method == "predictive" and convention is None else 1
-            refuse_little_weight(self.counts, least, f'method="{method}"')
-        few = self.counts[self.counts <= len(self.terms) + 2]
-        if method == "debiased" and convention is None and len(few) and self._fit.has_distances:
-            raise NotSupportedError(
-                f'method="debiased" needs more than p + 2 = {len(self.terms) + 2} rows in each class; '
-                f"{shown(few.index[0])} has {few.iloc[0]}: name fewer columns."
-            )
-        return super()._rule(prior, method, convention)
-
-    def _why_not(self, blocks: Blocks) -> str | None:
-        asked = self._asked
-        held = class_moments(blocks, "class")
-        try:
-            refuse_singular(
-                held, blocks.terms, list(self.classes), asked, robust=self._fit.robust is not None
-            )
-        except CollinearError as error:
-            return str(error)
-        return None
+        return pd.Series(self._fit.numbers.shrinkage, index=self.classes, name="shrinkage")
 
     def log_determinants(self, level: float = 0.95) -> pd.DataFrame:
         """Log-determinants of the classes' covariances and of the pooled one, with intervals.
@@ -234,16 +249,16 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
             - 1 and N - K.
         """
         self._need_moments("log_determinants()")
-        if not self._fit.has_distances:
+        if not self._fit.numbers.has_distances:
             raise NotSupportedError(
-                f"log_determinants() is for full covariances, not {self._fit.structure} ones: fit without "
-                "covariance=, or see logdet."
+                f"log_determinants() is for full covariances, not {self._fit.numbers.structure} ones: fit "
+                "without covariance=, or see logdet."
             )
         refuse_little_weight(self.counts, len(self.terms), "log_determinants()")
-        moments, free = self._fit.moments, self._fit.moments.counts - 1
+        moments, free = self._fit.numbers.moments, self._fit.numbers.moments.counts - 1
         units = 2.0 * np.log(moments.scale).sum()
         nu = moments.total - moments.n_classes
-        covariances = (*self._fit.scaled(free), pooled(moments, nu))
+        covariances = (*self._fit.numbers.scaled(free), pooled(moments, nu))
         logdets = np.array([c.logdet - units for c in covariances])
         index = pd.Index([*self.classes, "pooled"], name=self.classes.name)
         return log_determinant_table(logdets, np.append(free, nu), len(self.terms), level, index)
@@ -251,22 +266,16 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
     def covariance_models(self) -> pd.DataFrame:
         """The ladder of covariance models; see `discrim.covariance_models`. Reads any rows once more."""
         self._need_moments("covariance_models()")
-        return covariance_models_of(self)
+        return covariance_models_of(self._fit)
 
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance; reads any rows once more."""
         self._need_moments("box_m()")
-        return box_m_of(self)
+        return box_m_of(self._fit)
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._glance()])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return sections.quadratic(self)
-
-    def _brief(self) -> Summary:
-        return sections.quadratic_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw the regions of the classes in the plane of two predictors, or posteriors by class.
@@ -281,5 +290,5 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
 
             return plots.log_determinants(self.log_determinants(), ax=ax)
         if kind == "regions" or (kind is None and len(self.terms) == 2):
-            return plot_regions(self, ax)
-        return plot_posteriors(self, ax)
+            return plot_regions(self._fit, ax)
+        return plot_posteriors(self._fit, ax)

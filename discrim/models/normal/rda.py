@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,25 +13,26 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.moments.moments import ClassMoments, Spread
-from discrim.core.normal.rda import RDAFit, needs_roots, too_few
+from discrim.core.normal.rda import RDAFit, fit_rda, needs_roots, too_few
 from discrim.core.normal.regularized_scatters import Pair, Parametrization
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.folds import drawn_seed
 from discrim.models.fits.arguments import choice, named, prior_vector
+from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction, is_wide, lean, sample
+from discrim.models.fits.refits import moment_refits
 from discrim.models.judging.splits import Split, Splits, read_splits
-from discrim.models.normal import gaussian_summary as sections
-from discrim.models.normal.rda_choice import Choice
+from discrim.models.normal.rda_choice import Choice, chosen_by
 from discrim.models.normal.shrinking import warn_of_units
 from discrim.models.results.class_covariances import SeparateCovariances
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.saved import NOTHING, Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["RDAResults", "rda"]
 
@@ -163,7 +165,7 @@ def rda(
     _refuse_singular(fit, blocks)
     if not standardize and fit.ridged:
         warn_of_units(moments, blocks.terms, "The ridge")
-    return RDAResults(fit, blocks, plan=None if path is None else plan, path=path)
+    return RDAResults(rda_fit(fit, blocks, plan=None if path is None else plan, path=path))
 
 
 def _splits(cv: Any, blocks: Blocks) -> tuple[Split, ...]:
@@ -268,6 +270,42 @@ def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     return f"{named(culprits)} {said} constant or a linear combination of columns before {where}"
 
 
+MODEL = Model("rda", "Regularized discriminant analysis")
+
+
+def rda_fit(
+    numbers: RDAFit,
+    blocks: Blocks,
+    *,
+    has_rows: bool = True,
+    plan: Choice | None = None,
+    path: pd.DataFrame | None = None,
+) -> Fit[RDAFit]:
+    """A regularized discriminant analysis as one value; `plan` and `path` are those of a choice."""
+    refits = moment_refits(numbers.moments.spread)
+    if plan is not None:
+        refits = moment_refits(None, of_rows=partial(_chosen_rule, plan), chosen="alpha and gamma")
+    cache = {} if path is None else {"path": path, "plan": plan}
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+
+
+def _chosen_rule(plan: Choice, fit: Fit[RDAFit], blocks: Blocks) -> Rule | None:
+    refit = replace(plan, prior=fit.prior).refit(blocks, fit.numbers.moments.spread)
+    return None if refit is None else refit.rule(fit.log_prior())
+
+
+SAVED = Saved(
+    {"alpha": (float,), "gamma": (float,), "parametrization": (str,), "method": (str,)}
+    | {"estimated_prior": (bool,), "cv": (int, str, NOTHING), "select": (str,)}
+    | {"standardize": (bool,)},
+    "class",
+    fit_rda,
+    rda_fit,
+    # Regularized covariances take singular scatters, as shrunk ones do.
+    structure="shrunk",
+)
+
+
 class RDAResults(SeparateCovariances, ClassifierResults):
     """A fitted regularized discriminant analysis.
 
@@ -284,49 +322,17 @@ class RDAResults(SeparateCovariances, ClassifierResults):
         Joint log-likelihood of class and row at the means and covariances of the fit, not its maximum.
     """
 
-    title: ClassVar[str] = "Regularized discriminant analysis"
-    _fit: RDAFit
-
-    def __init__(
-        self,
-        fit: RDAFit,
-        blocks: Blocks,
-        *,
-        has_rows: bool = True,
-        plan: Choice | None = None,
-        path: pd.DataFrame | None = None,
-    ) -> None:
-        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
-        self._fit, self._plan = fit, plan
-        self._chosen = "alpha and gamma" if plan is not None else ""
-        if path is not None:
-            self._cache["path"] = path
-
-    @property
-    def _spread(self) -> Spread | None:
-        return None if self._chosen else self._fit.moments.spread
-
-    def _under(self, prior: Floats) -> Self:
-        other = super()._under(prior)
-        if self._plan is not None:
-            other._plan = replace(self._plan, prior=prior)
-        return other
-
-    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
-        if self._plan is None:
-            return super()._refitted_rule(blocks)
-        fit = self._plan.refit(blocks, self._fit.moments.spread)
-        return None if fit is None else fit.rule(self._log_prior())
+    _fit: Fit[RDAFit]
 
     @property
     def alpha(self) -> float:
         """Share of each class's own covariance."""
-        return self._fit.alpha
+        return self._fit.numbers.alpha
 
     @property
     def gamma(self) -> float:
         """The ridge, as the parametrization has it."""
-        return self._fit.gamma
+        return self._fit.numbers.gamma
 
     @property
     def path(self) -> pd.DataFrame:
@@ -337,12 +343,12 @@ class RDAResults(SeparateCovariances, ClassifierResults):
         NotSupportedError
             Both were given, or the fit was loaded.
         """
-        if "path" not in self._cache:
+        if "path" not in self._fit.cache:
             raise NotSupportedError(
                 "There is no path, as alpha and gamma were given, or the fit was loaded: fit without one "
                 "of them to have it chosen."
             )
-        held: pd.DataFrame = self._cache["path"]
+        held: pd.DataFrame = self._fit.cache["path"]
         return held.copy()
 
     @property
@@ -357,12 +363,6 @@ class RDAResults(SeparateCovariances, ClassifierResults):
         """One row for the fit."""
         row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
         return pd.DataFrame([row | {"alpha": self.alpha, "gamma": self.gamma, "llf": self.llf}])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return sections.regularized(self)
-
-    def _brief(self) -> Summary:
-        return sections.quadratic_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.
@@ -379,8 +379,8 @@ class RDAResults(SeparateCovariances, ClassifierResults):
             from discrim.report.heat_map import heat_map
 
             errors = self.path.pivot(index="alpha", columns="gamma", values="error")
-            title = f"Error by {sections.chosen_by(self)}"
+            title = f"Error by {chosen_by(self._fit)}"
             return heat_map(errors, (self.alpha, self.gamma), title, ax=ax)
         if kind == "regions" or (kind is None and len(self.terms) == 2):
-            return plot_regions(self, ax)
-        return plot_posteriors(self, ax)
+            return plot_regions(self._fit, ax)
+        return plot_posteriors(self._fit, ax)

@@ -30,11 +30,12 @@ from discrim.inference.folds import check_folds, dealt_codes
 from discrim.inference.rates_along import rates_along
 from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import named
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.fold_moments import moment_folds
 from discrim.models.fits.reading import class_moments
 from discrim.models.judging.splits import Split, split_moments, used_splits
 
-__all__ = ["Choice", "choose"]
+__all__ = ["Choice", "choose", "chosen_by"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -345,3 +346,15 @@ def _refit(blocks: Blocks, plan: Choice, again: dict[int, list[int]], wrong: Flo
             for rule in plan.rules(moments, [plan.pairs[i] for i in left]):
                 missed[rule.pairs] = wrong_by_class(rule, x, np.array([code]), np.array([own]))
             wrong[left] += missed
+
+
+def chosen_by(fit: Fit[RDAFit]) -> str:
+    """How alpha and gamma were, in words."""
+    cv = fit.numbers.cv
+    if cv is None:
+        return "given"
+    plan = fit.cache.get("plan")
+    if plan is not None and plan.splits:
+        held = ", prior held" if fit.numbers.estimated_prior else ""
+        return f"{cv} splits that were given{held}"
+    return "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"

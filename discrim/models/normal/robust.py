@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments.moments import ClassMoments, Spread
+from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.tails import chi2_isf
 from discrim.core.robust.mcd import ExactFit
@@ -24,13 +24,23 @@ from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import used_rows
 from discrim.inference.error_rates import check_level
 from discrim.models.fits.arguments import choice, is_number, named, told
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import class_moments, refuse_extreme
-from discrim.models.results.results import ClassifierResults
+from discrim.models.fits.refits import rule_of_moments
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
 
-__all__ = ["METHODS", "Method", "RobustChoice", "RobustRows", "Scatter", "robust_choice", "robust_moments"]
+__all__ = [
+    "METHODS",
+    "Method",
+    "RobustChoice",
+    "RobustRows",
+    "Scatter",
+    "robust_choice",
+    "robust_moments",
+    "robust_rule",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -228,32 +238,12 @@ def _exact_fit(found: ExactFit, blocks: Blocks) -> CollinearError:
 
 
 class RobustRows:
-    """Robust distances and refits; for children of `ClassifierResults` whose moments may be robust."""
-
-    @property
-    def _spread(self: Any) -> Spread | None:
-        # Robust estimates are no function of moments: folds are refitted from rows.
-        return None if self._fit.robust is not None else self._fit.moments.spread
-
-    def _refitted_rule(self: Any, blocks: Blocks) -> Rule | None:
-        spread = self._fit.moments.spread
-        start = class_moments(blocks, spread)
-        if self._fit.robust is None or self._fit.refit(start) is None:
-            return ClassifierResults._rule_of(self, start)
-        try:
-            wanted = RobustChoice.of(self._fit.robust)
-            same = start.n_columns == self._fit.moments.n_columns
-            begin = Student(self._fit.moments, _covariances(self._fit), 1.0) if same else None
-            moments, robust = robust_moments(blocks, start, wanted, begin)
-        except CollinearError:
-            return None
-        refit = self._fit.refit(moments, robust)
-        return None if refit is None else refit.rule(self._log_prior())
+    """Robust distances; for children of `ClassifierResults` whose moments may be robust."""
 
     def _need_moments(self: Any, what: str) -> None:
         """Raise NotSupportedError where means and covariances are not moments of the rows."""
-        if self._fit.robust is not None:
-            raise self._fit.robust.refusal(what)
+        if self._fit.numbers.robust is not None:
+            raise self._fit.numbers.robust.refusal(what)
 
     def robust_distances(
         self: Any, data: Any = None, *, level: float = 0.975, unseen: Unseen | None = None
@@ -286,13 +276,13 @@ class RobustRows:
         >>> fit.robust_distances().groupby("class", observed=True)["flagged"].sum().tolist()
         [4, 2, 4]
         """
-        fit = self._fit
+        fit = self._fit.numbers
         if fit.robust is None:
             raise NotSupportedError(
                 'robust_distances() is of robust fits: pass method="t" or "mcd"; see typicality() for others.'
             )
         check_level(level)
-        blocks = self._rows("robust_distances()") if data is None else self._new_rows(data, unseen)
+        blocks = self._fit.rows("robust_distances()") if data is None else self._fit.new_rows(data, unseen)
         codes = blocks.codes
         if data is not None:
             codes = response_codes(blocks.design, blocks.table, blocks.functions)
@@ -301,7 +291,7 @@ class RobustRows:
         cutoff = float(np.sqrt(chi2_isf(1 - level, len(self.terms))))
         return pd.DataFrame(
             {
-                "class": self._labelled(np.where(np.isnan(distance), -1, codes), index),
+                "class": self._fit.labelled(np.where(np.isnan(distance), -1, codes), index),
                 "distance": distance,
                 "cutoff": cutoff,
                 "flagged": distance > cutoff,
@@ -315,12 +305,29 @@ class RobustRows:
         from discrim.models.normal.robust_plots import distance_distance
 
         table = self.robust_distances()
-        blocks = self._rows('plot("distances")')
-        moments = class_moments(blocks, self._fit.moments.spread)
-        fit = fit_lda if isinstance(self._fit, LDAFit) else fit_qda
-        plain = fit(moments, self._fit.prior)
+        blocks = self._fit.rows('plot("distances")')
+        moments = class_moments(blocks, self._fit.numbers.moments.spread)
+        fit = fit_lda if isinstance(self._fit.numbers, LDAFit) else fit_qda
+        plain = fit(moments, self._fit.numbers.prior)
         classical = row_distances(blocks, blocks.codes, moments, _covariances(plain))
         return distance_distance(table, classical, list(self.classes), ax=ax)
+
+
+def robust_rule(fit: Fit[Any], blocks: Blocks) -> Rule | None:
+    """The rule of a robust fit to other weights of the rows, the prior held; None where there is none."""
+    numbers = fit.numbers
+    start = class_moments(blocks, numbers.moments.spread)
+    if numbers.refit(start) is None:
+        return rule_of_moments(fit, start)
+    try:
+        wanted = RobustChoice.of(numbers.robust)
+        same = start.n_columns == numbers.moments.n_columns
+        begin = Student(numbers.moments, _covariances(numbers), 1.0) if same else None
+        moments, robust = robust_moments(blocks, start, wanted, begin)
+    except CollinearError:
+        return None
+    refit = numbers.refit(moments, robust)
+    return None if refit is None else refit.rule(fit.log_prior())
 
 
 def _covariances(fit: Any) -> Any:

@@ -22,7 +22,7 @@ MOST_NAMED = 8
 
 def estimate_text(fit: LDAResults | QDAResults) -> str:
     """How the covariance was estimated, in a few words."""
-    robust = fit._fit.robust
+    robust = fit._fit.numbers.robust
     if robust is None:
         return ""
     if robust.method == "mcd":
@@ -32,7 +32,7 @@ def estimate_text(fit: LDAResults | QDAResults) -> str:
 
 def robust_pairs(fit: LDAResults | QDAResults) -> list[tuple[str, Any, str]]:
     """Lines of a header: how the robust estimates were made."""
-    robust, moments = fit._fit.robust, fit._fit.moments
+    robust, moments = fit._fit.numbers.robust, fit._fit.numbers.moments
     if robust is None:
         return []
     if robust.method == "t":

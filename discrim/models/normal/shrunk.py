@@ -1,15 +1,16 @@
-"""What LDA and QDA share where a covariance is shrunk or an estimator's: fits, folds, leave-one-out."""
+"""What LDA and QDA share where a covariance is shrunk or an estimator's: fits, refits, leave-one-out."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments.moments import ClassMoments, Spread
+from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.standardized import in_units, within_sd
 from discrim.core.moments.weights import LIGHT
 from discrim.core.normal.lda import LDAFit, fit_lda
@@ -19,12 +20,14 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks
+from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import class_moments
+from discrim.models.fits.refits import moment_refits
 from discrim.models.normal.estimators import text_of
-from discrim.models.normal.robust import RobustRows
+from discrim.models.normal.robust import robust_rule
 from discrim.models.normal.shrinking import Shrinking, estimate, held_path, powers_of
 
-__all__ = ["ShrunkCovariances", "linear_fit", "quadratic_fit", "shrinkage_label"]
+__all__ = ["ShrunkCovariances", "linear_fit", "normal_refits", "quadratic_fit", "shrinkage_label"]
 
 Floats = NDArray[np.float64]
 
@@ -103,10 +106,7 @@ def quadratic_fit(
 
 
 class ShrunkCovariances:
-    """Refits that read the rows where moments are not enough; for children of `ClassifierResults`."""
-
-    _asked: Shrinking | None = None
-    """What the fit was asked for; not known of a loaded one, which has no rows either."""
+    """The path of a choice among shrinkages; for children of `ClassifierResults`."""
 
     @property
     def path(self: Any) -> pd.DataFrame:
@@ -120,34 +120,7 @@ class ShrunkCovariances:
         NotSupportedError
             The shrinkage was not chosen so, or the fit was loaded.
         """
-        return held_path(self._cache)
-
-    @property
-    def _reads_rows(self) -> bool:
-        return self._asked is not None and self._asked.needs_rows
-
-    @property
-    def _spread(self: Any) -> Spread | None:
-        spread: Spread = self._fit.moments.spread
-        return None if self._reads_rows or self._fit.robust is not None else spread
-
-    def _refitted_rule(self: Any, blocks: Blocks) -> Rule | None:
-        if not self._reads_rows:
-            return RobustRows._refitted_rule(self, blocks)
-        moments = class_moments(blocks, self._fit.moments.spread)
-        fit = _refitted(self._fit, self._asked, blocks, moments)
-        return None if fit is None else fit.rule(self._log_prior())
-
-    def _left_out(self: Any) -> LeftOut:
-        numbers = self._fit
-        blocks = self._rows("leave_one_out()")
-        moments = numbers.moments
-        if numbers.standardize:
-            unit = within_sd(moments)
-            blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
-        powers = powers_of(numbers.chosen, blocks, moments, common=isinstance(numbers, LDAFit))
-        left_out: LeftOut = numbers.left_out(self._log_prior(), powers)
-        return left_out
+        return held_path(self._fit.cache)
 
 
 def _refitted(
@@ -170,3 +143,45 @@ def _refitted(
         return quadratic_fit(asked, blocks, moments, numbers.prior, **options)[0]
     except CollinearError:
         return None
+
+
+def normal_refits(
+    numbers: LDAFit | QDAFit, asked: Shrinking | None, *, drops: bool = False, why_not: Any = None
+) -> Refits:
+    """How a linear or quadratic discriminant analysis is fitted again.
+
+    Parameters
+    ----------
+    numbers : LDAFit or QDAFit
+    asked : Shrinking, optional
+        What the fit was asked for; not known of a loaded one, which has no rows either.
+    drops, why_not
+        As of `Refits`.
+    """
+    others: dict[str, Any] = {"left_out": _left_out, "drops": drops, "why_not": why_not, "asked": asked}
+    if numbers.chosen == "loo":
+        others["chosen"] = "the shrinkage"
+    if asked is not None:
+        others["obstacles"] = asked.obstacles
+    if asked is not None and asked.needs_rows:
+        return moment_refits(None, of_rows=partial(_rule_as_asked, asked), **others)
+    if numbers.robust is not None:
+        return moment_refits(None, of_rows=robust_rule, **others)
+    return moment_refits(numbers.moments.spread, **others)
+
+
+def _rule_as_asked(asked: Shrinking, fit: Fit[LDAFit | QDAFit], blocks: Blocks) -> Rule | None:
+    moments = class_moments(blocks, fit.numbers.moments.spread)
+    refit = _refitted(fit.numbers, asked, blocks, moments)
+    return None if refit is None else refit.rule(fit.log_prior())
+
+
+def _left_out(fit: Fit[Any]) -> LeftOut:
+    numbers, moments = fit.numbers, fit.numbers.moments
+    blocks = fit.rows("leave_one_out()")
+    if numbers.standardize:
+        unit = within_sd(moments)
+        blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
+    powers = powers_of(numbers.chosen, blocks, moments, common=isinstance(numbers, LDAFit))
+    left_out: LeftOut = numbers.left_out(fit.log_prior(), powers)
+    return left_out

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.planes.hyperplane import CommonPoint, HyperplaneFit, fit_hyperplane
+from discrim.core.planes.hyperplane import CommonPoint, HyperplaneFit, fit_hyperplane, hyperplane_from_file
 from discrim.core.planes.separation import separation, standard
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.errors import DataError, NotSupportedError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import GatheredRows, used_codes
 from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction
 from discrim.models.planes.certificate import labelled
-from discrim.models.planes.plane_summaries import hyperplane_brief, hyperplane_sections
+from discrim.models.planes.plane_pictures import plot_distances, plot_margin
 from discrim.models.results.geometry import LinearGeometry
-from discrim.models.results.pictures import plot_distances, plot_margin
 from discrim.models.results.results import ClassifierResults
-from discrim.models.results.scores import SeparatingLines, read_rows
+from discrim.models.results.scores import INSTEAD, SeparatingLines, plane_refits, read_rows
+from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["HyperplaneResults", "hyperplane"]
 
@@ -92,7 +92,7 @@ def hyperplane(
     found = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
     if isinstance(found, CommonPoint):
         _refuse(found, rows, blocks)
-    return HyperplaneResults(found, blocks)
+    return HyperplaneResults(hyperplane_fit(found, blocks))
 
 
 def _refuse(found: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
@@ -130,6 +130,44 @@ def _refuse(found: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
     )
 
 
+MODEL = Model(
+    "hyperplane", "Optimal separating hyperplane", likelihood_of="none", prior_without="none", instead=INSTEAD
+)
+
+
+def hyperplane_fit(numbers: HyperplaneFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[HyperplaneFit]:
+    """A separating hyperplane as one value."""
+    return Fit(MODEL, numbers, blocks, numbers.prior, plane_refits(_left_out), has_rows)
+
+
+def _left_out(fit: Fit[HyperplaneFit]) -> LeftOut:
+    """Scores of rows beyond the margin, any of which the plane can do without; others are missing."""
+    held, columns = len(fit.numbers.plane.support), min(len(fit.terms), int(fit.nobs))
+    if held**2 * columns * (held**2 + fit.nobs) > MOST_PRODUCTS:
+        raise NotSupportedError(
+            f"Leave-one-out of a hyperplane takes a refit of {fit.nobs} rows for each of its {held} "
+            'support points, which takes long: cross-validate, error_rates(["cv"]) or confusion("cv").'
+        )
+    rule = fit.rule()
+
+    def scores(x: NDArray[np.float64], codes: Any, weights: Any) -> NDArray[np.float64]:
+        found = rule.scores(x)
+        found[np.abs(found[:, 1]) < 1 + NEAR] = np.nan
+        return found
+
+    return scores
+
+
+SAVED = Saved(
+    {},
+    "diagonal",
+    hyperplane_from_file,
+    hyperplane_fit,
+    HyperplaneFit.ended,
+    lambda k, p: {"origin": (p,), "coef": (p,), "support": (-1, 2), "found": (2,)},
+)
+
+
 class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
     """A fitted separating hyperplane, x'coef + intercept = 0.
 
@@ -148,42 +186,39 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
         Largest relative violation of the conditions of Karush, Kuhn and Tucker.
     """
 
-    title: ClassVar[str] = "Optimal separating hyperplane"
-    _fit: HyperplaneFit
-
-    def __init__(self, fit: HyperplaneFit, blocks: Blocks, *, has_rows: bool = True) -> None:
-        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
-        self._fit = fit
+    _fit: Fit[HyperplaneFit]
 
     @property
     def coef(self) -> pd.Series:
         """Coefficients of the plane."""
-        return pd.Series(self._fit.plane.coef, index=self.terms, name="coef")
+        return pd.Series(self._fit.numbers.plane.coef, index=self.terms, name="coef")
 
     @property
     def intercept(self) -> float:
         """Value of the plane at zero."""
-        return self._fit.plane.intercept - float(self._fit.origin @ self._fit.plane.coef)
+        return self._fit.numbers.plane.intercept - float(
+            self._fit.numbers.origin @ self._fit.numbers.plane.coef
+        )
 
     @property
     def margin(self) -> float:
         """Distance from the plane to the nearest rows."""
-        return self._fit.plane.margin
+        return self._fit.numbers.plane.margin
 
     @property
     def support(self) -> pd.Index:
         """Labels of the support points."""
-        return self._rows("support").table.index[self._support_positions()]
+        return self._fit.rows("support").table.index[self._support_positions()]
 
     def _support_positions(self) -> NDArray[np.intp]:
         """Positions of the support points in the table."""
-        used = np.flatnonzero(used_codes(self._rows("support")) >= 0)
-        return used[self._fit.plane.support]
+        used = np.flatnonzero(used_codes(self._fit.rows("support")) >= 0)
+        return used[self._fit.numbers.plane.support]
 
     @property
     def multipliers(self) -> pd.Series:
         """Multipliers of the support points."""
-        held = self._fit.plane.multipliers
+        held = self._fit.numbers.plane.multipliers
         if not (np.isfinite(held) & (held > 0)).all():
             warn_user(
                 "The multipliers go as the square of the columns' units, and are out of the range of double "
@@ -194,24 +229,7 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
     @property
     def kkt(self) -> float:
         """Largest relative violation of the optimality conditions."""
-        return self._fit.plane.residual
-
-    def _left_out(self) -> LeftOut:
-        """Scores of rows beyond the margin, any of which the plane can do without; others are missing."""
-        held, columns = len(self._fit.plane.support), min(len(self.terms), int(self.nobs))
-        if held**2 * columns * (held**2 + self.nobs) > MOST_PRODUCTS:
-            raise NotSupportedError(
-                f"Leave-one-out of a hyperplane takes a refit of {self.nobs} rows for each of its {held} "
-                'support points, which takes long: cross-validate, error_rates(["cv"]) or confusion("cv").'
-            )
-        rule = self._rule(self._prior_values(None))
-
-        def scores(x: NDArray[np.float64], codes: Any, weights: Any) -> NDArray[np.float64]:
-            found = rule.scores(x)
-            found[np.abs(found[:, 1]) < 1 + NEAR] = np.nan
-            return found
-
-        return scores
+        return self._fit.numbers.plane.residual
 
     def tidy(self) -> pd.DataFrame:
         """One row a term, in broom's names."""
@@ -221,14 +239,8 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        row |= {"margin": self.margin, "support": len(self._fit.plane.support), "kkt": self.kkt}
+        row |= {"margin": self.margin, "support": len(self._fit.numbers.plane.support), "kkt": self.kkt}
         return pd.DataFrame([row])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return hyperplane_sections(self)
-
-    def _brief(self) -> Summary:
-        return hyperplane_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.
@@ -241,7 +253,7 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
         ax : Axes, optional
         """
         choice("kind", kind, ("distances", "regions"), optional=True)
-        flat = len(self.terms) == 2 and self._blocks.design.plain
+        flat = len(self.terms) == 2 and self._fit.blocks.design.plain
         if kind == "regions" or (kind is None and flat):
-            return plot_margin(self, ax)
-        return plot_distances(self, ax, margin=self.margin)
+            return plot_margin(self._fit, self.coef.to_numpy(), self.intercept, self._support_positions(), ax)
+        return plot_distances(self._fit, self.distance, ax, margin=self.margin)

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.planes.perceptron import PerceptronFit, fit_perceptron
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.planes.perceptron import PerceptronFit, fit_perceptron, perceptron_from_file
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import lone_rows
 from discrim.frame.used_rows import gathered_rows
 from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import choice, is_number, is_whole, named, told
+from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction
-from discrim.models.planes.plane_summaries import perceptron_brief, perceptron_sections
+from discrim.models.planes.plane_pictures import plot_distances
 from discrim.models.results.geometry import LinearGeometry
-from discrim.models.results.pictures import plot_distances, plot_history, plot_regions
+from discrim.models.results.pictures import plot_regions
 from discrim.models.results.results import ClassifierResults
-from discrim.models.results.scores import SeparatingLines, read_rows
+from discrim.models.results.scores import (
+    INSTEAD,
+    SeparatingLines,
+    left_out_of_planes,
+    plane_refits,
+    read_rows,
+)
+from discrim.models.saving.saved import NOTHING, Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["PerceptronResults", "perceptron"]
 
@@ -125,7 +131,7 @@ def perceptron(
     prior = moments.counts / moments.total
     seed = None if seed is None else int(seed)
     fit = fit_perceptron(rows.x, rows.codes, moments, prior, step=float(step), passes=maxiter, seed=seed)
-    results = PerceptronResults(fit, blocks)
+    results = PerceptronResults(perceptron_fit(fit, blocks))
     _warn(results)
     return results
 
@@ -135,7 +141,9 @@ def _warn(fit: PerceptronResults) -> None:
     apart = planes[~planes["separable"]]
     if len(apart):
         hint = (
-            "" if fit._fit.seed is not None else " Another order of the rows, seed=, may find a better one."
+            ""
+            if fit._fit.numbers.seed is not None
+            else " Another order of the rows, seed=, may find a better one."
         )
         warn_user(
             f"No plane separates {_sides(fit, apart)}: the perceptron would run for ever. After "
@@ -171,6 +179,41 @@ def _sides(fit: PerceptronResults, planes: pd.DataFrame) -> str:
     return f"{named(planes.index.tolist())} from the rest"
 
 
+MODEL = Model("perceptron", "Perceptron", likelihood_of="none", prior_without="none", instead=INSTEAD)
+
+
+def perceptron_fit(numbers: PerceptronFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[PerceptronFit]:
+    """A perceptron as one value."""
+    return Fit(MODEL, numbers, blocks, numbers.prior, plane_refits(_left_out), has_rows)
+
+
+def _left_out(fit: Fit[PerceptronFit]) -> Floats:
+    """Scores of rows by runs without each, side by side; missing where columns would go as well."""
+    left_out_of_planes(fit)
+    blocks = fit.rows("leave_one_out()")
+    rows = gathered_rows(blocks)
+    with late_bar(sum(fit.numbers.passes), "passes without each row, at most") as tell:
+        every = fit.numbers.left_out(rows.x, rows.codes, lambda: tell(1))
+    there = np.zeros(blocks.table.nrows, dtype=bool)
+    there[rows.positions] = True
+    lone = lone_rows(blocks.design, blocks.table, there, blocks.functions)[rows.positions]
+    every[lone | _sole(rows.x) | (np.bincount(rows.codes)[rows.codes] == 1)] = np.nan
+    return every
+
+
+SAVED = Saved(
+    {"step": (float,), "seed": (int, NOTHING)},
+    "diagonal",
+    perceptron_from_file,
+    perceptron_fit,
+    PerceptronFit.ended,
+    lambda k, p: (
+        {"coef": (p + 1, k - (k == 2)), "planes": (k - (k == 2), 7), "history": (-1, 4)}
+        | {"most": (k - (k == 2),)}
+    ),
+)
+
+
 class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
     """A fitted perceptron.
 
@@ -193,33 +236,31 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
         updates in the pass, and errors at its end.
     """
 
-    title: ClassVar[str] = "Perceptron"
-    _fit: PerceptronFit
+    _fit: Fit[PerceptronFit]
 
-    def __init__(self, fit: PerceptronFit, blocks: Blocks, *, has_rows: bool = True) -> None:
-        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
-        self._fit = fit
+    def __init__(self, fit: Fit[PerceptronFit]) -> None:
+        super().__init__(fit)
         two = len(self.classes) == 2
         self._planes = pd.Index([self.classes[1]] if two else self.classes, name="plane")
 
     @property
     def coef(self) -> pd.DataFrame:
         """Coefficients, terms by planes."""
-        return pd.DataFrame(self._fit.coef[1:], index=self.terms, columns=self._planes)
+        return pd.DataFrame(self._fit.numbers.coef[1:], index=self.terms, columns=self._planes)
 
     @property
     def intercept(self) -> pd.Series:
         """Values of the planes at zero."""
-        return pd.Series(self._fit.coef[0], index=self._planes, name="intercept")
+        return pd.Series(self._fit.numbers.coef[0], index=self._planes, name="intercept")
 
     @property
     def planes(self) -> pd.DataFrame:
         """How each plane was found."""
         names = ["separable", "converged", "passes", "updates", "errors", "margin"]
-        table = pd.DataFrame(self._fit.planes[:, :6], index=self._planes, columns=names)
+        table = pd.DataFrame(self._fit.numbers.planes[:, :6], index=self._planes, columns=names)
         table = table.astype({"separable": bool, "converged": bool} | dict.fromkeys(names[2:5], "int64"))
         with np.errstate(divide="ignore", over="ignore"):
-            bound = np.where(table["separable"], self._fit.planes[:, 6] ** -2.0, np.nan)
+            bound = np.where(table["separable"], self._fit.numbers.planes[:, 6] ** -2.0, np.nan)
         table.insert(4, "bound", bound)
         return table
 
@@ -241,32 +282,11 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
     @property
     def history(self) -> pd.DataFrame:
         """Moves and errors, pass by pass."""
-        numbers = self._fit.history.astype(np.int64)
+        numbers = self._fit.numbers.history.astype(np.int64)
         index = pd.MultiIndex.from_arrays(
             [self._planes[numbers[:, 0]], numbers[:, 1]], names=["plane", "pass"]
         )
         return pd.DataFrame(numbers[:, 2:], index=index, columns=["updates", "errors"])
-
-    def _left_out(self) -> LeftOut:
-        """Scores of rows by runs without each, side by side; missing where columns would go as well."""
-        super()._left_out()
-        blocks = self._rows("leave_one_out()")
-        rows = gathered_rows(blocks)
-        with late_bar(sum(self._fit.passes), "passes without each row, at most") as tell:
-            every = self._fit.left_out(rows.x, rows.codes, lambda: tell(1))
-        there = np.zeros(blocks.table.nrows, dtype=bool)
-        there[rows.positions] = True
-        lone = lone_rows(blocks.design, blocks.table, there, blocks.functions)[rows.positions]
-        every[lone | _sole(rows.x) | (np.bincount(rows.codes)[rows.codes] == 1)] = np.nan
-        taken = 0
-
-        def scores(x: Floats, codes: NDArray[np.intp], weights: Floats | None) -> Floats:
-            # The rows are those of the fit, in the order in which they are asked for.
-            nonlocal taken
-            taken += len(x)
-            return every[taken - len(x) : taken]
-
-        return scores
 
     def tidy(self) -> pd.DataFrame:
         """One row a plane and term, in broom's names."""
@@ -278,13 +298,7 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
         """One row for the fit."""
         row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
         row |= {"separable": self.separable, "converged": self.converged, "updates": self.updates}
-        return pd.DataFrame([row | {"passes": self.planes["passes"].max(), "step": self._fit.step}])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return perceptron_sections(self)
-
-    def _brief(self) -> Summary:
-        return perceptron_brief(self)
+        return pd.DataFrame([row | {"passes": self.planes["passes"].max(), "step": self._fit.numbers.step}])
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.
@@ -298,5 +312,9 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
         """
         choice("kind", kind, ("history", "distances", "regions"), optional=True)
         if kind == "regions":
-            return plot_regions(self, ax)
-        return plot_distances(self, ax) if kind == "distances" else plot_history(self, ax)
+            return plot_regions(self._fit, ax)
+        if kind == "distances":
+            return plot_distances(self._fit, self.distance, ax)
+        from discrim.models.planes.plane_plots import passes
+
+        return passes(self.history["errors"].unstack("plane")[self.planes.index], ax=ax)

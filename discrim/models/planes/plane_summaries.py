@@ -46,7 +46,7 @@ def hyperplane_sections(fit: HyperplaneResults) -> Parts:
         "classes": lambda: _classes(fit),
         "coefficients": lambda: _hyperplane_coefficients(fit),
     }
-    if fit._has_rows:
+    if fit._fit.has_rows:
         parts["support"] = lambda: _support(fit)
     return parts
 
@@ -65,12 +65,12 @@ def _rows_used(fit: PerceptronResults | HyperplaneResults) -> list[tuple[str, An
 
 
 def _perceptron_header(fit: PerceptronResults) -> Pairs:
-    seed = fit._fit.seed
+    seed = fit._fit.numbers.seed
     order = "of the table" if seed is None else f"shuffled, seed {seed}"
     items = [
         *_rows_used(fit),
         ("Order of rows", order, order),
-        ("Step", fit._fit.step, f"{fit._fit.step:g}"),
+        ("Step", fit._fit.numbers.step, f"{fit._fit.numbers.step:g}"),
         ("Separable", fit.separable, "yes" if fit.separable else "no"),
         ("Converged", fit.converged, "yes" if fit.converged else "no"),
         ("Updates", fit.updates, str(fit.updates)),
@@ -117,7 +117,7 @@ def _hyperplane_header(fit: HyperplaneResults) -> Pairs:
     items = [
         *_rows_used(fit),
         ("Margin", fit.margin, f"{fit.margin:.6g}"),
-        ("Support points", len(fit._fit.plane.support), str(len(fit._fit.plane.support))),
+        ("Support points", len(fit._fit.numbers.plane.support), str(len(fit._fit.numbers.plane.support))),
         ("KKT residual", fit.kkt, f"{fit.kkt:.1e}"),
         ("Distance from the origin", boundary.from_origin, f"{boundary.from_origin:.6g}"),
         error_item(fit, "apparent", "Error, apparent"),
@@ -135,8 +135,8 @@ def _hyperplane_coefficients(fit: HyperplaneResults) -> Section:
 
 
 def _support(fit: HyperplaneResults) -> Section:
-    held = fit._fit.plane.multipliers[:MOST_SUPPORT]
-    labels = fit._labelled(fit._blocks.codes, fit._blocks.table.index)
+    held = fit._fit.numbers.plane.multipliers[:MOST_SUPPORT]
+    labels = fit._fit.labelled(fit._fit.blocks.codes, fit._fit.blocks.table.index)
     positions = fit._support_positions()[:MOST_SUPPORT]
     table = pd.DataFrame(
         {
@@ -146,7 +146,7 @@ def _support(fit: HyperplaneResults) -> Section:
         },
         index=fit.support[:MOST_SUPPORT],
     )
-    left = len(fit._fit.plane.support) - len(table)
+    left = len(fit._fit.numbers.plane.support) - len(table)
     note = f"{left} more support points: fit.multipliers." if left else ""
     formats: dict[Any, Any] = {"class": "text", "multiplier": "general", "distance": "general"}
     return Section("Support points", table, formats, note=note, source="fit.support, fit.multipliers")

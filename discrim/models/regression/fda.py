@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments.moments import Spread
 from discrim.core.regression.flexible import FlexibleFit
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, log_posteriors
@@ -18,18 +18,17 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import choice, is_whole, prior_vector
+from discrim.models.fits.fit import Fit, Model, rule_of_numbers
 from discrim.models.fits.prediction import score_frame
 from discrim.models.fits.reading import NaAction, class_moments, sample
+from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.normal.estimators import text_of
 from discrim.models.regression.engine import Engine, regressed
-from discrim.models.regression.fda_summary import fda_brief, fda_sections
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
-from discrim.models.results.scores import MOST_REFITS
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["FDAResults", "fda"]
 
@@ -98,7 +97,42 @@ def fda(
         raise DataError(f"ncomp={ncomp!r}: {most + 1} classes have {most} axes; give 1 to {most}, or None.")
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     fit, own = regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=prior is None)
-    return FDAResults(fit, blocks, own, ncomp)
+    return FDAResults(fda_fit(fit, blocks, own, ncomp), own)
+
+
+def _refuse(what: str) -> NoReturn:
+    raise NotSupportedError(f"{what} is not defined for any regression as an engine: see error_rates().")
+
+
+def _rule(fit: Fit[FlexibleFit], prior: Floats, method: str, convention: str | None) -> Rule:
+    if method != "plugin":
+        _refuse(f'method="{method}"')
+    return rule_of_numbers(fit, prior, method, convention)
+
+
+MODEL = Model("fda", "Flexible discriminant analysis", likelihood_of="none", rule=_rule)
+
+
+def fda_fit(numbers: FlexibleFit, blocks: Blocks, engine: Any, ncomp: int | None) -> Fit[FlexibleFit]:
+    """A flexible discriminant analysis as one value, with the engine that was fitted."""
+    refits = moment_refits(
+        None, of_rows=partial(_refitted_rule, engine, ncomp), left_out=_left_out, asked=ncomp
+    )
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits)
+
+
+def _refitted_rule(engine: Any, ncomp: int | None, fit: Fit[FlexibleFit], blocks: Blocks) -> Rule | None:
+    moments, numbers = class_moments(blocks, "diagonal"), fit.numbers
+    if not (moments.counts > 0).all():
+        return None
+    refit, _ = regressed(
+        engine, blocks, moments, numbers.prior, ncomp=ncomp, estimated_prior=numbers.estimated_prior
+    )
+    return refit.rule(fit.log_prior())
+
+
+def _left_out(fit: Fit[FlexibleFit]) -> LeftOut:
+    return left_out_by_refits(fit, "takes a fit of the engine a row")
 
 
 class FDAResults(ClassifierResults):
@@ -117,69 +151,59 @@ class FDAResults(ClassifierResults):
     means : DataFrame, classes by terms
     """
 
-    title: ClassVar[str] = "Flexible discriminant analysis"
-    likelihood_of: ClassVar[str] = "none"
-    _fit: FlexibleFit
+    _fit: Fit[FlexibleFit]
 
-    def __init__(self, fit: FlexibleFit, blocks: Blocks, engine: Any, ncomp: int | None) -> None:
-        super().__init__(blocks, fit.moments.counts, fit.prior)
-        self._fit, self.engine, self._ncomp = fit, engine, ncomp
-        self._names = pd.Index([f"LD{i + 1}" for i in range(len(fit.values))])
+    def __init__(self, fit: Fit[FlexibleFit], engine: Any) -> None:
+        super().__init__(fit)
+        self.engine = engine
+        self._names = pd.Index([f"LD{i + 1}" for i in range(len(fit.numbers.values))])
 
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.moments.class_means, index=self.classes, columns=self.terms)
+        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
 
     @property
     def scores(self) -> pd.DataFrame:
         """Optimal scores of the classes: mean zero and mean square one over the rows."""
-        return pd.DataFrame(self._fit.scores, index=self.classes, columns=self._names)
+        return pd.DataFrame(self._fit.numbers.scores, index=self.classes, columns=self._names)
 
     @property
     def centroids(self) -> pd.DataFrame:
         """Centroids of the classes among the variates."""
-        return pd.DataFrame(self._fit.centroids, index=self.classes, columns=self._names)
+        return pd.DataFrame(self._fit.numbers.centroids, index=self.classes, columns=self._names)
 
     @property
     def values(self) -> pd.Series:
         """Squared canonical correlations."""
-        return pd.Series(self._fit.values, index=self._names, name="value")
+        return pd.Series(self._fit.numbers.values, index=self._names, name="value")
 
     @property
     def explained(self) -> pd.Series:
         """Share of each axis in the differences between classes, of all axes that there are."""
-        every = np.maximum(self._fit.every_value, 0.0)
+        every = np.maximum(self._fit.numbers.every_value, 0.0)
         ratio = every / (1 - every)
         return pd.Series((ratio / ratio.sum())[: len(self._names)], index=self._names, name="explained")
 
     def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Variates LD1, LD2, ... of each row; of a row with a missing value, missing."""
-        blocks = self._new_rows(data, unseen)
+        blocks = self._fit.new_rows(data, unseen)
         out = np.empty((blocks.table.nrows, len(self._names)))
         for place, x, _ in blocks.every_row():
-            out[place] = self._fit.variates(x)
+            out[place] = self._fit.numbers.variates(x)
         return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
 
     # ---- what an engine has not
 
-    def _refuse(self, what: str) -> NoReturn:
-        raise NotSupportedError(f"{what} is not defined for any regression as an engine: see error_rates().")
-
     @property
     def llf(self) -> float:
         """Not there: raises NotSupportedError."""
-        self._refuse("A likelihood")
+        _refuse("A likelihood")
 
     @property
     def df_model(self) -> int:
         """Not there: raises NotSupportedError."""
-        self._refuse("A number of free parameters")
-
-    def _posterior_frame(self, data: Any, prior: Any, method: str, *rest: Any) -> pd.DataFrame:
-        if method != "plugin":
-            self._refuse(f'method="{method}"')
-        return super()._posterior_frame(data, prior, method, *rest)
+        _refuse("A number of free parameters")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Not there: raises NotSupportedError, as the engine is an object of the user's."""
@@ -188,57 +212,25 @@ class FDAResults(ClassifierResults):
             "trust who will read it to trust you."
         )
 
-    # ---- fits to other rows
-
-    @property
-    def _spread(self) -> Spread | None:
-        return None
-
-    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
-        moments = class_moments(blocks, "diagonal")
-        if not (moments.counts > 0).all():
-            return None
-        fit, _ = regressed(
-            *(self.engine, blocks, moments, self._fit.prior),
-            ncomp=self._ncomp,
-            estimated_prior=self._fit.estimated_prior,
-        )
-        return fit.rule(self._log_prior())
-
-    def _left_out(self) -> LeftOut:
-        if self.nobs > MOST_REFITS:
-            raise NotSupportedError(
-                f"Leave-one-out takes a fit of the engine a row; {self.nobs} are more than {MOST_REFITS:,}: "
-                'cross-validate, error_rates(["cv"]) or confusion("cv").'
-            )
-        # Missing scores are left to refits, row by row.
-        return lambda x, codes, weights: np.full((len(x), len(self.classes)), np.nan)
-
     # ---- tables
 
     def decision_function(
         self, data: Any = None, *, unseen: Unseen | None = None
     ) -> pd.DataFrame | pd.Series:
         """Log posteriors, rows by classes; for two classes the log odds of the second, a Series."""
-        rule = self._rule(self._prior_values(None))
-        return score_frame(self._new_rows(data, unseen), rule, self.classes, log_posteriors)
+        rule = self._fit.rule()
+        return score_frame(self._fit.new_rows(data, unseen), rule, self.classes, log_posteriors)
 
     def tidy(self) -> pd.DataFrame:
         """One row a class and axis: score and centroid."""
         index = pd.MultiIndex.from_product([self.classes, self._names], names=["class", "axis"])
-        columns = {"score": self._fit.scores.ravel(), "centroid": self._fit.centroids.ravel()}
+        columns = {"score": self._fit.numbers.scores.ravel(), "centroid": self._fit.numbers.centroids.ravel()}
         return pd.DataFrame(columns, index=index).reset_index()
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
         return pd.DataFrame([row | {"axes": len(self._names), "engine": text_of(self.engine)}])
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return fda_sections(self)
-
-    def _brief(self) -> Summary:
-        return fda_brief(self)
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.
@@ -253,8 +245,8 @@ class FDAResults(ClassifierResults):
 
         choice("kind", kind, ("scores", "regions", "posteriors"), optional=True)
         if kind == "regions":
-            return plot_regions(self, ax)
+            return plot_regions(self._fit, ax)
         if kind == "posteriors":
-            return plot_posteriors(self, ax)
-        labels = self._labelled(self._rows("plot()").codes, self._blocks.table.index)
+            return plot_posteriors(self._fit, ax)
+        labels = self._fit.labelled(self._fit.rows("plot()").codes, self._fit.blocks.table.index)
         return plots.scores(self.transform(), labels, self.centroids, ax=ax)

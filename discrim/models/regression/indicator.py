@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import dependencies
-from discrim.core.regression.indicator import IndicatorFit, fit_indicator
+from discrim.core.regression.indicator import IndicatorFit, fit_indicator, indicator_from_file
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.least_squares import regression_table, t_table
 from discrim.models.fits.arguments import choice, named
-from discrim.models.fits.prediction import augmented
+from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction, collinear_error, drop_columns, lean, sample
-from discrim.models.regression.indicator_summary import indicator_brief, indicator_sections
+from discrim.models.fits.refits import moment_refits
+from discrim.models.planes.plane_pictures import plot_distances
+from discrim.models.regression.indicator_pictures import plot_fitted
 from discrim.models.regression.optimal_scoring import OptimalScoring
 from discrim.models.results.geometry import LinearGeometry
-from discrim.models.results.pictures import plot_distances, plot_fitted, plot_regions
+from discrim.models.results.pictures import plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.results.scores import ValuesOnly
+from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["IndicatorResults", "indicator"]
 
@@ -107,9 +109,7 @@ def indicator(
         raise collinear_error(found, blocks.terms, OVER_ALL)
     if found:
         blocks, moments = drop_columns(blocks, moments, found, OVER_ALL)
-    results = IndicatorResults(fit_indicator(moments), blocks)
-    results._drops = collinear == "drop"
-    return results
+    return IndicatorResults(indicator_fit(fit_indicator(moments), blocks, drops=collinear == "drop"))
 
 
 OVER_ALL = "over all rows"
@@ -122,6 +122,26 @@ def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
             f'columns; there are {rows}: name fewer columns in the formula, pass collinear="drop", or use '
             'rda(), shrunken_centroids() or lda(covariance="shrunk").'
         )
+
+
+MODEL = Model(
+    "indicator",
+    "Regression of class indicators",
+    likelihood_of="none",
+    prior_without="none",
+    instead="its fitted values may be negative or above one, see fitted and decision_function()",
+)
+
+
+def indicator_fit(
+    numbers: IndicatorFit, blocks: Blocks, *, has_rows: bool = True, drops: bool = False
+) -> Fit[IndicatorFit]:
+    """A regression of class indicators as one value."""
+    refits = moment_refits(numbers.moments.spread, drops=drops)
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows)
+
+
+SAVED = Saved({}, "pooled", indicator_from_file, indicator_fit, constant=True, singular=True)
 
 
 class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
@@ -142,30 +162,22 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         N - p - 1.
     """
 
-    title: ClassVar[str] = "Regression of class indicators"
-    instead: ClassVar[str] = (
-        "its fitted values may be negative or above one, see fitted and decision_function()"
-    )
-    _fit: IndicatorFit
-
-    def __init__(self, fit: IndicatorFit, blocks: Blocks, *, has_rows: bool = True) -> None:
-        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
-        self._fit = fit
+    _fit: Fit[IndicatorFit]
 
     @property
     def coef(self) -> pd.DataFrame:
         """Coefficients."""
-        return pd.DataFrame(self._fit.functions()[0], index=self.terms, columns=self.classes)
+        return pd.DataFrame(self._fit.numbers.functions()[0], index=self.terms, columns=self.classes)
 
     @property
     def intercept(self) -> pd.Series:
         """Fitted values at zero."""
-        return pd.Series(self._fit.functions()[1], index=self.classes, name="constant")
+        return pd.Series(self._fit.numbers.functions()[1], index=self.classes, name="constant")
 
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.moments.class_means, index=self.classes, columns=self.terms)
+        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
 
     @property
     def df_model(self) -> int:
@@ -175,7 +187,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
     @property
     def df_resid(self) -> float:
         """Residual degrees of freedom of each regression, N - p - 1."""
-        return self._fit.residual_df
+        return self._fit.numbers.residual_df
 
     def coefficients(self, level: float = 0.95) -> pd.DataFrame:
         """Coefficients with the standard errors of ordinary least squares, class by class.
@@ -192,14 +204,14 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
             and of one variance, which they are not; for two classes the t of a column is exact all the same
             under normal classes with one covariance.
         """
-        found = self._fit.estimates()
+        found = self._fit.numbers.estimates()
         labels: list[list[Any]] = [list(self.classes), ["constant", *self.terms]]
         index = pd.MultiIndex.from_product(labels, names=["class", "term"])
         return t_table(found.coef.ravel(), found.se.ravel(), found.df, index, level)
 
     def regressions(self) -> pd.DataFrame:
         """One row a class: R2, residual standard deviation, and the F test of all columns."""
-        fit = self._fit
+        fit = self._fit.numbers
         squares = fit.explained_squares(), fit.residual_squares()
         return regression_table(*squares, len(self.terms), fit.residual_df, self.classes)
 
@@ -221,7 +233,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         NotSupportedError
             The fit was loaded and has no rows.
         """
-        self._rows("masked")
+        self._fit.rows("masked")
         given = self.confusion().to_numpy().sum(axis=0)
         return self.classes.take(np.flatnonzero(given == 0))
 
@@ -230,10 +242,10 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         """Leverages of the rows of the fit, times their weights; missing for rows that it does not use."""
         from discrim.frame.used_rows import used_rows
 
-        blocks = self._rows("hat")
+        blocks = self._fit.rows("hat")
         out = np.full(blocks.table.nrows, np.nan)
         for rows, x, _, weights in used_rows(blocks):
-            out[rows] = self._fit.leverages(x) * (1.0 if weights is None else weights)
+            out[rows] = self._fit.numbers.leverages(x) * (1.0 if weights is None else weights)
         return pd.Series(out, index=blocks.table.index, name="hat")
 
     def decision_function(
@@ -263,7 +275,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         >>> bool(abs(scoring.scaling - lda("species ~ .", iris).scaling).max(axis=None) < 1e-10)
         True
         """
-        return OptimalScoring(self._fit, self.classes, self.terms)
+        return OptimalScoring(self._fit.numbers, self.classes, self.terms)
 
     # ---- tables
 
@@ -281,14 +293,8 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
 
     def augment(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the fitted values (`.score.<class>`)."""
-        rows = self._new_rows(data, unseen)
-        return augmented(self, rows, self._values(rows), "score")
-
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return indicator_sections(self)
-
-    def _brief(self) -> Summary:
-        return indicator_brief(self)
+        rows = self._fit.new_rows(data, unseen)
+        return self._fit.augmented(rows, self._values(rows), "score")
 
     def plot(self, kind: str | None = None, ax: Axes | None = None, *, column: str | None = None) -> Axes:
         """Draw a picture.
@@ -305,7 +311,9 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         """
         choice("kind", kind, ("fitted", "regions", "distances"), optional=True)
         if kind in (None, "fitted"):
-            return plot_fitted(self, column, ax)
+            return plot_fitted(self._fit, self.fitted, self.fitted_values, list(self.masked), column, ax)
         if column is not None:
             raise NotSupportedError(f"column= is of kind='fitted', not of kind={kind!r}: leave it out.")
-        return plot_regions(self, ax) if kind == "regions" else plot_distances(self, ax)
+        if kind == "regions":
+            return plot_regions(self._fit, ax)
+        return plot_distances(self._fit, self.distance, ax)

@@ -50,7 +50,7 @@ def _header(fit: IndicatorResults) -> Pairs:
 
 
 def _masked_pair(fit: IndicatorResults) -> tuple[str, Any, str]:
-    if not fit._has_rows:
+    if not fit._fit.has_rows:
         return "Masked classes", "not available", "not available"
     masked = fit.masked
     return "Masked classes", len(masked), str(len(masked)) if len(masked) else "none"
@@ -58,13 +58,13 @@ def _masked_pair(fit: IndicatorResults) -> tuple[str, Any, str]:
 
 def _note(fit: IndicatorResults) -> str:
     said = [dropped_note(fit, "over all rows")]
-    masked = list(fit.masked) if fit._has_rows else []
+    masked = list(fit.masked) if fit._fit.has_rows else []
     if masked:
         said.append(
             f"Masked: {named(masked)}. No row has its largest fitted value there; try poly() in the formula, "
             "or lda()."
         )
-    few = _few_won(fit, masked) if fit._has_rows else []
+    few = _few_won(fit, masked) if fit._fit.has_rows else []
     if few:
         said.append(
             f"Less than half of their own rows won: {named(few)}. That is near masking, or overlap: see if "
@@ -99,7 +99,7 @@ def _regressions(fit: IndicatorResults) -> Section:
     table = fit.regressions().rename_axis(index=None).drop(columns=["df1", "df2"])
     title = f"Regressions, F on {len(fit.terms)} and {fit.df_resid:.10g} degrees of freedom"
     formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "p": "tail"}
-    exact = fit.classes[fit._fit.fitted_exactly()]
+    exact = fit.classes[fit._fit.numbers.fitted_exactly()]
     note = (
         f"Fitted without error: {named(exact)}. Errors and tests there are of rounding." if len(exact) else ""
     )

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments.moments import Spread
 from discrim.core.numerics.tails import chi2_sf, normal_sf
-from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE, LogisticFit
+from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE, LogisticFit, fit_from_search
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, log_odds_against
-from discrim.errors import NotSupportedError, warn_user
+from discrim.errors import warn_user
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
 from discrim.models.fits.arguments import choice, named, prior_vector, switch
+from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.labels import class_code
 from discrim.models.fits.prediction import score_frame
 from discrim.models.fits.reading import NaAction, lean, sample
+from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.planes.certificate import Certificate
 from discrim.models.regression import separated
 from discrim.models.regression.logistic_design import (
@@ -31,21 +32,18 @@ from discrim.models.regression.logistic_design import (
     refuse_wide,
     without_collinear,
 )
-from discrim.models.regression.logistic_summary import logistic_brief, logistic_sections
+from discrim.models.regression.logistic_inference import profile_intervals, ratios_by_term, to_statsmodels
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["LogisticResults", "logistic"]
 
 Floats = NDArray[np.float64]
-
-MOST_REFITS = 2000
-"""Rows up to which leave-one-out is computed, by a refit for each."""
 
 
 def logistic(
@@ -146,11 +144,43 @@ def logistic(
         bias_reduction=bias_reduction,
         warn=separation == "warn",
     )
-    results = LogisticResults(fit, blocks)
-    results._drops = collinear == "drop"
-    if certificate is not None:
-        results._cache["separation"] = certificate
-    return results
+    return LogisticResults(logistic_fit(fit, blocks, drops=collinear == "drop", certificate=certificate))
+
+
+MODEL = Model("logistic", "Logistic regression", likelihood_of="class given row", prior_without="refitted")
+
+
+def logistic_fit(
+    numbers: LogisticFit,
+    blocks: Blocks,
+    *,
+    has_rows: bool = True,
+    drops: bool = False,
+    certificate: Certificate | None = None,
+) -> Fit[LogisticFit]:
+    """A logistic regression as one value, with the certificate of separation where there is one."""
+    refits = moment_refits(None, of_rows=_refitted_rule, left_out=_left_out, drops=drops)
+    cache = {} if certificate is None else {"separation": certificate}
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+
+
+def _refitted_rule(fit: Fit[LogisticFit], blocks: Blocks) -> Rule | None:
+    refit = separated.refitted(fit.numbers, tuple(fit.terms), blocks)
+    return None if refit is None else refit.rule(fit.log_prior())
+
+
+def _left_out(fit: Fit[LogisticFit]) -> LeftOut:
+    return left_out_by_refits(fit, "of a logistic regression takes a refit a row")
+
+
+SAVED = Saved(
+    {"reference": (int,), "estimated_prior": (bool,), "bias_reduction": (bool,)},
+    "pooled",
+    fit_from_search,
+    logistic_fit,
+    LogisticFit.search,
+    lambda k, p: {"coef": (p + 1, k - 1), "information": ((k - 1) * (p + 1),) * 2, "course": (3,)},
+)
 
 
 class LogisticResults(LinearGeometry, ClassifierResults):
@@ -170,15 +200,11 @@ class LogisticResults(LinearGeometry, ClassifierResults):
     reference : label
     """
 
-    title: ClassVar[str] = "Logistic regression"
-    likelihood_of: ClassVar[str] = "class given row"
-    _prior_without = "refitted"
-    _fit: LogisticFit
+    _fit: Fit[LogisticFit]
 
-    def __init__(self, fit: LogisticFit, blocks: Blocks, *, has_rows: bool = True) -> None:
-        super().__init__(blocks, fit.moments.counts, fit.prior, has_rows=has_rows)
-        self._fit = fit
-        self.reference = self.classes[fit.reference]
+    def __init__(self, fit: Fit[LogisticFit]) -> None:
+        super().__init__(fit)
+        self.reference = self.classes[fit.numbers.reference]
         self._columns = pd.Index(["constant", *self.terms], name="term")
 
     @property
@@ -187,51 +213,33 @@ class LogisticResults(LinearGeometry, ClassifierResults):
 
         A maximum that was found is itself the proof of overlap; of a penalized fit a linear program decides.
         """
-        if "separation" not in self._cache:
-            blocks = self._rows("separation")
+        if "separation" not in self._fit.cache:
+            blocks = self._fit.rows("separation")
             found = (
-                separated.certify(self._fit, blocks)
-                if self._fit.bias_reduction
-                else separated.overlap_by_score(self._fit, blocks)
+                separated.certify(self._fit.numbers, blocks)
+                if self._fit.numbers.bias_reduction
+                else separated.overlap_by_score(self._fit.numbers, blocks)
             )
-            self._cache["separation"] = found
-        certificate: Certificate = self._cache["separation"]
+            self._fit.cache["separation"] = found
+        certificate: Certificate = self._fit.cache["separation"]
         return certificate
-
-    # ---- what a model of moments would have
-
-    @property
-    def _spread(self) -> Spread | None:
-        return None
-
-    def _refitted_rule(self, blocks: Blocks) -> Rule | None:
-        refit = separated.refitted(self._fit, tuple(self.terms), blocks)
-        return None if refit is None else refit.rule(self._log_prior())
-
-    def _left_out(self) -> LeftOut:
-        if self.nobs > MOST_REFITS:
-            raise NotSupportedError(
-                f"Leave-one-out of a logistic regression takes a refit a row; {self.nobs} are more than "
-                f'{MOST_REFITS:,}: cross-validate, error_rates(["cv"]) or confusion("cv").'
-            )
-        return lambda x, codes, weights: np.full((len(x), len(self.classes)), np.nan)
 
     # ---- estimates
 
     def _frame(self, values: Floats) -> pd.DataFrame:
-        return pd.DataFrame(values, index=self._columns, columns=self.classes[self._fit.others])
+        return pd.DataFrame(values, index=self._columns, columns=self.classes[self._fit.numbers.others])
 
     @property
     def params(self) -> pd.DataFrame:
         """Log odds of each class against the reference."""
-        return self._frame(self._fit.params())
+        return self._frame(self._fit.numbers.params())
 
     @property
     def bse(self) -> pd.DataFrame:
         """Standard errors."""
-        if "se" not in self._cache:
-            self._cache["se"] = self._fit.standard_errors()
-        held: Floats = self._cache["se"]
+        if "se" not in self._fit.cache:
+            self._fit.cache["se"] = self._fit.numbers.standard_errors()
+        held: Floats = self._fit.cache["se"]
         return self._frame(held.copy())
 
     @property
@@ -260,21 +268,21 @@ class LogisticResults(LinearGeometry, ClassifierResults):
                 "range of double precision, so that it, or a covariance with it, shows as infinite or as "
                 "zero: see bse, or give the columns in other units, as standardize() does."
             )
-        labels: list[Any] = [self.classes[self._fit.others], self._columns]
+        labels: list[Any] = [self.classes[self._fit.numbers.others], self._columns]
         index = pd.MultiIndex.from_product(labels, names=["class", "term"])
         return pd.DataFrame(self._covariance(), index=index, columns=index, copy=True)
 
     def _covariance(self) -> Floats:
-        if "covariance" not in self._cache:
-            self._cache["covariance"] = self._fit.cov_params()
-        held: Floats = self._cache["covariance"]
+        if "covariance" not in self._fit.cache:
+            self._fit.cache["covariance"] = self._fit.numbers.cov_params()
+        held: Floats = self._fit.cache["covariance"]
         return held
 
     def log_odds(self, level: float = 0.95) -> pd.DataFrame:
         """Estimates by (class, term): coef, se, z, p, low, high, as `LDAResults.log_odds`."""
         half = check_level(level)
         parts = {"coef": self.params, "se": self.bse, "z": self.zvalues, "p": self.pvalues}
-        labels: list[Any] = [self.classes[self._fit.others], self._columns]
+        labels: list[Any] = [self.classes[self._fit.numbers.others], self._columns]
         table = pd.DataFrame(index=pd.MultiIndex.from_product(labels, names=["class", "term"]))
         for name, part in parts.items():
             table[name] = part.to_numpy().T.ravel()
@@ -314,9 +322,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         """
         choice("method", method, ("wald", "profile"))
         if method == "profile":
-            from discrim.models.regression.logistic_inference import profile_intervals
-
-            return profile_intervals(self, level)
+            return profile_intervals(self._fit, level, self.log_odds(level).index)
         return self.log_odds(level)[["low", "high"]]
 
     def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
@@ -329,7 +335,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
     @property
     def llnull(self) -> float:
         """Log-likelihood of the class proportions alone."""
-        return self._fit.llnull()
+        return self._fit.numbers.llnull()
 
     @property
     def prsquared(self) -> float:
@@ -376,9 +382,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         """
         if by is not None:
             choice("by", by, ("term",))
-            from discrim.models.regression.logistic_inference import ratios_by_term
-
-            return ratios_by_term(self)
+            return ratios_by_term(self._fit)
         statistic = 2 * (self.llf - self.llnull)
         df = float(len(self.terms) * (len(self.classes) - 1))
         pvalue = float(chi2_sf(statistic, df))
@@ -413,17 +417,15 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         >>> fit.to_statsmodels().get_margeff().margeff.round(4).tolist()
         [0.0908]
         """
-        from discrim.models.regression.logistic_inference import to_statsmodels
-
-        return to_statsmodels(self)
+        return to_statsmodels(self._fit)
 
     def decision_function(
         self, data: Any = None, *, unseen: Unseen | None = None
     ) -> pd.DataFrame | pd.Series:
         """Log odds against the reference (or the first class that has a prior); of two, the second's."""
-        prior, at = self._prior_values(None), class_code(self.reference, self.classes)
+        prior, at = self._fit.prior_values(), class_code(self.reference, self.classes)
         at = at if prior[at] > 0 else int(np.argmax(prior > 0))
-        rule, rows = self._rule(prior), self._new_rows(data, unseen)
+        rule, rows = self._fit.rule(prior), self._fit.new_rows(data, unseen)
         return score_frame(rows, rule, self.classes, lambda scores: log_odds_against(scores, at))
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
@@ -436,13 +438,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         """One row for the fit."""
         return pd.DataFrame([self._glance() | {"llnull": self.llnull, "prsquared": self.prsquared}])
 
-    def _sections(self) -> dict[str, Callable[[], Section | Pairs]]:
-        return logistic_sections(self)
-
-    def _brief(self) -> Summary:
-        return logistic_brief(self)
-
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw posteriors by class ("posteriors", the default), or regions of two predictors ("regions")."""
         choice("kind", kind, ("posteriors", "regions"), optional=True)
-        return plot_regions(self, ax) if kind == "regions" else plot_posteriors(self, ax)
+        return plot_regions(self._fit, ax) if kind == "regions" else plot_posteriors(self._fit, ax)

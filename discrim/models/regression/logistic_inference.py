@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor
 
 from discrim.core.numerics.tails import chi2_isf, chi2_sf
+from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.profile_likelihood import deviance_without, profile_bounds
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
@@ -17,10 +18,8 @@ from discrim.frame.used_rows import gathered_rows
 from discrim.inference.error_rates import check_level
 from discrim.inference.resampling import watched
 from discrim.models.fits.arguments import named
+from discrim.models.fits.fit import Fit
 from discrim.models.regression.logistic_design import held
-
-if TYPE_CHECKING:
-    from discrim.models.regression.logistic import LogisticResults
 
 __all__ = ["parts_of", "profile_intervals", "ratios_by_term", "to_statsmodels"]
 
@@ -41,17 +40,17 @@ def parts_of(blocks: Blocks) -> dict[str, tuple[int, ...]]:
     return {label: columns for label, columns in parts.items() if columns}
 
 
-def ratios_by_term(fit: LogisticResults) -> pd.DataFrame:
+def ratios_by_term(fit: Fit[LogisticFit]) -> pd.DataFrame:
     """Likelihood ratio of each term of the formula; see `LogisticResults.lr_test`."""
     blocks = _rows_with_maximum(fit, "lr_test(by=)")
-    if "ratios by term" in fit._cache:
-        kept: pd.DataFrame = fit._cache["ratios by term"]
+    if "ratios by term" in fit.cache:
+        kept: pd.DataFrame = fit.cache["ratios by term"]
         return kept.copy()
     rows, found, parts = held(blocks, HELD), {}, parts_of(blocks)
-    factor = cho_factor(fit._fit.newton.information)
+    factor = cho_factor(fit.numbers.newton.information)
     for label, columns in parts.items():
         with watched(rows, f"likelihood ratio without {label}, passes over the rows") as passed:
-            statistic = deviance_without(fit._fit, passed, columns, factor)
+            statistic = deviance_without(fit.numbers, passed, columns, factor)
         if np.isnan(statistic):
             raise DataError(
                 f"The fit without {label!r} has not converged, so that the term cannot be tested: test it "
@@ -60,16 +59,18 @@ def ratios_by_term(fit: LogisticResults) -> pd.DataFrame:
         df = float(len(columns) * (len(fit.classes) - 1))
         found[label] = (statistic, df, float(chi2_sf(statistic, df)))
     table = pd.DataFrame.from_dict(found, orient="index", columns=["statistic", "df", "p"])
-    fit._cache["ratios by term"] = table.rename_axis(index="term")
+    fit.cache["ratios by term"] = table.rename_axis(index="term")
     return table.rename_axis(index="term")
 
 
-def profile_intervals(fit: LogisticResults, level: float) -> pd.DataFrame:
-    """Intervals by the profile of each coefficient; see `LogisticResults.conf_int`."""
+def profile_intervals(fit: Fit[LogisticFit], level: float, index: pd.Index) -> pd.DataFrame:
+    """Intervals by the profile of each coefficient; see `LogisticResults.conf_int`.
+
+    The index is that of its rows, (class, term).
+    """
     check_level(level)
     blocks = _rows_with_maximum(fit, 'method="profile"')
-    bounds = profile_bounds(fit._fit, held(blocks, HELD), float(chi2_isf(1 - level, 1)))
-    index = fit.log_odds(level).index
+    bounds = profile_bounds(fit.numbers, held(blocks, HELD), float(chi2_isf(1 - level, 1)))
     table = pd.DataFrame({side: bounds[i].T.ravel() for i, side in enumerate(("low", "high"))}, index=index)
     if table.isna().any(axis=None):
         lost = table.index[table.isna().any(axis=1)]
@@ -80,19 +81,19 @@ def profile_intervals(fit: LogisticResults, level: float) -> pd.DataFrame:
     return table
 
 
-def _rows_with_maximum(fit: LogisticResults, what: str) -> Blocks:
+def _rows_with_maximum(fit: Fit[LogisticFit], what: str) -> Blocks:
     """The rows of a fit whose search ended at a maximum."""
-    if not fit._fit.newton.converged:
+    if not fit.numbers.newton.converged:
         raise NotSupportedError(
             f"{what} needs finite estimates, which there are none of where a hyperplane separates classes: "
             "fit with bias_reduction=True."
         )
-    return fit._rows(what)
+    return fit.rows(what)
 
 
-def to_statsmodels(fit: LogisticResults) -> Any:
+def to_statsmodels(fit: Fit[LogisticFit]) -> Any:
     """Results of statsmodels at the estimates; see `LogisticResults.to_statsmodels`."""
-    if fit._fit.bias_reduction:
+    if fit.numbers.bias_reduction:
         raise NotSupportedError(
             "statsmodels has no logistic regression with Firth's penalty: fit with bias_reduction=False."
         )
@@ -105,7 +106,7 @@ def to_statsmodels(fit: LogisticResults) -> Any:
     from statsmodels.base.model import LikelihoodModelResults
     from statsmodels.discrete import discrete_model
 
-    numbers = fit._fit
+    numbers = fit.numbers
     exog, codes = _design(fit, blocks)
     response = str(fit.classes.name)
     if len(fit.classes) == 2:
@@ -129,7 +130,7 @@ def to_statsmodels(fit: LogisticResults) -> Any:
     return wrapper(results(model, ended))
 
 
-def _design(fit: LogisticResults, blocks: Blocks) -> tuple[pd.DataFrame, NDArray[np.intp]]:
+def _design(fit: Fit[LogisticFit], blocks: Blocks) -> tuple[pd.DataFrame, NDArray[np.intp]]:
     """The design of the rows of a fit, the constant first, and their classes."""
     rows = gathered_rows(blocks)
     values = np.column_stack([np.ones(len(rows.x)), rows.x])

@@ -38,7 +38,11 @@ def logistic_sections(fit: LogisticResults) -> dict[str, Callable[[], Section | 
         "odds_ratios": lambda: _odds_ratios(fit),
     }
     # One term has the test of the whole model, in the header; each of many takes a search of its own.
-    if fit._has_rows and fit._fit.newton.converged and 1 < len(parts_of(fit._blocks)) <= MOST_TERMS:
+    if (
+        fit._fit.has_rows
+        and fit._fit.numbers.newton.converged
+        and 1 < len(parts_of(fit._fit.blocks)) <= MOST_TERMS
+    ):
         parts["lr_terms"] = lambda: _lr_terms(fit)
     return parts
 
@@ -55,7 +59,7 @@ def _against(fit: LogisticResults) -> str:
 
 
 def _header(fit: LogisticResults) -> Pairs:
-    test, numbers = fit.lr_test(), fit._fit
+    test, numbers = fit.lr_test(), fit._fit.numbers
     method = "bias reduced (Firth)" if numbers.bias_reduction else "maximum likelihood"
     items: list[tuple[str, Any, str]] = [
         *row_items(fit),
@@ -89,7 +93,7 @@ def _log_odds(fit: LogisticResults) -> Section:
 
 
 def _lr_terms(fit: LogisticResults) -> Section:
-    penalized = "Penalized likelihood ratios. " if fit._fit.bias_reduction else ""
+    penalized = "Penalized likelihood ratios. " if fit._fit.numbers.bias_reduction else ""
     note = f"{penalized}Each against the model without the term."
     formats: dict[Any, Any] = {"statistic": "z", "df": "count", "p": "tail"}
     try:

@@ -14,15 +14,18 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.canonical import svd_signs
 from discrim.core.moments.weights import no_freedom
+from discrim.core.normal.lda import LDAFit
 from discrim.core.rules import gaussian
 from discrim.errors import NotSupportedError
 from discrim.frame.unseen import Unseen
 from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.arguments import choice
+from discrim.models.fits.fit import Fit
+from discrim.models.registry import summary_of
+from discrim.models.results.stability import axis_stability
 
 if TYPE_CHECKING:
-    from discrim.models.normal.lda_results import LDAResults
     from discrim.report.plots import Axes
     from discrim.report.tables import Summary
 
@@ -98,8 +101,8 @@ class CanonicalResults:
         Mean scores of the classes.
     """
 
-    def __init__(self, fit: LDAResults, convention: Convention | None = None) -> None:
-        numbers = fit._fit
+    def __init__(self, fit: Fit[LDAFit], convention: Convention | None = None) -> None:
+        numbers = fit.numbers
         if not numbers.has_distances:
             raise NotSupportedError('canonical() needs the full covariance: fit with covariance="pooled".')
         if convention is not None:
@@ -197,7 +200,7 @@ class CanonicalResults:
 
     def scores(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Canonical scores of rows: mean zero over the rows of the fit, unit variance within classes."""
-        blocks = self._fit._new_rows(data, unseen)
+        blocks = self._fit.new_rows(data, unseen)
         origin, _ = gaussian.centred(self._numbers.moments, self._axes.centre)
         raw = self.raw.to_numpy()
         out = np.empty((len(self._names), blocks.table.nrows))
@@ -245,17 +248,12 @@ class CanonicalResults:
             axis and that of the same rank in a replicate, as median and lower bound; and the share of
             replicates in which no other axis is closer.
         """
-        from discrim.models.results.stability import axis_stability
-
         return axis_stability(self._fit, self._axes, self._names, replicates, level, seed)
 
     def summary(self) -> Summary:
         """The tables; prints, and renders in a notebook."""
-        from discrim.models.results.canonical_summary import canonical_sections
-        from discrim.report.tables import summarize
-
-        title = f"Canonical discriminant analysis: {self._fit.formula}"
-        return summarize(title, canonical_sections(self))
+        summary: Summary = summary_of(self)
+        return summary
 
     def plot(
         self, structure: Literal["within", "total", "between"] = "within", *, ax: Axes | None = None
@@ -264,8 +262,10 @@ class CanonicalResults:
         from discrim.report.biplot import biplot
 
         fit = self._fit
-        labels = fit._labelled(fit._rows("plot()").codes, fit._blocks.table.index)
-        return biplot(self.scores(), labels, self.centroids, self.structure(structure), fit.counts, ax=ax)
+        labels = fit.labelled(fit.rows("plot()").codes, fit.blocks.table.index)
+        return biplot(
+            self.scores(), labels, self.centroids, self.structure(structure), fit.rows_by_class, ax=ax
+        )
 
     def __repr__(self) -> str:
         return self.summary().as_text()

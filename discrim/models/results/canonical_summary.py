@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from discrim.report.tables import Section
+from discrim.report.tables import Section, Summary, summarize
 
 if TYPE_CHECKING:
     from discrim.models.results.canonical import CanonicalResults
 
-__all__ = ["canonical_sections"]
+__all__ = ["summary"]
 
 
-def canonical_sections(result: CanonicalResults) -> dict[str, Callable[[], Section]]:
+def summary(result: CanonicalResults) -> Summary:
+    """The tables of a canonical analysis."""
+    title = f"Canonical discriminant analysis: {result._fit.formula}"
+    return summarize(title, _sections(result))
+
+
+def _sections(result: CanonicalResults) -> dict[str, Callable[[], Section]]:
     """Sections of a canonical analysis, in their order."""
     if not len(result.eigenvalues):
         nothing = Section("Canonical correlations", pd.DataFrame(), note="The class means do not differ.")

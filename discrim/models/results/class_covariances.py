@@ -44,12 +44,12 @@ class SeparateCovariances:
     @property
     def means(self: Any) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.moments.class_means, index=self.classes, columns=self.terms)
+        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
 
     @property
     def covs(self: Any) -> dict[Any, pd.DataFrame]:
         """Covariance of each class."""
-        covariances, scale = self._fit.covariances, self._fit.moments.scale
+        covariances, scale = self._fit.numbers.covariances, self._fit.numbers.moments.scale
         if note := beyond_doubles(covariances, scale, self.terms):
             warn_user(note)
         return {
@@ -60,8 +60,10 @@ class SeparateCovariances:
     @property
     def logdet(self: Any) -> pd.Series:
         """Log-determinants of the covariances."""
-        units = 2.0 * np.log(self._fit.moments.scale).sum()
-        return pd.Series([c.logdet - units for c in self._fit.covariances], index=self.classes, name="logdet")
+        units = 2.0 * np.log(self._fit.numbers.moments.scale).sum()
+        return pd.Series(
+            [c.logdet - units for c in self._fit.numbers.covariances], index=self.classes, name="logdet"
+        )
 
     def decision_function(
         self: Any, data: Any = None, *, unseen: Unseen | None = None
@@ -75,8 +77,8 @@ class SeparateCovariances:
             scores of a row are known up to a number that all its classes have in common. For two classes
             the log odds of the second against the first: positive is the second class.
         """
-        rule = self._rule(self._prior_values(None))
-        return score_frame(self._new_rows(data, unseen), rule, self.classes, np.asarray)
+        rule = self._fit.rule()
+        return score_frame(self._fit.new_rows(data, unseen), rule, self.classes, np.asarray)
 
     def quadratic(self: Any, a: Any, b: Any) -> Quadratic:
         """Log odds of class a against class b as x'Ax + x'b + c."""
@@ -89,7 +91,7 @@ class SeparateCovariances:
             )
         self._refuse_extreme(i, j)
         matrix, slopes, constant = gaussian.quadratic_form(
-            self._fit.moments, self._fit.covariances, self._log_prior(), i, j
+            self._fit.numbers.moments, self._fit.numbers.covariances, self._fit.log_prior(), i, j
         )
         return Quadratic(
             pd.DataFrame(matrix, index=self.terms, columns=self.terms),
@@ -99,7 +101,7 @@ class SeparateCovariances:
 
     def _refuse_extreme(self: Any, *pair: int) -> None:
         """Raise where an inverse variance is out of the range of doubles in the units of its column."""
-        numbers = self._fit
+        numbers = self._fit.numbers
         inverse = np.max([np.diagonal(numbers.covariances[k].precision()) for k in pair], axis=0)
         wild = np.abs(np.log2(inverse) + 2 * np.log2(numbers.moments.scale)) > RANGE
         if wild.any():
@@ -111,12 +113,12 @@ class SeparateCovariances:
 
     def generalized_distances(self: Any) -> pd.DataFrame:
         """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
-        fit = self._fit
-        return generalized_distances(fit.moments, fit.covariances, self._log_prior(), self.classes)
+        fit = self._fit.numbers
+        return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)
 
     def group_summary(self: Any) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
-        return group_summary(self)
+        return group_summary(self._fit)
 
     def tidy(self: Any) -> pd.DataFrame:
         """One row a class and term: mean and standard deviation within the class."""
@@ -124,5 +126,7 @@ class SeparateCovariances:
             index=pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"])
         )
         frame["mean"] = self.means.to_numpy().ravel()
-        frame["sd"] = np.concatenate([c.sd / self._fit.moments.scale for c in self._fit.covariances])
+        frame["sd"] = np.concatenate(
+            [c.sd / self._fit.numbers.moments.scale for c in self._fit.numbers.covariances]
+        )
         return frame.reset_index()

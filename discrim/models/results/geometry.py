@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,10 +13,8 @@ from discrim.errors import DataError
 from discrim.frame.categories import shown
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import named
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import class_code
-
-if TYPE_CHECKING:
-    from discrim.models.results.results import ClassifierResults
 
 __all__ = ["Boundary", "LinearGeometry"]
 
@@ -56,7 +54,7 @@ class LinearGeometry:
 
     def _plane(self: Any, i: int, j: int) -> Plane:
         """Where classes i and j tie, positive on the side of i."""
-        rule: LinearRule = self._rule(self._prior_values(None))
+        rule: LinearRule = self._fit.rule()
         normal = (rule.coef[:, i] - rule.coef[:, j]) * rule.scale
         return Plane(normal, rule.origin, float(rule.intercept[i] - rule.intercept[j]))
 
@@ -81,7 +79,7 @@ class LinearGeometry:
         """
         i, j = _pair(self, a, b)
         plane = _tie(self, i, j)
-        means = self._fit.moments.class_means
+        means = self._fit.numbers.moments.class_means
         return Boundary(
             pd.Series(plane.normal, index=self.terms, name="normal"),
             plane.offset,
@@ -106,7 +104,7 @@ class LinearGeometry:
             Positive on the side of a; missing for a row with a missing value.
         """
         plane = _proper_plane(self, a, b)
-        blocks = self._new_rows(data, unseen)
+        blocks = self._fit.new_rows(data, unseen)
         out = np.empty(blocks.table.nrows)
         for place, x, _ in blocks.every_row():
             out[place] = plane.distances(x)
@@ -128,14 +126,14 @@ class LinearGeometry:
             The nearest point of the plane; the row less its distance times the normal of length one.
         """
         plane = _proper_plane(self, a, b)
-        blocks = self._new_rows(data, unseen)
+        blocks = self._fit.new_rows(data, unseen)
         out = np.empty((blocks.table.nrows, len(self.terms)))
         for place, x, _ in blocks.every_row():
             out[place] = plane.feet(x)
         return pd.DataFrame(out, index=blocks.table.index, columns=self.terms)
 
 
-def _pair(fit: ClassifierResults, a: Any, b: Any) -> tuple[int, int]:
+def _pair(fit: Fit[Any], a: Any, b: Any) -> tuple[int, int]:
     if a is None and b is None and len(fit.classes) == 2:
         return 1, 0
     if a is None or b is None:

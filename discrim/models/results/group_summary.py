@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.canonical import weighted_centre
 from discrim.inference.mean_differences import between_squares
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import class_moments
-
-if TYPE_CHECKING:
-    from discrim.models.results.results import ClassifierResults
 
 __all__ = ["group_summary"]
 
 
-def group_summary(fit: ClassifierResults) -> pd.DataFrame:
+def group_summary(fit: Fit[Any]) -> pd.DataFrame:
     """Rows, means and standard deviations by class and over all rows; reads the rows once more.
 
     Returns
@@ -25,7 +23,7 @@ def group_summary(fit: ClassifierResults) -> pd.DataFrame:
     DataFrame
         By (class, term), classes first and then "total": rows, mean, sd (divisors n_k - 1 and N - 1).
     """
-    moments = class_moments(fit._rows("group_summary()"), "diagonal")
+    moments = class_moments(fit.rows("group_summary()"), "diagonal")
     counts, total = moments.counts, moments.total
     overall = moments.origin + weighted_centre(moments.means, counts) / moments.scale
     squares = np.vstack([moments.scatters, moments.scatters.sum(axis=0) + between_squares(moments)])

@@ -48,10 +48,10 @@ def number(x: float) -> str:
 
 def row_items(fit: ClassifierResults) -> list[Item]:
     """How many rows the fit has, and how many it was not given."""
-    rows = "Rows used" if fit._blocks.weights is None else "Sum of weights"
+    rows = "Rows used" if fit._fit.blocks.weights is None else "Sum of weights"
     return [
         (rows, fit.nobs, number(fit.nobs)),
-        ("Rows dropped, missing", fit._dropped, str(fit._dropped)),
+        ("Rows dropped, missing", fit._fit.dropped, str(fit._fit.dropped)),
     ]
 
 
@@ -61,7 +61,7 @@ def size_items(fit: ClassifierResults) -> list[Item]:
         ("Classes", len(fit.classes), str(len(fit.classes))),
         ("Columns", len(fit.terms), str(len(fit.terms))),
     ]
-    gone = fit._blocks.constant
+    gone = fit._fit.blocks.constant
     if gone:
         items.append(("Left out, constant", list(gone), shorten(clean(named(gone, most=2)), 40)))
     return items
@@ -69,7 +69,7 @@ def size_items(fit: ClassifierResults) -> list[Item]:
 
 def prior_item(fit: ClassifierResults) -> Item:
     """Where the prior is from."""
-    prior = "class proportions" if fit._fit.estimated_prior else "given"
+    prior = "class proportions" if fit._fit.numbers.estimated_prior else "given"
     return "Prior", prior, prior
 
 
@@ -88,11 +88,13 @@ def error_item(fit: ClassifierResults, method: Any, label: str) -> Item:
 def header(fit: ClassifierResults, items: list[Item], note: str = "") -> Pairs:
     """The header, and what became of the prior where its leave-one-out error leaves rows out."""
     shown = any(label == LEFT_OUT and value == value for label, value, _ in items)
-    did = {"held": "holds the prior", "refitted": "estimates the prior anew"}.get(prior_of_rest(fit, None))
+    did = {"held": "holds the prior", "refitted": "estimates the prior anew"}.get(
+        prior_of_rest(fit._fit, None)
+    )
     return Pairs(fit.formula, items, f"{note} Leave-one-out {did}.".strip() if shown and did else note)
 
 
 def dropped_note(fit: ClassifierResults, where: str) -> str:
     """What is said of columns that were dropped for others; empty where none were."""
-    gone = fit._blocks.collinear
+    gone = fit._fit.blocks.collinear
     return f"Dropped, collinear {where}: {named(gone)}." if gone else ""

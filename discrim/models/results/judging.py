@@ -38,10 +38,10 @@ class Judging:
             Column `label`, then a column for each class, on the index of the fit's table. Rows the fit
             did not use are missing; so are rows without which the rule does not exist.
         """
-        index = self._rows("leave_one_out()").table.index
-        scores = left_out_scores(self, refit_prior)
+        index = self._fit.rows("leave_one_out()").table.index
+        scores = left_out_scores(self._fit, refit_prior)
         frame = pd.DataFrame(posteriors(scores), index=index, columns=self.classes, copy=False)
-        frame.insert(0, "label", self._labelled(best_class(scores), index), allow_duplicates=True)
+        frame.insert(0, "label", self._fit.labelled(best_class(scores), index), allow_duplicates=True)
         return frame.rename_axis(columns=None)
 
     def confusion(
@@ -82,7 +82,7 @@ class Judging:
         data, method = assessment.asked(data, method)
         paid = cost_matrix(costs, self.classes)
         plan = assessment.Plan(paid, folds=folds, seed=seed, refit_prior=refit_prior, unseen=unseen)
-        return assessment.confusion(self, data, method, plan)
+        return assessment.confusion(self._fit, data, method, plan)
 
     def error_rates(
         self: Any,
@@ -125,7 +125,7 @@ class Judging:
         """
         paid = cost_matrix(costs, self.classes)
         plan = assessment.Plan(paid, level, folds, replicates, seed, refit_prior)
-        return assessment.error_rates(self, methods, plan, by_class=by_class)
+        return assessment.error_rates(self._fit, methods, plan, by_class=by_class)
 
     def classification(
         self: Any,
@@ -148,7 +148,7 @@ class Judging:
 
         data, method = assessment.asked(data, method)
         plan = assessment.Plan(folds=folds, seed=seed, refit_prior=refit_prior, unseen=unseen)
-        return classification(self, data, method, plan)
+        return classification(self._fit, data, method, plan)
 
     def typicality(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Probability that a row of the class lies as far from its mean or farther, rows by classes.
@@ -167,7 +167,7 @@ class Judging:
         """
         from discrim.models.judging.single_rows import typicality
 
-        return typicality(self, data, unseen)
+        return typicality(self._fit, data, unseen)
 
     def posterior_intervals(
         self: Any,
@@ -202,4 +202,4 @@ class Judging:
         from discrim.models.judging.single_rows import posterior_intervals
 
         choice("method", method, ("delta", "bootstrap"))
-        return posterior_intervals(self, data, method, level, replicates, seed, unseen)
+        return posterior_intervals(self._fit, data, method, level, replicates, seed, unseen)

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments.moments import ClassMoments, Spread
+from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, best_class
-from discrim.errors import CollinearError, NotSupportedError
+from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import GatheredRows, gathered_rows
 from discrim.models.fits.arguments import named
-from discrim.models.fits.prediction import augmented, scored
+from discrim.models.fits.fit import Fit, Refits
+from discrim.models.fits.prediction import scored
 from discrim.models.fits.reading import NaAction, sample
-from discrim.models.judging.refitted_prior import PriorWithout
+from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.judging.validation import left_out_scores
 
-__all__ = ["SeparatingLines", "ValuesOnly", "read_rows"]
+__all__ = ["INSTEAD", "SeparatingLines", "ValuesOnly", "left_out_of_planes", "plane_refits", "read_rows"]
 
 Floats = NDArray[np.float64]
-
-MOST_REFITS = 2000
-"""GatheredRows up to which leave-one-out is computed, by a refit for each."""
 
 
 def read_rows(
@@ -55,40 +53,24 @@ def read_rows(
     return blocks, moments, gathered_rows(blocks)
 
 
+INSTEAD = "see decision_function() and distance()"
+"""What to turn to where posteriors are asked for."""
+
+
 class ValuesOnly:
     """Values of the classes instead of posteriors; for children of `ClassifierResults`."""
 
-    title: ClassVar[str]
-    likelihood_of: ClassVar[str] = "none"
-    _prior_without: ClassVar[PriorWithout] = "none"
-    instead: ClassVar[str] = "see decision_function() and distance()"
-    """What to turn to where posteriors were asked for."""
-
-    def _need_posteriors(self, what: str) -> NoReturn:
-        article = "an" if self.title[0] in "AEIOU" else "a"
-        raise NotSupportedError(
-            f"{what} needs probabilities, which {article} {self.title.lower()} has not: {self.instead}, or "
-            "fit logistic() or lda()."
-        )
-
-    def _prior_values(self: Any, prior: Any) -> Floats:
-        if prior is not None:
-            self._need_posteriors("prior=")
-        return np.asarray(self.prior, dtype=np.float64)
-
-    def _posterior_frame(self, *arguments: Any) -> NoReturn:
-        self._need_posteriors("predict_proba()")
-
     @property
-    def llf(self) -> float:
-        """Not there: raises NotSupportedError."""
-        self._need_posteriors("A likelihood")
+    def instead(self: Any) -> str:
+        """What to turn to where posteriors are asked for."""
+        instead: str = self._fit.model.instead
+        return instead
 
     def _values(self: Any, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
         """Values of the rule, rows by classes."""
-        blocks = self._new_rows(data, unseen)
+        blocks = self._fit.new_rows(data, unseen)
         out = np.empty((len(self.classes), blocks.table.nrows))
-        for place, found in scored(blocks, self._rule(self._prior_values(None)), len(self.classes)):
+        for place, found in scored(blocks, self._fit.rule(), len(self.classes)):
             out[:, place] = found.T
         return pd.DataFrame(out.T, index=blocks.table.index, columns=self.classes, copy=False)
 
@@ -105,42 +87,20 @@ class ValuesOnly:
         DataFrame
             Column `label`, then a column for each class, on the index of the fit's table.
         """
-        index = self._rows("leave_one_out()").table.index
-        scores = left_out_scores(self, refit_prior)
+        index = self._fit.rows("leave_one_out()").table.index
+        scores = left_out_scores(self._fit, refit_prior)
         frame = pd.DataFrame(scores, index=index, columns=self.classes, copy=False)
-        frame.insert(0, "label", self._labelled(best_class(scores), index), allow_duplicates=True)
+        frame.insert(0, "label", self._fit.labelled(best_class(scores), index), allow_duplicates=True)
         return frame.rename_axis(columns=None)
 
 
 class SeparatingLines(ValuesOnly):
-    """Planes, and leave-one-out by refits; for children of `ClassifierResults`."""
-
-    _fit: Any
+    """Planes drawn between rows; for children of `ClassifierResults`."""
 
     @property
     def df_model(self: Any) -> int:
         """Coefficients of the planes, of which each is known up to a factor."""
         return int((len(self.terms) + 1) * (1 if len(self.classes) == 2 else len(self.classes)))
-
-    @property
-    def _spread(self) -> Spread | None:
-        return None
-
-    def _refitted_rule(self: Any, blocks: Blocks) -> Rule | None:
-        rows = gathered_rows(blocks)
-        if len(np.unique(rows.codes)) < len(self.classes):
-            return None
-        refit = self._fit.refit(rows.x, rows.codes)
-        return None if refit is None else refit.rule(np.zeros(len(self.classes)))
-
-    def _left_out(self: Any) -> LeftOut:
-        if self.nobs > MOST_REFITS:
-            raise NotSupportedError(
-                f"Leave-one-out of a {self.title.lower()} takes a refit a row; {self.nobs} are more than "
-                f'{MOST_REFITS:,}: cross-validate, error_rates(["cv"]) or confusion("cv").'
-            )
-        # Missing scores are left to refits, row by row.
-        return lambda x, codes, weights: np.full((len(x), len(self.classes)), np.nan)
 
     def decision_function(
         self: Any, data: Any = None, *, unseen: Unseen | None = None
@@ -151,5 +111,27 @@ class SeparatingLines(ValuesOnly):
 
     def augment(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the values of the planes (`.score.<class>`)."""
-        rows = self._new_rows(data, unseen)
-        return augmented(self, rows, pd.DataFrame(self.decision_function(rows)), "score")
+        rows = self._fit.new_rows(data, unseen)
+        held: pd.DataFrame = self._fit.augmented(rows, pd.DataFrame(self.decision_function(rows)), "score")
+        return held
+
+
+def plane_refits(left_out: Any = None) -> Refits:
+    """Refits of planes that are fitted to rows: all rows again, and leave-one-out by so many refits."""
+    return moment_refits(None, of_rows=_rule_of_planes, left_out=left_out or left_out_of_planes)
+
+
+def _rule_of_planes(fit: Fit[Any], blocks: Blocks) -> Rule | None:
+    rows = gathered_rows(blocks)
+    if len(np.unique(rows.codes)) < len(fit.classes):
+        return None
+    refit = fit.numbers.refit(rows.x, rows.codes)
+    if refit is None:
+        return None
+    rule: Rule = refit.rule(np.zeros(len(fit.classes)))
+    return rule
+
+
+def left_out_of_planes(fit: Fit[Any]) -> LeftOut:
+    """Scores that are all missing, and so left to refits, unless the rows are too many."""
+    return left_out_by_refits(fit, f"of a {fit.title.lower()} takes a refit a row")

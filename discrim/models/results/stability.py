@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -13,11 +11,9 @@ from discrim.core.normal.lda import LDAFit
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import check_level
 from discrim.inference.resampling import progress_bar
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import class_moments
 from discrim.models.judging.bootstrap import BootstrapSamples
-
-if TYPE_CHECKING:
-    from discrim.models.normal.lda_results import LDAResults
 
 __all__ = ["axis_stability"]
 
@@ -25,24 +21,26 @@ Floats = NDArray[np.float64]
 
 
 def axis_stability(
-    fit: LDAResults, axes: Canonical, names: pd.Index, replicates: int, level: float, seed: int | None
+    fit: Fit[LDAFit], axes: Canonical, names: pd.Index, replicates: int, level: float, seed: int | None
 ) -> pd.DataFrame:
     """Eigenvalues and cosines over bootstrap samples; see `CanonicalResults.stability`."""
     check_level(level)
-    samples = BootstrapSamples(fit._rows("stability()"), replicates, seed)
-    root, rank = fit._fit.unbiased().root, len(names)
+    samples = BootstrapSamples(fit.rows("stability()"), replicates, seed)
+    root, rank = fit.numbers.unbiased().root, len(names)
     held = root @ axes.axes
     roots, cosines = np.zeros((replicates, rank)), np.zeros((replicates, rank, rank))
 
     def refitted(drawn: Blocks) -> LDAFit | None:
-        return fit._fit.refit(class_moments(drawn, "pooled"))
+        return fit.numbers.refit(class_moments(drawn, "pooled"))
 
     with progress_bar(replicates, "bootstrap of the axes") as bar:
         for i in range(replicates):
             drawn, _ = samples.fitted(refitted)
             theirs = drawn.canonical()
             # In the units of the fit's moments, under whose covariance its axes are orthonormal.
-            turned = root @ (theirs.axes[:, :rank] * (drawn.moments.scale / fit._fit.moments.scale)[:, None])
+            turned = root @ (
+                theirs.axes[:, :rank] * (drawn.moments.scale / fit.numbers.moments.scale)[:, None]
+            )
             turned = turned / np.sqrt((turned**2).sum(axis=0))
             found = turned.shape[1]
             roots[i, :found] = theirs.singular[:rank] ** 2

@@ -6,14 +6,12 @@ is seen here, before the fit is handed out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from discrim.core.neighbours.knn import NeighbourRule
-
-if TYPE_CHECKING:
-    from discrim.models.results.results import ClassifierResults
+from discrim.models.fits.fit import Fit
 
 __all__ = ["without_score"]
 
@@ -21,10 +19,10 @@ CLASSES_TRIED = 64
 """Classes whose means are tried: the scores of each row are of all classes."""
 
 
-def without_score(fit: ClassifierResults) -> str | None:
+def without_score(fit: Fit[Any]) -> str | None:
     """Say at which class mean, or a standard deviation beside it, a row has no score; None if all have."""
-    moments = fit._fit.moments
-    divisors = [getattr(fit._fit, name, 1.0) for name in ("divisor", "divisors")]
+    moments = fit.numbers.moments
+    divisors = [getattr(fit.numbers, name, 1.0) for name in ("divisor", "divisors")]
     if not all((np.asarray(each) > 0).all() for each in divisors):
         return "its class counts leave nothing that a covariance is divided by"
     with np.errstate(all="ignore"):
@@ -32,11 +30,11 @@ def without_score(fit: ClassifierResults) -> str | None:
         # Class by class: the sum of what is in range may be out of it.
         beside = np.sqrt((moments.squares / moments.total).sum(axis=0)) / moments.scale
         rows = np.concatenate([means, means - beside, means + beside])
-        plan = getattr(fit._fit, "plan", None)
+        plan = getattr(fit.numbers, "plan", None)
         if plan is not None:
             # Zero is the position of a level, and a count, whatever the rows were.
             rows[:, (plan.families == 1) | (plan.families == 3)] = 0.0
-        rule = fit._rule(fit._fit.prior)
+        rule = fit.rule()
         if isinstance(rule, NeighbourRule):
             # Its rows say by themselves where they are; some metrics have no distance to a class mean.
             return None
@@ -45,7 +43,7 @@ def without_score(fit: ClassifierResults) -> str | None:
     if plan is None:
         own = np.arange(len(means))
         # A class without a prior has no score; others have one at their own mean.
-        strange[own, own] |= np.isneginf(scores[own, own]) & (fit._fit.prior[own] > 0)
+        strange[own, own] |= np.isneginf(scores[own, own]) & (fit.numbers.prior[own] > 0)
     if not strange.any():
         return None
     row, k = np.argwhere(strange)[0].tolist()

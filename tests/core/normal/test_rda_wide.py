@@ -72,7 +72,7 @@ def test_posteriors_covariances_likelihood_and_leave_one_out(parametrization, pa
         left = np.arange(24) != i
         logs = log_joint(x[[i]], x[left], CODES[left], fit.prior.to_numpy(), *options)[0]
         wanted[i] = logs - np.logaddexp.reduce(logs)
-    scores = fit._left_out()(x * units, CODES.astype(np.intp), None)
+    scores = fit._fit.refits.left_out(fit._fit)(x * units, CODES.astype(np.intp), None)
     scores = scores - np.logaddexp.reduce(scores, axis=1)[:, None]
     np.testing.assert_allclose(scores, wanted, rtol=1e-8, atol=1e-8)
 
@@ -85,7 +85,7 @@ def test_both_choices_are_those_of_fits_one_by_one(parametrization):
     folded = rda("y ~ .", data, cv=4, seed=1, **options)
     from discrim.models.judging.validation import deal_folds
 
-    dealt = deal_folds(folded, 4, 1)
+    dealt = deal_folds(folded._fit, 4, 1)
     # Without a ridge there is no rule.
     ridge = (
         (left_out["alpha"] < 1) & (left_out["gamma"] < 1)

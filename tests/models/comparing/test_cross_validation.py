@@ -142,8 +142,8 @@ def test_labels_and_posteriors_are_those_of_refits_that_choose_anew(case):
             )
             np.testing.assert_allclose(proba[at], refit.predict_proba(data[at]), rtol=1e-6, atol=1e-9)
             assert (found.labels[repeat][at].astype(object) == refit.predict(data[at]).astype(object)).all()
-    if fit._chosen:
-        assert f"The choice of {fit._chosen} is made anew in each fold." in repr(found)
+    if fit._fit.refits.chosen:
+        assert f"The choice of {fit._fit.refits.chosen} is made anew in each fold." in repr(found)
         assert "chooses anew" in fit.summary(["header"]).as_text().replace("\n", " ")
     if case == "rda":
         assert len(chosen) > 1
@@ -161,13 +161,13 @@ def test_what_was_chosen_is_held_where_it_is_not_to_be_nested(case, names):
     np.testing.assert_allclose(
         held.posteriors(), cross_validate(given, 5, seed=4).posteriors(), rtol=1e-7, atol=1e-12
     )
-    assert f"The choice of {fit._chosen} is held" in repr(held)
+    assert f"The choice of {fit._fit.refits.chosen} is held" in repr(held)
 
 
 def test_the_bootstrap_chooses_anew_as_folds_do():
     options = {"grid": [0.0, 1.0], "cv": 3, "seed": 5}
     fit = rda("cultivar ~ .", WINE, **options)
-    codes = fit._blocks.codes
+    codes = fit._fit.blocks.codes
     rng = np.random.default_rng(0)
     members = [np.flatnonzero(codes == k) for k in range(3)]
     weights = np.zeros(len(WINE))
@@ -175,10 +175,10 @@ def test_the_bootstrap_chooses_anew_as_folds_do():
         weights[rows] = np.bincount(rng.integers(len(rows), size=len(rows)), minlength=len(rows))
     from dataclasses import replace
 
-    rule = fit._refitted_rule(replace(fit._blocks, weights=weights))
+    rule = fit._fit.refits.of_rows(fit._fit, replace(fit._fit.blocks, weights=weights))
     refit = rda("cultivar ~ .", WINE, weights=weights, prior=fit.prior, **options)
-    x = fit._blocks.row(7)
-    np.testing.assert_allclose(rule.scores(x), refit._rule(fit.prior.to_numpy()).scores(x), rtol=1e-9)
+    x = fit._fit.blocks.row(7)
+    np.testing.assert_allclose(rule.scores(x), refit._fit.rule(fit.prior.to_numpy()).scores(x), rtol=1e-9)
 
 
 # ------------------------------------------------------------------ figures

@@ -254,7 +254,7 @@ def test_a_missing_value_takes_away_the_terms_that_are_made_of_it():
 def test_a_fit_is_judged_by_its_complete_rows(formula):
     data = PENGUINS.assign(sex_code=PENGUINS["sex"].map({"male": 1.0, "female": 0.0}))
     fit = naive_bayes(formula, data)
-    assert fit._dropped == data["sex_code"].isna().sum() > 0
+    assert fit._fit.dropped == data["sex_code"].isna().sum() > 0
     complete = data.dropna(subset=["sex_code"])
     for method in ("apparent", "loo"):
         assert fit.confusion(method=method).to_numpy().sum() == fit.nobs

@@ -477,13 +477,13 @@ def test_every_family_comes_back_from_its_file(tmp_path):
     ],
 )
 def test_a_damaged_file_is_refused(tmp_path, monkeypatch, key, change):
-    from discrim.models import store
+    from discrim.models.saving import fit_file
 
     make, formula, options = CASES["everything"]
     fit = naive_bayes(formula, make(), **options)
-    write = store.write_file
+    write = fit_file.write_file
     monkeypatch.setattr(
-        store,
+        fit_file,
         "write_file",
         lambda path, about, tensors: write(path, about, tensors | {key: change(tensors[key])}),
     )

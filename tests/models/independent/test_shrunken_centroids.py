@@ -168,7 +168,7 @@ def test_the_formulas_as_they_are_written(seed, threshold, offset, units, far):
     held = (x + far) - far
     d, centroids, logs = plain(held, codes, ((new + far) - far), threshold, offset)
     slack = 1e-11 if not far else 1e-8
-    np.testing.assert_allclose(fit._fit.differences, d, rtol=slack, atol=slack)
+    np.testing.assert_allclose(fit._fit.numbers.differences, d, rtol=slack, atol=slack)
     np.testing.assert_allclose(fit.centroids / units, centroids + far, rtol=1e-12)
     rows = pd.DataFrame((new + far) * units).add_prefix("c")
     np.testing.assert_allclose(fit.predict_log_proba(rows), logs, rtol=slack * 100, atol=slack * 100)
@@ -241,7 +241,7 @@ def test_folds_are_those_of_rows_fitted_one_by_one():
     fit = shrunken_centroids("cultivar ~ .", data, cv=4, seed=1, grid=[0, 2.5, 5])
     from discrim.models.judging.validation import deal_folds
 
-    dealt = deal_folds(fit, 4, 1)
+    dealt = deal_folds(fit._fit, 4, 1)
     for row in fit.path.itertuples():
         wrong = 0
         for fold in range(4):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -41,7 +42,7 @@ def two_groups(seed: int, n: tuple[int, int], gap: float, p: int) -> pd.DataFram
 )
 def test_folds_equal_explicit_refits_without_them(verb, options):
     fit = verb("species ~ .", IRIS, **options)
-    dealt = deal_folds(fit, 7, 3)
+    dealt = deal_folds(fit._fit, 7, 3)
     held = options | {"prior": fit.prior}
     labels = pd.Series(index=IRIS.index, dtype=object)
     for fold in range(7):
@@ -58,7 +59,7 @@ def test_merged_folds_keep_the_digits_of_a_refit(blocks, offset, monkeypatch):
     data = IRIS.assign(**{c: IRIS[c] + offset for c in IRIS.columns[:4]})
     fit = lda("species ~ .", data)
     classification = fit.classification(method="cv", folds=5, seed=1)
-    dealt = deal_folds(fit, 5, 1)
+    dealt = deal_folds(fit._fit, 5, 1)
     for fold in range(5):
         refit = lda("species ~ .", data[dealt != fold], prior=fit.prior)
         ours = np.log(classification._proba[dealt == fold])
@@ -74,26 +75,27 @@ def test_as_many_folds_as_rows_is_leave_one_out():
 def test_folds_hold_the_classes_in_proportion_and_a_seed_deals_them_again():
     whole = lda("species ~ . - year", load_penguins())
     missing = load_penguins().isna().any(axis=1)
-    assert (np.flatnonzero(deal_folds(whole, 10, 4) < 0) == np.flatnonzero(missing)).all()
+    assert (np.flatnonzero(deal_folds(whole._fit, 10, 4) < 0) == np.flatnonzero(missing)).all()
     fit = lda("species ~ . - year", load_penguins()[~missing])
-    dealt = deal_folds(fit, 10, 4)
+    dealt = deal_folds(fit._fit, 10, 4)
     for codes in range(3):
-        rows = np.bincount(dealt[(fit._blocks.codes == codes) & (dealt >= 0)])
+        rows = np.bincount(dealt[(fit._fit.blocks.codes == codes) & (dealt >= 0)])
         assert rows.max() - rows.min() <= 1
-    assert (deal_folds(fit, 10, 4) == dealt).all()
-    assert (deal_folds(fit, 10, 5) != dealt).any()
+    assert (deal_folds(fit._fit, 10, 4) == dealt).all()
+    assert (deal_folds(fit._fit, 10, 5) != dealt).any()
 
 
-def test_folds_of_a_model_that_is_no_function_of_moments_are_refits(monkeypatch):
+def test_folds_of_a_model_that_is_no_function_of_moments_are_refits():
     fit = lda("species ~ .", IRIS)
     from_moments = fit.confusion(method="cv", seed=2)
-    monkeypatch.setattr(discrim.LDAResults, "_spread", None)
-    pd.testing.assert_frame_equal(fit.confusion(method="cv", seed=2), from_moments)
+    by_rows = replace(fit._fit, refits=replace(fit._fit.refits, spread=None))
+    found = discrim.LDAResults(by_rows).confusion(method="cv", seed=2)
+    pd.testing.assert_frame_equal(found, from_moments)
 
 
 def test_folds_with_ncomp_where_leave_one_out_has_no_formula():
     fit = lda("cultivar ~ .", load_wine(), ncomp=1)
-    dealt = deal_folds(fit, 5, 0)
+    dealt = deal_folds(fit._fit, 5, 0)
     wrong = 0
     for fold in range(5):
         refit = lda("cultivar ~ .", load_wine()[dealt != fold], ncomp=1, prior=fit.prior)
@@ -157,7 +159,7 @@ def test_rejecting_is_cheaper_than_a_doubtful_label_and_outliers_are_unknown():
 @pytest.mark.parametrize("prior", [None, [0.2, 0.5, 0.3]])
 def test_posterior_based_rates_are_sas_s_formulas(verb, prior):
     fit = verb("species ~ .", IRIS, prior=prior)
-    proba, actual = fit.predict_proba().to_numpy(), fit._blocks.codes
+    proba, actual = fit.predict_proba().to_numpy(), fit._fit.blocks.codes
     called, q, n = proba.argmax(axis=1), fit.prior.to_numpy(), np.bincount(actual)
     plain, stratified = np.empty(3), np.empty(3)
     for t in range(3):
@@ -176,7 +178,7 @@ def test_632_plus_by_its_definition():
     data = load_wine().iloc[::3].reset_index(drop=True)
     fit = lda("cultivar ~ alcohol + ash + hue", data)
     got = fit.error_rates(["632+"], replicates=40, seed=11).loc["632+", "estimate"]
-    rng, codes = np.random.default_rng(11), fit._blocks.codes
+    rng, codes = np.random.default_rng(11), fit._fit.blocks.codes
     losses, times = np.zeros(len(data)), np.zeros(len(data))
     for _ in range(40):
         drawn = np.zeros(len(data))
@@ -265,13 +267,13 @@ def test_two_classes_by_both_roads_agree():
     fit = lda("y ~ .", data, method="mle")
     from discrim.inference.parametric_errors import many_classes
 
-    numbers = fit._fit
+    numbers = fit._fit.numbers
     whitened = numbers.unbiased().whiten(numbers.moments.means.T).T
     integral = many_classes(
         whitened,
         numbers.moments.counts,
         78,
-        fit._log_prior(),
+        fit._fit.log_prior(),
         None,
         0.95,
         shrunk=False,

@@ -250,7 +250,7 @@ def test_leaving_rows_out_shows_a_bar_once_it_takes_long(monkeypatch):
     clock = iter(range(0, 50_000, 5))
     monkeypatch.setattr("discrim.inference.resampling.monotonic", lambda: next(clock))
     monkeypatch.setattr("discrim.inference.resampling.progress_bar", lambda total, what, delay: Bar)
-    fit._left_out()
+    fit._fit.refits.left_out(fit._fit)
     assert told[-1] == "closed"
     assert sum(told[:-1]) == 300
 
@@ -399,8 +399,8 @@ def test_folds_are_fitted_anew_with_their_own_scales():
     fit = knn("species ~ bill_length_mm + bill_depth_mm", data, k=5)
     from discrim.models.judging.validation import deal_folds, fold_scores
 
-    dealt = deal_folds(fit, 5, 0)
-    scores = fold_scores(fit, dealt, 5)
+    dealt = deal_folds(fit._fit, 5, 0)
+    scores = fold_scores(fit._fit, dealt, 5)
     for fold in range(5):
         refit = knn("species ~ bill_length_mm + bill_depth_mm", data[dealt != fold], k=5)
         own = refit.predict(data[dealt == fold])
@@ -533,7 +533,7 @@ def test_a_file_holds_the_rows(options, tmp_path):
     fit.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
     pd.testing.assert_frame_equal(loaded.predict_proba(data), fit.predict_proba(data), check_exact=True)
-    assert (loaded.k, loaded.metric, loaded._fit.scale) == (4, fit.metric, fit._fit.scale)
+    assert (loaded.k, loaded.metric, loaded._fit.numbers.scale) == (4, fit.metric, fit._fit.numbers.scale)
     with pytest.raises(NotSupportedError, match="path"):
         _ = loaded.path
 
@@ -541,7 +541,7 @@ def test_a_file_holds_the_rows(options, tmp_path):
 def test_numbers_of_numpy_are_saved_and_a_file_does_not_say_who_chose_k(tmp_path):
     knn("species ~ .", load_iris(), k=np.int64(4), scale=np.True_).save(tmp_path / "given")
     given = discrim.load(tmp_path / "given")
-    assert (given.k, given._fit.scale) == (4, True)
+    assert (given.k, given._fit.numbers.scale) == (4, True)
     knn("species ~ .", load_iris(), grid=[3, 5]).save(tmp_path / "chosen")
     text = discrim.load(tmp_path / "chosen").summary().as_text()
     assert "not in the file" in text

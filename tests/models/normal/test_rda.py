@@ -88,7 +88,7 @@ def test_the_choice_is_that_of_folds_fitted_one_by_one():
     fit = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], cv=5, seed=3)
     from discrim.models.judging.validation import deal_folds
 
-    dealt = deal_folds(fit, 5, 3)
+    dealt = deal_folds(fit._fit, 5, 3)
     for _, row in fit.path.iterrows():
         rates = []
         for fold in range(5):

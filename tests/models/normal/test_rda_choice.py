@@ -38,7 +38,7 @@ def held_scores(fit, data, weights=None):
     """Leave-one-out log posteriors by the closed form alone."""
     response = fit.formula.split(" ~ ")[0]
     codes = fit.classes.get_indexer(data[response])
-    scores = fit._left_out()(data[list(fit.terms)].to_numpy(float), codes, weights)
+    scores = fit._fit.refits.left_out(fit._fit)(data[list(fit.terms)].to_numpy(float), codes, weights)
     known = ~np.isnan(scores[:, 0])
     scores[known] -= np.logaddexp.reduce(scores[known], axis=1)[:, None]
     return scores
@@ -195,7 +195,7 @@ def test_cross_validation_chooses_anew_and_leave_one_out_holds_the_choice(cv):
     fit = rda("cultivar ~ .", data, **options)
     found, pairs = np.zeros((3, 3), dtype=int), set()
     codes = fit.classes.get_indexer(data["cultivar"])
-    dealt = deal_folds(fit, 3, 5)
+    dealt = deal_folds(fit._fit, 3, 5)
     for fold in range(3):
         part = rda("cultivar ~ .", data[dealt != fold], **options)
         pairs.add((part.alpha, part.gamma))

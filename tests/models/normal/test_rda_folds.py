@@ -70,7 +70,7 @@ def test_the_path_is_that_of_fits_one_by_one(kind, parametrization):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
         fit = rda("y ~ .", data, cv=3, seed=4, grid=GRID, parametrization=parametrization)
-        dealt = deal_folds(fit, 3, 4)
+        dealt = deal_folds(fit._fit, 3, 4)
         for alpha, gamma, error, _ in fit.path.to_numpy():
             options = {"alpha": alpha, "gamma": gamma, "parametrization": parametrization}
             wanted = by_hand(data, dealt, fit.prior, **options)

@@ -143,7 +143,7 @@ def test_small_units_give_the_same_intensities():
     x, y = drawn(30, 5)
     for options in (LW, STRIMMER):
         plain, tiny = (lda("y ~ .", framed(np.ldexp(x, e), y), **options) for e in (0, -400))
-        assert not (tiny._fit.moments.scale == 1).any()
+        assert not (tiny._fit.numbers.moments.scale == 1).any()
         assert tiny.shrinkage == pytest.approx(plain.shrinkage, rel=1e-12)
         pd.testing.assert_frame_equal(tiny.predict_log_proba(), plain.predict_log_proba(), rtol=1e-9)
         left, expected = (f.leave_one_out().iloc[:, 1:].astype(float) for f in (tiny, plain))
@@ -170,15 +170,15 @@ def test_leave_one_out_is_the_fit_without_the_row(verb, way, n, p, method):
         # A choice is held; the path says what the choice itself is worth.
         held = fit.shrinkage if verb is lda else fit.shrinkage.iloc[0]
         options = options | {"shrinkage": held}
-    left = discrim.models.judging.validation.left_out_scores(fit)
+    left = discrim.models.judging.validation.left_out_scores(fit._fit)
     assert np.isfinite(left).all()
-    closed = fit._left_out()(x, y.astype(np.intp), None)
+    closed = fit._fit.refits.left_out(fit._fit)(x, y.astype(np.intp), None)
     # Without shrinkage, or next to none, the leverage of few rows above p is high, and refits take over.
     if options["shrinkage"] not in (0.0, 0.002) or p > n:
         assert np.isnan(closed[:, 0]).mean() < 0.2
     for row in range(0, n, max(n // 7, 1)):
         without = verb("y ~ .", data.drop(index=row), prior=fit.prior, **options)
-        theirs = without._rule(fit.prior.to_numpy()).scores(x[[row]])
+        theirs = without._fit.rule(fit.prior.to_numpy()).scores(x[[row]])
         np.testing.assert_allclose(gaps(left[[row]]), gaps(theirs), rtol=1e-8, atol=1e-8)
 
 
@@ -192,12 +192,12 @@ def test_a_row_that_is_left_to_a_refit_keeps_the_choice(verb, way):
     data = framed(x, y)
     options = WAYS[way] | ({"grid": [0.0, 0.001]} if "loo" in way else {})
     fit = verb("y ~ .", data, **options)
-    assert np.isnan(fit._left_out()(x, y.astype(np.intp), None)[4]).all()
+    assert np.isnan(fit._fit.refits.left_out(fit._fit)(x, y.astype(np.intp), None)[4]).all()
     if "loo" in way:
         options = {"covariance": options["covariance"], "shrinkage": np.ravel(fit.shrinkage)[0]}
     without = verb("y ~ .", data.drop(index=4), prior=fit.prior, **options)
-    left = discrim.models.judging.validation.left_out_scores(fit)[[4]]
-    theirs = without._rule(fit.prior.to_numpy()).scores(x[[4]])
+    left = discrim.models.judging.validation.left_out_scores(fit._fit)[[4]]
+    theirs = without._fit.rule(fit.prior.to_numpy()).scores(x[[4]])
     np.testing.assert_allclose(gaps(left), gaps(theirs), rtol=1e-8)
 
 
@@ -259,7 +259,7 @@ def test_weights_are_repeated_rows(verb, way):
     np.testing.assert_allclose(
         weighted.predict_log_proba(data), repeated.predict_log_proba(data), rtol=1e-9, atol=1e-9
     )
-    if "path" in weighted._cache:
+    if "path" in weighted._fit.cache:
         pd.testing.assert_frame_equal(weighted.path, repeated.path, rtol=1e-10)
     first = np.concatenate([[0], np.cumsum(w)[:-1]])
     ours = weighted.leave_one_out().iloc[:, 1:].astype(float)
@@ -273,12 +273,12 @@ def test_folds_choose_anew(verb, way):
     x, y = drawn(48, 5, seed=3)
     data = framed(x, y)
     fit = verb("y ~ .", data, **WAYS[way])
-    dealt = discrim.models.judging.validation.deal_folds(fit, 4, 0)
-    scores = discrim.models.judging.validation.fold_scores(fit, dealt, 4)
+    dealt = discrim.models.judging.validation.deal_folds(fit._fit, 4, 0)
+    scores = discrim.models.judging.validation.fold_scores(fit._fit, dealt, 4)
     for fold in range(4):
         inside = verb("y ~ .", data[dealt != fold], prior=fit.prior, **WAYS[way])
         # The prior is held; whether it counts as that of the rows is not for a fold to say.
-        theirs = inside._rule(fit.prior.to_numpy()).scores(x[dealt == fold])
+        theirs = inside._fit.rule(fit.prior.to_numpy()).scores(x[dealt == fold])
         np.testing.assert_allclose(gaps(scores[dealt == fold]), gaps(theirs), rtol=1e-8, atol=1e-8)
 
 

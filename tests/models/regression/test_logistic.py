@@ -242,7 +242,7 @@ def test_nearly_separated_classes_have_a_fit_and_separated_ones_none(far):
         logistic("y ~ x", pd.DataFrame({"x": x, "y": y}))
     y[[0, -1]] = 1, 0
     fit = logistic("y ~ x", pd.DataFrame({"x": x, "y": y}))
-    assert fit._fit.newton.converged
+    assert fit._fit.numbers.newton.converged
     assert np.isfinite(fit.bse.to_numpy()).all()
 
 
@@ -259,7 +259,7 @@ def test_folds_and_rows_left_out_are_refits():
         np.testing.assert_allclose(left.loc[row, fit.classes].astype(float), wanted, rtol=1e-8)
     from discrim.models.judging.validation import deal_folds
 
-    dealt, wrong = deal_folds(fit, 5, 0), 0
+    dealt, wrong = deal_folds(fit._fit, 5, 0), 0
     for fold in range(5):
         refit = logistic("diagnosis ~ .", data[dealt != fold])
         wrong += int((refit.predict(data[dealt == fold]) != data["diagnosis"][dealt == fold]).sum())

@@ -57,8 +57,8 @@ def test_labels_of_an_earlier_file_are_of_the_dtype_of_its_table():
 
 def test_what_an_earlier_file_could_not_say():
     for name in ("lda_shrunk", "qda_shrunk", "rda"):
-        assert load(FOLDER / f"{name}.fit")._fit.standardize is False
-    assert load(FOLDER / "lda_drop.fit")._blocks.collinear == ("twice",)
+        assert load(FOLDER / f"{name}.fit")._fit.numbers.standardize is False
+    assert load(FOLDER / "lda_drop.fit")._fit.blocks.collinear == ("twice",)
     whole = load(FOLDER / "lda_whole_labels.fit").predict(
         pd.DataFrame(FITS["before_13"]["lda_whole_labels"]["rows"])
     )

@@ -18,8 +18,7 @@ import pytest
 from discrim import knn, lda, load, shrunken_centroids
 from discrim.datasets import load_iris
 from discrim.errors import DataError, NotSupportedError
-from discrim.models import store
-from discrim.models.saving import tensor_file, whole_file
+from discrim.models.saving import fit_file, tensor_file, whole_file
 
 IRIS = load_iris()
 OLD = lda("species ~ petal_width", IRIS)
@@ -348,7 +347,7 @@ def test_a_fit_whose_file_would_not_load_is_not_saved(held, monkeypatch):
     def spoilt(*_, **__):
         raise RuntimeError("spoilt")
 
-    monkeypatch.setattr(store, "check_description", spoilt)
+    monkeypatch.setattr(fit_file, "check_description", spoilt)
     with pytest.raises(NotSupportedError, match=r"could not be loaded: spoilt\. Pickle the fit"):
         NEW.save(held)
     monkeypatch.undo()

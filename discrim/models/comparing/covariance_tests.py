@@ -1,47 +1,31 @@
-"""Verbs that test fits: `manova`, `box_m`, `lr_test`, `covariance_models`."""
+"""Verbs that ask whether one covariance was enough: `box_m`, `lr_test`, `covariance_models`."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import pooled, separate
-from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.standardized import within_sd
-from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.frame.blocks import Blocks, read
+from discrim.core.covariance.covariance import pooled
+from discrim.errors import DataError, NotSupportedError
+from discrim.frame.blocks import read
 from discrim.frame.used_rows import used_rows
 from discrim.inference import likelihood_ratio
-from discrim.inference.covariance_models import covariance_models as ladder
 from discrim.inference.resampling import bootstrap_ratios, exceedance, permutation_ratios
 from discrim.inference.result import TestResult, approximations
 from discrim.models.comparing.comparable import refuse_other_rows, same_columns
-from discrim.models.fits.reading import NaAction, class_moments, refuse_little_weight, sample
-from discrim.models.normal.singular import refuse_singular
+from discrim.models.fits.reading import NaAction, sample
+from discrim.models.normal.equal_covariances import box_m_of_moments, covariance_models_of, full_rank_moments
+from discrim.models.normal.lda_results import LDAResults
+from discrim.models.normal.qda import QDAResults, qda
 
-if TYPE_CHECKING:
-    from discrim.models.normal.lda_results import LDAResults
-    from discrim.models.normal.qda import QDAResults
-
-__all__ = [
-    "box_m",
-    "box_m_of",
-    "covariance_models",
-    "covariance_models_of",
-    "equal_covariance_tests",
-    "lr_test",
-    "manova",
-]
+__all__ = ["box_m", "covariance_models", "lr_test"]
 
 Floats = NDArray[np.float64]
-
-WAY_OUT = "use fewer columns, or merge such classes with others"
-"""Where the covariance of a class is singular."""
 
 
 def box_m(
@@ -81,53 +65,7 @@ def box_m(
     blocks, _ = sample(
         read(formula, data, weights=weights, levels=levels, functions=functions), "diagonal", na_action
     )
-    return _box_m(_full_rank_moments(blocks))
-
-
-def box_m_of(fit: LDAResults | QDAResults) -> TestResult:
-    """Box's M of the classes of a fit."""
-    return _box_m(_moments_by_class(fit, "box_m()"))
-
-
-def equal_covariance_tests(fit: LDAResults | QDAResults) -> tuple[TestResult, TestResult]:
-    """Raw likelihood ratio and Box's M of the rows of a fit, from one pass over them."""
-    blocks, held = fit._rows("A test of covariances"), fit._fit.moments
-    few = np.flatnonzero(held.rows <= held.n_columns)
-    if len(few):
-        # Of so few rows no pass makes a covariance, and many classes by many columns fill the memory.
-        refuse_singular(
-            held.classes(few), blocks.terms, [blocks.design.levels[k] for k in few.tolist()], way_out=WAY_OUT
-        )
-    moments = _full_rank_moments(blocks)
-    counts, p = moments.counts, moments.n_columns
-    common = pooled(moments, moments.total).logdet
-    own = np.array([c.logdet for c in separate(moments, counts)])
-    half = 0.5 * np.array([moments.total * common, float(counts @ own)])
-    df = p * (p + 1) * (len(counts) - 1) / 2
-    return likelihood_ratio.likelihood_ratio(-half[0], -half[1], df), _box_m(moments)
-
-
-def _moments_by_class(fit: LDAResults | QDAResults, what: str) -> ClassMoments:
-    """Moments by class of the rows of a fit; of one without rows, those that it was made of."""
-    moments = fit._fit.moments
-    if not fit._has_rows and moments.spread == "class":
-        return _full_rank_moments(fit._blocks, moments)
-    return _full_rank_moments(fit._rows(what, f"fit formula and data, or ask {what} of qda(moments=)"))
-
-
-def _full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:
-    moments = class_moments(blocks, "class") if moments is None else moments
-    refuse_singular(moments, blocks.terms, blocks.design.levels, way_out=WAY_OUT)
-    counts = pd.Series(moments.counts, index=list(blocks.design.levels))
-    refuse_little_weight(counts, moments.n_columns, "A test of covariances")
-    return moments
-
-
-def _box_m(moments: ClassMoments) -> TestResult:
-    common = pooled(moments, moments.total - moments.n_classes)
-    # Whitened by the pooled covariance, which M does not see and the determinants are grateful for.
-    roots = [common.whiten(c.root.T).T for c in separate(moments, moments.counts - 1)]
-    return likelihood_ratio.box_m(np.stack([root.T @ root for root in roots]), moments.counts)
+    return box_m_of_moments(full_rank_moments(blocks))
 
 
 def lr_test(
@@ -173,9 +111,6 @@ def lr_test(
     >>> round(lr_test(lda("species ~ .", iris), qda("species ~ .", iris)).statistic, 3)
     149.656
     """
-    from discrim.models.normal.lda_results import LDAResults
-    from discrim.models.normal.qda import QDAResults
-
     if not (isinstance(lda_fit, LDAResults) and isinstance(qda_fit, QDAResults)):
         raise NotSupportedError("lr_test() compares lda() with qda(): give a fit of each, in this order.")
     for fit in (lda_fit, qda_fit):
@@ -194,7 +129,7 @@ def lr_test(
         )
     df = qda_fit.df_model - lda_fit.df_model
     result = likelihood_ratio.likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
-    linear, quadratic = lda_fit._fit, qda_fit._fit
+    linear, quadratic = lda_fit._fit.numbers, qda_fit._fit.numbers
     if not (linear.has_distances and quadratic.has_distances and linear.reduced() is None):
         if bootstrap or permutations:
             raise NotSupportedError(
@@ -202,7 +137,7 @@ def lr_test(
                 "covariance= and ncomp=."
             )
         return result
-    rows = [result.table, _box_m(quadratic.moments).table.drop(index="Box's M")]
+    rows = [result.table, box_m_of_moments(quadratic.moments).table.drop(index="Box's M")]
     resampled = {"parametric bootstrap": bootstrap, "permutation": permutations}
     for name, replicates in resampled.items():
         if not (isinstance(replicates, int) and replicates >= 0):
@@ -216,10 +151,10 @@ def lr_test(
 
 def _ratios(name: str, fit: QDAResults, replicates: int, seed: int | None) -> Floats:
     """The ratio under one covariance, (replicates,)."""
-    moments = fit._fit.moments
+    moments = fit._fit.numbers.moments
     if name == "parametric bootstrap":
         return bootstrap_ratios(moments.counts, moments.n_columns, replicates, seed)
-    blocks = fit._rows("permutations=")
+    blocks = fit._fit.rows("permutations=")
     if blocks.weights is not None and (np.nan_to_num(blocks.weights) % 1 != 0).any():
         raise NotSupportedError(
             "permutations= shuffles rows: give weights that are whole numbers, or use bootstrap=."
@@ -234,46 +169,6 @@ def _ratios(name: str, fit: QDAResults, replicates: int, seed: int | None) -> Fl
     order = np.argsort(np.concatenate(codes), kind="stable")
     counts = moments.counts.astype(np.int64)
     return permutation_ratios(np.concatenate(parts)[order], counts, replicates, seed)
-
-
-def manova(
-    formula: str,
-    data: Any,
-    *,
-    weights: Any = None,
-    levels: Sequence[Any] | None = None,
-    na_action: NaAction = "drop",
-    functions: Mapping[str, Callable[..., Any]] | None = None,
-) -> pd.DataFrame:
-    """The four multivariate tests that the classes have one mean.
-
-    Parameters
-    ----------
-    formula, data, weights, levels, na_action, functions
-        As for `discrim.lda`: the class on the left, the measurements on the right.
-
-    Returns
-    -------
-    DataFrame
-        Wilks, Pillai, Hotelling-Lawley by two approximations, Roy: statistic, F, df1, df2, p, and whether
-        the F is exact, approximate or an upper bound.
-
-    Raises
-    ------
-    CollinearError
-        The covariance within classes is singular.
-
-    Examples
-    --------
-    >>> from discrim import manova
-    >>> from discrim.datasets import load_iris
-    >>> manova("species ~ .", load_iris())["F"].round(3).tolist()
-    [199.145, 53.466, 580.532, 582.197, 1166.957]
-    """
-    from discrim.models.normal.lda import lda
-
-    fit = lda(formula, data, weights=weights, levels=levels, na_action=na_action, functions=functions)
-    return fit.manova()
 
 
 def covariance_models(
@@ -312,22 +207,5 @@ def covariance_models(
     >>> covariance_models("species ~ .", load_iris())["df"].tolist()
     [15, 18, 24, 26, 32, 44]
     """
-    from discrim.models.normal.qda import qda
-
     fit = qda(formula, data, weights=weights, levels=levels, na_action=na_action, functions=functions)
-    return covariance_models_of(fit)
-
-
-def covariance_models_of(fit: LDAResults | QDAResults) -> pd.DataFrame:
-    """The ladder of covariance models for the classes of a fit."""
-    moments = _moments_by_class(fit, "covariance_models()")
-    table = ladder(moments, fit._prior_values(None), estimated_prior=fit._fit.estimated_prior)
-    if table["llf"].isna().any():
-        spread = within_sd(moments)
-        wide, narrow = (repr(fit.terms[int(at(spread))]) for at in (np.argmax, np.argmin))
-        warn_user(
-            "Common principal components are axes in the units of the columns, and there are no digits for "
-            f"those of {narrow} beside {wide}, so that this model is missing: give the columns in units of "
-            "like size, as standardize() does."
-        )
-    return table
+    return covariance_models_of(fit._fit)

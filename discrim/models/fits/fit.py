@@ -1,0 +1,305 @@
+"""A fit as one value: a model's numbers beside the rows, the names and the way in which it is fitted again.
+
+Whatever judges, pictures, saves or summarizes a fit takes a `Fit`, and so knows no class of results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Literal, NoReturn, Self, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import Dependency
+from discrim.core.moments.moments import ClassMoments, Spread
+from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.rules import Rule
+from discrim.errors import DataError, NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.frame.table import Table
+from discrim.frame.unseen import Unseen, unseen_rows
+from discrim.models.fits.arguments import choice, prior_vector
+from discrim.models.fits.labels import labelled
+from discrim.models.fits.prediction import Decision, predicted_codes
+
+__all__ = ["Fit", "Model", "PriorWithout", "Refits", "read_rows", "rule_of_numbers"]
+
+N = TypeVar("N", covariant=True)
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+PriorWithout = Literal["held", "refitted", "none"]
+"""What a model does with class proportions as its prior where rows are left out, left to itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refits:
+    """How a model is fitted again, to other moments or rows; the prior is that of the fit it is asked of.
+
+    Attributes
+    ----------
+    spread : {"pooled", "class", "diagonal"} or None
+        What the model needs of the moments; None where it is no function of moments, and needs rows.
+    of_moments : callable
+        From a fit and moments to a rule; None where a covariance is singular.
+    of_rows : callable
+        From a fit and blocks with other weights to a rule, or None. What the rows were asked to choose is
+        chosen anew.
+    held : callable
+        The same, with what was chosen held.
+    left_out : callable
+        From a fit to the scores of rows under the rule without each of them: as a function of rows, or of
+        all rows that the fit uses, (n, K).
+    chosen : str
+        What the rows were asked to choose, in words; empty where that is nothing.
+    drops : bool
+        Whether columns that others determine are dropped, in each refit anew.
+    stays : sequence of int
+        Columns that tell something even where they are constant.
+    obstacles : callable, optional
+        Collinear columns that the model does not bear, from moments; all of them by default.
+    why_not : callable, optional
+        From a fit and blocks to why there is no rule, and the way out.
+    asked : object, optional
+        What the verb was asked for that the numbers do not hold.
+    """
+
+    spread: Spread | None
+    of_moments: Callable[[Fit[Any], ClassMoments], Rule | None]
+    of_rows: Callable[[Fit[Any], Blocks], Rule | None]
+    held: Callable[[Fit[Any], Blocks], Rule | None]
+    left_out: Callable[[Fit[Any]], LeftOut | Floats]
+    chosen: str = ""
+    drops: bool = False
+    stays: Sequence[int] = ()
+    obstacles: Callable[[ClassMoments], list[Dependency]] | None = None
+    why_not: Callable[[Fit[Any], Blocks], str | None] | None = None
+    asked: Any = None
+
+
+def rule_of_numbers(fit: Fit[Any], prior: Floats, method: str, convention: str | None) -> Rule:
+    """The rule of numbers that are a `MomentsFit`, under a prior (K,)."""
+    with np.errstate(divide="ignore"):
+        rule: Rule = fit.numbers.rule(np.log(prior), method, convention)
+    return rule
+
+
+def read_rows(fit: Fit[Any], data: Any, unseen: Unseen | None) -> Blocks:
+    """The rows of a table, or those of the fit where there is none, as the fit reads them."""
+    if data is None:
+        return fit.rows("predict", "pass data=")
+    table = Table(data)
+    blocks = replace(fit.blocks, table=table, codes=np.full(table.nrows, -1), weights=None)
+    if unseen != "missing" or blocks.design.spec is None:
+        return blocks
+    return replace(blocks, lost=unseen_rows(blocks.design, table, blocks.functions))
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What is particular to a model, whatever its numbers.
+
+    Attributes
+    ----------
+    name : str
+        That of its verb, and of the model in files.
+    title : str
+    likelihood_of : {"class and row", "class given row", "none"}
+    prior_without : {"held", "refitted", "none"}
+        What becomes of class proportions as the prior where rows are left out, unless asked; none where the
+        model has no prior.
+    no_fit : (str, str)
+        Why there may be no fit to some of the rows, and the way out.
+    instead : str
+        What to turn to where posteriors are asked for; empty for a model that has them.
+    holds_levels : bool
+        Whether a level without a row has a part in the model all the same.
+    rule : callable
+        From a fit, a prior, a method and a convention to a rule.
+    rows : callable
+        From a fit, a table and what to do with unseen levels to blocks.
+    check_prior : callable, optional
+        Raises where a prior (K,) over classes does not go with the model.
+    """
+
+    name: str
+    title: str
+    likelihood_of: str = "class and row"
+    prior_without: PriorWithout = "held"
+    no_fit: tuple[str, str] = ("a covariance is singular, or classes are separated", "fewer columns")
+    instead: str = ""
+    holds_levels: bool = False
+    rule: Callable[[Fit[Any], Floats, str, str | None], Rule] = rule_of_numbers
+    rows: Callable[[Fit[Any], Any, Unseen | None], Blocks] = read_rows
+    check_prior: Callable[[Floats, pd.Index], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit(Generic[N]):
+    """A model that was fitted.
+
+    Attributes
+    ----------
+    model : Model
+    numbers : N
+        What was estimated, without names.
+    blocks : Blocks
+        The rows, and how a table is read; without rows where `has_rows` is false.
+    prior : (K,) float
+    refits : Refits
+    has_rows : bool
+        False for a fit that was loaded, or made of moments.
+    cache : dict
+        What was computed and is asked for again.
+    counts : (K,) float
+        Rows, or sums of weights, by class.
+    classes, terms : Index of length K and p
+    dropped : int
+        Rows with a missing value.
+    """
+
+    model: Model
+    numbers: N
+    blocks: Blocks
+    prior: Floats
+    refits: Refits
+    has_rows: bool = True
+    cache: dict[str, Any] = field(default_factory=dict, repr=False)
+    counts: Floats = field(init=False)
+    classes: pd.Index = field(init=False)
+    terms: pd.Index = field(init=False)
+    dropped: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        design, numbers = self.blocks.design, self.numbers
+        self.blocks.table.watch((*design.response_columns, *design.columns))
+        held: Any = numbers
+        for name, value in (
+            ("counts", held.moments.counts),
+            ("classes", pd.Index(list(design.levels), name=design.response)),
+            ("terms", pd.Index(list(self.blocks.terms))),
+            ("dropped", self.blocks.dropped),
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def title(self) -> str:
+        """What the model is called."""
+        return self.model.title
+
+    @property
+    def formula(self) -> str:
+        """The formula, as it was typed."""
+        return self.blocks.design.formula
+
+    @property
+    def rows_by_class(self) -> pd.Series:
+        """Rows, or sums of weights, by class; integers where they are whole."""
+        counts = self.counts
+        whole = counts.astype(np.int64) if (counts % 1 == 0).all() and counts.sum() < 2**63 else counts
+        return pd.Series(whole, index=self.classes, name="rows")
+
+    @property
+    def nobs(self) -> int | float:
+        """Rows used, or the sum of their weights."""
+        total: int | float = self.rows_by_class.to_numpy().sum().item()
+        return total
+
+    def rows(self, what: str, way_out: str = "fit formula and data") -> Blocks:
+        """The rows of the fit.
+
+        Raises
+        ------
+        NotSupportedError
+            It has none; the message says that `what` needs them, and the way out.
+        DataError
+            The table was changed since the fit.
+        """
+        if not self.has_rows:
+            raise NotSupportedError(
+                f"{what} needs the rows of the fit, which one loaded or made of moments has not: {way_out}."
+            )
+        self.blocks.table.refuse_changes()
+        return self.blocks
+
+    def new_rows(self, data: Any, unseen: Unseen | None = None) -> Blocks:
+        """The rows to speak of: those of a table, those of the fit, or rows that were read before."""
+        if isinstance(data, Blocks):
+            return data
+        choice("unseen", unseen, ("raise", "missing"), optional=True)
+        return self.model.rows(self, data, unseen)
+
+    def need_posteriors(self, what: str) -> None:
+        """Raise NotSupportedError where the model has no posteriors."""
+        if self.model.instead:
+            refuse_posteriors(self, what)
+
+    def prior_values(self, prior: Any = None) -> Floats:
+        """A prior (K,) in any form that a verb takes, or the fit's own."""
+        if prior is None:
+            values = np.array(self.prior, dtype=np.float64)
+        else:
+            self.need_posteriors("prior=")
+            values = prior_vector(prior, self.classes, np.asarray(self.counts, dtype=np.float64))
+        if self.model.check_prior is not None:
+            self.model.check_prior(values, self.classes)
+        return values
+
+    def log_prior(self) -> Floats:
+        """Logarithms (K,) of the fit's prior."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.prior_values()))
+
+    def rule(self, prior: Any = None, method: str = "plugin", convention: str | None = None) -> Rule:
+        """The rule under a prior, in any form that a verb takes, or under the fit's own."""
+        return self.model.rule(self, self.prior_values(prior), method, convention)
+
+    def under(self, prior: Floats) -> Self:
+        """The same fit with another prior (K,), which its refits then hold."""
+        numbers: Any = self.numbers
+        return replace(self, numbers=replace(numbers, prior=prior), prior=prior, cache={})
+
+    def predicted_codes(self, blocks: Blocks, prior: Any = None, decision: Decision | None = None) -> Codes:
+        """Predicted class (n,) of each row, -1 where a value is missing."""
+        return predicted_codes(blocks, self.rule(prior), len(self.classes), decision or Decision())
+
+    def labelled(self, codes: Codes, index: pd.Index) -> pd.Series:
+        """Codes as labels of the classes, in the dtype in which the response came."""
+        return labelled(codes, self.classes, index, self.blocks.design.labels)
+
+    def predicted(self, data: Any) -> pd.Series:
+        """Labels of the rows of a table."""
+        blocks = self.new_rows(data)
+        return self.labelled(self.predicted_codes(blocks), blocks.table.index)
+
+    def augmented(self, blocks: Blocks, values: pd.DataFrame, name: str) -> pd.DataFrame:
+        """The table with each row's label, and values by class under a name.
+
+        Raises
+        ------
+        DataError
+            The table has a column of such a name.
+        """
+        table = blocks.table
+        columns = pd.Index([f".{name}.{label}" for label in values.columns])
+        taken = [column for column in (".fitted", *columns) if column in table.names]
+        if taken:
+            raise DataError(
+                f"The table has a column {taken[0]!r} already, which augment() would write: rename it, as in "
+                f"data.rename(columns={{{taken[0]!r}: {'before' + taken[0]!r}}})."
+            )
+        frame = table.frame(table.names)
+        frame[".fitted"] = self.labelled(self.predicted_codes(blocks), table.index)
+        return pd.concat([frame, values.set_axis(columns, axis=1)], axis=1)
+
+
+def refuse_posteriors(fit: Fit[Any], what: str) -> NoReturn:
+    """Raise NotSupportedError: the model has values of the classes, and no probabilities."""
+    article = "an" if fit.title[0] in "AEIOU" else "a"
+    raise NotSupportedError(
+        f"{what} needs probabilities, which {article} {fit.title.lower()} has not: {fit.model.instead}, or "
+        "fit logistic() or lda()."
+    )

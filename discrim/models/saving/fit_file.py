@@ -1,0 +1,216 @@
+"""A fit as a file, and back, with no code in the file.
+
+A file holds the design, the model's options, its moments and what the model keeps beside them. Reading trusts
+nothing: the formula goes through the same check as one that is typed, and every shape and value is validated
+before it is used. The layout is that of `discrim.models.saving.tensor_file`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.shrinkage.shrinkage import is_regular, spread_of
+from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
+from discrim.frame.blocks import without_rows
+from discrim.frame.formula import Design
+from discrim.models.fits.fit import Fit
+from discrim.models.registry import BY_VERB, resolve
+from discrim.models.saving.earlier_files import in_this_form, is_earlier, refuse_collinear
+from discrim.models.saving.saved import Saved
+from discrim.models.saving.saved_description import check_description, check_values, names_left_out
+from discrim.models.saving.saved_moments import checked_moments
+from discrim.models.saving.saved_rule import without_score
+from discrim.models.saving.tensor_file import DamagedFileError, check_finite, damaged, read_file, write_file
+from discrim.models.saving.whole_file import target_of
+
+__all__ = ["read_fit", "save"]
+
+Floats = NDArray[np.float64]
+
+_BROKEN = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+"""What reading parts that do not go together may raise."""
+
+
+def saved_of(name: str) -> Saved | None:
+    """How a model is saved, by the name of its verb; None for one that is not."""
+    row = BY_VERB.get(name) if isinstance(name, str) else None
+    if row is None or not row.can_be_saved:
+        return None
+    saved: Saved = resolve(f"{row.results_module}:SAVED")
+    return saved
+
+
+def _unknown(name: Any) -> NoReturn:
+    raise KeyError(name)
+
+
+def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
+    """Write a fit to a file, whole or not at all, where the file can be loaded again.
+
+    The rows of its table are not part of it, but those of `knn`, whose coordinates are the fit. A link stays
+    a link, and the mode of a file that is replaced is kept. A process that is killed may leave a file
+    `.discrim-*.tmp` in the folder, which the next save there removes.
+
+    Raises
+    ------
+    NotSupportedError
+        The model cannot be written, or what is written could not be loaded.
+    OSError
+        There is no such folder, the disk is full, and the like. What was there before is still there.
+    """
+    place = path_of(path)
+    saved = saved_of(fit.model.name)
+    if saved is None:
+        raise NotSupportedError(
+            f"{fit.title} cannot be saved: pickle the fit, or keep the call that made it."
+        )
+    target_of(place)
+    about, tensors = _parts(fit, saved)
+    try:
+        json_of = json.loads(json.dumps(about))
+        check_finite(place, tensors)
+        fit_of(place, json_of, dict(tensors), fit.blocks.functions)
+    except Exception as error:
+        reason = error.what if isinstance(error, DamagedFileError) else str(error).rstrip(".")
+        raise NotSupportedError(
+            f"{fit.title} cannot be saved, as its file could not be loaded: {reason}. Pickle the fit, or "
+            "keep the call that made it."
+        ) from error
+    write_file(place, about, tensors)
+
+
+def _parts(fit: Fit[Any], saved: Saved) -> tuple[dict[str, Any], dict[str, Floats]]:
+    """Description and buffers of a fit."""
+    numbers = fit.numbers
+    options = {key: getattr(numbers, key) for key in saved.options}
+    blocks = fit.blocks
+    about = {
+        "model": fit.model.name,
+        "options": options,
+        "design": blocks.design.to_dict(),
+        "keep": None if blocks.keep is None else list(blocks.keep),
+        "left_out": {"constant": list(blocks.constant), "collinear": list(blocks.collinear)},
+        "dropped": fit.dropped,
+        "weighted": blocks.weights is not None,
+    }
+    # Reading brings them within reach again.
+    moments = getattr(numbers, "gathered", None) or numbers.moments
+    tensors = {
+        key: getattr(moments, key) for key in ("counts", "rows", "centres", "rests", "scale", "scatters")
+    }
+    if moments.roots is not None:
+        tensors["roots"] = moments.roots
+    tensors["prior"] = numbers.prior
+    tensors |= saved.buffers(numbers)
+    return about, {key: np.ascontiguousarray(value, dtype=np.float64) for key, value in tensors.items()}
+
+
+def path_of(path: Any) -> Path:
+    """The path of a file as it is given.
+
+    Raises
+    ------
+    DataError
+        It is no path, or no system takes it as one.
+    """
+    try:
+        place = Path(os.fsdecode(path))
+    except TypeError:
+        raise DataError(f"A fit is saved to a file: give its path, not {type(path).__name__}.") from None
+    if "\0" in str(place):
+        raise DataError(f"{str(place)!r} is no path, as it holds a null character: name a file without it.")
+    try:
+        os.fsencode(place)
+    except UnicodeEncodeError:
+        raise DataError(
+            f"{str(place)!a} is no path, as it holds half a character: name a file without it."
+        ) from None
+    return place
+
+
+def read_fit(path: Any, functions: Mapping[str, Callable[..., Any]] | None) -> Fit[Any]:
+    """The fit of a file; see `discrim.load`."""
+    place = path_of(path)
+    about, tensors = read_file(place)
+    return fit_of(place, about, tensors, functions)
+
+
+def fit_of(
+    path: Path,
+    about: dict[str, Any],
+    tensors: dict[str, Floats],
+    functions: Mapping[str, Callable[..., Any]] | None,
+) -> Fit[Any]:
+    """The fit that description and buffers are of, all of them checked."""
+    check_values(path, about)
+    earlier = is_earlier(about)
+    about, tensors = in_this_form(about, tensors)
+    try:
+        name = about["model"]
+        model = saved_of(name) or _unknown(name)
+        design = Design.from_dict(about["design"])
+        options, keep = about["options"], about["keep"]
+        left_out = about["left_out"]
+        dropped, weighted = about["dropped"], about["weighted"]
+    except FormulaError:
+        raise
+    except _BROKEN as error:
+        raise damaged(path, f"its description is incomplete ({error})") from None
+    robust = "robust" in model.shapes(2, 1)
+    check_description(path, options, model.options, design, keep, dropped, weighted, robust=robust)
+    gone = names_left_out(path, left_out)
+    missing = [name for name in design.functions if name not in (functions or {})]
+    if missing:
+        raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
+    p = len(design.terms) if keep is None else len(keep)
+    structure = options.get("structure", model.structure)
+    thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
+    spread = spread_of(structure, model.spread, thin=thin)
+    own = _own_buffers(path, model, tensors, len(design.levels), p)
+    singular = is_regular(structure) or options.get("chosen") is not None or model.singular
+    moments = checked_moments(
+        path, tensors, len(design.levels), p, spread, singular=singular, constant=model.constant,
+        weighted=weighted,
+    )  # fmt: skip
+    prior = tensors["prior"]
+    if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
+        raise damaged(path, "its prior is no distribution over the classes")
+    kept = None if keep is None else tuple(keep)
+    blocks = without_rows(design, functions, weighted=weighted, keep=kept, left_out=gone, dropped=dropped)
+    if earlier:
+        refuse_collinear(path, name, options, moments, blocks.terms)
+    try:
+        with np.errstate(all="ignore"):
+            numbers = model.numbers(moments, prior, **options, **own)
+        fit = model.fit(numbers, blocks, has_rows=False)
+        wrong = without_score(fit)
+    except DiscrimError as error:
+        raise damaged(path, str(error).rstrip(".")) from None
+    except _BROKEN as error:
+        raise damaged(path, f"its numbers do not go together ({type(error).__name__}: {error})") from None
+    if wrong is not None:
+        raise damaged(path, wrong)
+    return fit
+
+
+def _own_buffers(path: Any, model: Saved, tensors: dict[str, Floats], k: int, p: int) -> dict[str, Floats]:
+    """The model's own buffers, taken out of the others."""
+    own = {}
+    kept = {key: shape for key, shape in model.optional(k, p).items() if key in tensors}
+    for key, shape in (model.shapes(k, p) | kept).items():
+        found = tensors[key].shape if key in tensors else ()
+        if (
+            key not in tensors
+            or len(found) != len(shape)
+            or any(n not in (-1, m) for n, m in zip(shape, found, strict=True))
+        ):
+            raise damaged(path, f"{key!r} is not there in shape {shape}")
+        own[key] = tensors.pop(key)
+    return own
