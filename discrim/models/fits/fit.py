@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Generic, Literal, NoReturn, Self, TypeVar
 
 import numpy as np
@@ -16,16 +17,16 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import Dependency
 from discrim.core.moments.moments import ClassMoments, Spread
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import Rule
+from discrim.core.rules.rules import Rule, log_posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.table import Table
 from discrim.frame.unseen import Unseen, unseen_rows
 from discrim.models.fits.arguments import choice, prior_vector
 from discrim.models.fits.labels import labelled
-from discrim.models.fits.prediction import Decision, predicted_codes
+from discrim.models.fits.prediction import Decision, predicted_codes, score_frame
 
-__all__ = ["Fit", "Model", "PriorWithout", "Refits", "read_rows", "rule_of_numbers"]
+__all__ = ["Fit", "Model", "PriorWithout", "Refits", "as_scored", "read_rows", "rule_of_numbers"]
 
 N = TypeVar("N", covariant=True)
 
@@ -98,6 +99,16 @@ def read_rows(fit: Fit[Any], data: Any, unseen: Unseen | None) -> Blocks:
     return replace(blocks, lost=unseen_rows(blocks.design, table, blocks.functions))
 
 
+def as_log_posteriors(fit: Fit[Any], scores: Floats) -> Floats:
+    """Log posteriors; of two classes the scores, whose difference is the same with more of its digits."""
+    return scores if scores.shape[1] == 2 else log_posteriors(scores)
+
+
+def as_scored(fit: Fit[Any], scores: Floats) -> Floats:
+    """The scores as the rule gives them."""
+    return scores
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """What is particular to a model, whatever its numbers.
@@ -121,6 +132,9 @@ class Model:
         From a fit, a prior, a method and a convention to a rule.
     rows : callable
         From a fit, a table and what to do with unseen levels to blocks.
+    decision : callable
+        From a fit and scores (m, K) of its rule to the values (m, K) that `decision_function` shows; of two
+        classes their difference.
     check_prior : callable, optional
         Raises where a prior (K,) over classes does not go with the model.
     """
@@ -134,6 +148,7 @@ class Model:
     holds_levels: bool = False
     rule: Callable[[Fit[Any], Floats, str, str | None], Rule] = rule_of_numbers
     rows: Callable[[Fit[Any], Any, Unseen | None], Blocks] = read_rows
+    decision: Callable[[Fit[Any], Floats], Floats] = as_log_posteriors
     check_prior: Callable[[Floats, pd.Index], None] | None = None
 
 
@@ -265,6 +280,10 @@ class Fit(Generic[N]):
     def predicted_codes(self, blocks: Blocks, prior: Any = None, decision: Decision | None = None) -> Codes:
         """Predicted class (n,) of each row, -1 where a value is missing."""
         return predicted_codes(blocks, self.rule(prior), len(self.classes), decision or Decision())
+
+    def decision_values(self, blocks: Blocks) -> pd.DataFrame | pd.Series:
+        """Values by which the rule decides, rows by classes; of two classes a Series."""
+        return score_frame(blocks, self.rule(), self.classes, partial(self.model.decision, self))
 
     def labelled(self, codes: Codes, index: pd.Index) -> pd.Series:
         """Codes as labels of the classes, in the dtype in which the response came."""

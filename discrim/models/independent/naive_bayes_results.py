@@ -18,7 +18,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import codes_are_positions, mark_unseen, refuse_values, term_levels
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import choice, named
-from discrim.models.fits.fit import Fit, Model, read_rows
+from discrim.models.fits.fit import Fit, Model, as_scored, read_rows
 from discrim.models.fits.reading import class_moments
 from discrim.models.fits.refits import moment_refits
 from discrim.models.independent.naive_bayes_plan import refuse_no_density
@@ -60,7 +60,7 @@ def _rows(fit: Fit[NaiveBayesFit], data: Any, unseen: Unseen | None) -> Blocks:
     return blocks
 
 
-MODEL = Model("naive_bayes", "Naive Bayes", holds_levels=True, rows=_rows)
+MODEL = Model("naive_bayes", "Naive Bayes", holds_levels=True, rows=_rows, decision=as_scored)
 
 
 def naive_bayes_fit(numbers: NaiveBayesFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[NaiveBayesFit]:

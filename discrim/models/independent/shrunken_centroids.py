@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from discrim.core.independent.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.rules.rules import Rule, log_posteriors
+from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks, read
-from discrim.frame.unseen import Unseen
 from discrim.inference.folds import drawn_seed
 from discrim.models.fits.arguments import choice, is_number, named, prior_vector
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.prediction import score_frame
 from discrim.models.fits.reading import NaAction, class_moments, sample
 from discrim.models.fits.refits import moment_refits
 from discrim.models.independent.shrunken_choice import Search, choose_threshold
@@ -344,21 +342,6 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         rule = self._fit.numbers.rule(self._fit.log_prior())
         constant = rule.intercept - (rule.origin * rule.scale) @ rule.coef
         return pd.Series(constant, index=self.classes, name="constant")
-
-    def decision_function(
-        self, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Log posteriors, rows by classes.
-
-        Returns
-        -------
-        DataFrame, or Series for two classes
-            They differ from x'coef + intercept, as from ln prior_k less half the standardized squared
-            distance to the centroid, by a number that all classes of a row share. For two classes the log
-            odds of the second: positive is the second class.
-        """
-        rule = self._fit.rule()
-        return score_frame(self._fit.new_rows(data, unseen), rule, self.classes, log_posteriors)
 
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""

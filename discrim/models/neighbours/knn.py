@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from_file
+from discrim.core.rules.rules import log_posteriors
 from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
@@ -176,6 +177,10 @@ def _rule(fit: Fit[KNNFit], prior: Floats, method: str, convention: str | None) 
     return fit.numbers.rule_under(prior, method)
 
 
+def _log_posteriors(fit: Fit[KNNFit], scores: Floats) -> Floats:
+    return log_posteriors(scores)
+
+
 MODEL = Model(
     "knn",
     "k nearest neighbours",
@@ -183,6 +188,7 @@ MODEL = Model(
     prior_without="refitted",
     no_fit=("k is more than the rows, or a column is constant", "a smaller k"),
     rule=_rule,
+    decision=_log_posteriors,
     check_prior=refuse_zero,
 )
 
@@ -317,16 +323,6 @@ class KNNResults(ClassifierResults):
             if len(x[known]):
                 found[known] = rule.votes(x[known])
             yield place, found
-
-    def decision_function(
-        self, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Log posteriors, rows by classes; for two classes the log odds of the second, a Series."""
-        scores = self.predict_log_proba(data, unseen=unseen)
-        if len(self.classes) == 2:
-            odds = scores.to_numpy()[:, 1] - scores.to_numpy()[:, 0]
-            return pd.Series(odds, index=scores.index, name=str(self.classes[1]))
-        return scores
 
     # ---- tables and pictures
 

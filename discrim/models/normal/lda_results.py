@@ -20,7 +20,6 @@ from discrim.core.normal.lda_file import lda_from_file
 from discrim.core.robust.robust import buffers_with_robust, with_robust
 from discrim.core.rules import gaussian
 from discrim.core.rules.plane import Plane
-from discrim.core.rules.rules import log_posteriors
 from discrim.core.shrinkage.shrinkage import is_regular
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
@@ -32,7 +31,6 @@ from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import choice, is_number, is_share, named, switch
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.labels import beyond_doubles, class_code, covariance_frame
-from discrim.models.fits.prediction import score_frame
 from discrim.models.normal.anova import anova
 from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
 from discrim.models.normal.robust import RobustRows
@@ -196,22 +194,6 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         self._need_full("Wilks' lambda")
         moments = self._fit.numbers.moments
         return wilks(self._fit.numbers.roots(), moments.n_columns, moments.n_classes, moments.total)
-
-    def decision_function(
-        self, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Log posteriors, rows by classes.
-
-        Returns
-        -------
-        DataFrame, or Series for two classes
-            They differ from the classification functions, x'coef + intercept, by a number that all classes
-            of a row share; beside it, where the columns lie far from zero, differences would lose their
-            digits. For two classes the log odds of the second
-            against the first: positive is the second class.
-        """
-        rule = self._fit.rule()
-        return score_frame(self._fit.new_rows(data, unseen), rule, self.classes, log_posteriors)
 
     def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean."""

@@ -20,7 +20,7 @@ from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.folds import drawn_seed
 from discrim.models.fits.arguments import choice, named, prior_vector
-from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.fit import Fit, Model, as_scored
 from discrim.models.fits.reading import NaAction, is_wide, lean, sample
 from discrim.models.fits.refits import moment_refits
 from discrim.models.judging.splits import Split, Splits, read_splits
@@ -270,7 +270,7 @@ def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     return f"{named(culprits)} {said} constant or a linear combination of columns before {where}"
 
 
-MODEL = Model("rda", "Regularized discriminant analysis")
+MODEL = Model("rda", "Regularized discriminant analysis", decision=as_scored)
 
 
 def rda_fit(

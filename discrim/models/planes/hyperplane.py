@@ -16,7 +16,7 @@ from discrim.errors import DataError, NotSupportedError, SeparationError, warn_u
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import GatheredRows, used_codes
 from discrim.models.fits.arguments import choice, named
-from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.fit import Fit, Model, as_scored
 from discrim.models.fits.reading import NaAction
 from discrim.models.planes.certificate import labelled
 from discrim.models.planes.plane_pictures import plot_distances, plot_margin
@@ -131,7 +131,12 @@ def _refuse(found: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
 
 
 MODEL = Model(
-    "hyperplane", "Optimal separating hyperplane", likelihood_of="none", prior_without="none", instead=INSTEAD
+    "hyperplane",
+    "Optimal separating hyperplane",
+    likelihood_of="none",
+    prior_without="none",
+    instead=INSTEAD,
+    decision=as_scored,
 )
 
 

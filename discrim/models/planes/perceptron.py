@@ -16,7 +16,7 @@ from discrim.frame.unseen import lone_rows
 from discrim.frame.used_rows import gathered_rows
 from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import choice, is_number, is_whole, named, told
-from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.fit import Fit, Model, as_scored
 from discrim.models.fits.reading import NaAction
 from discrim.models.planes.plane_pictures import plot_distances
 from discrim.models.results.geometry import LinearGeometry
@@ -179,7 +179,14 @@ def _sides(fit: PerceptronResults, planes: pd.DataFrame) -> str:
     return f"{named(planes.index.tolist())} from the rest"
 
 
-MODEL = Model("perceptron", "Perceptron", likelihood_of="none", prior_without="none", instead=INSTEAD)
+MODEL = Model(
+    "perceptron",
+    "Perceptron",
+    likelihood_of="none",
+    prior_without="none",
+    instead=INSTEAD,
+    decision=as_scored,
+)
 
 
 def perceptron_fit(numbers: PerceptronFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[PerceptronFit]:

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from discrim.core.regression.flexible import FlexibleFit
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import Rule, log_posteriors
+from discrim.core.rules.rules import Rule
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import choice, is_whole, prior_vector
 from discrim.models.fits.fit import Fit, Model, rule_of_numbers
-from discrim.models.fits.prediction import score_frame
 from discrim.models.fits.reading import NaAction, class_moments, sample
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.normal.estimators import text_of
@@ -213,13 +212,6 @@ class FDAResults(ClassifierResults):
         )
 
     # ---- tables
-
-    def decision_function(
-        self, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Log posteriors, rows by classes; for two classes the log odds of the second, a Series."""
-        rule = self._fit.rule()
-        return score_frame(self._fit.new_rows(data, unseen), rule, self.classes, log_posteriors)
 
     def tidy(self) -> pd.DataFrame:
         """One row a class and axis: score and centroid."""

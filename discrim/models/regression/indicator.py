@@ -16,7 +16,7 @@ from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.least_squares import regression_table, t_table
 from discrim.models.fits.arguments import choice, named
-from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.fit import Fit, Model, as_scored
 from discrim.models.fits.reading import NaAction, collinear_error, drop_columns, lean, sample
 from discrim.models.fits.refits import moment_refits
 from discrim.models.planes.plane_pictures import plot_distances
@@ -130,6 +130,7 @@ MODEL = Model(
     likelihood_of="none",
     prior_without="none",
     instead="its fitted values may be negative or above one, see fitted and decision_function()",
+    decision=as_scored,
 )
 
 
@@ -247,21 +248,6 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         for rows, x, _, weights in used_rows(blocks):
             out[rows] = self._fit.numbers.leverages(x) * (1.0 if weights is None else weights)
         return pd.Series(out, index=blocks.table.index, name="hat")
-
-    def decision_function(
-        self, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Fitted values, rows by classes.
-
-        Returns
-        -------
-        DataFrame, or Series for two classes
-            For two classes the fitted value of the second less that of the first: positive is the second.
-        """
-        values = self._values(data, unseen)
-        if len(self.classes) > 2:
-            return values
-        return (values.iloc[:, 1] - values.iloc[:, 0]).rename(str(self.classes[1]))
 
     def optimal_scoring(self) -> OptimalScoring:
         """Scores of the classes that the columns predict best, and with them the variates of LDA.

@@ -10,11 +10,9 @@ import pandas as pd
 from discrim.core.rules import gaussian
 from discrim.errors import DataError, warn_user
 from discrim.frame.categories import shown
-from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import generalized_distances
 from discrim.models.fits.arguments import named
 from discrim.models.fits.labels import beyond_doubles, class_code, covariance_frame
-from discrim.models.fits.prediction import score_frame
 from discrim.models.results.group_summary import group_summary
 
 __all__ = ["Quadratic", "SeparateCovariances"]
@@ -64,21 +62,6 @@ class SeparateCovariances:
         return pd.Series(
             [c.logdet - units for c in self._fit.numbers.covariances], index=self.classes, name="logdet"
         )
-
-    def decision_function(
-        self: Any, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Scores ln prior_k - ln|S_k|/2 - D2_k/2, rows by classes.
-
-        Returns
-        -------
-        DataFrame, or Series for two classes
-            Where the classes share one covariance, or a row's distances exceed the largest number, the
-            scores of a row are known up to a number that all its classes have in common. For two classes
-            the log odds of the second against the first: positive is the second class.
-        """
-        rule = self._fit.rule()
-        return score_frame(self._fit.new_rows(data, unseen), rule, self.classes, np.asarray)
 
     def quadratic(self: Any, a: Any, b: Any) -> Quadratic:
         """Log odds of class a against class b as x'Ax + x'b + c."""

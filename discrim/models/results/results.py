@@ -191,6 +191,24 @@ class ClassifierResults(Judging):
         """Logarithms of the posterior probabilities; they hold where the posterior itself underflows."""
         return self._posterior_frame(data, prior, method, convention, log_posteriors, unseen)
 
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
+        """Values by which the rule decides, rows by classes: the class of the largest is predicted.
+
+        Returns
+        -------
+        DataFrame, or Series for two classes
+            Log posteriors; they differ from x'coef + intercept by a number that all classes of a row share,
+            beside which, where the columns lie far from zero, differences would lose their digits. Of models
+            with a covariance for each class the scores ln prior_k - ln|S_k|/2 - D2_k/2, up to such a number
+            where the classes share one covariance, or distances exceed the largest number. Of the logistic
+            regression log odds against the reference (or the first class that has a prior). Of models
+            without posteriors the fitted values, or those of the planes. For two classes what the second
+            has above the first, as the log odds: positive is the second class.
+        """
+        return self._fit.decision_values(self._fit.new_rows(data, unseen))
+
     def _posterior_frame(
         self,
         data: Any,

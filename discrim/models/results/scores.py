@@ -18,7 +18,7 @@ from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import GatheredRows, gathered_rows
 from discrim.models.fits.arguments import named
 from discrim.models.fits.fit import Fit, Refits
-from discrim.models.fits.prediction import scored
+from discrim.models.fits.prediction import posterior_frame
 from discrim.models.fits.reading import NaAction, sample
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.judging.validation import left_out_scores
@@ -69,10 +69,7 @@ class ValuesOnly:
     def _values(self: Any, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
         """Values of the rule, rows by classes."""
         blocks = self._fit.new_rows(data, unseen)
-        out = np.empty((len(self.classes), blocks.table.nrows))
-        for place, found in scored(blocks, self._fit.rule(), len(self.classes)):
-            out[:, place] = found.T
-        return pd.DataFrame(out.T, index=blocks.table.index, columns=self.classes, copy=False)
+        return posterior_frame(blocks, self._fit.rule(), self.classes, np.asarray)
 
     def leave_one_out(self: Any, *, refit_prior: bool | None = None) -> pd.DataFrame:
         """Label and values of each row of the fit under the rule fitted without it.
@@ -101,13 +98,6 @@ class SeparatingLines(ValuesOnly):
     def df_model(self: Any) -> int:
         """Coefficients of the planes, of which each is known up to a factor."""
         return int((len(self.terms) + 1) * (1 if len(self.classes) == 2 else len(self.classes)))
-
-    def decision_function(
-        self: Any, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Values of the planes at rows: of the one between two classes a Series, positive for the second."""
-        frame: pd.DataFrame = self._values(data, unseen)
-        return frame.iloc[:, 1].rename(str(self.classes[1])) if len(self.classes) == 2 else frame
 
     def augment(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the values of the planes (`.score.<class>`)."""
