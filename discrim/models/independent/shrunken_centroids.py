@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from discrim.core.independent.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.rules import Rule
-from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
+from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.folds import drawn_seed
 from discrim.models.fits.arguments import choice, is_number, named, prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction, class_moments, sample
 from discrim.models.fits.refits import moment_refits
+from discrim.models.fits.tuning import held_path
 from discrim.models.independent.shrunken_choice import Search, choose_threshold
 from discrim.models.judging.splits import Splits, read_splits
 from discrim.models.results.geometry import LinearGeometry
@@ -273,13 +274,8 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         NotSupportedError
             The threshold was given, or the fit was loaded.
         """
-        if "path" not in self._fit.cache:
-            raise NotSupportedError(
-                "There is no path, as the threshold was given, or the fit was loaded: fit without "
-                "threshold= to have it chosen."
-            )
-        held: pd.DataFrame = self._fit.cache["path"]
-        return held.copy()
+        why = "as the threshold was given, or the fit was loaded: fit without threshold= to have it chosen."
+        return held_path(self._fit, why)
 
     @property
     def means(self) -> pd.DataFrame:

@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 
 from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from_file
 from discrim.core.rules.rules import log_posteriors
-from discrim.errors import NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import gathered_rows, used_rows
-from discrim.inference.rates_along import rates_along
 from discrim.inference.resampling import late_bar, progress_bar
 from discrim.models.fits.arguments import choice, prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction, class_moments, refuse_large, sample
 from discrim.models.fits.refits import moment_refits
+from discrim.models.fits.tuning import error_path, held_path, largest_as_good
 from discrim.models.neighbours.knn_options import (
     check_options,
     checked_grid,
@@ -42,9 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["KNNResults", "knn"]
 
 Floats = NDArray[np.float64]
-
-TIE = 1e-12
-"""Difference of two error rates below which they are one."""
 
 
 def knn(
@@ -155,22 +151,14 @@ def knn(
     if k is not None:
         return KNNResults(knn_fit(fit, blocks))
     path = _path(fit, tried)
-    return KNNResults(knn_fit(fit.with_k(_least(path)), blocks, path=path))
-
-
-def _least(path: pd.DataFrame) -> int:
-    """The k of least error, the largest of those that tie."""
-    errors = path["error"].to_numpy()
-    return int(path["k"].to_numpy()[errors <= errors.min() + TIE].max())
+    return KNNResults(knn_fit(fit.with_k(largest_as_good(path)), blocks, path=path))
 
 
 def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
     """Leave-one-out error by k, as of `error_rates(["loo"])`: k, error, se."""
     with progress_bar(len(fit.search.points), "choice of k") as bar:
         wrong = fit.wrong_by_class(grid, fit.prior, bar.update)
-    path = pd.DataFrame({"k": grid})
-    path["error"], path["se"] = rates_along(wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
-    return path
+    return error_path("k", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
 
 
 def _rule(fit: Fit[KNNFit], prior: Floats, method: str, convention: str | None) -> NeighbourRule:
@@ -216,7 +204,7 @@ def _chosen_rule(tried: list[int], fit: Fit[KNNFit], blocks: Blocks) -> Neighbou
     grid = [k for k in tried if k < refit.moments.rows.sum()]
     if not grid:
         return None
-    chosen = refit.with_k(_least(_path(refit, grid)))
+    chosen = refit.with_k(largest_as_good(_path(refit, grid)))
     return chosen.rule_under(chosen.prior)
 
 
@@ -280,12 +268,8 @@ class KNNResults(ClassifierResults):
         NotSupportedError
             The k was given, or the fit was loaded.
         """
-        if "path" not in self._fit.cache:
-            raise NotSupportedError(
-                "There is no path, as k was given, or the fit was loaded: fit without k= to have it chosen."
-            )
-        held: pd.DataFrame = self._fit.cache["path"]
-        return held.copy()
+        why = "as k was given, or the fit was loaded: fit without k= to have it chosen."
+        return held_path(self._fit, why)
 
     # ---- neighbours
 

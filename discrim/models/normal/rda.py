@@ -23,6 +23,7 @@ from discrim.models.fits.arguments import choice, named, prior_vector
 from discrim.models.fits.fit import Fit, Model, as_scored
 from discrim.models.fits.reading import NaAction, is_wide, lean, sample
 from discrim.models.fits.refits import moment_refits
+from discrim.models.fits.tuning import held_path
 from discrim.models.judging.splits import Split, Splits, read_splits
 from discrim.models.normal.rda_choice import Choice, chosen_by
 from discrim.models.normal.shrinking import warn_of_units
@@ -343,13 +344,10 @@ class RDAResults(SeparateCovariances, ClassifierResults):
         NotSupportedError
             Both were given, or the fit was loaded.
         """
-        if "path" not in self._fit.cache:
-            raise NotSupportedError(
-                "There is no path, as alpha and gamma were given, or the fit was loaded: fit without one "
-                "of them to have it chosen."
-            )
-        held: pd.DataFrame = self._fit.cache["path"]
-        return held.copy()
+        why = (
+            "as alpha and gamma were given, or the fit was loaded: fit without one of them to have it chosen."
+        )
+        return held_path(self._fit, why)
 
     @property
     def df_model(self) -> int:

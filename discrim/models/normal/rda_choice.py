@@ -27,7 +27,7 @@ from discrim.errors import DataError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.used_rows import used_codes, used_rows
 from discrim.inference.folds import check_folds, dealt_codes
-from discrim.inference.rates_along import rates_along
+from discrim.inference.rates_along import TIE, as_good, rates_along
 from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import named
 from discrim.models.fits.fit import Fit
@@ -42,9 +42,6 @@ Codes = NDArray[np.intp]
 
 AT_ONCE = 2**22
 """Numbers of a table up to which its rows are read once for all folds."""
-
-TIE = 1e-12
-"""Difference of errors up to which pairs are tied."""
 
 CHOICE = "choice of alpha and gamma"
 """What the progress bar says."""
@@ -172,9 +169,8 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, p
             "No pair of the grid has a rule without every fold or row: the covariance of a class is "
             "singular. Use a grid with more ridge or an alpha below 1, or more folds."
         )
-    best = int(np.nanargmin(errors))
-    reach = errors[best] + (max(spread[best], TIE) if plan.select == "1se" else TIE)
-    good = [pair for pair, error in zip(plan.pairs, errors.tolist(), strict=True) if error <= reach]
+    slack = max(spread[np.nanargmin(errors)], TIE) if plan.select == "1se" else TIE
+    good = [plan.pairs[i] for i in np.flatnonzero(as_good(errors, slack)).tolist()]
     return min(good, key=plan.simplicity), path
 
 

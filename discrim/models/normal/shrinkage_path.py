@@ -25,11 +25,11 @@ from discrim.core.shrinkage.shrinkage_choice import (
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import used_rows
-from discrim.inference.rates_along import rates_along
 from discrim.models.fits.arguments import named
 from discrim.models.fits.reading import class_moments
+from discrim.models.fits.tuning import error_path
 
-__all__ = ["Task", "error_path"]
+__all__ = ["Task", "shrinkage_path"]
 
 Floats = NDArray[np.float64]
 
@@ -110,7 +110,7 @@ class Task:
         return found
 
 
-def error_path(task: Task, *, sampled: bool) -> pd.DataFrame:
+def shrinkage_path(task: Task, *, sampled: bool) -> pd.DataFrame:
     """Leave-one-out errors by shrinkage; missing where a covariance is singular without some row.
 
     Parameters
@@ -148,11 +148,8 @@ def error_path(task: Task, *, sampled: bool) -> pd.DataFrame:
             f"No shrinkage of the grid {named(task.grid)} has a covariance without each row: use a grid with "
             "more shrinkage."
         )
-    path = pd.DataFrame({"shrinkage": task.grid})
-    path["error"], path["se"] = rates_along(
-        np.where(missing[:, None], np.nan, wrong), task.moments.counts, task.prior, sampled=sampled
-    )
-    return path
+    wrong = np.where(missing[:, None], np.nan, wrong)
+    return error_path("shrinkage", task.grid, wrong, task.moments.counts, task.prior, sampled=sampled)
 
 
 def _refuse_few(task: Task) -> None:

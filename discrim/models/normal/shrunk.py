@@ -23,9 +23,10 @@ from discrim.frame.blocks import Blocks
 from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import class_moments
 from discrim.models.fits.refits import moment_refits
+from discrim.models.fits.tuning import held_path
 from discrim.models.normal.estimators import text_of
 from discrim.models.normal.robust import robust_rule
-from discrim.models.normal.shrinking import Shrinking, estimate, held_path, powers_of
+from discrim.models.normal.shrinking import Shrinking, estimate, powers_of
 
 __all__ = ["ShrunkCovariances", "linear_fit", "normal_refits", "quadratic_fit", "shrinkage_label"]
 
@@ -120,7 +121,8 @@ class ShrunkCovariances:
         NotSupportedError
             The shrinkage was not chosen so, or the fit was loaded.
         """
-        return held_path(self._fit.cache)
+        why = 'which is that of shrinkage="loo" and not of a loaded fit: fit with shrinkage="loo".'
+        return held_path(self._fit, why)
 
 
 def _refitted(
