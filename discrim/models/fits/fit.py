@@ -223,6 +223,11 @@ class Fit(Generic[N]):
         total: int | float = self.rows_by_class.to_numpy().sum().item()
         return total
 
+    def class_means(self) -> pd.DataFrame:
+        """Means of the rows, classes by terms."""
+        held: Any = self.numbers
+        return pd.DataFrame(held.moments.class_means, index=self.classes, columns=self.terms)
+
     def rows(self, what: str, way_out: str = "fit formula and data") -> Blocks:
         """The rows of the fit.
 

@@ -20,6 +20,7 @@ __all__ = [
     "beyond_doubles",
     "class_code",
     "covariance_frame",
+    "in_brooms_names",
     "known",
     "labelled",
 ]
@@ -29,6 +30,12 @@ REJECTED, UNKNOWN = "rejected", "unknown"
 
 LEAST, MOST = -1022.0, 1024.0
 """Binary exponents between which a variance is a double with all its digits."""
+
+BROOM = {"coef": "estimate", "se": "std_error", "z": "statistic", "t": "statistic", "p": "p_value"} | {
+    "low": "conf_low",
+    "high": "conf_high",
+}
+"""Columns of a table of coefficients under the names of R's broom."""
 
 TEXTS = ("str", "string", "object")
 """Dtypes that have room for these."""
@@ -89,6 +96,11 @@ def class_code(label: Any, classes: pd.Index) -> int:
     if not (pd.api.types.is_scalar(label) and not pd.isna(label) and label in classes):
         raise DataError(f"{told(label)} is no class of this fit: name one of {named(classes, most=8)}.")
     return int(classes.get_indexer(pd.Index([label]))[0])
+
+
+def in_brooms_names(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of coefficients by (class, term) under the names of R's broom, one row a coefficient."""
+    return table.rename(columns=BROOM).reset_index()
 
 
 def known(fit: Any, name: str) -> Any:

@@ -280,7 +280,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
+        return self._fit.class_means()
 
     @property
     def overall(self) -> pd.Series:
@@ -357,8 +357,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        row |= {"threshold": self.threshold, "offset": self.offset}
+        row = self._sizes() | {"threshold": self.threshold, "offset": self.offset}
         return pd.DataFrame([row | {"surviving": int(self._fit.numbers.shrunken().any(axis=0).sum())}])
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:

@@ -15,7 +15,7 @@ from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from
 from discrim.core.rules.rules import log_posteriors
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
-from discrim.frame.used_rows import gathered_rows, used_rows
+from discrim.frame.used_rows import gathered_rows, repeated, used_rows
 from discrim.inference.resampling import late_bar, progress_bar
 from discrim.models.fits.arguments import choice, prior_vector
 from discrim.models.fits.fit import Fit, Model
@@ -209,10 +209,7 @@ def _chosen_rule(tried: list[int], fit: Fit[KNNFit], blocks: Blocks) -> Neighbou
 
 
 def _refitted(fit: Fit[KNNFit], blocks: Blocks) -> KNNFit | None:
-    parts = [
-        (x, codes) if times is None else _repeated(x, codes, times)
-        for _, x, codes, times in used_rows(blocks)
-    ]
+    parts = [repeated(x, codes, times) for _, x, codes, times in used_rows(blocks)]
     if not parts:
         return None
     x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -318,8 +315,9 @@ class KNNResults(ClassifierResults):
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        return pd.DataFrame([row | {"k": self.k, "metric": self.metric, "scale": self._fit.numbers.scale}])
+        return pd.DataFrame(
+            [self._sizes() | {"k": self.k, "metric": self.metric, "scale": self._fit.numbers.scale}]
+        )
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.
@@ -339,9 +337,3 @@ class KNNResults(ClassifierResults):
         if kind == "path":
             return error_path(self.path, self.k, ax=ax)
         return plot_regions(self._fit, ax) if kind == "regions" else plot_posteriors(self._fit, ax)
-
-
-def _repeated(x: Floats, codes: NDArray[np.intp], times: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Rows as often as they were drawn."""
-    whole = times.astype(np.intp)
-    return np.repeat(x, whole, axis=0), np.repeat(codes, whole)

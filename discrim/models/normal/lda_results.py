@@ -30,7 +30,7 @@ from discrim.inference.mean_differences import distance_table, generalized_dista
 from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import choice, is_number, is_share, named, switch
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.labels import beyond_doubles, class_code, covariance_frame
+from discrim.models.fits.labels import beyond_doubles, class_code, covariance_frame, in_brooms_names
 from discrim.models.normal.anova import anova
 from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
 from discrim.models.normal.robust import RobustRows
@@ -114,7 +114,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
+        return self._fit.class_means()
 
     @property
     def cov(self) -> pd.DataFrame:
@@ -356,18 +356,15 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         The standard error, and what follows from it, is missing where `log_odds` has none: of shrunk and
         robust covariances, and with `ncomp=`.
         """
-        names = {"coef": "estimate", "se": "std_error", "z": "statistic", "p": "p_value"}
-        names |= {"low": "conf_low", "high": "conf_high"}
         fit = self._fit.numbers
         if fit.has_errors:
-            return self.log_odds(level=level).rename(columns=names).reset_index()
+            return in_brooms_names(self.log_odds(level=level))
         planes = [self._plane(k, 0) for k in range(1, len(self.classes))]
         labels: list[list[Any]] = [list(self.classes[1:]), ["constant", *self.terms]]
         table = pd.DataFrame(index=pd.MultiIndex.from_product(labels, names=["class", "term"]))
-        table["estimate"] = np.concatenate([[plane.offset, *plane.normal] for plane in planes])
-        for name in list(names.values())[1:]:
-            table[name] = np.nan
-        return table.reset_index()
+        table["coef"] = np.concatenate([[plane.offset, *plane.normal] for plane in planes])
+        table[["se", "z", "p", "low", "high"]] = np.nan
+        return in_brooms_names(table)
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""

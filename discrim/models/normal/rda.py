@@ -359,8 +359,7 @@ class RDAResults(SeparateCovariances, ClassifierResults):
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        return pd.DataFrame([row | {"alpha": self.alpha, "gamma": self.gamma, "llf": self.llf}])
+        return pd.DataFrame([self._sizes() | {"alpha": self.alpha, "gamma": self.gamma, "llf": self.llf}])
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.

@@ -16,7 +16,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, Spread
-from discrim.core.moments.standardized import in_units, within_sd
 from discrim.core.normal.few_rows import Span
 from discrim.core.normal.leave_one_out_rda import left_out_groups
 from discrim.core.normal.rda import RDAFit, fit_rda, needs_roots, too_few
@@ -24,7 +23,7 @@ from discrim.core.normal.rda_path import PathRule, path_rules, wrong_by_class
 from discrim.core.normal.regularized_scatters import Pair, Parametrization
 from discrim.core.rules.rules import best_class
 from discrim.errors import DataError
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.blocks import Blocks, of_arrays
 from discrim.frame.used_rows import used_codes, used_rows
 from discrim.inference.folds import check_folds, dealt_codes
 from discrim.inference.rates_along import TIE, as_good, rates_along
@@ -32,7 +31,7 @@ from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import named
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.fold_moments import moment_folds
-from discrim.models.fits.reading import class_moments
+from discrim.models.fits.reading import class_moments, in_own_units
 from discrim.models.judging.splits import Split, split_moments, used_splits
 
 __all__ = ["Choice", "choose", "chosen_by"]
@@ -155,8 +154,7 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, p
         Folds that are too many or too few, or no pair that has a rule without every fold or row.
     """
     if plan.standardize:
-        unit = within_sd(moments)
-        blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
+        blocks, moments = in_own_units(blocks, moments)
         plan = replace(plan, standardize=False)
     if moments.spread == "thin class":
         span, splits = Span.of(moments), used_splits(plan.splits, blocks)
@@ -177,12 +175,9 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, p
 def _in(span: Span, blocks: Blocks) -> Blocks:
     """The rows that a fit uses in coordinates of their span."""
     parts = [(span.coordinates(x), codes, weights) for _, x, codes, weights in used_rows(blocks)]
-    frame = pd.DataFrame(np.concatenate([y for y, _, _ in parts])).add_prefix("axis ")
-    frame["class"] = np.concatenate([codes for _, codes, _ in parts])
+    y, codes = (np.concatenate([part[j] for part in parts]) for j in range(2))
     weights = None if blocks.weights is None else np.concatenate([held for _, _, held in parts])
-    levels = blocks.design.levels
-    made = read("class ~ .", frame, weights=weights, levels=range(len(levels)))
-    return replace(made, design=replace(made.design, levels=levels))
+    return of_arrays(y, codes, blocks.design.levels, weights)
 
 
 def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import Covariance, Dependency
 from discrim.core.covariance.principal import one_scatter, principal
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.standardized import in_units, within_sd
+from discrim.core.moments.standardized import within_sd
 from discrim.core.shrinkage.fourth_moments import Powers, column_powers, row_fourths, turned_powers
 from discrim.core.shrinkage.median_shrinkage import out_of_reach
 from discrim.core.shrinkage.shrinkage import (
@@ -29,7 +29,7 @@ from discrim.core.shrinkage.shrinkage import (
 from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.models.fits.arguments import choice, named
-from discrim.models.fits.reading import collinear_error
+from discrim.models.fits.reading import collinear_error, in_own_units
 from discrim.models.fits.tuning import largest_as_good
 from discrim.models.normal.estimators import estimated
 from discrim.models.normal.shrinkage_path import Task, shrinkage_path
@@ -283,8 +283,7 @@ def estimate(
     """
     common, levels = len(divisors) == 1, blocks.design.levels
     if asked.standardize:
-        unit = within_sd(moments)
-        blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
+        blocks, moments = in_own_units(blocks, moments)
     each = [None] if common else list(range(moments.n_classes))
     comparable = in_one_unit(moments, asked.structure, 1.0)
     if asked.structure == "estimator":

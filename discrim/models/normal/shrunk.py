@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.covariance.covariance import divisors_by_class
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.standardized import in_units, within_sd
 from discrim.core.moments.weights import LIGHT
 from discrim.core.normal.lda import LDAFit, fit_lda
 from discrim.core.normal.qda import QDAFit, fit_qda
@@ -21,7 +20,7 @@ from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks
 from discrim.models.fits.fit import Fit, Refits
-from discrim.models.fits.reading import class_moments
+from discrim.models.fits.reading import class_moments, in_own_units
 from discrim.models.fits.refits import moment_refits
 from discrim.models.fits.tuning import held_path
 from discrim.models.normal.estimators import text_of
@@ -88,7 +87,7 @@ def quadratic_fit(
     robust: Robust | None = None,
 ) -> tuple[QDAFit, pd.DataFrame | None]:
     """Fit a covariance for each class; as `linear_fit`."""
-    divisors = moments.counts - (1.0 if method == "moment" else 0.0)
+    divisors = divisors_by_class(moments.counts, method)
     found = estimate(asked, blocks, moments, divisors, prior, sampled=estimated_prior)
     fit = fit_qda(
         moments,
@@ -182,8 +181,7 @@ def _left_out(fit: Fit[Any]) -> LeftOut:
     numbers, moments = fit.numbers, fit.numbers.moments
     blocks = fit.rows("leave_one_out()")
     if numbers.standardize:
-        unit = within_sd(moments)
-        blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
+        blocks, moments = in_own_units(blocks, moments)
     powers = powers_of(numbers.chosen, blocks, moments, common=isinstance(numbers, LDAFit))
     left_out: LeftOut = numbers.left_out(fit.log_prior(), powers)
     return left_out

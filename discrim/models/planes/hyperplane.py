@@ -243,8 +243,11 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        row |= {"margin": self.margin, "support": len(self._fit.numbers.plane.support), "kkt": self.kkt}
+        row = self._sizes() | {
+            "margin": self.margin,
+            "support": len(self._fit.numbers.plane.support),
+            "kkt": self.kkt,
+        }
         return pd.DataFrame([row])
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:

@@ -303,8 +303,11 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        row |= {"separable": self.separable, "converged": self.converged, "updates": self.updates}
+        row = self._sizes() | {
+            "separable": self.separable,
+            "converged": self.converged,
+            "updates": self.updates,
+        }
         return pd.DataFrame([row | {"passes": self.planes["passes"].max(), "step": self._fit.numbers.step}])
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:

@@ -160,7 +160,7 @@ class FDAResults(ClassifierResults):
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
+        return self._fit.class_means()
 
     @property
     def scores(self) -> pd.DataFrame:
@@ -221,8 +221,7 @@ class FDAResults(ClassifierResults):
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        return pd.DataFrame([row | {"axes": len(self._names), "engine": text_of(self.engine)}])
+        return pd.DataFrame([self._sizes() | {"axes": len(self._names), "engine": text_of(self.engine)}])
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.

@@ -17,6 +17,7 @@ from discrim.frame.unseen import Unseen
 from discrim.inference.least_squares import regression_table, t_table
 from discrim.models.fits.arguments import choice, named
 from discrim.models.fits.fit import Fit, Model, as_scored
+from discrim.models.fits.labels import in_brooms_names
 from discrim.models.fits.reading import NaAction, collinear_error, drop_columns, lean, sample
 from discrim.models.fits.refits import moment_refits
 from discrim.models.planes.plane_pictures import plot_distances
@@ -178,7 +179,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
+        return self._fit.class_means()
 
     @property
     def df_model(self) -> int:
@@ -267,14 +268,11 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term, in broom's names."""
-        names = {"coef": "estimate", "se": "std_error", "t": "statistic", "p": "p_value"}
-        names |= {"low": "conf_low", "high": "conf_high"}
-        return self.coefficients(level).rename(columns=names).reset_index()
+        return in_brooms_names(self.coefficients(level))
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        row |= {"df_model": self.df_model, "df_resid": self.df_resid}
+        row = self._sizes() | {"df_model": self.df_model, "df_resid": self.df_resid}
         return pd.DataFrame([row])
 
     def augment(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:

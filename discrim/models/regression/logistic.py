@@ -19,7 +19,7 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
 from discrim.models.fits.arguments import choice, named, prior_vector, switch
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.labels import class_code
+from discrim.models.fits.labels import class_code, in_brooms_names
 from discrim.models.fits.reading import NaAction, lean, sample
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.planes.certificate import Certificate
@@ -432,9 +432,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term, in broom's names."""
-        names = {"coef": "estimate", "se": "std_error", "z": "statistic", "p": "p_value"}
-        names |= {"low": "conf_low", "high": "conf_high"}
-        return self.log_odds(level).rename(columns=names).reset_index()
+        return in_brooms_names(self.log_odds(level))
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""

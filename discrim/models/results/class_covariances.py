@@ -15,7 +15,7 @@ from discrim.models.fits.arguments import named
 from discrim.models.fits.labels import beyond_doubles, class_code, covariance_frame
 from discrim.models.results.group_summary import group_summary
 
-__all__ = ["Quadratic", "SeparateCovariances"]
+__all__ = ["ClassCovariances", "Quadratic", "SeparateCovariances"]
 
 RANGE = 1000
 """Binary orders of magnitude of a coefficient up to which it, and what is made of it, is a double."""
@@ -36,17 +36,16 @@ class Quadratic(NamedTuple):
     c: float
 
 
-class SeparateCovariances:
-    """Means, covariances and scores by class; for children of `ClassifierResults`."""
+class ClassCovariances:
+    """Covariances by class, and what follows from them; for children of `ClassifierResults`."""
 
-    @property
-    def means(self: Any) -> pd.DataFrame:
-        """Class means."""
-        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
+    def _need_covariances(self, what: str) -> None:
+        """Raise NotSupportedError where classes have other parameters than a covariance."""
 
     @property
     def covs(self: Any) -> dict[Any, pd.DataFrame]:
         """Covariance of each class."""
+        self._need_covariances("covs")
         covariances, scale = self._fit.numbers.covariances, self._fit.numbers.moments.scale
         if note := beyond_doubles(covariances, scale, self.terms):
             warn_user(note)
@@ -58,6 +57,7 @@ class SeparateCovariances:
     @property
     def logdet(self: Any) -> pd.Series:
         """Log-determinants of the covariances."""
+        self._need_covariances("logdet")
         units = 2.0 * np.log(self._fit.numbers.moments.scale).sum()
         return pd.Series(
             [c.logdet - units for c in self._fit.numbers.covariances], index=self.classes, name="logdet"
@@ -65,6 +65,7 @@ class SeparateCovariances:
 
     def quadratic(self: Any, a: Any, b: Any) -> Quadratic:
         """Log odds of class a against class b as x'Ax + x'b + c."""
+        self._need_covariances("quadratic()")
         i, j = class_code(a, self.classes), class_code(b, self.classes)
         if not self.prior.iloc[[i, j]].to_numpy().any():
             raise DataError(
@@ -96,12 +97,23 @@ class SeparateCovariances:
 
     def generalized_distances(self: Any) -> pd.DataFrame:
         """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
+        self._need_covariances("generalized_distances()")
         fit = self._fit.numbers
         return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)
 
     def group_summary(self: Any) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
         return group_summary(self._fit)
+
+
+class SeparateCovariances(ClassCovariances):
+    """Means and covariances by class; for children of `ClassifierResults` with a normal law in each."""
+
+    @property
+    def means(self: Any) -> pd.DataFrame:
+        """Class means."""
+        means: pd.DataFrame = self._fit.class_means()
+        return means
 
     def tidy(self: Any) -> pd.DataFrame:
         """One row a class and term: mean and standard deviation within the class."""

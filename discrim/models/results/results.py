@@ -93,9 +93,11 @@ class ClassifierResults(Judging):
         """Schwarz's criterion."""
         return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
 
+    def _sizes(self) -> dict[str, Any]:
+        return {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
+
     def _glance(self) -> dict[str, Any]:
-        row: dict[str, Any] = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        return row | {name: known(self, name) for name in ("df_model", "llf", "aic", "bic")}
+        return self._sizes() | {name: known(self, name) for name in ("df_model", "llf", "aic", "bic")}
 
     # ---- prediction
 
