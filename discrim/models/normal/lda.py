@@ -27,9 +27,9 @@ from discrim.models.fits.reading import (
 )
 from discrim.models.normal.estimators import CovarianceEstimator
 from discrim.models.normal.lda_results import LDAResults, lda_fit
+from discrim.models.normal.linear import linear_fit
 from discrim.models.normal.robust import Method, Scatter, robust_choice, robust_moments
 from discrim.models.normal.shrinking import read_shrinking, warn_where_units_differ, with_units
-from discrim.models.normal.shrunk import linear_fit
 
 __all__ = ["lda"]
 

@@ -35,9 +35,10 @@ from discrim.models.fits.reading import (
 )
 from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
 from discrim.models.normal.estimators import CovarianceEstimator
+from discrim.models.normal.quadratic import quadratic_again, quadratic_fit
 from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
 from discrim.models.normal.shrinking import Shrinking, read_shrinking, warn_where_units_differ, with_units
-from discrim.models.normal.shrunk import ShrunkCovariances, normal_refits, quadratic_fit
+from discrim.models.normal.shrunk import ShrunkCovariances, normal_refits
 from discrim.models.normal.singular import refuse_singular
 from discrim.models.results.class_covariances import SeparateCovariances
 from discrim.models.results.pictures import plot_posteriors, plot_regions
@@ -187,7 +188,8 @@ def qda_fit(
 ) -> Fit[QDAFit]:
     """A quadratic discriminant analysis as one value; `asked` and `path` are those of its shrinkage."""
     cache = {} if path is None else {"path": path}
-    refits = normal_refits(numbers, asked, why_not=partial(_why_not, asked))
+    why_not = partial(_why_not, asked)
+    refits = normal_refits(numbers, asked, quadratic_again, common=False, why_not=why_not)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
 
 
