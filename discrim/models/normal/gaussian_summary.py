@@ -10,7 +10,7 @@ import pandas as pd
 
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.result import TestResult
-from discrim.models.fits.labels import beyond_doubles, covariance_frame, known
+from discrim.models.fits.labels import beyond_doubles, covariance_frame, missing_if_refused
 from discrim.models.normal.equal_covariances import equal_covariance_tests
 from discrim.models.normal.robust_summary import robust_pairs
 from discrim.models.results.headers import error_item, prior_item, row_items, size_items, title
@@ -65,7 +65,7 @@ def common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any]
 
 
 def _criterion(fit: LDAResults | QDAResults, name: str, label: str) -> tuple[str, float, str]:
-    value = known(fit, name)
+    value = missing_if_refused(fit, name)
     return label, value, "not available" if np.isnan(value) else f"{value:.2f}"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.shrinkage.shrinkage import is_regular
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 from discrim.models.normal.gaussian_summary import (
     Parts,
     common_header,
@@ -22,8 +22,8 @@ from discrim.models.normal.gaussian_summary import (
     thin_variances_section,
     variances_section,
 )
+from discrim.models.normal.normal_fits import shrinkage_label
 from discrim.models.normal.robust_summary import estimate_text, flagged_section
-from discrim.models.normal.shrunk import shrinkage_label
 from discrim.models.results.headers import dropped_note, header, title
 from discrim.report.numbers import p_text
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
@@ -140,5 +140,5 @@ def _log_odds(fit: LDAResults) -> Section:
     title = f"Log odds against {fit.classes[0]} (asymptotic standard errors under the model)"
     headings = INTERVAL | {"p": "P>|z|"}
     none = fit.classes[fit.prior.to_numpy() == 0]
-    note = f"No finite constant: {named(none)} with a prior of zero." if len(none) else ""
+    note = f"No finite constant: {listed(none)} with a prior of zero." if len(none) else ""
     return Section(title, table, formats, headings=headings, note=note, source="fit.log_odds()")

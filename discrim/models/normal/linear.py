@@ -13,8 +13,8 @@ from discrim.core.normal.lda import LDAFit, fit_lda
 from discrim.core.robust.robust import Robust
 from discrim.core.rules.rules import Rule
 from discrim.frame.blocks import Blocks
+from discrim.models.normal.covariance_options import Shrinking, estimate
 from discrim.models.normal.estimators import text_of
-from discrim.models.normal.shrinking import Shrinking, estimate
 
 __all__ = ["linear_again", "linear_fit"]
 

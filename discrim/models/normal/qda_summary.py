@@ -19,8 +19,8 @@ from discrim.models.normal.gaussian_summary import (
     thin_variances_section,
     variances_section,
 )
+from discrim.models.normal.normal_fits import shrinkage_label
 from discrim.models.normal.robust_summary import estimate_text, flagged_section
-from discrim.models.normal.shrunk import shrinkage_label
 from discrim.models.results.headers import header
 from discrim.report.tables import Pairs, Section
 

@@ -13,8 +13,8 @@ from discrim.core.normal.qda import QDAFit, fit_qda
 from discrim.core.robust.robust import Robust
 from discrim.core.rules.rules import Rule
 from discrim.frame.blocks import Blocks
+from discrim.models.normal.covariance_options import Shrinking, estimate
 from discrim.models.normal.estimators import text_of
-from discrim.models.normal.shrinking import Shrinking, estimate
 
 __all__ = ["quadratic_again", "quadratic_fit"]
 
