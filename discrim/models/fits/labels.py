@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import Covariance
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.label_type import LabelType
-from discrim.models.fits.arguments import named, told
+from discrim.models.fits.arguments import listed, told
 
 __all__ = [
     "REJECTED",
@@ -21,8 +21,8 @@ __all__ = [
     "class_code",
     "covariance_frame",
     "in_brooms_names",
-    "known",
     "labelled",
+    "missing_if_refused",
 ]
 
 REJECTED, UNKNOWN = "rejected", "unknown"
@@ -94,7 +94,7 @@ def class_code(label: Any, classes: pd.Index) -> int:
         It is no class.
     """
     if not (pd.api.types.is_scalar(label) and not pd.isna(label) and label in classes):
-        raise DataError(f"{told(label)} is no class of this fit: name one of {named(classes, most=8)}.")
+        raise DataError(f"{told(label)} is no class of this fit: name one of {listed(classes, most=8)}.")
     return int(classes.get_indexer(pd.Index([label]))[0])
 
 
@@ -103,7 +103,7 @@ def in_brooms_names(table: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns=BROOM).reset_index()
 
 
-def known(fit: Any, name: str) -> Any:
+def missing_if_refused(fit: Any, name: str) -> Any:
     """An attribute of a fit, missing where the model has none."""
     try:
         return getattr(fit, name)
@@ -127,7 +127,7 @@ def beyond_doubles(covariances: Iterable[Covariance], scale: NDArray[np.float64]
     if not wild.any():
         return ""
     return (
-        f"In the units of the columns the variance of {named(terms[wild])} is out of the range of double "
+        f"In the units of the columns the variance of {listed(terms[wild])} is out of the range of double "
         "precision, so that it, or a covariance with it, shows as infinite or as zero: give the columns in "
         "other units, as standardize() does. Posteriors hold in any."
     )
