@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +9,19 @@ import pandas as pd
 
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.result import TestResult
-from discrim.models.fits.labels import beyond_doubles, covariance_frame, missing_if_refused
+from discrim.models.fits.labels import beyond_doubles, covariance_frame
 from discrim.models.normal.equal_covariances import equal_covariance_tests
 from discrim.models.normal.robust_summary import robust_pairs
-from discrim.models.results.headers import error_item, prior_item, row_items, size_items, title
+from discrim.models.results.headers import (
+    criterion_item,
+    error_item,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
 from discrim.report.numbers import clean, shorten
-from discrim.report.tables import INTERVAL, Pairs, Section, Summary
+from discrim.report.tables import INTERVAL, Section, Summary
 
 if TYPE_CHECKING:
     from discrim.core.covariance.covariance import Covariance
@@ -24,7 +30,6 @@ if TYPE_CHECKING:
     from discrim.models.normal.rda import RDAResults
 
 __all__ = [
-    "Parts",
     "brief_by_class",
     "common_header",
     "covariance_note",
@@ -39,22 +44,19 @@ __all__ = [
     "variances_section",
 ]
 
-Parts = dict[str, Callable[[], Section | Pairs]]
-"""Sections by name, computed where they are asked for."""
-
 
 def common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any], list[Any]]:
     """The lines of a header that are those of linear and quadratic fits: left ones, right ones."""
     left = [
         *row_items(fit),
         ("Covariance", divisor, divisor),
-        _criterion(fit, "llf", "Log-likelihood"),
+        criterion_item(fit, "llf", "Log-likelihood"),
     ]
     right = [
         *size_items(fit),
         prior_item(fit),
-        _criterion(fit, "aic", "AIC"),
-        _criterion(fit, "bic", "BIC"),
+        criterion_item(fit, "aic", "AIC"),
+        criterion_item(fit, "bic", "BIC"),
     ]
     left += robust_pairs(fit)
     errors = [("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")]
@@ -62,11 +64,6 @@ def common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any]
     for method, label in errors[: 1 if fit._fit.numbers.robust is not None else 2]:
         right.append(error_item(fit, method, label))
     return left, right
-
-
-def _criterion(fit: LDAResults | QDAResults, name: str, label: str) -> tuple[str, float, str]:
-    value = missing_if_refused(fit, name)
-    return label, value, "not available" if np.isnan(value) else f"{value:.2f}"
 
 
 def units_text(standardize: bool) -> str:

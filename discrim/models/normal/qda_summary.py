@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from discrim.models.normal.gaussian_summary import (
-    Parts,
     brief_by_class,
     common_header,
     covariance_note,
@@ -21,7 +20,7 @@ from discrim.models.normal.gaussian_summary import (
 )
 from discrim.models.normal.normal_fits import shrinkage_label
 from discrim.models.normal.robust_summary import estimate_text, flagged_section
-from discrim.models.results.headers import header
+from discrim.models.results.headers import Parts, header
 from discrim.report.tables import Pairs, Section
 
 if TYPE_CHECKING:

@@ -6,14 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from discrim.models.normal.gaussian_summary import (
-    Parts,
     brief_by_class,
     logdets_section,
     means_section,
     units_text,
 )
 from discrim.models.normal.rda_choice import chosen_by
-from discrim.models.results.headers import error_item, header, prior_item, row_items, size_items
+from discrim.models.results.headers import Parts, error_items, header, prior_item, row_items, size_items
 from discrim.report.tables import Pairs, Section
 
 if TYPE_CHECKING:
@@ -56,8 +55,7 @@ def _regularized_header(fit: RDAResults) -> Pairs:
         ("Chosen by", chosen, chosen),
         prior_item(fit),
         ("Log-likelihood", fit.llf, f"{fit.llf:.2f}"),
-        error_item(fit, "apparent", "Error, apparent"),
-        error_item(fit, "loo", "Error, leave-one-out"),
+        *error_items(fit),
     ]
     return header(fit, items, note)
 

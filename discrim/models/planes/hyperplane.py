@@ -16,13 +16,13 @@ from discrim.errors import DataError, NotSupportedError, SeparationError, warn_u
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import GatheredRows, used_codes
 from discrim.models.fits.arguments import check_word, listed
-from discrim.models.fits.fit import Fit, Model, as_scored
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import NaAction
 from discrim.models.planes.plane_pictures import plot_distances, plot_margin
 from discrim.models.planes.separation_certificate import labelled
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
-from discrim.models.results.scores import INSTEAD, SeparatingLines, plane_refits, read_rows
+from discrim.models.results.scores import SeparatingLines, plane_model, plane_refits, read_rows
 from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
@@ -130,14 +130,7 @@ def _refuse(found: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
     )
 
 
-MODEL = Model(
-    "hyperplane",
-    "Optimal separating hyperplane",
-    likelihood_of="none",
-    prior_without="none",
-    instead=INSTEAD,
-    decision=as_scored,
-)
+MODEL = plane_model("hyperplane", "Optimal separating hyperplane")
 
 
 def hyperplane_fit(numbers: HyperplaneFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[HyperplaneFit]:

@@ -16,16 +16,16 @@ from discrim.frame.unseen import lone_rows
 from discrim.frame.used_rows import gathered_rows
 from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import check_word, is_number, is_whole, listed, told
-from discrim.models.fits.fit import Fit, Model, as_scored
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import NaAction
 from discrim.models.planes.plane_pictures import plot_distances
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.pictures import plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.results.scores import (
-    INSTEAD,
     SeparatingLines,
     left_out_of_planes,
+    plane_model,
     plane_refits,
     read_rows,
 )
@@ -179,14 +179,7 @@ def _sides(fit: PerceptronResults, planes: pd.DataFrame) -> str:
     return f"{listed(planes.index.tolist())} from the rest"
 
 
-MODEL = Model(
-    "perceptron",
-    "Perceptron",
-    likelihood_of="none",
-    prior_without="none",
-    instead=INSTEAD,
-    decision=as_scored,
-)
+MODEL = plane_model("perceptron", "Perceptron")
 
 
 def perceptron_fit(numbers: PerceptronFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[PerceptronFit]:

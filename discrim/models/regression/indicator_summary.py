@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,15 +9,13 @@ import pandas as pd
 
 from discrim.errors import NotSupportedError
 from discrim.models.fits.arguments import listed
-from discrim.models.results.headers import dropped_note, error_item, row_items, size_items, title
+from discrim.models.results.headers import Parts, dropped_note, error_items, row_items, size_items, title
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
     from discrim.models.regression.indicator import IndicatorResults
 
 __all__ = ["indicator_brief", "indicator_sections"]
-
-Parts = dict[str, Callable[[], Section | Pairs]]
 
 
 def indicator_sections(fit: IndicatorResults) -> Parts:
@@ -43,8 +40,7 @@ def _header(fit: IndicatorResults) -> Pairs:
         ("Residual df", fit.df_resid, f"{fit.df_resid:.10g}"),
         _masked_pair(fit),
         *size_items(fit),
-        error_item(fit, "apparent", "Error, apparent"),
-        error_item(fit, "loo", "Error, leave-one-out"),
+        *error_items(fit),
     ]
     return Pairs(fit.formula, items, _note(fit))
 

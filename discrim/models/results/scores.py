@@ -17,13 +17,13 @@ from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import GatheredRows, gathered_rows
 from discrim.models.fits.arguments import listed
-from discrim.models.fits.fit import Fit, Refits
+from discrim.models.fits.fit import Fit, Model, Refits, as_scored
 from discrim.models.fits.prediction import posterior_frame
 from discrim.models.fits.reading import NaAction, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.judging.validation import left_out_scores
 
-__all__ = ["INSTEAD", "SeparatingLines", "ValuesOnly", "left_out_of_planes", "plane_refits", "read_rows"]
+__all__ = ["SeparatingLines", "ValuesOnly", "left_out_of_planes", "plane_model", "plane_refits", "read_rows"]
 
 Floats = NDArray[np.float64]
 
@@ -53,8 +53,16 @@ def read_rows(
     return blocks, moments, gathered_rows(blocks)
 
 
-INSTEAD = "see decision_function() and distance()"
-"""What to turn to where posteriors are asked for."""
+def plane_model(name: str, title: str) -> Model:
+    """What is particular to a model of planes drawn between rows."""
+    return Model(
+        name,
+        title,
+        likelihood_of="none",
+        prior_without="none",
+        instead="see decision_function() and distance()",
+        decision=as_scored,
+    )
 
 
 class ValuesOnly:
