@@ -12,12 +12,12 @@ import pandas as pd
 from discrim.core.shrinkage.shrinkage import is_regular
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.result import TestResult
-from discrim.models.fits.arguments import named
-from discrim.models.fits.labels import beyond_doubles, covariance_frame, known
+from discrim.models.fits.arguments import listed
+from discrim.models.fits.labels import beyond_doubles, covariance_frame, missing_if_refused
 from discrim.models.normal.equal_covariances import equal_covariance_tests
+from discrim.models.normal.normal_fits import shrinkage_label
 from discrim.models.normal.rda_choice import chosen_by
 from discrim.models.normal.robust_summary import estimate_text, flagged_section, robust_pairs
-from discrim.models.normal.shrunk import shrinkage_label
 from discrim.models.results.headers import (
     dropped_note,
     error_item,
@@ -138,7 +138,7 @@ def _common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any
 
 
 def _criterion(fit: LDAResults | QDAResults, name: str, label: str) -> tuple[str, float, str]:
-    value = known(fit, name)
+    value = missing_if_refused(fit, name)
     return label, value, "not available" if np.isnan(value) else f"{value:.2f}"
 
 
@@ -383,7 +383,7 @@ def _log_odds(fit: LDAResults) -> Section:
     title = f"Log odds against {fit.classes[0]} (asymptotic standard errors under the model)"
     headings = INTERVAL | {"p": "P>|z|"}
     none = fit.classes[fit.prior.to_numpy() == 0]
-    note = f"No finite constant: {named(none)} with a prior of zero." if len(none) else ""
+    note = f"No finite constant: {listed(none)} with a prior of zero." if len(none) else ""
     return Section(title, table, formats, headings=headings, note=note, source="fit.log_odds()")
 
 

@@ -26,7 +26,7 @@ from discrim.errors import DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import used_rows
 from discrim.inference.rates_along import rates_along
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 from discrim.models.fits.reading import class_moments
 
 __all__ = ["Task", "error_path"]
@@ -145,7 +145,8 @@ def error_path(task: Task, *, sampled: bool) -> pd.DataFrame:
     missing = singular | np.isnan(wrong).any(axis=1)
     if missing.all():
         raise DataError(
-            f"No shrinkage of the grid {named(task.grid)} has a covariance without each row: use a grid with "
+            f"No shrinkage of the grid {listed(task.grid)} has a covariance without each row: use a "
+            "grid with "
             "more shrinkage."
         )
     path = pd.DataFrame({"shrinkage": task.grid})

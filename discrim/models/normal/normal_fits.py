@@ -23,9 +23,9 @@ from discrim.frame.blocks import Blocks
 from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import class_moments
 from discrim.models.fits.refits import moment_refits
+from discrim.models.normal.covariance_options import Shrinking, estimate, held_path, powers_of
 from discrim.models.normal.estimators import text_of
 from discrim.models.normal.robust import robust_rule
-from discrim.models.normal.shrinking import Shrinking, estimate, held_path, powers_of
 
 __all__ = ["ShrunkCovariances", "linear_fit", "normal_refits", "quadratic_fit", "shrinkage_label"]
 
