@@ -20,13 +20,13 @@ from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import between_squares
-from discrim.models.fits.arguments import choice, prior_vector
+from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.moments import Moments, given_sample, table_given
 from discrim.models.fits.prediction import posterior_frame, score_frame
-from discrim.models.fits.reading import NaAction, sample
+from discrim.models.fits.reading import NaAction, usable_rows
 from discrim.models.fits.refits import moment_refits
-from discrim.models.normal.shrinking import warn_of_units
+from discrim.models.normal.covariance_options import warn_of_units
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
 from discrim.models.results.pictures import plot_posteriors, plot_regions
@@ -96,7 +96,7 @@ def nearest_centroid(
     if moments is None:
         asked_of = table_given("nearest_centroid", formula, data)
         blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
-        blocks, held = sample(blocks, "diagonal", na_action)
+        blocks, held = usable_rows(blocks, "diagonal", na_action)
     else:
         blocks, held = given_sample(
             moments, "diagonal", needs_rows=False,
@@ -238,7 +238,7 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
             Regions by default where there are two predictors.
         ax : Axes, optional
         """
-        choice("kind", kind, ("posteriors", "regions"), optional=True)
+        check_word("kind", kind, ("posteriors", "regions"), optional=True)
         if kind == "regions" or (kind is None and len(self.terms) == 2):
             return plot_regions(self._fit, ax)
         return plot_posteriors(self._fit, ax)
