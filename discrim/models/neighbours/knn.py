@@ -239,6 +239,8 @@ SAVED = Saved(
     lambda k, p: {"points": (-1, p), "codes": (-1,), "origin": (p,), "unit": (p,), "slack": (1,)},
     lambda k, p: {"within_root": (p, p)},
     constant=True,
+    # Its rows say by themselves where they are; some metrics have no distance to a class mean.
+    scored_at_means=False,
 )
 
 

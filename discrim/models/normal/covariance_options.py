@@ -32,7 +32,7 @@ from discrim.frame.blocks import Blocks
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.reading import collinear_error
 from discrim.models.normal.estimators import estimated
-from discrim.models.normal.shrinkage_path import Task, error_path
+from discrim.models.normal.shrinkage_path import RuleAt, Task, error_path
 
 __all__ = [
     "Estimate",
@@ -259,6 +259,7 @@ def estimate(
     moments: ClassMoments,
     divisors: Floats,
     prior: Floats,
+    rule_at: RuleAt,
     *,
     sampled: bool,
 ) -> Estimate:
@@ -273,6 +274,8 @@ def estimate(
     divisors : (1,) or (K,) float
         Of one covariance for all classes, or of one for each.
     prior : (K,) float
+    rule_at : callable
+        From other moments and a shrinkage to a rule, for a choice by leave-one-out.
     sampled : bool
         Whether the prior is the class proportions of the rows.
 
@@ -292,7 +295,7 @@ def estimate(
     if asked.structure == "estimator":
         return Estimate(covariances=estimated(asked.estimator, blocks, moments, common=common))
     if asked.chosen == "loo":
-        task = Task(asked.structure, asked.grid, blocks, comparable, divisors, prior)
+        task = Task(asked.structure, asked.grid, blocks, comparable, divisors, prior, rule_at)
         path = error_path(task, sampled=sampled)
         grid, errors = path["shrinkage"].to_numpy(), path["error"].to_numpy()
         return Estimate(np.full(len(divisors), most_shrunk(grid, errors)), path=path)

@@ -28,7 +28,7 @@ from discrim.models.fits.reading import (
 from discrim.models.normal.covariance_options import read_shrinking, warn_where_units_differ, with_units
 from discrim.models.normal.estimators import CovarianceEstimator
 from discrim.models.normal.lda_results import LDAResults, lda_fit
-from discrim.models.normal.normal_fits import linear_fit
+from discrim.models.normal.linear import linear_fit
 from discrim.models.normal.robust import Method, Scatter, robust_choice, robust_moments
 
 __all__ = ["lda"]

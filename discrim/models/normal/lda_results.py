@@ -36,6 +36,7 @@ from discrim.models.fits.prediction import score_frame
 from discrim.models.normal.anova import anova
 from discrim.models.normal.covariance_options import Shrinking
 from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
+from discrim.models.normal.linear import linear_again
 from discrim.models.normal.normal_fits import ShrunkCovariances, normal_refits
 from discrim.models.normal.robust import RobustRows
 from discrim.models.results.canonical import CanonicalResults, Convention
@@ -67,7 +68,7 @@ def lda_fit(
 ) -> Fit[LDAFit]:
     """A linear discriminant analysis as one value; `asked` and `path` are those of its shrinkage."""
     cache = {} if path is None else {"path": path}
-    refits = normal_refits(numbers, asked, drops=drops)
+    refits = normal_refits(numbers, asked, linear_again, common=True, drops=drops)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
 
 

@@ -41,7 +41,8 @@ from discrim.models.normal.covariance_options import (
 )
 from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
 from discrim.models.normal.estimators import CovarianceEstimator
-from discrim.models.normal.normal_fits import ShrunkCovariances, normal_refits, quadratic_fit
+from discrim.models.normal.normal_fits import ShrunkCovariances, normal_refits
+from discrim.models.normal.quadratic import quadratic_again, quadratic_fit
 from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
 from discrim.models.normal.singular import refuse_singular
 from discrim.models.results.class_covariances import SeparateCovariances
@@ -194,7 +195,8 @@ def qda_fit(
 ) -> Fit[QDAFit]:
     """A quadratic discriminant analysis as one value; `asked` and `path` are those of its shrinkage."""
     cache = {} if path is None else {"path": path}
-    refits = normal_refits(numbers, asked, why_not=partial(_why_not, asked))
+    why_not = partial(_why_not, asked)
+    refits = normal_refits(numbers, asked, quadratic_again, common=False, why_not=why_not)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
 
 

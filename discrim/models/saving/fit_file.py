@@ -188,7 +188,7 @@ def fit_of(
         with np.errstate(all="ignore"):
             numbers = model.numbers(moments, prior, **options, **own)
         fit = model.fit(numbers, blocks, has_rows=False)
-        wrong = without_score(fit)
+        wrong = without_score(fit, at_means=model.scored_at_means)
     except DiscrimError as error:
         raise damaged(path, str(error).rstrip(".")) from None
     except _BROKEN as error:
