@@ -56,6 +56,7 @@ COMPARING = {
     "spherical by class": (discrim.qda, {"covariance": "spherical"}),
     "strimmer by class": (discrim.qda, {"covariance": "diagonal", "shrinkage": "strimmer"}),
     "centroids": (discrim.shrunken_centroids, {"threshold": 1.0}),
+    "nearest centroid": (discrim.nearest_centroid, {}),
     "nearest": (discrim.knn, {"k": 3, "scale": False}),
 }
 

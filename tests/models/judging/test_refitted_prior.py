@@ -18,6 +18,7 @@ from discrim import (
     lda,
     logistic,
     naive_bayes,
+    nearest_centroid,
     perceptron,
     qda,
     rda,
@@ -54,6 +55,7 @@ MODELS = {
     "rda": lambda data, **more: rda(FORMULA, data, alpha=0.4, gamma=0.7, **more),
     "naive Bayes": lambda data, **more: naive_bayes(FORMULA, data, **more),
     "centroids": lambda data, **more: shrunken_centroids(FORMULA, data, threshold=0.3, **more),
+    "nearest": lambda data, **more: nearest_centroid(FORMULA, data, **{"prior": None} | more),
     "fda": lambda data, **more: fda(FORMULA, data, engine=LinearRegression(), **more),
 }
 FREE = {
