@@ -5,7 +5,7 @@ A child gives names to its numbers, and its summary's sections; rows and labels 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -20,13 +20,12 @@ from discrim.models.fits.fit import Fit
 from discrim.models.fits.handed_out import HandedOut
 from discrim.models.fits.labels import missing_if_refused
 from discrim.models.fits.prediction import Decision, posterior_frame
-from discrim.models.registry import summary_part
+from discrim.models.fits.shown import ShownModel
 from discrim.models.results.judging import Judging
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from discrim.report.tables import Summary
 
 __all__ = ["ClassifierResults"]
 
@@ -34,7 +33,7 @@ Floats = NDArray[np.float64]
 Method = Literal["plugin", "predictive", "debiased"]
 
 
-class ClassifierResults(Judging):
+class ClassifierResults(Judging, ShownModel):
     """A fitted classifier.
 
     Attributes
@@ -228,33 +227,6 @@ class ClassifierResults(Judging):
         blocks = self._fit.new_rows(data, unseen)
         rule = self._fit.rule(prior, method, convention)
         return posterior_frame(blocks, rule, self.classes, finish)
-
-    # ---- summaries
-
-    def summary(self, sections: Sequence[str] | None = None) -> Summary:
-        """The summary, a table for each section; prints, and renders in a notebook.
-
-        Parameters
-        ----------
-        sections : sequence of str, optional
-            Keys of the sections wanted, in order; all by default. Only what is asked for is computed.
-
-        Returns
-        -------
-        Summary
-            `.as_text()`, `.as_html()`, `.as_latex()`, `.as_markdown()`; `.tables` has the numbers unrounded.
-        """
-        from discrim.report.tables import summarize
-
-        return summarize(self.title, summary_part(self._fit.model.name, "sections", self), pick=sections)
-
-    def __repr__(self) -> str:
-        text: str = summary_part(self._fit.model.name, "brief", self).as_text()
-        return text
-
-    def _repr_html_(self) -> str:
-        html: str = summary_part(self._fit.model.name, "brief", self).as_html()
-        return html
 
     def augment(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`)."""
