@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import Dependency
 from discrim.core.moments.moments import ClassMoments, Spread
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import Rule, log_posteriors
+from discrim.core.rules.rules import Rule, log_posteriors, logs_of_prior
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.table import Table
@@ -270,8 +270,7 @@ class Fit(Generic[N]):
 
     def log_prior(self) -> Floats:
         """Logarithms (K,) of the fit's prior."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.prior_values()))
+        return logs_of_prior(self.prior_values())
 
     def rule(self, prior: Any = None, method: str = "plugin", convention: str | None = None) -> Rule:
         """The rule under a prior, in any form that a verb takes, or under the fit's own."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discrim.core.independent.shrunken_centroids import ShrunkenFit, labels_along
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.rules.rules import logs_of_prior
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import used_codes, used_rows
@@ -138,8 +139,7 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[
     thresholds = thresholds_of(search, fit)
     held, judged = _parts(blocks, search)
     parts = [fit.refit(part) for part in held]
-    with np.errstate(divide="ignore"):
-        log_prior = np.log(fit.prior)
+    log_prior = logs_of_prior(fit.prior)
     wrong, judged_rows = np.zeros((len(thresholds), k)), np.zeros(k)
     if None in parts:
         _refuse_part(search, parts.index(None))

@@ -12,7 +12,7 @@ from discrim.core.covariance.covariance import divisors_by_class
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.normal.qda import QDAFit, fit_qda
 from discrim.core.robust.robust import Robust
-from discrim.core.rules.rules import Rule
+from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.frame.blocks import Blocks
 from discrim.models.normal.covariance_options import Shrinking, estimate
 from discrim.models.normal.estimators import text_of
@@ -67,5 +67,4 @@ def quadratic_again(numbers: QDAFit, asked: Shrinking, blocks: Blocks, moments: 
 def _rule_at(asked: Shrinking, prior: Floats, method: str, moments: ClassMoments, shrinkage: float) -> Rule:
     each = np.full(moments.n_classes, shrinkage)
     held = fit_qda(moments, prior, method=method, structure=asked.structure, shrinkage=each)
-    with np.errstate(divide="ignore"):
-        return held.rule(np.log(prior))
+    return held.rule(logs_of_prior(prior))

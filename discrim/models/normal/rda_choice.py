@@ -21,7 +21,7 @@ from discrim.core.normal.leave_one_out_rda import left_out_groups
 from discrim.core.normal.rda import RDAFit, fit_rda, needs_roots, too_few
 from discrim.core.normal.rda_path import PathRule, path_rules, wrong_by_class
 from discrim.core.normal.regularized_scatters import Pair, Parametrization
-from discrim.core.rules.rules import best_class
+from discrim.core.rules.rules import best_class, logs_of_prior
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks, of_arrays
 from discrim.frame.used_rows import used_codes, used_rows
@@ -85,8 +85,7 @@ class Choice:
     @property
     def log_prior(self) -> Floats:
         """Of the classes (K,), minus infinity for a prior of zero."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.prior))
+        return logs_of_prior(self.prior)
 
     @property
     def rooted(self) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.principal import one_scatter
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.rules.rules import Rule
+from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.core.shrinkage.median_shrinkage import out_of_reach
 from discrim.core.shrinkage.shrinkage import Structure, is_none, obstacles
 from discrim.core.shrinkage.shrinkage_choice import (
@@ -66,20 +66,14 @@ class Task:
         """Whether the classes share one covariance."""
         return len(self.divisors) == 1
 
-    @property
-    def log_prior(self) -> Floats:
-        """Logarithms (K,) of the prior."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.prior))
-
     def trial(self) -> Trial:
         """Scores of rows under each shrinkage without themselves."""
-        grid = np.array(self.grid)
+        grid, log_prior = np.array(self.grid), logs_of_prior(self.prior)
         if self.structure == "diagonal":
-            return diagonal_trial(self.moments, self.divisors, self.log_prior, grid)
+            return diagonal_trial(self.moments, self.divisors, log_prior, grid)
         if self.is_common:
-            return common_trial(self.moments, float(self.divisors[0]), self.log_prior, grid)
-        return separate_trial(self.moments, self.divisors, self.log_prior, grid)
+            return common_trial(self.moments, float(self.divisors[0]), log_prior, grid)
+        return separate_trial(self.moments, self.divisors, log_prior, grid)
 
     def is_singular(self, moments: ClassMoments, g: float) -> bool:
         """Whether a shrinkage leaves a covariance of these moments singular."""

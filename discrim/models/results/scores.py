@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import Rule, best_class
+from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
@@ -21,7 +21,6 @@ from discrim.models.fits.fit import Fit, Model, Refits, as_scored
 from discrim.models.fits.prediction import posterior_frame
 from discrim.models.fits.reading import NaAction, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.judging.validation import left_out_scores
 
 __all__ = ["SeparatingLines", "ValuesOnly", "left_out_of_planes", "plane_model", "plane_refits", "read_rows"]
 
@@ -78,25 +77,6 @@ class ValuesOnly:
         """Values of the rule, rows by classes."""
         blocks = self._fit.new_rows(data, unseen)
         return posterior_frame(blocks, self._fit.rule(), self.classes, np.asarray)
-
-    def leave_one_out(self: Any, *, refit_prior: bool | None = None) -> pd.DataFrame:
-        """Label and values of each row of the fit under the rule fitted without it.
-
-        Parameters
-        ----------
-        refit_prior : bool, optional
-            Of no matter: there is no prior that could be held.
-
-        Returns
-        -------
-        DataFrame
-            Column `label`, then a column for each class, on the index of the fit's table.
-        """
-        index = self._fit.rows("leave_one_out()").table.index
-        scores = left_out_scores(self._fit, refit_prior)
-        frame = pd.DataFrame(scores, index=index, columns=self.classes, copy=False)
-        frame.insert(0, "label", self._fit.labelled(best_class(scores), index), allow_duplicates=True)
-        return frame.rename_axis(columns=None)
 
 
 class SeparatingLines(ValuesOnly):
