@@ -15,7 +15,6 @@ from discrim.core.normal.nearest_centroid import (
     fit_nearest_centroid,
     has_spread,
 )
-from discrim.core.rules.rules import log_posteriors
 from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
@@ -23,7 +22,7 @@ from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.moments import Moments, given_sample, table_given
-from discrim.models.fits.prediction import posterior_frame, score_frame
+from discrim.models.fits.prediction import posterior_frame
 from discrim.models.fits.reading import NaAction, usable_rows
 from discrim.models.fits.refits import moment_refits
 from discrim.models.normal.covariance_options import warn_of_units
@@ -157,19 +156,12 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
+        return self._fit.class_means()
 
     @property
     def sd(self) -> float:
         """Standard deviation of every column within every class."""
         return self._fit.numbers.sd
-
-    def decision_function(
-        self, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Log posteriors, rows by classes; for two classes the log odds of the second, a Series."""
-        rule = self._fit.rule()
-        return score_frame(self._fit.new_rows(data, unseen), rule, self.classes, log_posteriors)
 
     def centroid_distances(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Euclidean distances of rows to the class means, in the units of the columns.

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from discrim.models.results.headers import error_item, header, prior_item, row_items, size_items, title
+from discrim.models.results.headers import (
+    Parts,
+    error_items,
+    header,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -20,7 +27,7 @@ __all__ = ["nearest_centroid_brief", "nearest_centroid_sections"]
 DISTANCE = "Euclidean, in columns' units"
 
 
-def nearest_centroid_sections(fit: NearestCentroidResults) -> dict[str, Callable[[], Section | Pairs]]:
+def nearest_centroid_sections(fit: NearestCentroidResults) -> Parts:
     """Sections of nearest centroids, in their order."""
     return {
         "header": partial(_header, fit),
@@ -47,8 +54,7 @@ def _header(fit: NearestCentroidResults) -> Pairs:
         *size_items(fit),
         ("AIC", fit.aic, f"{fit.aic:.2f}"),
         ("BIC", fit.bic, f"{fit.bic:.2f}"),
-        error_item(fit, "apparent", "Error, apparent"),
-        error_item(fit, "loo", "Error, leave-one-out"),
+        *error_items(fit),
     ]
     return header(fit, items)
 
