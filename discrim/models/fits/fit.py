@@ -293,6 +293,10 @@ class Fit(Generic[N]):
         """Codes as labels of the classes, in the dtype in which the response came."""
         return labelled(codes, self.classes, index, self.blocks.design.labels)
 
+    def labels_of(self, blocks: Blocks) -> pd.Series:
+        """Classes of rows, as labels."""
+        return self.labelled(blocks.codes, blocks.table.index)
+
     def predicted(self, data: Any) -> pd.Series:
         """Labels of the rows of a table."""
         blocks = self.new_rows(data)

@@ -18,6 +18,7 @@ __all__ = [
     "REJECTED",
     "UNKNOWN",
     "beyond_doubles",
+    "by_class_and_term",
     "class_code",
     "covariance_frame",
     "in_brooms_names",
@@ -96,6 +97,12 @@ def class_code(label: Any, classes: pd.Index) -> int:
     if not (pd.api.types.is_scalar(label) and not pd.isna(label) and label in classes):
         raise DataError(f"{told(label)} is no class of this fit: name one of {listed(classes, most=8)}.")
     return int(classes.get_indexer(pd.Index([label]))[0])
+
+
+def by_class_and_term(classes: Any, terms: Any) -> pd.MultiIndex:
+    """The index of a table with a line a class and term."""
+    index: pd.MultiIndex = pd.MultiIndex.from_product([classes, terms], names=["class", "term"])
+    return index
 
 
 def in_brooms_names(table: pd.DataFrame) -> pd.DataFrame:

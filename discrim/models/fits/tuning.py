@@ -28,15 +28,15 @@ def largest_as_good(path: pd.DataFrame, slack: float = TIE) -> Any:
     return path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy(), slack)].max().item()
 
 
-def held_path(fit: Fit[Any], why: str) -> pd.DataFrame:
+def held_path(fit: Fit[Any], why: str, way_out: str) -> pd.DataFrame:
     """The path of a choice, of what a fit keeps.
 
     Raises
     ------
     NotSupportedError
-        There is none; the message goes on with why, and the way out.
+        There is none; the message says why, and the way out.
     """
     if "path" not in fit.cache:
-        raise NotSupportedError(f"There is no path, {why}")
+        raise NotSupportedError(f"There is no path, {why}: {way_out}.")
     held: pd.DataFrame = fit.cache["path"]
     return held.copy()

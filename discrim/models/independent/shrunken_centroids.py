@@ -19,6 +19,7 @@ from discrim.frame.blocks import Blocks, read
 from discrim.inference.folds import drawn_seed
 from discrim.models.fits.arguments import check_word, folds_or_cv, is_number, listed, prior_vector
 from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.labels import by_class_and_term
 from discrim.models.fits.reading import NaAction, class_moments, usable_rows
 from discrim.models.fits.refits import moment_refits
 from discrim.models.fits.tuning import held_path
@@ -278,8 +279,8 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         NotSupportedError
             The threshold was given, or the fit was loaded.
         """
-        why = "as the threshold was given, or the fit was loaded: fit without threshold= to have it chosen."
-        return held_path(self._fit, why)
+        why = "as the threshold was given, or the fit was loaded"
+        return held_path(self._fit, why, "fit without threshold= to have it chosen")
 
     @property
     def means(self) -> pd.DataFrame:
@@ -349,7 +350,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
 
     def tidy(self) -> pd.DataFrame:
         """One row a class and term: mean, centroid, standardized difference and what is left of it."""
-        index = pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"])
+        index = by_class_and_term(self.classes, self.terms)
         columns = {
             "mean": self._fit.numbers.moments.class_means,
             "centroid": self.centroids.to_numpy(),

@@ -267,8 +267,8 @@ class KNNResults(ClassifierResults):
         NotSupportedError
             The k was given, or the fit was loaded.
         """
-        why = "as k was given, or the fit was loaded: fit without k= to have it chosen."
-        return held_path(self._fit, why)
+        why = "as k was given, or the fit was loaded"
+        return held_path(self._fit, why, "fit without k= to have it chosen")
 
     # ---- neighbours
 

@@ -30,7 +30,13 @@ from discrim.inference.mean_differences import distance_table, generalized_dista
 from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import check_flag, check_word, is_number, is_share, listed
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.labels import beyond_doubles, class_code, covariance_frame, in_brooms_names
+from discrim.models.fits.labels import (
+    beyond_doubles,
+    by_class_and_term,
+    class_code,
+    covariance_frame,
+    in_brooms_names,
+)
 from discrim.models.normal.anova import anova
 from discrim.models.normal.covariance_options import Shrinking
 from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
@@ -260,8 +266,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             base,
             estimated_prior=fit.estimated_prior,
         )
-        labels: list[list[Any]] = [list(self.classes[others]), ["constant", *self.terms]]
-        index = pd.MultiIndex.from_product(labels, names=["class", "term"])
+        index = by_class_and_term(list(self.classes[others]), ["constant", *self.terms])
         return wald_table(odds, shrink, index, level)
 
     def _plane(self, i: int, j: int) -> Plane:
@@ -362,8 +367,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         if fit.has_errors:
             return in_brooms_names(self.log_odds(level=level))
         planes = [self._plane(k, 0) for k in range(1, len(self.classes))]
-        labels: list[list[Any]] = [list(self.classes[1:]), ["constant", *self.terms]]
-        table = pd.DataFrame(index=pd.MultiIndex.from_product(labels, names=["class", "term"]))
+        table = pd.DataFrame(index=by_class_and_term(list(self.classes[1:]), ["constant", *self.terms]))
         table["coef"] = np.concatenate([[plane.offset, *plane.normal] for plane in planes])
         table[["se", "z", "p", "low", "high"]] = np.nan
         return in_brooms_names(table)
@@ -391,7 +395,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             return self.canonical().plot(ax=ax)
         if kind == "regions":
             return plot_regions(self._fit, ax)
-        labels = self._fit.labelled(self._fit.rows("plot()").codes, self._fit.blocks.table.index)
+        labels = self._fit.labels_of(self._fit.rows("plot()"))
         axes = self._axes()
         centroids = pd.DataFrame(axes.scores[:, : self._shown], index=self.classes, columns=self._axis_names)
         return plots.scores(self.transform(), labels, centroids, ax=ax)

@@ -21,6 +21,7 @@ from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.labels import by_class_and_term
 from discrim.models.fits.moments import Moments, given_sample, table_given
 from discrim.models.fits.prediction import posterior_frame
 from discrim.models.fits.reading import NaAction, usable_rows
@@ -212,7 +213,7 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
 
     def tidy(self) -> pd.DataFrame:
         """One row a class and term: the mean, with its standard error under the model."""
-        index = pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"])
+        index = by_class_and_term(self.classes, self.terms)
         errors = self.sd / np.sqrt(self._fit.counts)
         columns = {"estimate": self.means.to_numpy().ravel(), "std_error": np.repeat(errors, len(self.terms))}
         return pd.DataFrame(columns, index=index).reset_index()

@@ -127,7 +127,7 @@ def _hyperplane_coefficients(fit: HyperplaneResults) -> Section:
 
 def _support(fit: HyperplaneResults) -> Section:
     held = fit._fit.numbers.plane.multipliers[:MOST_SUPPORT]
-    labels = fit._fit.labelled(fit._fit.blocks.codes, fit._fit.blocks.table.index)
+    labels = fit._fit.labels_of(fit._fit.blocks)
     positions = fit._support_positions()[:MOST_SUPPORT]
     table = pd.DataFrame(
         {

@@ -239,5 +239,5 @@ class FDAResults(ClassifierResults):
             return plot_regions(self._fit, ax)
         if kind == "posteriors":
             return plot_posteriors(self._fit, ax)
-        labels = self._fit.labelled(self._fit.rows("plot()").codes, self._fit.blocks.table.index)
+        labels = self._fit.labels_of(self._fit.rows("plot()"))
         return plots.scores(self.transform(), labels, self.centroids, ax=ax)

@@ -17,7 +17,7 @@ from discrim.frame.unseen import Unseen
 from discrim.inference.least_squares import regression_table, t_table
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.fit import Fit, Model, as_scored
-from discrim.models.fits.labels import in_brooms_names
+from discrim.models.fits.labels import by_class_and_term, in_brooms_names
 from discrim.models.fits.reading import NaAction, collinear_error, drop_columns, lean, usable_rows
 from discrim.models.fits.refits import moment_refits
 from discrim.models.planes.plane_pictures import plot_distances
@@ -207,8 +207,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
             under normal classes with one covariance.
         """
         found = self._fit.numbers.estimates()
-        labels: list[list[Any]] = [list(self.classes), ["constant", *self.terms]]
-        index = pd.MultiIndex.from_product(labels, names=["class", "term"])
+        index = by_class_and_term(list(self.classes), ["constant", *self.terms])
         return t_table(found.coef.ravel(), found.se.ravel(), found.df, index, level)
 
     def regressions(self) -> pd.DataFrame:

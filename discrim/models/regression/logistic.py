@@ -19,7 +19,7 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
 from discrim.models.fits.arguments import check_flag, check_word, listed, prior_vector
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.labels import class_code, in_brooms_names
+from discrim.models.fits.labels import by_class_and_term, class_code, in_brooms_names
 from discrim.models.fits.reading import NaAction, lean, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.planes.separation_certificate import Certificate
@@ -280,8 +280,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
                 "range of double precision, so that it, or a covariance with it, shows as infinite or as "
                 "zero: see bse, or give the columns in other units, as standardize() does."
             )
-        labels: list[Any] = [self.classes[self._fit.numbers.others], self._columns]
-        index = pd.MultiIndex.from_product(labels, names=["class", "term"])
+        index = by_class_and_term(self.classes[self._fit.numbers.others], self._columns)
         return pd.DataFrame(self._covariance(), index=index, columns=index, copy=True)
 
     def _covariance(self) -> Floats:
@@ -294,8 +293,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         """Estimates by (class, term): coef, se, z, p, low, high, as `LDAResults.log_odds`."""
         half = check_level(level)
         parts = {"coef": self.params, "se": self.bse, "z": self.zvalues, "p": self.pvalues}
-        labels: list[Any] = [self.classes[self._fit.numbers.others], self._columns]
-        table = pd.DataFrame(index=pd.MultiIndex.from_product(labels, names=["class", "term"]))
+        table = pd.DataFrame(index=by_class_and_term(self.classes[self._fit.numbers.others], self._columns))
         for name, part in parts.items():
             table[name] = part.to_numpy().T.ravel()
         table["low"] = table["coef"] - half * table["se"]

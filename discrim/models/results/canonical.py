@@ -263,7 +263,7 @@ class CanonicalResults(Shown):
         from discrim.report.biplot import biplot
 
         fit = self._fit
-        labels = fit.labelled(fit.rows("plot()").codes, fit.blocks.table.index)
+        labels = fit.labels_of(fit.rows("plot()"))
         return biplot(
             self.scores(), labels, self.centroids, self.structure(structure), fit.rows_by_class, ax=ax
         )

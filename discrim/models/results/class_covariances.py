@@ -12,7 +12,7 @@ from discrim.errors import DataError, warn_user
 from discrim.frame.categories import shown
 from discrim.inference.mean_differences import generalized_distances
 from discrim.models.fits.arguments import listed
-from discrim.models.fits.labels import beyond_doubles, class_code, covariance_frame
+from discrim.models.fits.labels import beyond_doubles, by_class_and_term, class_code, covariance_frame
 from discrim.models.results.group_summary import group_summary
 
 __all__ = ["ClassCovariances", "Quadratic", "SeparateCovariances"]
@@ -117,9 +117,7 @@ class SeparateCovariances(ClassCovariances):
 
     def tidy(self: Any) -> pd.DataFrame:
         """One row a class and term: mean and standard deviation within the class."""
-        frame = pd.DataFrame(
-            index=pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"])
-        )
+        frame = pd.DataFrame(index=by_class_and_term(self.classes, self.terms))
         frame["mean"] = self.means.to_numpy().ravel()
         frame["sd"] = np.concatenate(
             [c.sd / self._fit.numbers.moments.scale for c in self._fit.numbers.covariances]
