@@ -338,7 +338,7 @@ class _Evaluation:
             case Operation(first, rest):
                 total = self.numbers(first)
                 for symbol, operand in rest:
-                    total = _ARITHMETIC[symbol](total, self.numbers(operand))
+                    total = _ARITHMETIC[symbol](*self.alike(total, self.numbers(operand)))
                 return total
             case Call():
                 return self.called(node)
@@ -362,6 +362,20 @@ class _Evaluation:
                 code = self.code if len(self.code) <= LONGEST else f"{self.code[: LONGEST - 3]}..."
                 raise FormulaError(f"{code}: {error}") from None
         return self.spread(argument)
+
+    def alike(self, left: _Array, right: _Array) -> tuple[_Array, _Array]:
+        """Two operands row by row: a column goes with each column of a matrix."""
+        if left.ndim == right.ndim == 2 and 1 != left.shape[1] != right.shape[1] != 1:
+            code = self.code if len(self.code) <= LONGEST else f"{self.code[: LONGEST - 3]}..."
+            raise FormulaError(
+                f"{code} computes with a matrix of {left.shape[1]} columns and one of {right.shape[1]}: "
+                "give matrices of as many columns, or write an interaction, as in a:b."
+            )
+        if left.ndim == 1 and right.ndim == 2:
+            return left[:, None], right
+        if left.ndim == 2 and right.ndim == 1:
+            return left, right[:, None]
+        return left, right
 
     def spread(self, value: _Array) -> _Array:
         return np.broadcast_to(value, len(self.rows.index)) if np.ndim(value) == 0 else value
