@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import EPS, Covariance
 from discrim.core.neighbours.neighbour_cells import Cells, distinct
 from discrim.core.neighbours.neighbour_filter import Candidates, ProductFilter
-from discrim.core.rules.far_rows import coordinates_within_range
+from discrim.core.rules.far_rows import Exponents, coordinates_within_range
 from discrim.errors import DataError
 
 __all__ = ["METRICS", "ZERO_ONE", "Neighbours", "Search", "Space", "is_free_of_origin", "undefined"]
@@ -120,9 +120,12 @@ class Space:
             size = size @ np.abs(within.inverse)
         return Space(metric, origin, unit, within, 4 * EPS * float(np.linalg.norm(size, norm)))
 
-    def coordinates(self, x: Floats) -> Floats:
-        """The coordinates (m, p) of rows x (m, p), row by row in memory."""
-        z = np.subtract(x, self.origin, order="C")
+    def coordinates(self, x: Floats, over: Exponents | None = None) -> Floats:
+        """The coordinates (m, p) of rows x (m, p), row by row in memory; over two to powers (m,)."""
+        if over is None:
+            z = np.subtract(x, self.origin, order="C")
+        else:
+            z = np.subtract(np.ldexp(x, -over[:, None]), np.ldexp(self.origin, -over[:, None]), order="C")
         z *= self.unit
         return z if self.within is None else np.ascontiguousarray(self.within.whiten(z.T).T)
 
