@@ -62,7 +62,7 @@ class SeparationError(DiscrimError):
 
     Attributes
     ----------
-    certificate : discrim.models.planes.certificate.Certificate or None
+    certificate : discrim.models.planes.separation_certificate.Certificate or None
         What the linear program found, with what proves it.
     """
 

@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 from discrim.errors import CollinearError, DataError, DiscrimError, warn_user
 from discrim.frame.arrays import array_table, refuse_missing, with_column
 from discrim.frame.scan import quote
-from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.arguments import check_word, listed
 from discrim.models.results.results import ClassifierResults
 
 __all__ = [
@@ -229,7 +229,7 @@ class VerbClassifier(FittedClassifier):
         options = {"na_action": "raise", **self.get_params(deep=False), **more}
         formula = f"{quote(response)} ~ ."
         constant = options.pop("constant", "drop")
-        choice("constant", constant, ("drop", "raise"))
+        check_word("constant", constant, ("drop", "raise"))
         if constant == "raise":
             refuse_constant(table, names)
         try:
@@ -311,7 +311,7 @@ def refuse_constant(data: Any, names: Sequence[str]) -> None:
     still = [name for name, values in numbers.items() if len(values) and (values == values[0]).all()]
     if still:
         raise CollinearError(
-            f"{named(still)} {'is' if len(still) == 1 else 'are'} constant: leave "
+            f"{listed(still)} {'is' if len(still) == 1 else 'are'} constant: leave "
             f'{"it" if len(still) == 1 else "them"} out, or pass constant="drop".'
         )
 

@@ -16,7 +16,7 @@ from discrim.frame.arrays import array_table, refuse_missing, with_column
 from discrim.frame.scan import quote
 from discrim.frame.table import Table
 from discrim.frame.unseen import Unseen
-from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.arguments import check_word, listed
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import FittedClassifier, class_codes, only_if
@@ -109,8 +109,8 @@ class FormulaClassifier(FittedClassifier):
         DiscrimError
             As the verb; also a missing value.
         """
-        choice("verb", self.verb, VERBS)
-        choice("unseen", self.unseen, ("raise", "missing"))
+        check_word("verb", self.verb, VERBS)
+        check_word("unseen", self.unseen, ("raise", "missing"))
         classes, codes = class_codes(y, X, sample_weight)
         response, names, formula = self._asked_of(self._columns(X))
         if sample_weight is not None and self.verb in WITHOUT_WEIGHTS:
@@ -171,7 +171,7 @@ class FormulaClassifier(FittedClassifier):
             if rows.ndim != 2 or rows.shape[1] != len(names):
                 raise DataError(
                     f"X has shape {rows.shape}; the formula {self.formula!r} reads {len(names)} columns "
-                    f"({named(names)}): pass a frame, or an array of these columns in this order."
+                    f"({listed(names)}): pass a frame, or an array of these columns in this order."
                 )
             X = array_table(rows, names)
         refuse_missing(X, names)

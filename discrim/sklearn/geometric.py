@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from discrim.errors import DataError, DiscrimWarning, SeparationError
-from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.arguments import check_word, listed
 from discrim.models.neighbours.knn import knn
 from discrim.models.planes.hyperplane import hyperplane
 from discrim.models.planes.perceptron import perceptron
@@ -103,7 +103,7 @@ class HyperplaneClassifier(VerbClassifier):
 
     def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
         overlap = options.pop("overlap")
-        choice("overlap", overlap, ("warn", "raise"))
+        check_word("overlap", overlap, ("warn", "raise"))
         try:
             return hyperplane(formula, data, **options)
         except SeparationError as error:
@@ -120,7 +120,8 @@ class HyperplaneClassifier(VerbClassifier):
         if len(classes) > 2:
             raise DataError(
                 "Only binary classification is supported. A hyperplane lies between two classes; y has "
-                f"{len(classes)} ({named(classes.tolist())}): keep the rows of two, or wrap the estimator in "
+                f"{len(classes)} ({listed(classes.tolist())}): keep the rows of two, or wrap the "
+                "estimator in "
                 "sklearn.multiclass.OneVsRestClassifier."
             )
 

@@ -12,7 +12,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.errors import CollinearError, DataError, DiscrimWarning, warn_user
-from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.arguments import check_word, listed
 from discrim.models.independent.naive_bayes import naive_bayes
 from discrim.models.independent.shrunken_centroids import shrunken_centroids
 from discrim.models.judging.splits import Splits
@@ -120,7 +120,8 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
                 )
             if held is not None and given != held.tolist():
                 raise DataError(
-                    f"input_features is not equal to feature_names_in_: pass {named(held.tolist())}, or None."
+                    "input_features is not equal to feature_names_in_: pass "
+                    f"{listed(held.tolist())}, or None."
                 )
         results: Any = self.results_
         return np.asarray(results.scaling.columns, dtype=object)
@@ -215,7 +216,7 @@ class QDAClassifier(WeightedClassifier):
 
     def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
         singular = options.pop("singular")
-        choice("singular", singular, ("shrink", "raise"))
+        check_word("singular", singular, ("shrink", "raise"))
         try:
             return qda(formula, data, **options)
         except CollinearError as error:
@@ -278,7 +279,7 @@ class RDAClassifier(WeightedClassifier):
 
     def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
         singular = options.pop("singular")
-        choice("singular", singular, ("shrink", "raise"))
+        check_word("singular", singular, ("shrink", "raise"))
         try:
             return rda(formula, data, **options)
         except (CollinearError, DataError) as error:
@@ -338,8 +339,8 @@ class NaiveBayesClassifier(WeightedClassifier):
 
     def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
         singular, missing = options.pop("singular"), options.pop("missing")
-        choice("singular", singular, ("smooth", "raise"))
-        choice("missing", missing, ("integrate", "raise"))
+        check_word("singular", singular, ("smooth", "raise"))
+        check_word("missing", missing, ("integrate", "raise"))
         incomplete = int(data.isna().any(axis=1).sum()) if missing == "integrate" else 0
         if incomplete:
             options["na_action"] = "drop"
@@ -419,7 +420,7 @@ class ShrunkenCentroidsClassifier(WeightedClassifier):
 
     def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
         single = options.pop("single")
-        choice("single", single, ("warn", "raise"))
+        check_word("single", single, ("warn", "raise"))
         try:
             return shrunken_centroids(formula, data, **options)
         except (CollinearError, DataError) as error:

@@ -9,8 +9,8 @@ import numpy as np
 from discrim.core.planes.perceptron import PASSES
 from discrim.core.robust.robust import Robust
 from discrim.errors import NotSupportedError
+from discrim.models.normal.covariance_options import Shrinking
 from discrim.models.normal.robust import RobustChoice
-from discrim.models.normal.shrinking import Shrinking
 from discrim.models.registry import BY_RESULTS, resolve
 
 __all__ = [

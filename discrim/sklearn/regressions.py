@@ -6,7 +6,7 @@ from typing import Any
 
 from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE
 from discrim.errors import SeparationError
-from discrim.models.fits.arguments import choice
+from discrim.models.fits.arguments import check_word
 from discrim.models.regression.fda import fda
 from discrim.models.regression.indicator import indicator
 from discrim.models.regression.logistic import logistic
@@ -58,7 +58,7 @@ class LogisticClassifier(WeightedClassifier):
         self.maxiter = maxiter
 
     def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        choice("separation", self.separation, ("reduce", "warn", "raise"))
+        check_word("separation", self.separation, ("reduce", "warn", "raise"))
         if self.separation != "reduce":
             return logistic(formula, data, **options)
         try:

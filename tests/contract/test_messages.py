@@ -94,11 +94,10 @@ REASONS = {
         "discrim/models/comparing/cross_comparison.py",
         "Fit {",
     ): "the message of the fit",
-    ("discrim/models/regression/separated.py", ""): "ends with WAYS_OUT, or with what Newton's method met",
     (
-        "discrim/models/results/results.py",
-        "{self.title} has no",
-    ): "every model has one; for those who write a new one",
+        "discrim/models/regression/infinite_estimates.py",
+        "",
+    ): "ends with WAYS_OUT, or with what Newton's method met",
     ("discrim/models/comparing/shared_folds.py", "has no length"): "caught a few lines below, and said anew",
     ("discrim/models/saving/whole_file.py", "{E"): "errno's number, with words of ours behind it",
     (

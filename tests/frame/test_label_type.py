@@ -154,7 +154,7 @@ def test_moments_that_are_summed_keep_the_dtype_that_they_share():
 
 
 def test_a_design_saved_before_dtypes_were_kept_is_read():
-    written = fitted("ordered")[0]._blocks.design.to_dict()
+    written = fitted("ordered")[0]._fit.blocks.design.to_dict()
     assert Design.from_dict(written).labels.categories == ("lo", "mid", "hi")
     del written["labels"]
     assert Design.from_dict(written).labels is None
@@ -171,7 +171,7 @@ def test_a_design_saved_before_dtypes_were_kept_is_read():
     ],
 )
 def test_a_saved_dtype_that_is_none_is_refused(labels):
-    written = fitted("ordered")[0]._blocks.design.to_dict() | {"labels": labels}
+    written = fitted("ordered")[0]._fit.blocks.design.to_dict() | {"labels": labels}
     with pytest.raises(FormulaError, match="damaged"):
         Design.from_dict(written)
 

@@ -24,7 +24,7 @@ from discrim.core.independent.naive_bayes import NaiveBayesFit
 from discrim.core.rules.rules import log_posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.used_rows import used_codes, used_rows
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
@@ -47,8 +47,8 @@ def refuse_other_rows(fits: Sequence[ClassifierResults], what: str) -> None:
     for place, fit in enumerate(fits[1:], start=2):
         if set(fit.classes) != set(first.classes):
             raise DataError(
-                f"Fit {place} of {what} has the classes {named(fit.classes)}, and the first "
-                f"{named(first.classes)}: compare fits of one response."
+                f"Fit {place} of {what} has the classes {listed(fit.classes)}, and the first "
+                f"{listed(first.classes)}: compare fits of one response."
             )
         counts = fit.counts.reindex(first.classes)
         if not np.allclose(first.counts, counts, rtol=1e-9, atol=0):
@@ -62,12 +62,12 @@ def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int,
     columns = list(dict.fromkeys([*first._fit.blocks.design.columns, *fit._fit.blocks.design.columns]))
     missing = fit._fit.dropped or first._fit.dropped
     way_out = (
-        f"drop the rows that miss a value in any of {named(columns, most=20)}, and fit all to the rest"
+        f"drop the rows that miss a value in any of {listed(columns, most=20)}, and fit all to the rest"
         if missing
         else "fit all to one table with the same weights"
     )
     own = f"{first.nobs:g}", f"{fit.nobs:g}"
-    said = own if own[0] != own[1] else (named(first.counts), named(fit.counts.reindex(first.classes)))
+    said = own if own[0] != own[1] else (listed(first.counts), listed(fit.counts.reindex(first.classes)))
     by = "" if own[0] != own[1] else " by class"
     raise DataError(
         f"Fit {place} of {what} uses {said[1]} rows{by}, and the first {said[0]}: figures of other rows are "

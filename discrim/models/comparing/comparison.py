@@ -13,8 +13,8 @@ from discrim.models.comparing.comparable import llf_given_row, refuse_other_rows
 from discrim.models.comparing.cross_comparison import cross_validated, paired
 from discrim.models.comparing.fitted import need_fits
 from discrim.models.comparing.hausman import lda_beside_logistic, log_odds_of_both
-from discrim.models.fits.arguments import choice, is_whole
-from discrim.models.fits.labels import known
+from discrim.models.fits.arguments import check_word, is_whole
+from discrim.models.fits.labels import missing_if_refused
 
 __all__ = ["compare"]
 
@@ -101,7 +101,7 @@ def compare(
     >>> found[["error_a", "error_b", "p_t"]].round(4).iloc[0].tolist()
     [0.02, 0.2067, 0.0056]
     """
-    choice("by", by, ("fit", "term", "pair"), optional=True)
+    check_word("by", by, ("fit", "term", "pair"), optional=True)
     need_fits(fits, "compare()")
     names = _names(fits)
     if cv is not None:
@@ -148,9 +148,9 @@ def _by_fit(fits: Sequence[Any], names: list[str], refit_prior: bool | None) -> 
     rows = []
     for fit in fits:
         row = {"formula": fit.formula, "nobs": fit.nobs, "likelihood": fit.likelihood_of}
-        row["df"] = known(fit, "df_model")
+        row["df"] = missing_if_refused(fit, "df_model")
         for name, of in (("llf", "llf"), ("AIC", "aic"), ("BIC", "bic")):
-            row[name] = known(fit, of)
+            row[name] = missing_if_refused(fit, of)
         row["llf_given_row"] = llf_given_row(fit)
         for method in ("apparent", "loo"):
             asked = None if fit._fit.model.prior_without == "none" else refit_prior

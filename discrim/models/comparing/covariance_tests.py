@@ -18,7 +18,7 @@ from discrim.inference import likelihood_ratio
 from discrim.inference.resampling import bootstrap_ratios, exceedance, permutation_ratios
 from discrim.inference.result import TestResult, approximations
 from discrim.models.comparing.comparable import refuse_other_rows, same_columns
-from discrim.models.fits.reading import NaAction, sample
+from discrim.models.fits.reading import NaAction, usable_rows
 from discrim.models.normal.equal_covariances import box_m_of_moments, covariance_models_of, full_rank_moments
 from discrim.models.normal.lda_results import LDAResults
 from discrim.models.normal.qda import QDAResults, qda
@@ -62,7 +62,7 @@ def box_m(
     >>> round(result.statistic, 3), result.df
     (140.943, (20.0,))
     """
-    blocks, _ = sample(
+    blocks, _ = usable_rows(
         read(formula, data, weights=weights, levels=levels, functions=functions), "diagonal", na_action
     )
     return box_m_of_moments(full_rank_moments(blocks))

@@ -15,7 +15,7 @@ from discrim.inference.hausman import hausman as hausman_test
 from discrim.inference.hausman import slope_covariance
 from discrim.inference.result import TestResult
 from discrim.models.comparing.comparable import refuse_other_rows, same_columns
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 
 if TYPE_CHECKING:
     from discrim.models.normal.lda_results import LDAResults
@@ -81,7 +81,7 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     if params.shape != (p + 1, q):
         raise DataError(
             f"The logistic fit has coefficients of shape {params.shape}; {p} columns and {q + 1} classes "
-            f"take {(p + 1, q)}: a constant, then {named(lda_fit.terms)}, for each class but the first."
+            f"take {(p + 1, q)}: a constant, then {listed(lda_fit.terms)}, for each class but the first."
         )
     keep = np.arange(q * (p + 1)).reshape(q, p + 1)[:, 1:].ravel()
     return hausman_test(slopes.ravel(), cov, params[1:].T.ravel(), theirs[np.ix_(keep, keep)])
@@ -100,13 +100,13 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
             ours, theirs = getattr(lda_fit, name), getattr(logit, name)
             if not ours.equals(theirs):
                 raise DataError(
-                    f"The two fits differ in {name}, {named(ours)} and {named(theirs)}: fit both with the "
+                    f"The two fits differ in {name}, {listed(ours)} and {listed(theirs)}: fit both with the "
                     "same formula to the same rows."
                 )
         if not np.allclose(lda_fit.counts, logit.counts, rtol=1e-9):
             raise DataError(
-                f"The two fits differ in rows: LDA has {named(lda_fit.counts)} by class, the logistic "
-                f"regression {named(logit.counts)}. Fit both to the same rows, with the same weights."
+                f"The two fits differ in rows: LDA has {listed(lda_fit.counts)} by class, the logistic "
+                f"regression {listed(logit.counts)}. Fit both to the same rows, with the same weights."
             )
         refuse_other_rows((lda_fit, logit), "hausman()")
         if not all(same_columns((lda_fit, logit))):

@@ -16,7 +16,7 @@ from discrim.frame.categories import shown
 from discrim.frame.table import Table
 from discrim.frame.used_rows import strata, used_codes
 from discrim.inference.folds import check_folds, deal, deal_groups
-from discrim.models.fits.arguments import is_whole, named, told
+from discrim.models.fits.arguments import is_whole, listed, told
 from discrim.models.fits.fit import Fit
 
 __all__ = ["numbered", "refuse_gone", "shared_folds"]
@@ -128,7 +128,7 @@ def refuse_gone(fit: Fit[Any], dealt: Codes, used: Codes, labels: list[Any], *, 
             be = "are" if rows[code] > 1 else "is"
             hint = "use another seed=, fewer folds or smaller groups=" if grouped else "leave it out"
             raise DataError(
-                f"{what} of class {named([fit.classes[code]])} {be} in fold {shown(labels[fold])}, and "
+                f"{what} of class {listed([fit.classes[code]])} {be} in fold {shown(labels[fold])}, and "
                 "no rule "
                 f"without it knows the class: merge it with another class, or {hint}."
             )

@@ -14,9 +14,9 @@ from discrim.core.covariance.covariance import dependencies
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.selection import CRITERIA, Choice, Partial
-from discrim.models.fits.arguments import choice, is_number, named, told
+from discrim.models.fits.arguments import check_word, is_number, listed, told
 from discrim.models.fits.handed_out import HandedOut
-from discrim.models.fits.reading import NaAction, collinear_error, is_wide, refuse_no_freedom, sample
+from discrim.models.fits.reading import NaAction, collinear_error, is_wide, refuse_no_freedom, usable_rows
 from discrim.models.regression.logistic_inference import parts_of
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def stepwise(
     model = verb
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     # Of few rows a root with as many rows says all that a scatter does.
-    blocks, moments = sample(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
+    blocks, moments = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
     design = blocks.design
     texts = {part.label: part.text for part in design.parts()}
     parts = {label: np.array(columns) for label, columns in parts_of(blocks).items()}
@@ -137,9 +137,9 @@ def stepwise(
         chosen, steps = path.walk(direction, include)
         note = f"Enters at p <= {enter:g}, leaves at p > {stay:g} (partial F)."
         if blocks.constant:
-            note += f" Left out, constant: {named(blocks.constant)}."
+            note += f" Left out, constant: {listed(blocks.constant)}."
         if path.excluded:
-            note += f" Left out, a combination of those chosen: {named(path.excluded)}."
+            note += f" Left out, a combination of those chosen: {listed(path.excluded)}."
     return StepwiseResults(formula, criterion, chosen, steps, note, fit, moments.total)
 
 
@@ -147,8 +147,8 @@ def _check_options(
     direction: Any, criterion: Any, enter: Any, stay: Any, verb: Any, options: Any, own: Mapping[str, Any]
 ) -> None:
     """Raise a DataError for an option that is none; `own` are the arguments that `stepwise` gives a verb."""
-    choice("direction", direction, ("forward", "backward", "both"))
-    choice("criterion", criterion, (*CRITERIA, "cv"))
+    check_word("direction", direction, ("forward", "backward", "both"))
+    check_word("criterion", criterion, (*CRITERIA, "cv"))
     for name, level in (("enter", enter), ("stay", stay)):
         if not (is_number(level) and 0 < level <= 1):
             raise DataError(f"{name}={told(level)}: give a level of significance, above 0 and up to 1.")
@@ -167,7 +167,7 @@ def _check_options(
         signature.bind("formula", "data", **dict.fromkeys(own))
     except TypeError as error:
         raise DataError(
-            f"verb={told(verb)} cannot be called with a formula, a table and {named(own)} ({error}): "
+            f"verb={told(verb)} cannot be called with a formula, a table and {listed(own)} ({error}): "
             "give a verb, such as discrim.qda."
         ) from None
 
@@ -181,8 +181,8 @@ def _refuse_unknown(verb: Any, known: Mapping[str, inspect.Parameter], options: 
     if unknown:
         free = [option for option in known if option not in GIVEN]
         raise DataError(
-            f"options= names {named(unknown)}, which {name}() does not know: give some of "
-            f"{named(free, most=20)}."
+            f"options= names {listed(unknown)}, which {name}() does not know: give some of "
+            f"{listed(free, most=20)}."
         )
 
 
@@ -195,7 +195,7 @@ def _included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
     known = (*labels.values(), *blocks.constant)
     unknown = [term for term in wanted if term not in known]
     if unknown:
-        raise DataError(f"include= names {named(unknown)}, which is no term: use {named(known)}.")
+        raise DataError(f"include= names {listed(unknown)}, which is no term: use {listed(known)}.")
     constant = set(blocks.constant)
     return [term for term in wanted if term not in constant]
 

@@ -13,14 +13,14 @@ from discrim.errors import DataError, PriorError
 from discrim.frame.categories import shown
 
 __all__ = [
-    "choice",
+    "check_flag",
+    "check_word",
     "cost_matrix",
     "is_number",
     "is_share",
     "is_whole",
-    "named",
+    "listed",
     "prior_vector",
-    "switch",
     "told",
 ]
 
@@ -33,7 +33,7 @@ PRIOR_SLACK = 1e-8
 """How far from one a prior may sum; it is then divided by its sum."""
 
 
-def named(labels: Any, most: int = 6) -> str:
+def listed(labels: Any, most: int = 6) -> str:
     """Labels as text for a message, the first few of them."""
     listed = list(labels)
     said = ", ".join(shown(label) for label in listed[:most])
@@ -52,13 +52,13 @@ def told(value: Any) -> str:
     )
 
 
-def choice(name: str, value: Any, allowed: tuple[str, ...], *, optional: bool = False) -> None:
+def check_word(name: str, value: Any, allowed: tuple[str, ...], *, optional: bool = False) -> None:
     """Raise a DataError where an option is not one of the allowed words, nor None where it is optional."""
     if optional and value is None:
         return
     if not (isinstance(value, str) and value in allowed):
         hint = " To set fits side by side, see compare()." if hasattr(value, "_fit") else ""
-        raise DataError(f"{name}={told(value)} is not known: use one of {named(allowed)}.{hint}")
+        raise DataError(f"{name}={told(value)} is not known: use one of {listed(allowed)}.{hint}")
 
 
 def is_number(value: Any) -> bool:
@@ -68,7 +68,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, number) and not (isinstance(value, bool) or large)
 
 
-def switch(name: str, value: Any) -> None:
+def check_flag(name: str, value: Any) -> None:
     """Raise a DataError where an option is neither True nor False."""
     if not isinstance(value, (bool, np.bool_)):
         raise DataError(f"{name}={told(value)}: give True or False.")
@@ -109,17 +109,17 @@ def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
     if isinstance(prior, pd.Series):
         if prior.index.has_duplicates:
             raise PriorError(
-                f"The prior names {named(prior.index[prior.index.duplicated()])} more than once: "
+                f"The prior names {listed(prior.index[prior.index.duplicated()])} more than once: "
                 "name each once."
             )
         prior = prior.to_dict()
     if isinstance(prior, Mapping):
         missing, unknown = [c for c in classes if c not in prior], [c for c in prior if c not in set(classes)]
         if missing or unknown:
-            said = [f"it misses {named(missing)}"] * bool(missing) + [f"{named(unknown)} is no class"] * bool(
-                unknown
-            )
-            raise PriorError(f"The prior does not fit the classes {named(classes)}: {'; '.join(said)}.")
+            said = [f"it misses {listed(missing)}"] * bool(missing) + [
+                f"{listed(unknown)} is no class"
+            ] * bool(unknown)
+            raise PriorError(f"The prior does not fit the classes {listed(classes)}: {'; '.join(said)}.")
         prior = [prior[c] for c in classes]
     try:
         values = np.asarray(prior, dtype=np.float64)
@@ -127,7 +127,7 @@ def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
         raise PriorError(f"The prior {prior!r} is not a list of probabilities.") from None
     if values.shape != (k,):
         raise PriorError(
-            f"The prior has {values.size} values for {k} classes: give one for each of {named(classes)}."
+            f"The prior has {values.size} values for {k} classes: give one for each of {listed(classes)}."
         )
     bad = ~(values >= 0)
     if bad.any():
@@ -161,7 +161,8 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
         for axis, what in ((costs.index, "rows"), (costs.columns, "columns")):
             if len(axis) != k or set(axis) != set(classes):
                 raise DataError(
-                    f"The {what} of costs are {named(axis)}; the classes are {named(classes)}: give the same."
+                    f"The {what} of costs are {listed(axis)}; the classes are {listed(classes)}: "
+                    "give the same."
                 )
         costs = costs.loc[classes, classes]
     try:

@@ -21,7 +21,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.table import Table
 from discrim.frame.unseen import Unseen, unseen_rows
-from discrim.models.fits.arguments import choice, prior_vector
+from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.labels import labelled
 from discrim.models.fits.prediction import Decision, predicted_codes
 
@@ -229,7 +229,7 @@ class Fit(Generic[N]):
         """The rows to speak of: those of a table, those of the fit, or rows that were read before."""
         if isinstance(data, Blocks):
             return data
-        choice("unseen", unseen, ("raise", "missing"), optional=True)
+        check_word("unseen", unseen, ("raise", "missing"), optional=True)
         return self.model.rows(self, data, unseen)
 
     def need_posteriors(self, what: str) -> None:

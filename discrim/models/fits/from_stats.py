@@ -14,7 +14,7 @@ from discrim.errors import DataError
 from discrim.frame.categories import shown
 from discrim.frame.design import Design
 from discrim.frame.scan import quote
-from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.moments import Moments
 
 __all__ = ["from_stats"]
@@ -67,7 +67,7 @@ def from_stats(
     >>> discrim.lda(moments=given).predict(iris.iloc[[0, 70]]).tolist()
     ['setosa', 'virginica']
     """
-    choice("method", method, ("moment", "mle"))
+    check_word("method", method, ("moment", "mle"))
     if not isinstance(means, pd.DataFrame):
         raise DataError(
             "means is not a DataFrame: give class means with classes as rows and columns by name."
@@ -78,7 +78,7 @@ def from_stats(
                 f"The {what} of means have {axis.nlevels} names each, as {axis[0]!r}: join them into one."
             )
         if axis.has_duplicates or axis.hasnans:
-            raise DataError(f"The {what} of means, {named(axis)}, are not all different: name each once.")
+            raise DataError(f"The {what} of means, {listed(axis)}, are not all different: name each once.")
     terms = tuple(str(name) for name in means.columns)
     if len(means) < 2 or not terms:
         raise DataError(
@@ -133,12 +133,12 @@ def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, F
         given = dict(covs)
         if set(given) != set(classes):
             raise DataError(
-                f"covs is of the classes {named(given)}, means of {named(classes)}: give the same."
+                f"covs is of the classes {listed(given)}, means of {listed(classes)}: give the same."
             )
         covs = [given[c] for c in classes]
     if not isinstance(covs, list | tuple | np.ndarray) or len(covs) != len(classes):
         raise DataError(
-            f"covs is not a matrix for each of the classes {named(classes)}, nor one within all of "
+            f"covs is not a matrix for each of the classes {listed(classes)}, nor one within all of "
             "them: give either."
         )
     each = [
@@ -168,7 +168,8 @@ def _covariance(matrix: Any, columns: pd.Index, what: str) -> Floats:
     if isinstance(matrix, pd.DataFrame):
         if set(matrix.index) != set(columns) or set(matrix.columns) != set(columns):
             raise DataError(
-                f"{what} is of the columns {named(matrix.columns)}, means of {named(columns)}: give the same."
+                f"{what} is of the columns {listed(matrix.columns)}, means of {listed(columns)}: "
+                "give the same."
             )
         matrix = matrix.loc[columns, columns]
     values = _finite(matrix, what, (len(columns), len(columns)))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import Covariance
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.label_type import LabelType
-from discrim.models.fits.arguments import named, told
+from discrim.models.fits.arguments import listed, told
 
 __all__ = [
     "REJECTED",
@@ -20,8 +20,8 @@ __all__ = [
     "beyond_doubles",
     "class_code",
     "covariance_frame",
-    "known",
     "labelled",
+    "missing_if_refused",
 ]
 
 REJECTED, UNKNOWN = "rejected", "unknown"
@@ -87,11 +87,11 @@ def class_code(label: Any, classes: pd.Index) -> int:
         It is no class.
     """
     if not (pd.api.types.is_scalar(label) and not pd.isna(label) and label in classes):
-        raise DataError(f"{told(label)} is no class of this fit: name one of {named(classes, most=8)}.")
+        raise DataError(f"{told(label)} is no class of this fit: name one of {listed(classes, most=8)}.")
     return int(classes.get_indexer(pd.Index([label]))[0])
 
 
-def known(fit: Any, name: str) -> Any:
+def missing_if_refused(fit: Any, name: str) -> Any:
     """An attribute of a fit, missing where the model has none."""
     try:
         return getattr(fit, name)
@@ -115,7 +115,7 @@ def beyond_doubles(covariances: Iterable[Covariance], scale: NDArray[np.float64]
     if not wild.any():
         return ""
     return (
-        f"In the units of the columns the variance of {named(terms[wild])} is out of the range of double "
+        f"In the units of the columns the variance of {listed(terms[wild])} is out of the range of double "
         "precision, so that it, or a covariance with it, shows as infinite or as zero: give the columns in "
         "other units, as standardize() does. Posteriors hold in any."
     )

@@ -19,7 +19,7 @@ from discrim.frame.design import Design
 from discrim.frame.formula import response_codes
 from discrim.frame.response import with_new_classes
 from discrim.frame.table import Table
-from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.reading import (
     NaAction,
     class_moments,
@@ -246,7 +246,7 @@ def moments(
     >>> discrim.lda(moments=whole).explained.round(4).tolist()
     [0.9912, 0.0088]
     """
-    choice("scatters", scatters, ("class", "pooled"))
+    check_word("scatters", scatters, ("class", "pooled"))
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions, part=True)
     if not blocks.terms:
         raise DataError(f"The formula {formula!r} has no predictor: name a column on its right side.")
@@ -257,7 +257,7 @@ def moments(
 def _gathered(
     blocks: Blocks, na_action: NaAction, *, by_class: bool, levels_given: bool, weights: Any
 ) -> Moments:
-    choice("na_action", na_action, ("drop", "raise"))
+    check_word("na_action", na_action, ("drop", "raise"))
     held = class_moments(blocks, "class" if by_class else "pooled")
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
@@ -276,7 +276,7 @@ def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
             why = f"one is of {a.formula!r}, one of {b.formula!r}"
         elif a.terms != b.terms:
             other = sorted({*a.terms} ^ {*b.terms}) or ["the same ones in another order"]
-            why = f"their columns differ: {named(other)}"
+            why = f"their columns differ: {listed(other)}"
         else:
             why = "a category, a centre or a basis was learnt of each table anew"
         raise FormulaError(
@@ -292,7 +292,8 @@ def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
     except TypeError:
         pass
     raise DataError(
-        f"The classes of one are {named(a.levels)}, of the other {named(b.levels)}, and in which order they "
+        f"The classes of one are {listed(a.levels)}, of the other {listed(b.levels)}, and in which "
+        "order they "
         "go together is not clear: pass levels= to both."
     )
 

@@ -18,7 +18,7 @@ from discrim.core.numerics.memory import at_hand
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
-from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.arguments import check_word, listed
 
 __all__ = [
     "NaAction",
@@ -35,7 +35,7 @@ __all__ = [
     "refuse_light",
     "refuse_little_weight",
     "refuse_no_freedom",
-    "sample",
+    "usable_rows",
     "varying",
     "warn_of_weights",
 ]
@@ -54,7 +54,7 @@ EVEN = 1e-2
 """How far from one the mean of weights may lie that are no whole numbers and still count rows."""
 
 
-def sample(
+def usable_rows(
     blocks: Blocks,
     spread: Spread,
     na_action: NaAction,
@@ -86,7 +86,7 @@ def sample(
     CollinearError
         Every column is constant.
     """
-    choice("na_action", na_action, ("drop", "raise"))
+    check_word("na_action", na_action, ("drop", "raise"))
     if not blocks.terms:
         raise DataError(
             f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side."
@@ -123,7 +123,7 @@ def varying(
         _refuse_all(terms, "over all rows")
     one = len(still) == 1
     warn_user(
-        f"Left out {named((terms[j] for j in still), most=20)}: constant over all rows, so that "
+        f"Left out {listed((terms[j] for j in still), most=20)}: constant over all rows, so that "
         f"{'it tells' if one else 'they tell'} no classes apart."
     )
     less = replace(blocks, constant=(*blocks.constant, *(terms[j] for j in still)))
@@ -149,11 +149,11 @@ def _refuse_no_row(blocks: Blocks) -> NoReturn:
     if bare:
         be = "has" if len(bare) == 1 else "have"
         raise DataError(
-            f"No row is left: {named(bare)} {be} no value in any of the {table.nrows} rows. Leave out such "
+            f"No row is left: {listed(bare)} {be} no value in any of the {table.nrows} rows. Leave out such "
             "columns."
         )
     raise DataError(
-        f"No row is left: each of the {table.nrows} rows misses a value in {named(columns)} or in the "
+        f"No row is left: each of the {table.nrows} rows misses a value in {listed(columns)} or in the "
         f"response {blocks.design.response!r}. Fill values, or leave columns out."
     )
 
@@ -161,7 +161,7 @@ def _refuse_no_row(blocks: Blocks) -> NoReturn:
 def _refuse_all(terms: tuple[str, ...], where: str) -> None:
     verb = "is" if len(terms) == 1 else "are"
     raise CollinearError(
-        f"No column is left to fit: {named(terms)} {verb} constant {where}. Name others in the formula."
+        f"No column is left to fit: {listed(terms)} {verb} constant {where}. Name others in the formula."
     )
 
 
@@ -238,7 +238,7 @@ def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, Clas
 def class_moments(
     blocks: Blocks, spread: Spread, watch: Watch | None = None, *, rooted: bool = True
 ) -> ClassMoments:
-    """Moments of the blocks' complete rows; `watch` as for `sample`, `rooted` as for `gather`."""
+    """Moments of the blocks' complete rows; `watch` as for `usable_rows`, `rooted` as for `gather`."""
     return gather(
         blocks if watch is None else watch(blocks),
         n_classes=len(blocks.design.levels),
@@ -254,7 +254,7 @@ def _without_empty(
     levels = blocks.design.levels
     gone = [label for k, label in enumerate(levels) if k not in set(present.tolist())]
     warn_user(
-        f"No row is left in {'class' if len(gone) == 1 else 'classes'} {named(gone)}: left out of the fit."
+        f"No row is left in {'class' if len(gone) == 1 else 'classes'} {listed(gone)}: left out of the fit."
     )
     position = np.full(len(levels) + 1, -1)
     position[present] = np.arange(len(present))
@@ -277,7 +277,7 @@ def collinear_error(
     said = []
     for dependency in found[:4]:
         name = repr(terms[dependency.column])
-        others = named(terms[j] for j in dependency.on)
+        others = listed(terms[j] for j in dependency.on)
         said.append(
             f"{name} is {f'a linear combination of {others}' if dependency.on else 'constant'} {where}"
         )
@@ -299,7 +299,7 @@ def drop_columns(
     if len(gone) == len(terms):
         _refuse_all(terms, where)
     warn_user(
-        f"Dropped {named((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "
+        f"Dropped {listed((terms[j] for j in sorted(gone)), most=20)}: constant or a linear combination of "
         f"other columns {where}."
     )
     left_out = (*blocks.collinear, *(terms[j] for j in sorted(gone)))
@@ -341,7 +341,7 @@ def refuse_no_freedom(moments: ClassMoments, terms: tuple[str, ...], *, diagonal
 def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...]) -> None:
     raise CollinearError(
         f"{rows} rows in {n_classes} classes leave {max(rows - n_classes, 0)} degrees of freedom within "
-        f"classes, too few for the covariance of {len(terms)} columns ({named(terms)}): "
+        f"classes, too few for the covariance of {len(terms)} columns ({listed(terms)}): "
         'name fewer columns in the formula, pass covariance="shrunk" (or "diagonal", "pinv"), or use rda() '
         "or shrunken_centroids()."
     )

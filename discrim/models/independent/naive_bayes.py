@@ -14,7 +14,7 @@ from discrim.core.independent.tally import Tally
 from discrim.frame.blocks import read
 from discrim.frame.level_codes import level_design
 from discrim.models.fits.arguments import prior_vector
-from discrim.models.fits.reading import NaAction, class_moments, sample
+from discrim.models.fits.reading import NaAction, class_moments, usable_rows
 from discrim.models.independent.naive_bayes_plan import (
     Options,
     plan_of,
@@ -118,7 +118,7 @@ def naive_bayes(
     tally = Tally(plan, len(blocks.design.levels))
     classes, terms = blocks.design.levels, blocks.terms
     # Beside others a constant count has its share of their sum.
-    blocks, moments = sample(blocks, "diagonal", na_action, tally.watch, held=plan.counts.tolist())
+    blocks, moments = usable_rows(blocks, "diagonal", na_action, tally.watch, held=plan.counts.tolist())
     if blocks.constant:
         constant = set(blocks.constant)
         kept = [j for j, term in enumerate(terms) if term not in constant]

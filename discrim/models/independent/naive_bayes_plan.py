@@ -16,8 +16,8 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import boolean_terms, refuse_values, term_levels
-from discrim.models.fits.arguments import choice, is_number, named
-from discrim.models.normal.singular import drop_hint, listed
+from discrim.models.fits.arguments import check_word, is_number, listed
+from discrim.models.normal.singular import drop_hint, some_of
 
 __all__ = ["Options", "plan_of", "refuse_no_bandwidth", "refuse_no_density"]
 
@@ -48,8 +48,8 @@ def plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
         An option names no column, or one of another kind, or is no number where it should be one; a count is
         negative.
     """
-    choice("method", options.method, ("moment", "mle"))
-    choice("unseen", options.unseen, ("raise", "missing"))
+    check_word("method", options.method, ("moment", "mle"))
+    check_word("unseen", options.unseen, ("raise", "missing"))
     terms = list(blocks.terms)
     levels = term_levels(blocks.design)
     families = np.array([NORMAL if each is None else TABLE for each in levels], dtype=np.intp)
@@ -62,7 +62,7 @@ def plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
     made = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in blocks.design.columns]
     if made:
         raise DataError(
-            f"counts= takes columns of the table as they stand, and {named(made)} is computed: compute "
+            f"counts= takes columns of the table as they stand, and {listed(made)} is computed: compute "
             "the column before the fit."
         )
     rule, given = _bandwidths(options.bandwidth, terms, families)
@@ -77,19 +77,19 @@ def _wanted(
     """Positions of the columns that an option names: all that are still normal for True."""
     if isinstance(wanted, bool | np.bool_):
         return np.flatnonzero((families == NORMAL) & bool(wanted))
-    listed = [wanted] if isinstance(wanted, str) else wanted
-    if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
+    asked_for = [wanted] if isinstance(wanted, str) else wanted
+    if not isinstance(asked_for, Sequence) or not all(isinstance(name, str) for name in asked_for):
         raise DataError(f"{what}={wanted!r}: give True, or a list of the columns that are meant.")
     numeric = [term for term, family in zip(terms, families, strict=True) if family == NORMAL]
-    for name in listed:
+    for name in asked_for:
         if name in terms and name not in numeric:
             kind = "in counts=, too" if families[terms.index(name)] == COUNT else "categorical"
             raise DataError(f"{what}= names {name!r}, which is {kind}: leave it out of one of the two.")
         if name not in terms:
             raise DataError(
-                f"{what}= names {name!r}, which is no numeric column of the fit: {named(numeric)}."
+                f"{what}= names {name!r}, which is no numeric column of the fit: {listed(numeric)}."
             )
-    return [terms.index(name) for name in listed]
+    return [terms.index(name) for name in asked_for]
 
 
 def _bandwidths(
@@ -99,7 +99,7 @@ def _bandwidths(
     given = np.zeros(len(terms))
     kernels = [terms[j] for j in np.flatnonzero(families == KERNEL)]
     if isinstance(bandwidth, str):
-        choice("bandwidth", bandwidth, tuple(FACTORS))
+        check_word("bandwidth", bandwidth, tuple(FACTORS))
     if not kernels and not (isinstance(bandwidth, str) and bandwidth == "nrd0"):
         raise DataError(
             f"bandwidth={bandwidth!r} is of kernel densities, and no column has one: name its columns in "
@@ -112,11 +112,11 @@ def _bandwidths(
         if name not in kernels:
             raise DataError(
                 f"bandwidth= names {name!r}, which has no kernel density: kernel= makes one of "
-                f"{named(kernels)}. Name the column there too."
+                f"{listed(kernels)}. Name the column there too."
             )
         if not (is_number(value) and 0 < value < np.inf):
             raise DataError(
-                f"bandwidth={value!r} of {name!r}: give a number above 0, or one of {named(FACTORS)}."
+                f"bandwidth={value!r} of {name!r}: give a number above 0, or one of {listed(FACTORS)}."
             )
         given[terms.index(name)] = float(value)
     return "nrd0", given
@@ -136,7 +136,7 @@ def refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> No
     empty = tally.sums.sum(axis=1) + plan.laplace <= 0
     if len(plan.counts) and empty.any():
         raise CollinearError(
-            f"The counts {named(terms[plan.counts])} are all zero in class {levels[int(empty.argmax())]!r}: "
+            f"The counts {listed(terms[plan.counts])} are all zero in class {levels[int(empty.argmax())]!r}: "
             "pass laplace=1, for example, or leave the class out."
         )
 
@@ -157,14 +157,14 @@ def refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
             f"by their mean, or give the bandwidths, as in bandwidth={{{names[0]!r}: ...}}."
         )
     said = [
-        f"{named(name for name, none in zip(names, own, strict=True) if none)} "
+        f"{listed(name for name, none in zip(names, own, strict=True) if none)} "
         f"{'has' if own.sum() == 1 else 'have'} one row or one value only in class {label!r}"
         for label, own in zip(blocks.design.levels, lacking, strict=True)
         if own.any()
     ]
     given = ", ".join(f"{names[j]!r}: ..." for j in np.flatnonzero(lacking.any(axis=0)))
     raise CollinearError(
-        f"{listed(said, 'classes')}, too few for a bandwidth: give one, as in bandwidth={{{given}}}, or "
+        f"{some_of(said, 'classes')}, too few for a bandwidth: give one, as in bandwidth={{{given}}}, or "
         "leave such columns out."
     )
 
@@ -187,10 +187,10 @@ def _refuse_no_variance(
         if found:
             gone |= {each.column for each in found}
             one = len(found) == 1
-            still = named(terms[each.column] for each in found)
+            still = listed(terms[each.column] for each in found)
             said.append(f"{still} {'is' if one else 'are'} constant in class {label!r}")
     if said:
-        text = listed(said, "classes")
+        text = some_of(said, "classes")
         smoothing = f"smoothing={plan.smoothing or SMOOTHING:g}"
         counted = ", or weights that count rows, for example divided by their mean" if light else ""
         way_out = (
@@ -205,7 +205,7 @@ def _refuse_no_variance(
         )
     if plan.smoothing and not has_variances(moments, plan):
         raise CollinearError(
-            f"smoothing={plan.smoothing:g} of the largest variance leaves a variance of {named(terms)} at "
+            f"smoothing={plan.smoothing:g} of the largest variance leaves a variance of {listed(terms)} at "
             "zero or infinite: no column varies, the share is too small or too large, or the columns' units "
             "are too far apart. Give another share, or columns of like units."
         )

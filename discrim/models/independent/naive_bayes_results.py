@@ -17,7 +17,7 @@ from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import codes_are_positions, mark_unseen, refuse_values, term_levels
 from discrim.frame.unseen import Unseen
-from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.fit import Fit, Model, read_rows
 from discrim.models.fits.reading import class_moments
 from discrim.models.fits.refits import moment_refits
@@ -216,7 +216,7 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         numeric = self.terms[np.sort(np.concatenate([plan.normal, plan.kernels]))]
         if not (isinstance(term, str) and term in numeric):
             has = (
-                f"{named(numeric)} {'have' if len(numeric) > 1 else 'has'}"
+                f"{listed(numeric)} {'have' if len(numeric) > 1 else 'has'}"
                 if len(numeric)
                 else "no column has"
             )
@@ -273,7 +273,7 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         """Rows, mean and standard deviation by (class, term), and over all rows ("total"); unsmoothed."""
         if len(self._levels):
             raise NotSupportedError(
-                f"group_summary() is of numbers, and {named(self._levels)} categorical: see tables."
+                f"group_summary() is of numbers, and {listed(self._levels)} categorical: see tables."
             )
         return super().group_summary()
 
@@ -281,7 +281,7 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         if not self._fit.numbers.is_normal:
             other = self.terms[np.flatnonzero(self._fit.numbers.plan.families)]
             raise NotSupportedError(
-                f"{what} is of normal columns, and {named(other)} {'are' if len(other) > 1 else 'is'} not: "
+                f"{what} is of normal columns, and {listed(other)} {'are' if len(other) > 1 else 'is'} not: "
                 "see means, sds, tables, bandwidths and multinomial."
             )
 
@@ -339,7 +339,7 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         term : str, optional
             The column of "density" and "table"; the first one by default.
         """
-        choice("kind", kind, ("posteriors", "regions", "density", "table"), optional=True)
+        check_word("kind", kind, ("posteriors", "regions", "density", "table"), optional=True)
         if kind in ("density", "table"):
             return self._plot_column(kind, term, ax)
         numbers = not self._levels and self._fit.blocks.design.plain
@@ -360,7 +360,7 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
         name = names[0] if term is None else term
         if name not in names:
             raise DataError(
-                f"kind={kind!r} shows one of {named(names)} here, not {name!r}: give one of them."
+                f"kind={kind!r} shows one of {listed(names)} here, not {name!r}: give one of them."
             )
         return (
             draw_densities(self.density(name), ax)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from discrim.models.fits.labels import known
+from discrim.models.fits.labels import missing_if_refused
 from discrim.models.results.headers import error_item, header, prior_item, row_items, size_items, title
 from discrim.report.tables import Pairs, Section, Summary
 
@@ -52,7 +52,7 @@ def _header(fit: NaiveBayesResults) -> Pairs:
         prior_item(fit),
     ]
     for name, label in (("llf", "Log-likelihood"), ("aic", "AIC"), ("bic", "BIC")):
-        value = known(fit, name)
+        value = missing_if_refused(fit, name)
         items.append((label, value, "not available" if pd.isna(value) else f"{value:.2f}"))
     items.append(error_item(fit, "apparent", "Error, apparent"))
     items.append(error_item(fit, "loo", "Error, leave-one-out"))

@@ -18,10 +18,10 @@ from discrim.errors import CollinearError, DataError, NotSupportedError, warn_us
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.folds import drawn_seed
-from discrim.models.fits.arguments import choice, is_number, named, prior_vector
+from discrim.models.fits.arguments import check_word, is_number, listed, prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.prediction import score_frame
-from discrim.models.fits.reading import NaAction, class_moments, sample
+from discrim.models.fits.reading import NaAction, class_moments, usable_rows
 from discrim.models.fits.refits import moment_refits
 from discrim.models.independent.shrunken_choice import Search, choose_threshold
 from discrim.models.judging.splits import Splits, read_splits
@@ -124,10 +124,10 @@ def shrunken_centroids(
     alcohol             0.00    0.83       -1.66
     ash_alcalinity      0.00   -0.91        0.00
     """
-    choice("select", select, ("min", "1se"))
+    check_word("select", select, ("min", "1se"))
     _check_numbers(threshold, offset)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    blocks, moments = sample(blocks, "diagonal", na_action)
+    blocks, moments = usable_rows(blocks, "diagonal", na_action)
     if moments.total <= moments.n_classes:
         raise CollinearError(
             f"{moments.total:g} rows in {moments.n_classes} classes leave nothing to tell the spread "
@@ -179,7 +179,7 @@ def _refuse_constant(fit: ShrunkenFit, blocks: Blocks) -> None:
         else "the median of the standard deviations, which is the offset, is 0"
     )
     raise CollinearError(
-        f"{named(terms[dependency.column] for dependency in found)} "
+        f"{listed(terms[dependency.column] for dependency in found)} "
         f"{'does' if len(found) == 1 else 'do'} not vary within classes, and {why}: there is nothing to "
         "measure differences by. Give an offset above 0, or leave out such columns."
     )
@@ -395,7 +395,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         """
         from discrim.models.independent import shrunken_plots
 
-        choice("kind", kind, ("centroids", "path", "posteriors", "regions"), optional=True)
+        check_word("kind", kind, ("centroids", "path", "posteriors", "regions"), optional=True)
         if kind == "path":
             return shrunken_plots.threshold_path(self.path, self.threshold, ax=ax)
         if kind == "posteriors":

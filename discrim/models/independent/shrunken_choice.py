@@ -18,7 +18,7 @@ from discrim.frame.used_rows import used_codes, used_rows
 from discrim.inference.folds import dealt_codes
 from discrim.inference.rates_along import rates_along
 from discrim.inference.resampling import late_bar
-from discrim.models.fits.arguments import is_number, named, told
+from discrim.models.fits.arguments import is_number, listed, told
 from discrim.models.fits.fold_moments import moment_folds
 from discrim.models.judging.splits import Split, split_moments
 
@@ -76,17 +76,17 @@ def thresholds_of(search: Search, fit: ShrunkenFit) -> Floats:
                 f"n_thresholds={told(most)}: give a number of thresholds, 2 or more and up to {MOST_TRIED:,}."
             )
         return np.unique(np.linspace(0.0, float(fit.reach().max()), most))
-    listed = search.grid
-    if isinstance(listed, str) or not isinstance(listed, Iterable):
-        raise DataError(f"grid={listed!r}: give a list of thresholds, or None for evenly spaced ones.")
-    wrong = [value for value in listed if not is_number(value)]
+    asked_for = search.grid
+    if isinstance(asked_for, str) or not isinstance(asked_for, Iterable):
+        raise DataError(f"grid={asked_for!r}: give a list of thresholds, or None for evenly spaced ones.")
+    wrong = [value for value in asked_for if not is_number(value)]
     if wrong:
         raise DataError(f"grid holds {wrong[0]!r}, which is no threshold: give numbers from 0 on.")
-    values = [float(value) for value in listed]
+    values = [float(value) for value in asked_for]
     bad = [value for value in values if not 0 <= value < np.inf]
     if not values or bad:
         raise DataError(
-            f"grid={named(values)}: {bad[0]!r} is no threshold; give numbers from 0 on."
+            f"grid={listed(values)}: {bad[0]!r} is no threshold; give numbers from 0 on."
             if bad
             else "grid is empty: give thresholds from 0 on, or None for evenly spaced ones."
         )
@@ -134,7 +134,7 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[
     if single:
         which = "Class" if len(single) == 1 else "Each of the classes"
         raise DataError(
-            f"{which} {named(single)} has one row, which cannot be left out and still be known: give "
+            f"{which} {listed(single)} has one row, which cannot be left out and still be known: give "
             "threshold=, merge it with another class, or leave it out."
         )
     thresholds = thresholds_of(search, fit)

@@ -19,7 +19,7 @@ from discrim.frame.used_rows import used_rows
 from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
 from discrim.inference.resampling import progress_bar
-from discrim.models.fits.arguments import choice, named, switch, told
+from discrim.models.fits.arguments import check_flag, check_word, listed, told
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.prediction import Decision, scored
 from discrim.models.judging.bootstrap import BootstrapSamples
@@ -79,7 +79,7 @@ def asked(data: Any, method: Counting) -> tuple[Any, Counting]:
     for known in COUNTING:
         if data == known and method in ("apparent", known):
             return None, known
-    raise DataError(f"{data!r} is no table, and no method among {named(COUNTING)}: pass data= or method=.")
+    raise DataError(f"{data!r} is no table, and no method among {listed(COUNTING)}: pass data= or method=.")
 
 
 def confusion(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> pd.DataFrame:
@@ -92,7 +92,7 @@ def judged_codes(
     fit: Fit[Any], data: Any, method: Counting, plan: Plan
 ) -> tuple[Codes, Codes, Floats | None]:
     """Actual class, predicted class and weight of each row of a table."""
-    choice("method", method, COUNTING)
+    check_word("method", method, COUNTING)
     decision = Decision(plan.costs)
     if decision.costs is not None:
         fit.need_posteriors("costs=")
@@ -118,7 +118,7 @@ def judged_scores(
     NotSupportedError
         New rows are to be left out of a fit that has not seen them.
     """
-    choice("method", method, COUNTING)
+    check_word("method", method, COUNTING)
     if data is not None:
         if method != "apparent":
             raise NotSupportedError(
@@ -162,12 +162,12 @@ def error_rates(fit: Fit[Any], methods: Sequence[ErrorMethod], plan: Plan, *, by
     for name in ("D", "DS", "O", "OS"):
         known[name] = partial(parametric_rates, fit, name, plan.costs, plan.level)
     rates_of.check_level(plan.level)
-    switch("by_class", by_class)
+    check_flag("by_class", by_class)
     if not isinstance(methods, Iterable):
-        raise DataError(f"methods={told(methods)}: give names in a list, of {named(known, most=20)}.")
+        raise DataError(f"methods={told(methods)}: give names in a list, of {listed(known, most=20)}.")
     wanted = [methods] if isinstance(methods, str) else list(methods)
     for method in wanted:
-        choice("methods", method, tuple(known))
+        check_word("methods", method, tuple(known))
     found = [(method, known[method]()) for method in wanted]
     refits_prior(fit, plan.refit_prior)
     table = rates_table(found)

@@ -21,7 +21,7 @@ from discrim.core.rules.rules import log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.folds import generator
 from discrim.inference.resampling import late_bar
-from discrim.models.fits.arguments import choice, cost_matrix, prior_vector
+from discrim.models.fits.arguments import check_word, cost_matrix, prior_vector
 from discrim.models.fits.handed_out import HandedOut
 from discrim.models.fits.labels import labelled
 from discrim.models.fits.prediction import Decision
@@ -436,5 +436,5 @@ class BayesResults:
 
         plain = isinstance(self._known.law, MassLaw) or len(self.columns) == 1
         kind = kind or ("densities" if plain else "regions")
-        choice("kind", kind, ("densities", "regions"))
+        check_word("kind", kind, ("densities", "regions"))
         return plot_densities(self, ax) if kind == "densities" else plot_law_regions(self, ax)

@@ -15,7 +15,7 @@ from discrim.core.law.densities import density_of
 from discrim.errors import DataError, DiscrimError, NotSupportedError
 from discrim.frame.categories import shown
 from discrim.frame.table import Table
-from discrim.models.fits.arguments import PRIOR_SLACK, named, told
+from discrim.models.fits.arguments import PRIOR_SLACK, listed, told
 
 __all__ = ["Known", "codes_of", "known_law", "points_of", "ruled"]
 
@@ -100,7 +100,9 @@ def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str
     if not len(values):
         raise DataError("The table has no columns: give P(x | class), a column for each value of x.")
     if values.has_duplicates:
-        raise DataError(f"The value {named(values[values.duplicated()])} is there twice: add its columns up.")
+        raise DataError(
+            f"The value {listed(values[values.duplicated()])} is there twice: add its columns up."
+        )
     try:
         mass = table.to_numpy(dtype=np.float64)
     except (TypeError, ValueError):
@@ -149,7 +151,7 @@ def _class_index(labels: list[Any], name: str) -> pd.Index:
     twice = [label for k, label in enumerate(labels) if str(label) in map(str, labels[:k])]
     if twice:
         raise DataError(
-            f"Class names overlap: {named(twice)} is there twice. Give each class a name of its own."
+            f"Class names overlap: {listed(twice)} is there twice. Give each class a name of its own."
         )
     if len(labels) < 2:
         said = f"of one class, {shown(labels[0])}" if labels else "without classes"
@@ -162,7 +164,7 @@ def _column_index(columns: Sequence[str] | None, default: list[Any], response: A
     given = [columns] if isinstance(columns, str) else list(default if columns is None else columns)
     if len(given) != len(default):
         raise DataError(
-            f"columns has {len(given)} names, {named(given)}; x has {len(default)} columns: give a name "
+            f"columns has {len(given)} names, {listed(given)}; x has {len(default)} columns: give a name "
             "for each."
         )
     names = [str(name) for name in given]
@@ -196,8 +198,8 @@ def points_of(known: Known, data: Any) -> tuple[Floats, pd.Index]:
         row = int(np.argmax(strange))
         value = tuple(column[row] for column in columns)
         raise DataError(
-            f"The value {shown(value[0] if len(value) == 1 else value)} of {named(known.columns)} at row "
-            f"{shown(index[row])} is not in the table of densities: its values are {named(held)}. "
+            f"The value {shown(value[0] if len(value) == 1 else value)} of {listed(known.columns)} at row "
+            f"{shown(index[row])} is not in the table of densities: its values are {listed(held)}. "
             "Correct the value, or leave the row out."
         )
     return np.where(missing, np.nan, codes)[:, None], index
@@ -222,11 +224,11 @@ def _numbers(known: Known, data: Any) -> tuple[Floats, pd.Index]:
         try:
             values = np.asarray(data, dtype=np.float64)
         except (TypeError, ValueError):
-            raise DataError(f"x is not numeric: give {named(known.columns)} as numbers.") from None
+            raise DataError(f"x is not numeric: give {listed(known.columns)} as numbers.") from None
         if values.ndim < 2:
             values = values.reshape(-1, 1) if p == 1 else values.reshape(1, -1)
         if values.ndim != 2 or values.shape[1] != p:
-            raise DataError(f"x has shape {np.shape(data)}; give rows of {p}: {named(known.columns)}.")
+            raise DataError(f"x has shape {np.shape(data)}; give rows of {p}: {listed(known.columns)}.")
         x, index = values, data.index if isinstance(data, pd.Series) else pd.RangeIndex(len(values))
     infinite = np.isinf(x)
     if infinite.any():
@@ -254,7 +256,7 @@ def _columns(known: Known, data: Any) -> tuple[list[NDArray[Any]], pd.Index]:
         return [series.to_numpy(dtype=object)], series.index
     rows = [data] if isinstance(data, tuple) else list(data)
     if any(np.ndim(row) != 1 or len(row) != p for row in rows):
-        raise DataError(f"A row of x is not {p} values: give {named(known.columns)} of each.")
+        raise DataError(f"A row of x is not {p} values: give {listed(known.columns)} of each.")
     return [np.array([row[j] for row in rows], dtype=object) for j in range(p)], pd.RangeIndex(len(rows))
 
 
@@ -303,12 +305,12 @@ def _by_value(known: Known, rule: pd.Series) -> Callable[[Floats], Codes]:
         raise NotSupportedError("A rule by value is one of a table: give a function of x, or a fit.")
     if rule.index.has_duplicates:
         raise DataError(
-            f"The rule names {named(rule.index[rule.index.duplicated()])} more than once: name each once."
+            f"The rule names {listed(rule.index[rule.index.duplicated()])} more than once: name each once."
         )
     place = rule.index.get_indexer(known.values)
     if (place < 0).any():
         raise DataError(
-            f"The rule has no class for {named(known.values[place < 0])}: give one for each value."
+            f"The rule has no class for {listed(known.values[place < 0])}: give one for each value."
         )
     return lambda x: codes_of(known, x, rule.iloc[place[x[:, 0].astype(np.intp)]])
 
@@ -326,6 +328,6 @@ def codes_of(known: Known, x: Floats, labels: Any) -> Codes:
         at = frame_of(known, x[row : row + 1]).iloc[0].to_dict()
         raise DataError(
             f"The rule calls {at} {values[row]!r}, which is no class of this law: give one of "
-            f"{named(known.classes)}."
+            f"{listed(known.classes)}."
         )
     return np.asarray(codes, dtype=np.intp)

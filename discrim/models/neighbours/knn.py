@@ -18,9 +18,9 @@ from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import gathered_rows, used_rows
 from discrim.inference.rates_along import rates_along
 from discrim.inference.resampling import late_bar, progress_bar
-from discrim.models.fits.arguments import choice, prior_vector
+from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.reading import NaAction, class_moments, refuse_large, sample
+from discrim.models.fits.reading import NaAction, class_moments, refuse_large, usable_rows
 from discrim.models.fits.refits import moment_refits
 from discrim.models.neighbours.knn_options import (
     check_options,
@@ -128,7 +128,7 @@ def knn(
     check_options(k, metric, scale, grid)
     blocks = read(formula, data, levels=levels, functions=functions)
     refuse_large(blocks, "knn() keeps its rows")
-    blocks, moments = sample(blocks, "diagonal", na_action)
+    blocks, moments = usable_rows(blocks, "diagonal", na_action)
     n = int(moments.total)
     tried = [checked_k(k, n)] if k is not None else checked_grid(grid, n)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
@@ -239,6 +239,8 @@ SAVED = Saved(
     lambda k, p: {"points": (-1, p), "codes": (-1,), "origin": (p,), "unit": (p,), "slack": (1,)},
     lambda k, p: {"within_root": (p, p)},
     constant=True,
+    # Its rows say by themselves where they are; some metrics have no distance to a class mean.
+    scored_at_means=False,
 )
 
 
@@ -355,7 +357,7 @@ class KNNResults(ClassifierResults):
 
         if kind is None:
             kind = "path" if "path" in self._fit.cache else "posteriors"
-        choice("kind", kind, ("path", "posteriors", "regions"))
+        check_word("kind", kind, ("path", "posteriors", "regions"))
         if kind == "path":
             return error_path(self.path, self.k, ax=ax)
         return plot_regions(self._fit, ax) if kind == "regions" else plot_posteriors(self._fit, ax)

@@ -13,7 +13,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.neighbours.neighbours import METRICS, ZERO_ONE, undefined
 from discrim.errors import CollinearError, DataError, PriorError
 from discrim.frame.categories import shown
-from discrim.models.fits.arguments import choice, is_whole, named
+from discrim.models.fits.arguments import check_word, is_whole, listed
 
 if TYPE_CHECKING:
     from discrim.frame.blocks import Blocks
@@ -37,7 +37,7 @@ MOST_NEIGHBOURS = 50
 
 def check_options(k: Any, metric: Any, scale: Any, grid: Any) -> None:
     """Raise a DataError for options that no table would make sense of."""
-    choice("metric", metric, METRICS)
+    check_word("metric", metric, METRICS)
     if not isinstance(scale, (bool, np.bool_)):
         raise DataError(f"scale={scale!r}: give True or False.")
     if metric == "seuclidean" and not scale:
@@ -92,7 +92,7 @@ def refuse_constant(
         found = dependencies(within)
         if found:
             raise CollinearError(
-                f"The covariance within classes is singular: {named(terms[d.column] for d in found)} is "
+                f"The covariance within classes is singular: {listed(terms[d.column] for d in found)} is "
                 "constant or depends on the columns before it. Drop it from the formula, or take "
                 'metric="euclidean".'
             )
@@ -100,7 +100,7 @@ def refuse_constant(
         still = constant_columns(moments)
         if still:
             raise CollinearError(
-                f"{named(terms[j] for j in still)} is constant: there is no standard deviation to divide "
+                f"{listed(terms[j] for j in still)} is constant: there is no standard deviation to divide "
                 "by. Drop it from the formula, or pass scale=False."
             )
 

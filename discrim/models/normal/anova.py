@@ -16,7 +16,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.inference.mean_differences import anova_table
-from discrim.models.fits.arguments import choice
+from discrim.models.fits.arguments import check_word
 from discrim.models.fits.fit import Fit
 
 __all__ = ["anova"]
@@ -29,7 +29,7 @@ def anova(fit: Fit[LDAFit], *, levene: str | None, adjust: str | None) -> pd.Dat
     moments = fit.numbers.by_column
     table = anova_table(moments, fit.terms)
     if levene is not None:
-        choice("levene", levene, ("mean", "median"))
+        check_word("levene", levene, ("mean", "median"))
         blocks = fit.rows("Levene's test", "pass levene=None, or fit formula and data")
         rests = moments.rests / moments.scale
         middle = (moments.centres, rests) if levene == "mean" else (_medians(blocks), np.zeros(rests.shape))

@@ -12,7 +12,7 @@ from discrim.core.normal.lda import LDAFit
 from discrim.core.shrinkage.shrinkage import spread_of
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import read
-from discrim.models.fits.arguments import choice, is_whole, prior_vector
+from discrim.models.fits.arguments import check_word, is_whole, prior_vector
 from discrim.models.fits.moments import Moments, given_sample, table_given
 from discrim.models.fits.reading import (
     NaAction,
@@ -23,13 +23,13 @@ from discrim.models.fits.reading import (
     refuse_few_rows,
     refuse_light,
     refuse_no_freedom,
-    sample,
+    usable_rows,
 )
+from discrim.models.normal.covariance_options import read_shrinking, warn_where_units_differ, with_units
 from discrim.models.normal.estimators import CovarianceEstimator
 from discrim.models.normal.lda_results import LDAResults, lda_fit
+from discrim.models.normal.linear import linear_fit
 from discrim.models.normal.robust import Method, Scatter, robust_choice, robust_moments
-from discrim.models.normal.shrinking import read_shrinking, warn_where_units_differ, with_units
-from discrim.models.normal.shrunk import linear_fit
 
 __all__ = ["lda"]
 
@@ -150,7 +150,7 @@ def lda(
     >>> fit.explained.round(4).tolist()
     [0.9912, 0.0088]
     """
-    choice("collinear", collinear, ("raise", "drop"))
+    check_word("collinear", collinear, ("raise", "drop"))
     asked = with_units(read_shrinking(covariance, shrinkage, grid, method, STRUCTURES), standardize)
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
     if moments is None:
@@ -159,7 +159,7 @@ def lda(
         if asked.structure == "full":
             refuse_few_rows(blocks)
         spread = spread_of(asked.structure, "pooled", thin=is_wide(blocks))
-        blocks, held = sample(blocks, spread, na_action)
+        blocks, held = usable_rows(blocks, spread, na_action)
     else:
         blocks, held = given_sample(
             moments, spread_of(asked.structure, "pooled"), needs_rows=asked.needs_rows or wanted is not None,

@@ -29,15 +29,16 @@ from discrim.inference.log_odds import log_odds, wald_table
 from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
 from discrim.inference.result import TestResult
-from discrim.models.fits.arguments import choice, is_number, is_share, named, switch
+from discrim.models.fits.arguments import check_flag, check_word, is_number, is_share, listed
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.labels import beyond_doubles, class_code, covariance_frame
 from discrim.models.fits.prediction import score_frame
 from discrim.models.normal.anova import anova
+from discrim.models.normal.covariance_options import Shrinking
 from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
+from discrim.models.normal.linear import linear_again
+from discrim.models.normal.normal_fits import ShrunkCovariances, normal_refits
 from discrim.models.normal.robust import RobustRows
-from discrim.models.normal.shrinking import Shrinking
-from discrim.models.normal.shrunk import ShrunkCovariances, normal_refits
 from discrim.models.results.canonical import CanonicalResults, Convention
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
@@ -67,7 +68,7 @@ def lda_fit(
 ) -> Fit[LDAFit]:
     """A linear discriminant analysis as one value; `asked` and `path` are those of its shrinkage."""
     cache = {} if path is None else {"path": path}
-    refits = normal_refits(numbers, asked, drops=drops)
+    refits = normal_refits(numbers, asked, linear_again, common=True, drops=drops)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
 
 
@@ -250,12 +251,13 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         if is_regular(fit.structure) or fit.shrinkage is not None:
             kind = {"diagonal": "shrunken diagonal", "estimator": "user's"}.get(fit.structure, fit.structure)
             raise NotSupportedError(f"Log odds of a {kind} covariance have no standard errors: see coef.")
-        switch("debiased", debiased)
+        check_flag("debiased", debiased)
         if is_share(reference) and reference not in self.classes:
             reference, level = None, reference
         elif is_number(reference) and reference not in self.classes:
             raise DataError(
-                f"{reference!r} is no class of this fit, and no level: name one of {named(self.classes)}, or "
+                f"{reference!r} is no class of this fit, and no level: name one of "
+                f"{listed(self.classes)}, or "
                 "give a share between 0 and 1, as level=0.95."
             )
         base = 0 if reference is None else class_code(reference, self.classes)
@@ -403,7 +405,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         """
         from discrim.report import plots
 
-        choice("kind", kind, ("scores", "regions", "biplot", "distances"), optional=True)
+        check_word("kind", kind, ("scores", "regions", "biplot", "distances"), optional=True)
         if kind == "distances":
             return self._plot_distances(ax)
         if kind == "biplot":

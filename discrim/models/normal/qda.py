@@ -21,7 +21,7 @@ from discrim.frame.blocks import Blocks, read
 from discrim.frame.categories import shown
 from discrim.inference.log_determinants import log_determinant_table
 from discrim.inference.result import TestResult
-from discrim.models.fits.arguments import choice, prior_vector
+from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.fit import Fit, Model, rule_of_numbers
 from discrim.models.fits.moments import Moments, given_sample, table_given
 from discrim.models.fits.reading import (
@@ -31,13 +31,19 @@ from discrim.models.fits.reading import (
     lean,
     refuse_light,
     refuse_little_weight,
-    sample,
+    usable_rows,
+)
+from discrim.models.normal.covariance_options import (
+    Shrinking,
+    read_shrinking,
+    warn_where_units_differ,
+    with_units,
 )
 from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
 from discrim.models.normal.estimators import CovarianceEstimator
+from discrim.models.normal.normal_fits import ShrunkCovariances, normal_refits
+from discrim.models.normal.quadratic import quadratic_again, quadratic_fit
 from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
-from discrim.models.normal.shrinking import Shrinking, read_shrinking, warn_where_units_differ, with_units
-from discrim.models.normal.shrunk import ShrunkCovariances, normal_refits, quadratic_fit
 from discrim.models.normal.singular import refuse_singular
 from discrim.models.results.class_covariances import SeparateCovariances
 from discrim.models.results.pictures import plot_posteriors, plot_regions
@@ -118,7 +124,9 @@ def qda(
         blocks = lean(read(*asked_of, weights=weights, levels=levels, functions=functions))
         if asked.takes_full_rank(len(blocks.terms)):
             blocks = _refuse_few_rows(blocks, asked, na_action, robust=wanted is not None)
-        blocks, held = sample(blocks, spread_of(asked.structure, "class", thin=is_wide(blocks)), na_action)
+        blocks, held = usable_rows(
+            blocks, spread_of(asked.structure, "class", thin=is_wide(blocks)), na_action
+        )
     else:
         blocks, held = given_sample(
             moments, spread_of(asked.structure, "class"), needs_rows=asked.needs_rows or wanted is not None,
@@ -145,7 +153,7 @@ def _refuse_few_rows(blocks: Blocks, asked: Shrinking, na_action: NaAction, *, r
     rows = np.bincount(known)
     if not rows.size or rows[rows > 0].min() > p or len(rows) * p**2 <= ROOT_WORK:
         return blocks
-    blocks, held = sample(blocks, "diagonal", na_action)
+    blocks, held = usable_rows(blocks, "diagonal", na_action)
     refuse_singular(held, blocks.terms, blocks.design.levels, asked, robust=robust)
     return blocks
 
@@ -187,7 +195,8 @@ def qda_fit(
 ) -> Fit[QDAFit]:
     """A quadratic discriminant analysis as one value; `asked` and `path` are those of its shrinkage."""
     cache = {} if path is None else {"path": path}
-    refits = normal_refits(numbers, asked, why_not=partial(_why_not, asked))
+    why_not = partial(_why_not, asked)
+    refits = normal_refits(numbers, asked, quadratic_again, common=False, why_not=why_not)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
 
 
@@ -282,7 +291,7 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
 
         Other kinds are "log_determinants", and for robust fits "distances", robust against classical ones.
         """
-        choice("kind", kind, ("posteriors", "regions", "log_determinants", "distances"), optional=True)
+        check_word("kind", kind, ("posteriors", "regions", "log_determinants", "distances"), optional=True)
         if kind == "distances":
             return self._plot_distances(ax)
         if kind == "log_determinants":

@@ -19,13 +19,13 @@ from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.folds import drawn_seed
-from discrim.models.fits.arguments import choice, named, prior_vector
+from discrim.models.fits.arguments import check_word, listed, prior_vector
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.reading import NaAction, is_wide, lean, sample
+from discrim.models.fits.reading import NaAction, is_wide, lean, usable_rows
 from discrim.models.fits.refits import moment_refits
 from discrim.models.judging.splits import Split, Splits, read_splits
+from discrim.models.normal.covariance_options import warn_of_units
 from discrim.models.normal.rda_choice import Choice, chosen_by
-from discrim.models.normal.shrinking import warn_of_units
 from discrim.models.results.class_covariances import SeparateCovariances
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
@@ -130,9 +130,9 @@ def rda(
     >>> fit.confusion().to_numpy().tolist()
     [[50, 0, 0], [0, 48, 2], [0, 1, 49]]
     """
-    choice("parametrization", parametrization, ("esl", "friedman", "klar"))
-    choice("method", method, ("moment", "mle"))
-    choice("select", select, ("min", "1se"))
+    check_word("parametrization", parametrization, ("esl", "friedman", "klar"))
+    check_word("method", method, ("moment", "mle"))
+    check_word("select", select, ("min", "1se"))
     if not isinstance(standardize, (bool, np.bool_)):
         raise DataError(f"standardize={standardize!r}: give True or False.")
     given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
@@ -142,7 +142,7 @@ def rda(
     chooses = None in given.values()
     # A choice by folds sees to roots where it comes to them.
     rooted = (not chooses or isinstance(cv, str)) and needs_roots(pairs, parametrization)
-    blocks, moments = sample(blocks, spread, na_action, rooted=rooted)
+    blocks, moments = usable_rows(blocks, spread, na_action, rooted=rooted)
     splits = _splits(cv, blocks)
     if len(splits) == 1 and select == "1se":
         raise DataError('select="1se" takes the standard error of the splits, and cv is one: give two.')
@@ -198,10 +198,10 @@ def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Pair]:
     if isinstance(grid, Mapping):
         twice = [name for name in fixed if name in grid]
         if twice:
-            raise DataError(f"grid holds values of {named(twice)}, which is given: leave one out.")
+            raise DataError(f"grid holds values of {listed(twice)}, which is given: leave one out.")
         unknown = [name for name in grid if name not in Pair._fields]
         if unknown:
-            raise DataError(f"grid names {named(unknown)}: give values of 'alpha' and of 'gamma'.")
+            raise DataError(f"grid names {listed(unknown)}: give values of 'alpha' and of 'gamma'.")
         by_name = {name: grid.get(name) for name in Pair._fields}
     else:
         by_name = dict.fromkeys(Pair._fields, grid)
@@ -235,7 +235,7 @@ def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
         more = ", or pass weights that count rows, for example divided by their mean" if light else ""
         which = "Class" if len(single) == 1 else "Each of the classes"
         raise CollinearError(
-            f"{which} {named(levels[k] for k in single)} has {held}, which has no covariance: merge it with "
+            f"{which} {listed(levels[k] for k in single)} has {held}, which has no covariance: merge it with "
             f"another class, or leave it out{more}."
         )
 
@@ -249,7 +249,7 @@ def _refuse_singular(fit: RDAFit, blocks: Blocks) -> None:
     varies = fit.moments.scatters.any()
     way_out = f"Choose {'alpha below 1' if own else ridge}." if varies else "No column varies within classes."
     raise CollinearError(
-        f"The covariance of class {named(blocks.design.levels[k] for k in found)} is singular at alpha="
+        f"The covariance of class {listed(blocks.design.levels[k] for k in found)} is singular at alpha="
         f"{fit.alpha:g}, gamma={fit.gamma:g}: {_why_singular(fit, found[0], blocks.terms)}. {way_out}"
     )
 
@@ -261,13 +261,13 @@ def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     free = int(held.rows.sum() - held.n_classes if own is None else held.rows[k] - 1)
     if free < len(terms):
         return (
-            f"the {len(terms)} columns ({named(terms)}) are more than the {free} degrees of freedom {where}"
+            f"the {len(terms)} columns ({listed(terms)}) are more than the {free} degrees of freedom {where}"
         )
     culprits = [terms[dependency.column] for dependency in dependencies(held, own)]
     if not culprits:
-        return f"some of the {len(terms)} columns ({named(terms)}) are all but collinear {where}"
+        return f"some of the {len(terms)} columns ({listed(terms)}) are all but collinear {where}"
     said = "is" if len(culprits) == 1 else "are"
-    return f"{named(culprits)} {said} constant or a linear combination of columns before {where}"
+    return f"{listed(culprits)} {said} constant or a linear combination of columns before {where}"
 
 
 MODEL = Model("rda", "Regularized discriminant analysis")
@@ -374,7 +374,7 @@ class RDAResults(SeparateCovariances, ClassifierResults):
             the errors of the choice by alpha and gamma, with the pair chosen.
         ax : Axes, optional
         """
-        choice("kind", kind, ("posteriors", "regions", "path"), optional=True)
+        check_word("kind", kind, ("posteriors", "regions", "path"), optional=True)
         if kind == "path":
             from discrim.report.heat_map import heat_map
 

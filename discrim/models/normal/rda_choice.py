@@ -29,7 +29,7 @@ from discrim.frame.used_rows import used_codes, used_rows
 from discrim.inference.folds import check_folds, dealt_codes
 from discrim.inference.rates_along import rates_along
 from discrim.inference.resampling import late_bar
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.fold_moments import moment_folds
 from discrim.models.fits.reading import class_moments
@@ -230,7 +230,7 @@ def _refuse_few(part: _Part, few: list[int], fold: int, blocks: Blocks, plan: Ch
     enough = (part.moments.rows + np.bincount(part.codes, minlength=len(plan.prior)))[few] > 2
     instead = f"{instead}, " if plan.splits or enough.all() else ""
     raise DataError(
-        f"{what} no more than one row of class {named(blocks.design.levels[c] for c in few)} to learn from: "
+        f"{what} no more than one row of class {listed(blocks.design.levels[c] for c in few)} to learn from: "
         f"{instead}merge the class with another one, or give alpha= and gamma=."
     )
 
@@ -301,7 +301,7 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Floa
     few = [blocks.design.levels[c] for c in np.flatnonzero(moments.counts <= 2)]
     if few:
         raise DataError(
-            f'cv="loo" leaves no more than one row of class {named(few)} without one of its rows: merge the '
+            f'cv="loo" leaves no more than one row of class {listed(few)} without one of its rows: merge the '
             "class with another one, or give alpha= and gamma=."
         )
     regular = np.sort(np.concatenate([[], *(rule.pairs for rule in plan.rules(moments, plan.pairs))]))

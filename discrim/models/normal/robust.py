@@ -23,7 +23,7 @@ from discrim.frame.formula import response_codes
 from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import used_rows
 from discrim.inference.error_rates import check_level
-from discrim.models.fits.arguments import choice, is_number, named, told
+from discrim.models.fits.arguments import check_word, is_number, listed, told
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import class_moments, refuse_extreme
 from discrim.models.fits.refits import rule_of_moments
@@ -93,8 +93,8 @@ def robust_choice(
     NotSupportedError
         The covariance is not to be the full one.
     """
-    choice("method", method, METHODS)
-    choice("scatter", scatter, ("covariance", "scale"))
+    check_word("method", method, METHODS)
+    check_word("scatter", scatter, ("covariance", "scale"))
     if not (nu is None or is_number(nu)):
         raise DataError(f"nu={told(nu)}: give degrees of freedom from 1 on, or None to have them estimated.")
     if not is_number(support_fraction):
@@ -148,7 +148,7 @@ def robust_moments(
     if len(few):
         raise CollinearError(
             f"Class {blocks.design.levels[few[0]]!r} has {n[few[0]]} rows and there are {p} columns "
-            f'({named(blocks.terms)}): method="mcd" needs more rows than columns in each class: name fewer '
+            f'({listed(blocks.terms)}): method="mcd" needs more rows than columns in each class: name fewer '
             'columns, or pass method="t".'
         )
     found = fit_mcd(x, codes, start, wanted.support_fraction)
@@ -176,7 +176,7 @@ def _t_moments(
         raise CollinearError(
             f"The scale {where} of the t distribution became singular: at nu={search.nu:g} too many rows "
             f"lie in a plane of fewer dimensions than the {len(blocks.terms)} columns "
-            f"({named(blocks.terms)}): name fewer columns, or pass a larger nu=."
+            f"({listed(blocks.terms)}): name fewer columns, or pass a larger nu=."
         )
     if not search.converged:
         _warn_of_search(search, levels)
@@ -227,7 +227,7 @@ def _repeated_rows(blocks: Blocks) -> tuple[Floats, Codes]:
 
 def _exact_fit(found: ExactFit, blocks: Blocks) -> CollinearError:
     where = "" if found.k is None else f" of class {blocks.design.levels[found.k]!r}"
-    columns = named(blocks.terms[j] for j in found.columns)
+    columns = listed(blocks.terms[j] for j in found.columns)
     what = f"have one value of {columns}" if found.constant else f"determine {columns} by the columns before"
     about = "" if found.k is not None else ", centred by class,"
     return CollinearError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.principal import one_scatter
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.normal.lda import fit_lda
-from discrim.core.normal.qda import fit_qda
+from discrim.core.rules.rules import Rule
 from discrim.core.shrinkage.median_shrinkage import out_of_reach
 from discrim.core.shrinkage.shrinkage import Structure, is_none, obstacles
 from discrim.core.shrinkage.shrinkage_choice import (
@@ -26,12 +25,14 @@ from discrim.errors import DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import used_rows
 from discrim.inference.rates_along import rates_along
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 from discrim.models.fits.reading import class_moments
 
-__all__ = ["Task", "error_path"]
+__all__ = ["RuleAt", "Task", "error_path"]
 
 Floats = NDArray[np.float64]
+RuleAt = Callable[[ClassMoments, float], Rule]
+"""From moments and a shrinkage to a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ class Task:
     divisors : (1,) or (K,) float
         Of one covariance for all classes, or of one for each.
     prior : (K,) float
+    rule_at : callable
+        From moments and a shrinkage to a rule, the prior held.
     """
 
     structure: Structure
@@ -56,6 +59,7 @@ class Task:
     moments: ClassMoments
     divisors: Floats
     prior: Floats
+    rule_at: RuleAt
 
     @property
     def is_common(self) -> bool:
@@ -94,19 +98,10 @@ class Task:
         weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
         weights[position] -= min(1.0, weights[position])
         moments = class_moments(replace(blocks, weights=weights), self.moments.spread)
-        counts = self.moments.total if self.is_common else self.moments.counts
-        method = "mle" if (self.divisors == counts).all() else "moment"
         for i, g in enumerate(self.grid):
             if self.is_singular(moments, g):
                 continue
-            if self.is_common:
-                common = fit_lda(moments, self.prior, method=method, structure=self.structure, shrinkage=g)
-                rule = common.rule(self.log_prior)
-            else:
-                each = np.full(moments.n_classes, g)
-                own = fit_qda(moments, self.prior, method=method, structure=self.structure, shrinkage=each)
-                rule = own.rule(self.log_prior)
-            found[i] = rule.scores(blocks.row(position))[0].argmax() != code
+            found[i] = self.rule_at(moments, g).scores(blocks.row(position))[0].argmax() != code
         return found
 
 
@@ -145,7 +140,8 @@ def error_path(task: Task, *, sampled: bool) -> pd.DataFrame:
     missing = singular | np.isnan(wrong).any(axis=1)
     if missing.all():
         raise DataError(
-            f"No shrinkage of the grid {named(task.grid)} has a covariance without each row: use a grid with "
+            f"No shrinkage of the grid {listed(task.grid)} has a covariance without each row: use a "
+            "grid with "
             "more shrinkage."
         )
     path = pd.DataFrame({"shrinkage": task.grid})

@@ -7,16 +7,16 @@ from typing import Any
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.errors import CollinearError
-from discrim.models.fits.arguments import named
-from discrim.models.normal.shrinking import Shrinking
+from discrim.models.fits.arguments import listed
+from discrim.models.normal.covariance_options import Shrinking
 
-__all__ = ["drop_hint", "listed", "refuse_singular"]
+__all__ = ["drop_hint", "refuse_singular", "some_of"]
 
 MOST_NAMED = 8
 """Classes that a message tells of one by one."""
 
 
-def listed(said: Sequence[str], what: str) -> str:
+def some_of(said: Sequence[str], what: str) -> str:
     """Parts of a message, the first few of them."""
     more = len(said) - MOST_NAMED
     return "; ".join(said[:MOST_NAMED]) + (f"; and so in {more} more {what}" if more > 0 else "")
@@ -25,7 +25,7 @@ def listed(said: Sequence[str], what: str) -> str:
 def drop_hint(columns: Sequence[str], p: int) -> str:
     """The advice to drop columns, where that leaves half of them or more."""
     few = len(columns) > 0 and 2 * len(columns) <= p
-    return f", or leave out {named(columns, most=len(columns))}" if few else ""
+    return f", or leave out {listed(columns, most=len(columns))}" if few else ""
 
 
 def refuse_singular(
@@ -62,7 +62,7 @@ def refuse_singular(
         if rows <= least:
             too_few = (
                 f" for a covariance of {moments.n_columns} column{'s' * (len(terms) > 1)} "
-                f"({named(terms)}), which takes {least + 1} at least"
+                f"({listed(terms)}), which takes {least + 1} at least"
             )
             said.append(
                 f"class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few{'' if few else too_few}"
@@ -73,16 +73,16 @@ def refuse_singular(
         gone |= {dependency.column for dependency in found}
         still = [terms[each.column] for each in found if not each.on]
         if still:
-            said.append(f"{named(still)} {'is' if len(still) == 1 else 'are'} constant in class {label!r}")
+            said.append(f"{listed(still)} {'is' if len(still) == 1 else 'are'} constant in class {label!r}")
         for each in [each for each in found if each.on][:3]:
-            others = named(terms[j] for j in each.on)
+            others = listed(terms[j] for j in each.on)
             said.append(f"{terms[each.column]!r} is a linear combination of {others} in class {label!r}")
     if not said:
         return
     if way_out is None:
         hint = "" if few else drop_hint([terms[j] for j in sorted(gone)], len(terms))
         way_out = f"{_way_out(moments, levels, asked, robust=robust)}{hint}"
-    text = listed(said, "classes")
+    text = some_of(said, "classes")
     raise CollinearError(f"{text[0].upper()}{text[1:]}. {way_out[0].upper()}{way_out[1:]}.")
 
 
@@ -93,7 +93,7 @@ def _way_out(moments: ClassMoments, levels: Sequence[Any], asked: Shrinking, *, 
         return "No column varies within a class: use another formula"
     if bare:
         return (
-            f'use lda(covariance="shrunk", collinear="drop"), as no column varies in class {named(bare)}, '
+            f'use lda(covariance="shrunk", collinear="drop"), as no column varies in class {listed(bare)}, '
             "which has no covariance of its own"
         )
     if robust:

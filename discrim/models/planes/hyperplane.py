@@ -15,11 +15,11 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.errors import DataError, NotSupportedError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import GatheredRows, used_codes
-from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction
-from discrim.models.planes.certificate import labelled
 from discrim.models.planes.plane_pictures import plot_distances, plot_margin
+from discrim.models.planes.separation_certificate import labelled
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from discrim.models.results.scores import INSTEAD, SeparatingLines, plane_refits, read_rows
@@ -87,7 +87,7 @@ def hyperplane(
     if moments.n_classes > 2:
         raise DataError(
             f"A hyperplane lies between two classes; {blocks.design.response!r} has {moments.n_classes} "
-            f"({named(blocks.design.levels)}): keep the rows of two, or see perceptron() and logistic()."
+            f"({listed(blocks.design.levels)}): keep the rows of two, or see perceptron() and logistic()."
         )
     found = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
     if isinstance(found, CommonPoint):
@@ -115,7 +115,7 @@ def _refuse(found: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
     sides = []
     for k in (0, 1):
         own = [blocks.table.label(int(rows.positions[i])) for i in found.rows[codes == k]]
-        what = f"row {own[0]!r}" if len(own) == 1 else f"a mixture of rows {named(own)}"
+        what = f"row {own[0]!r}" if len(own) == 1 else f"a mixture of rows {listed(own)}"
         sides.append(f"{what} of {levels[k]!r}")
     touch = ": quasi-separation, a plane has none on the wrong side but rows of both on it"
     message = (
@@ -252,7 +252,7 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
             or the plane of two predictors with the line, its margin and the support points.
         ax : Axes, optional
         """
-        choice("kind", kind, ("distances", "regions"), optional=True)
+        check_word("kind", kind, ("distances", "regions"), optional=True)
         flat = len(self.terms) == 2 and self._fit.blocks.design.plain
         if kind == "regions" or (kind is None and flat):
             return plot_margin(self._fit, self.coef.to_numpy(), self.intercept, self._support_positions(), ax)

@@ -15,7 +15,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import lone_rows
 from discrim.frame.used_rows import gathered_rows
 from discrim.inference.resampling import late_bar
-from discrim.models.fits.arguments import choice, is_number, is_whole, named, told
+from discrim.models.fits.arguments import check_word, is_number, is_whole, listed, told
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction
 from discrim.models.planes.plane_pictures import plot_distances
@@ -148,7 +148,7 @@ def _warn(fit: PerceptronResults) -> None:
         warn_user(
             f"No plane separates {_sides(fit, apart)}: the perceptron would run for ever. After "
             f"{apart['passes'].max()} passes the answer is the plane with the fewest errors on the way, "
-            f"{named(apart['errors'].tolist())} in {fit.nobs} rows.{hint} See logistic() and lda()."
+            f"{listed(apart['errors'].tolist())} in {fit.nobs} rows.{hint} See logistic() and lda()."
         )
     late = planes[planes["separable"] & ~planes["converged"]]
     if len(late):
@@ -176,7 +176,7 @@ def _sides(fit: PerceptronResults, planes: pd.DataFrame) -> str:
     if len(fit.classes) == 2:
         first, second = fit.classes.tolist()
         return f"{first!r} from {second!r}"
-    return f"{named(planes.index.tolist())} from the rest"
+    return f"{listed(planes.index.tolist())} from the rest"
 
 
 MODEL = Model("perceptron", "Perceptron", likelihood_of="none", prior_without="none", instead=INSTEAD)
@@ -310,7 +310,7 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
             the plane of two predictors.
         ax : Axes, optional
         """
-        choice("kind", kind, ("history", "distances", "regions"), optional=True)
+        check_word("kind", kind, ("history", "distances", "regions"), optional=True)
         if kind == "regions":
             return plot_regions(self._fit, ax)
         if kind == "distances":

@@ -17,10 +17,10 @@ from discrim.core.rules.rules import Rule, log_posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
-from discrim.models.fits.arguments import choice, is_whole, prior_vector
+from discrim.models.fits.arguments import check_word, is_whole, prior_vector
 from discrim.models.fits.fit import Fit, Model, rule_of_numbers
 from discrim.models.fits.prediction import score_frame
-from discrim.models.fits.reading import NaAction, class_moments, sample
+from discrim.models.fits.reading import NaAction, class_moments, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.normal.estimators import text_of
 from discrim.models.regression.engine import Engine, regressed
@@ -91,7 +91,7 @@ def fda(
     [[50, 0, 0], [0, 49, 1], [0, 0, 50]]
     """
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    blocks, moments = sample(blocks, "diagonal", na_action)
+    blocks, moments = usable_rows(blocks, "diagonal", na_action)
     most = moments.n_classes - 1
     if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):
         raise DataError(f"ncomp={ncomp!r}: {most + 1} classes have {most} axes; give 1 to {most}, or None.")
@@ -243,7 +243,7 @@ class FDAResults(ClassifierResults):
         """
         from discrim.report import plots
 
-        choice("kind", kind, ("scores", "regions", "posteriors"), optional=True)
+        check_word("kind", kind, ("scores", "regions", "posteriors"), optional=True)
         if kind == "regions":
             return plot_regions(self._fit, ax)
         if kind == "posteriors":

@@ -15,9 +15,9 @@ from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.least_squares import regression_table, t_table
-from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.reading import NaAction, collinear_error, drop_columns, lean, sample
+from discrim.models.fits.reading import NaAction, collinear_error, drop_columns, lean, usable_rows
 from discrim.models.fits.refits import moment_refits
 from discrim.models.planes.plane_pictures import plot_distances
 from discrim.models.regression.indicator_pictures import plot_fitted
@@ -97,11 +97,11 @@ def indicator(
     >>> indicator("y ~ poly(x, 2)", row).masked.tolist()
     []
     """
-    choice("collinear", collinear, ("raise", "drop"))
+    check_word("collinear", collinear, ("raise", "drop"))
     blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
     if collinear == "raise":
         _refuse_few(int((blocks.codes >= 0).sum()), blocks.terms)
-    blocks, moments = sample(blocks, "pooled", na_action)
+    blocks, moments = usable_rows(blocks, "pooled", na_action)
     if collinear == "raise":
         _refuse_few(int(moments.rows.sum()), blocks.terms)
     found = dependencies(moments.as_one())
@@ -118,7 +118,7 @@ OVER_ALL = "over all rows"
 def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
     if 0 < rows <= len(terms):
         raise CollinearError(
-            f"Least squares of {len(terms)} columns ({named(terms)}) and a constant takes more rows than "
+            f"Least squares of {len(terms)} columns ({listed(terms)}) and a constant takes more rows than "
             f'columns; there are {rows}: name fewer columns in the formula, pass collinear="drop", or use '
             'rda(), shrunken_centroids() or lda(covariance="shrunk").'
         )
@@ -309,7 +309,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         column : str, optional
             A numeric column of the table, of kind "fitted"; the first such of the formula by default.
         """
-        choice("kind", kind, ("fitted", "regions", "distances"), optional=True)
+        check_word("kind", kind, ("fitted", "regions", "distances"), optional=True)
         if kind in (None, "fitted"):
             return plot_fitted(self._fit, self.fitted, self.fitted_values, list(self.masked), column, ax)
         if column is not None:

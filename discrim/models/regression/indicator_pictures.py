@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.fits.arguments import named, told
+from discrim.models.fits.arguments import listed, told
 from discrim.models.fits.fit import Fit
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ def plot_fitted(
     blocks = fit.rows("plot()")
     used = list(blocks.design.columns)
     if column is not None and not (isinstance(column, str) and column in used):
-        raise DataError(f"column={told(column)} is not in the formula: name one of {named(used)}.")
+        raise DataError(f"column={told(column)} is not in the formula: name one of {listed(used)}.")
     columns = blocks.table.frame(used if column is None else [column])
     numeric = [name for name in columns if columns[name].dtype.kind in "iuf"]
     if not numeric:
         raise NotSupportedError(
-            f"kind='fitted' draws against a column of numbers, which {named(list(columns))} "
+            f"kind='fitted' draws against a column of numbers, which {listed(list(columns))} "
             f"{'is' if len(list(columns)) == 1 else 'are'} not: name a numeric one of the formula in column= "
             "or see fitted."
         )

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.errors import NotSupportedError
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 from discrim.models.results.headers import dropped_note, error_item, row_items, size_items, title
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
@@ -61,13 +61,14 @@ def _note(fit: IndicatorResults) -> str:
     masked = list(fit.masked) if fit._fit.has_rows else []
     if masked:
         said.append(
-            f"Masked: {named(masked)}. No row has its largest fitted value there; try poly() in the formula, "
+            f"Masked: {listed(masked)}. No row has its largest fitted value there; try poly() in "
+            "the formula, "
             "or lda()."
         )
     few = _few_won(fit, masked) if fit._fit.has_rows else []
     if few:
         said.append(
-            f"Less than half of their own rows won: {named(few)}. That is near masking, or overlap: see if "
+            f"Less than half of their own rows won: {listed(few)}. That is near masking, or overlap: see if "
             "lda() does better."
         )
     return " ".join(said).strip()
@@ -101,7 +102,9 @@ def _regressions(fit: IndicatorResults) -> Section:
     formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "p": "tail"}
     exact = fit.classes[fit._fit.numbers.fitted_exactly()]
     note = (
-        f"Fitted without error: {named(exact)}. Errors and tests there are of rounding." if len(exact) else ""
+        f"Fitted without error: {listed(exact)}. Errors and tests there are of rounding."
+        if len(exact)
+        else ""
     )
     headings = {"p": "P > F"}
     return Section(title, table, formats, headings=headings, note=note, source="fit.regressions()")

@@ -18,14 +18,14 @@ from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
-from discrim.models.fits.arguments import choice, named, prior_vector, switch
+from discrim.models.fits.arguments import check_flag, check_word, listed, prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.labels import class_code
 from discrim.models.fits.prediction import score_frame
-from discrim.models.fits.reading import NaAction, lean, sample
+from discrim.models.fits.reading import NaAction, lean, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.planes.certificate import Certificate
-from discrim.models.regression import separated
+from discrim.models.planes.separation_certificate import Certificate
+from discrim.models.regression import infinite_estimates
 from discrim.models.regression.logistic_design import (
     check_search,
     refuse_many_levels,
@@ -114,26 +114,26 @@ def logistic(
     [-45.272, 10.447, 5.755]
     """
     check_search(tol, maxiter)
-    switch("bias_reduction", bias_reduction)
-    choice("na_action", na_action, ("drop", "raise"))
+    check_flag("bias_reduction", bias_reduction)
+    check_word("na_action", na_action, ("drop", "raise"))
     blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
-    choice("collinear", collinear, ("raise", "drop"))
+    check_word("collinear", collinear, ("raise", "drop"))
     if collinear == "raise":
         refuse_wide(int((blocks.codes >= 0).sum()), blocks.terms)
     refuse_many_levels(blocks)
     if na_action == "raise":
         blocks.refuse_missing()
-    choice("separation", separation, ("raise", "warn"))
+    check_word("separation", separation, ("raise", "warn"))
     if not bias_reduction and separation == "raise":
-        separated.refuse_empty_cells(blocks)
-    blocks, moments = sample(blocks, "pooled", na_action)
+        infinite_estimates.refuse_empty_cells(blocks)
+    blocks, moments = usable_rows(blocks, "pooled", na_action)
     if collinear == "raise":
         refuse_wide(int(moments.rows.sum()), blocks.terms)
     blocks, moments = without_collinear(blocks, moments, drop=collinear == "drop")
     classes = pd.Index(list(blocks.design.levels))
     shares = prior_vector(prior, classes, moments.counts)
     base = 0 if reference is None else class_code(reference, classes)
-    fit, certificate = separated.searched(
+    fit, certificate = infinite_estimates.searched(
         blocks,
         moments,
         shares,
@@ -165,7 +165,7 @@ def logistic_fit(
 
 
 def _refitted_rule(fit: Fit[LogisticFit], blocks: Blocks) -> Rule | None:
-    refit = separated.refitted(fit.numbers, tuple(fit.terms), blocks)
+    refit = infinite_estimates.refitted(fit.numbers, tuple(fit.terms), blocks)
     return None if refit is None else refit.rule(fit.log_prior())
 
 
@@ -216,9 +216,9 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         if "separation" not in self._fit.cache:
             blocks = self._fit.rows("separation")
             found = (
-                separated.certify(self._fit.numbers, blocks)
+                infinite_estimates.certify(self._fit.numbers, blocks)
                 if self._fit.numbers.bias_reduction
-                else separated.overlap_by_score(self._fit.numbers, blocks)
+                else infinite_estimates.overlap_by_score(self._fit.numbers, blocks)
             )
             self._fit.cache["separation"] = found
         certificate: Certificate = self._fit.cache["separation"]
@@ -264,7 +264,8 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         wild = ((logs >= 1023) | (logs < -1022)).any(axis=1)
         if wild.any():
             warn_user(
-                f"In these units the variance of a coefficient of {named(self._columns[wild])} is out of the "
+                f"In these units the variance of a coefficient of {listed(self._columns[wild])} is "
+                "out of the "
                 "range of double precision, so that it, or a covariance with it, shows as infinite or as "
                 "zero: see bse, or give the columns in other units, as standardize() does."
             )
@@ -320,7 +321,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         >>> fit.conf_int(method="profile").round(3).loc[("male", "bill_depth_mm")].tolist()
         [0.297, 0.554]
         """
-        choice("method", method, ("wald", "profile"))
+        check_word("method", method, ("wald", "profile"))
         if method == "profile":
             return profile_intervals(self._fit, level, self.log_odds(level).index)
         return self.log_odds(level)[["low", "high"]]
@@ -381,7 +382,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         sex                  5.62  2.0  0.06
         """
         if by is not None:
-            choice("by", by, ("term",))
+            check_word("by", by, ("term",))
             return ratios_by_term(self._fit)
         statistic = 2 * (self.llf - self.llnull)
         df = float(len(self.terms) * (len(self.classes) - 1))
@@ -440,5 +441,5 @@ class LogisticResults(LinearGeometry, ClassifierResults):
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw posteriors by class ("posteriors", the default), or regions of two predictors ("regions")."""
-        choice("kind", kind, ("posteriors", "regions"), optional=True)
+        check_word("kind", kind, ("posteriors", "regions"), optional=True)
         return plot_regions(self._fit, ax) if kind == "regions" else plot_posteriors(self._fit, ax)

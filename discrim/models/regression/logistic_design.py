@@ -15,7 +15,7 @@ from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 from discrim.models.fits.reading import collinear_error, drop_columns
 
 __all__ = [
@@ -66,7 +66,7 @@ def refuse_wide(rows: int, terms: tuple[str, ...]) -> None:
     p = len(terms)
     if 0 < rows <= p:
         raise CollinearError(
-            f"{rows} rows are too few for a constant and {p} columns ({named(terms)}): name fewer "
+            f"{rows} rows are too few for a constant and {p} columns ({listed(terms)}): name fewer "
             "columns, or "
             'use lda(covariance="shrunk"). Of so few rows collinear="drop" leaves classes that are '
             "separated, "

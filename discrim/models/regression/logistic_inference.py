@@ -17,7 +17,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import gathered_rows
 from discrim.inference.error_rates import check_level
 from discrim.inference.resampling import watched
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
 from discrim.models.regression.logistic_design import held
 
@@ -75,7 +75,7 @@ def profile_intervals(fit: Fit[LogisticFit], level: float, index: pd.Index) -> p
     if table.isna().any(axis=None):
         lost = table.index[table.isna().any(axis=1)]
         raise DataError(
-            f"The profile of {named(lost)} could not be followed to its bound: use "
+            f"The profile of {listed(lost)} could not be followed to its bound: use "
             'method="wald", or scale the columns of the formula.'
         )
     return table

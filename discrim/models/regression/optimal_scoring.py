@@ -10,7 +10,7 @@ import pandas as pd
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.regression.indicator import IndicatorFit
 from discrim.errors import CollinearError
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 
 if TYPE_CHECKING:
     from discrim.report.tables import Summary
@@ -76,7 +76,7 @@ class OptimalScoring:
         barren = [self._terms[dependency.column] for dependency in dependencies(moments)]
         if barren:
             raise CollinearError(
-                f"{named(barren)}: constant within classes, or determined by other columns there, so that a "
+                f"{listed(barren)}: constant within classes, or determined by other columns there, so that a "
                 "discriminant has no variance within classes. Leave it out of the formula."
             )
         free = moments.total - moments.n_classes

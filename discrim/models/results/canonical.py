@@ -20,7 +20,7 @@ from discrim.errors import NotSupportedError
 from discrim.frame.unseen import Unseen
 from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares
-from discrim.models.fits.arguments import choice
+from discrim.models.fits.arguments import check_word
 from discrim.models.fits.fit import Fit
 from discrim.models.registry import summary_of
 from discrim.models.results.stability import axis_stability
@@ -106,7 +106,7 @@ class CanonicalResults:
         if not numbers.has_distances:
             raise NotSupportedError('canonical() needs the full covariance: fit with covariance="pooled".')
         if convention is not None:
-            choice("convention", convention, tuple(SYSTEMS))
+            check_word("convention", convention, tuple(SYSTEMS))
         self.convention = convention
         self._system = SYSTEMS[convention] if convention is not None else OURS
         self._fit, self._numbers = fit, numbers
@@ -185,7 +185,7 @@ class CanonicalResults:
             Pooled within classes (Stata, SPSS), over all rows (R's candisc), or of the class means weighted
             by their rows.
         """
-        choice("kind", kind, ("within", "total", "between"))
+        check_word("kind", kind, ("within", "total", "between"))
         nu, roots = self._numbers.within_divisor, self._axes.singular**2
         # S a: covariances within classes of columns and scores, whose variance is one.
         shared = self._covariance.times(self._axes.axes) * np.sign(self._factor)

@@ -12,7 +12,7 @@ from discrim.errors import DataError, warn_user
 from discrim.frame.categories import shown
 from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import generalized_distances
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 from discrim.models.fits.labels import beyond_doubles, class_code, covariance_frame
 from discrim.models.fits.prediction import score_frame
 from discrim.models.results.group_summary import group_summary
@@ -106,7 +106,7 @@ class SeparateCovariances:
         wild = np.abs(np.log2(inverse) + 2 * np.log2(numbers.moments.scale)) > RANGE
         if wild.any():
             raise DataError(
-                f"A quadratic coefficient of {named(self.terms[wild])} is out of the range of double "
+                f"A quadratic coefficient of {listed(self.terms[wild])} is out of the range of double "
                 "precision: divide the column by its size and fit again. Posteriors hold in any "
                 "units."
             )

@@ -12,7 +12,7 @@ from discrim.core.rules.rules import LinearRule
 from discrim.errors import DataError
 from discrim.frame.categories import shown
 from discrim.frame.unseen import Unseen
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import class_code
 
@@ -138,7 +138,7 @@ def _pair(fit: Fit[Any], a: Any, b: Any) -> tuple[int, int]:
         return 1, 0
     if a is None or b is None:
         raise DataError(
-            f"A plane lies between two of the classes {named(fit.classes)}: name both, as "
+            f"A plane lies between two of the classes {listed(fit.classes)}: name both, as "
             f"({shown(fit.classes[1])}, {shown(fit.classes[0])})."
         )
     i, j = class_code(a, fit.classes), class_code(b, fit.classes)

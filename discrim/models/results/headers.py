@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discrim.errors import NotSupportedError
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 from discrim.models.judging.refitted_prior import prior_of_rest
 from discrim.report.numbers import clean, shorten
 from discrim.report.tables import Pairs
@@ -63,7 +63,7 @@ def size_items(fit: ClassifierResults) -> list[Item]:
     ]
     gone = fit._fit.blocks.constant
     if gone:
-        items.append(("Left out, constant", list(gone), shorten(clean(named(gone, most=2)), 40)))
+        items.append(("Left out, constant", list(gone), shorten(clean(listed(gone, most=2)), 40)))
     return items
 
 
@@ -97,4 +97,4 @@ def header(fit: ClassifierResults, items: list[Item], note: str = "") -> Pairs:
 def dropped_note(fit: ClassifierResults, where: str) -> str:
     """What is said of columns that were dropped for others; empty where none were."""
     gone = fit._fit.blocks.collinear
-    return f"Dropped, collinear {where}: {named(gone)}." if gone else ""
+    return f"Dropped, collinear {where}: {listed(gone)}." if gone else ""

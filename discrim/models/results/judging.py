@@ -9,7 +9,7 @@ import pandas as pd
 
 from discrim.core.rules.rules import best_class, posteriors
 from discrim.frame.unseen import Unseen
-from discrim.models.fits.arguments import choice, cost_matrix
+from discrim.models.fits.arguments import check_word, cost_matrix
 from discrim.models.judging import assessment
 from discrim.models.judging.validation import left_out_scores
 
@@ -201,5 +201,5 @@ class Judging:
         """
         from discrim.models.judging.single_rows import posterior_intervals
 
-        choice("method", method, ("delta", "bootstrap"))
+        check_word("method", method, ("delta", "bootstrap"))
         return posterior_intervals(self._fit, data, method, level, replicates, seed, unseen)

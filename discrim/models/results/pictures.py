@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from discrim.core.rules.rules import posteriors
 from discrim.errors import NotSupportedError
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.prediction import posterior_frame
 
@@ -21,7 +21,7 @@ def plot_regions(fit: Fit[Any], ax: Axes | None) -> Axes:
     from discrim.report import plots
 
     if len(fit.terms) != 2 or not fit.blocks.design.plain:
-        has = f"{len(fit.terms)}" if len(fit.terms) != 2 else f"{named(fit.terms)}, not both plain columns"
+        has = f"{len(fit.terms)}" if len(fit.terms) != 2 else f"{listed(fit.terms)}, not both plain columns"
         raise NotSupportedError(
             f"kind='regions' draws the plane of two numeric columns of the table; this fit has {has}."
         )

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from discrim.core.rules.rules import log_posteriors, posteriors
 from discrim.errors import DataError
 from discrim.frame.unseen import Unseen
-from discrim.models.fits.arguments import choice, cost_matrix, is_number, told
+from discrim.models.fits.arguments import check_word, cost_matrix, is_number, told
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.handed_out import HandedOut
-from discrim.models.fits.labels import known
+from discrim.models.fits.labels import missing_if_refused
 from discrim.models.fits.prediction import Decision, posterior_frame
 from discrim.models.registry import summary_part
 from discrim.models.results.judging import Judging
@@ -95,7 +95,7 @@ class ClassifierResults(Judging):
 
     def _glance(self) -> dict[str, Any]:
         row: dict[str, Any] = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        return row | {name: known(self, name) for name in ("df_model", "llf", "aic", "bic")}
+        return row | {name: missing_if_refused(self, name) for name in ("df_model", "llf", "aic", "bic")}
 
     # ---- prediction
 
@@ -201,8 +201,8 @@ class ClassifierResults(Judging):
         unseen: Unseen | None = None,
     ) -> pd.DataFrame:
         self._fit.need_posteriors("predict_proba()")
-        choice("method", method, ("plugin", "predictive", "debiased"))
-        choice("convention", convention, ("MASS",), optional=True)
+        check_word("method", method, ("plugin", "predictive", "debiased"))
+        check_word("convention", convention, ("MASS",), optional=True)
         blocks = self._fit.new_rows(data, unseen)
         rule = self._fit.rule(prior, method, convention)
         return posterior_frame(blocks, rule, self.classes, finish)

@@ -16,10 +16,10 @@ from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import GatheredRows, gathered_rows
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.prediction import scored
-from discrim.models.fits.reading import NaAction, sample
+from discrim.models.fits.reading import NaAction, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.judging.validation import left_out_scores
 
@@ -43,11 +43,11 @@ def read_rows(
         A column is constant.
     """
     blocks = read(formula, data, levels=levels, functions=functions)
-    blocks, moments = sample(blocks, "diagonal", na_action)
+    blocks, moments = usable_rows(blocks, "diagonal", na_action)
     still = np.ptp(moments.means, axis=0) + moments.scatters.sum(axis=0) == 0
     if still.any():
         raise CollinearError(
-            f"{named(np.array(blocks.terms)[still].tolist())} is constant: it separates nothing. Drop it "
+            f"{listed(np.array(blocks.terms)[still].tolist())} is constant: it separates nothing. Drop it "
             "from the formula."
         )
     return blocks, moments, gathered_rows(blocks)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Dependency, dependencies
 from discrim.core.moments.moments import ClassMoments
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 from discrim.models.saving.tensor_file import damaged
 
 __all__ = ["in_this_form", "is_earlier", "refuse_collinear"]
@@ -66,9 +66,9 @@ def refuse_collinear(
     are = "is a linear combination" if len(culprits) == 1 else "are linear combinations"
     raise damaged(
         path,
-        f"{named(culprits)} {are} of other columns, which the version that wrote it did not find, and its "
+        f"{listed(culprits)} {are} of other columns, which the version that wrote it did not find, and its "
         "coefficients are rounding",
-        f"Leave {named(culprits)} out of the formula, fit the table again, and save that fit",
+        f"Leave {listed(culprits)} out of the formula, fit the table again, and save that fit",
     )
 
 

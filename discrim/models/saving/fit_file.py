@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,10 +45,6 @@ def saved_of(name: str) -> Saved | None:
         return None
     saved: Saved = resolve(f"{row.results_module}:SAVED")
     return saved
-
-
-def _unknown(name: Any) -> NoReturn:
-    raise KeyError(name)
 
 
 def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
@@ -154,7 +150,7 @@ def fit_of(
     about, tensors = in_this_form(about, tensors)
     try:
         name = about["model"]
-        model = saved_of(name) or _unknown(name)
+        model = saved_of(name)
         design = Design.from_dict(about["design"])
         options, keep = about["options"], about["keep"]
         left_out = about["left_out"]
@@ -163,6 +159,8 @@ def fit_of(
         raise
     except _BROKEN as error:
         raise damaged(path, f"its description is incomplete ({error})") from None
+    if model is None:
+        raise damaged(path, f"its description is incomplete ({name!r})")
     robust = "robust" in model.shapes(2, 1)
     check_description(path, options, model.options, design, keep, dropped, weighted, robust=robust)
     gone = names_left_out(path, left_out)
@@ -190,7 +188,7 @@ def fit_of(
         with np.errstate(all="ignore"):
             numbers = model.numbers(moments, prior, **options, **own)
         fit = model.fit(numbers, blocks, has_rows=False)
-        wrong = without_score(fit)
+        wrong = without_score(fit, at_means=model.scored_at_means)
     except DiscrimError as error:
         raise damaged(path, str(error).rstrip(".")) from None
     except _BROKEN as error:

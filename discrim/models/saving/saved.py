@@ -46,6 +46,8 @@ class Saved:
         Structure of the covariance, of a model without an option of that name.
     singular : bool
         Whether columns may be collinear.
+    scored_at_means : bool
+        Whether every row near a class mean has to have a score, which is tried.
     """
 
     options: Mapping[str, tuple[type, ...]]
@@ -58,3 +60,4 @@ class Saved:
     constant: bool = False
     structure: str = "full"
     singular: bool = False
+    scored_at_means: bool = True

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from discrim.core.neighbours.knn import NeighbourRule
 from discrim.models.fits.fit import Fit
 
 __all__ = ["without_score"]
@@ -19,8 +18,11 @@ CLASSES_TRIED = 64
 """Classes whose means are tried: the scores of each row are of all classes."""
 
 
-def without_score(fit: Fit[Any]) -> str | None:
-    """Say at which class mean, or a standard deviation beside it, a row has no score; None if all have."""
+def without_score(fit: Fit[Any], *, at_means: bool) -> str | None:
+    """Say at which class mean, or a standard deviation beside it, a row has no score; None if all have.
+
+    Without `at_means` the rule is made, and no row is tried.
+    """
     moments = fit.numbers.moments
     divisors = [getattr(fit.numbers, name, 1.0) for name in ("divisor", "divisors")]
     if not all((np.asarray(each) > 0).all() for each in divisors):
@@ -35,8 +37,7 @@ def without_score(fit: Fit[Any]) -> str | None:
             # Zero is the position of a level, and a count, whatever the rows were.
             rows[:, (plan.families == 1) | (plan.families == 3)] = 0.0
         rule = fit.rule()
-        if isinstance(rule, NeighbourRule):
-            # Its rows say by themselves where they are; some metrics have no distance to a class mean.
+        if not at_means:
             return None
         scores = rule.scores(rows)
     strange = np.isnan(scores) | np.isposinf(scores)

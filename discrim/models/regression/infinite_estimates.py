@@ -18,9 +18,9 @@ from discrim.frame.categories import shown
 from discrim.frame.cells import class_cells
 from discrim.frame.used_rows import GatheredRows, gathered_rows, used_codes
 from discrim.inference.resampling import progress_bar, watched
-from discrim.models.fits.arguments import named
+from discrim.models.fits.arguments import listed
 from discrim.models.fits.reading import class_moments
-from discrim.models.planes.certificate import Certificate, Pair, labelled, separated_pairs
+from discrim.models.planes.separation_certificate import Certificate, Pair, labelled, separated_pairs
 from discrim.models.regression.logistic_design import held
 
 __all__ = ["certify", "overlap_by_score", "refitted", "refuse_empty_cells", "searched"]
@@ -266,7 +266,7 @@ def _said(
     slopes = fit.frame.covariance.unwhiten(found.coef[1:]) * fit.frame.covariance.sd[:, None]
     weight = np.abs(slopes - slopes.mean(axis=1, keepdims=True)).max(axis=1)
     order = [j for j in np.argsort(-weight) if weight[j] > 1e-6 * weight.max()]
-    terms = named(blocks.terms[j] for j in order)
+    terms = listed(blocks.terms[j] for j in order)
     apart = [pair for pair in pairs if not len(pair.touching)]
     touching = [pair for pair in pairs if len(pair.touching)]
     said = []
@@ -279,7 +279,7 @@ def _said(
         labels = [blocks.table.label(int(positions[i])) for i in on_plane]
         said.append(
             f"A hyperplane separates {_who(touching, blocks)} in part, by {terms}: no row lies on the wrong "
-            f"side of it but {len(labels)} on it (the first: {named(labels, 3)}): quasi-separation."
+            f"side of it but {len(labels)} on it (the first: {listed(labels, 3)}): quasi-separation."
         )
     return f"{' '.join(said)} The likelihood has no maximum, the estimates would be infinite."
 

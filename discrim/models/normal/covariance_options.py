@@ -29,10 +29,10 @@ from discrim.core.shrinkage.shrinkage import (
 from discrim.core.shrinkage.shrinkage_choice import most_shrunk
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.models.fits.arguments import choice, named
+from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.reading import collinear_error
 from discrim.models.normal.estimators import estimated
-from discrim.models.normal.shrinkage_path import Task, error_path
+from discrim.models.normal.shrinkage_path import RuleAt, Task, error_path
 
 __all__ = [
     "Estimate",
@@ -148,7 +148,7 @@ def read_shrinking(
     """
     if not isinstance(covariance, str):
         return _of_estimator(covariance, shrinkage, grid, method, words)
-    choice("covariance", covariance, words)
+    check_word("covariance", covariance, words)
     structure: Any = "full" if covariance == words[0] else covariance
     if shrinkage is None and structure != "shrunk":
         _refuse_grid(grid)
@@ -164,7 +164,8 @@ def read_shrinking(
     if isinstance(value, str):
         if value not in known:
             raise DataError(
-                f"shrinkage={value!r} is not known for covariance={covariance!r}: use one of {named(known)}, "
+                f"shrinkage={value!r} is not known for covariance={covariance!r}: use one of "
+                f"{listed(known)}, "
                 "or a number from 0 to 1."
             )
         if value == "loo":
@@ -173,7 +174,7 @@ def read_shrinking(
         return Shrinking(structure, known[value])
     _refuse_grid(grid)
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
-        raise DataError(f"shrinkage={value!r}: give a number from 0 to 1, or one of {named(known)}.")
+        raise DataError(f"shrinkage={value!r}: give a number from 0 to 1, or one of {listed(known)}.")
     return Shrinking(structure, "given", float(value))
 
 
@@ -222,7 +223,7 @@ def _of_estimator(
         )
     if not callable(getattr(estimator, "fit", None)):
         raise DataError(
-            f"covariance={estimator!r} is not known: use one of {named(words)}, or an estimator, an object "
+            f"covariance={estimator!r} is not known: use one of {listed(words)}, or an estimator, an object "
             "with fit(X) and then covariance_."
         )
     if shrinkage is not None:
@@ -258,6 +259,7 @@ def estimate(
     moments: ClassMoments,
     divisors: Floats,
     prior: Floats,
+    rule_at: RuleAt,
     *,
     sampled: bool,
 ) -> Estimate:
@@ -272,6 +274,8 @@ def estimate(
     divisors : (1,) or (K,) float
         Of one covariance for all classes, or of one for each.
     prior : (K,) float
+    rule_at : callable
+        From other moments and a shrinkage to a rule, for a choice by leave-one-out.
     sampled : bool
         Whether the prior is the class proportions of the rows.
 
@@ -291,7 +295,7 @@ def estimate(
     if asked.structure == "estimator":
         return Estimate(covariances=estimated(asked.estimator, blocks, moments, common=common))
     if asked.chosen == "loo":
-        task = Task(asked.structure, asked.grid, blocks, comparable, divisors, prior)
+        task = Task(asked.structure, asked.grid, blocks, comparable, divisors, prior, rule_at)
         path = error_path(task, sampled=sampled)
         grid, errors = path["shrinkage"].to_numpy(), path["error"].to_numpy()
         return Estimate(np.full(len(divisors), most_shrunk(grid, errors)), path=path)
@@ -320,7 +324,8 @@ def _refuse_singular(
     if asked.structure == "shrunk" and shrinks_nothing and free < moments.n_columns:
         said = {"ledoit-wolf": "Ledoit & Wolf's shrinkage is 0"}.get(asked.chosen or "", f"shrinkage={g:g}")
         raise CollinearError(
-            f"{said} {where}, which leaves the covariance of {len(terms)} columns ({named(terms)}) singular: "
+            f"{said} {where}, which leaves the covariance of {len(terms)} columns ({listed(terms)}) "
+            "singular: "
             f'there are {free} degrees of freedom. Pass a larger number, or shrinkage="oas".'
         )
     if asked.structure == "diagonal":

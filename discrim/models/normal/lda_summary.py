@@ -1,0 +1,144 @@
+"""The summary of a linear discriminant analysis: which tables, under which words."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.shrinkage.shrinkage import is_regular
+from discrim.models.fits.arguments import listed
+from discrim.models.normal.gaussian_summary import (
+    Parts,
+    common_header,
+    covariance_note,
+    covariance_section,
+    equal_covariances_section,
+    means_section,
+    shrinkage_path_section,
+    sphere_items,
+    thin_variances_section,
+    variances_section,
+)
+from discrim.models.normal.normal_fits import shrinkage_label
+from discrim.models.normal.robust_summary import estimate_text, flagged_section
+from discrim.models.results.headers import dropped_note, header, title
+from discrim.report.numbers import p_text
+from discrim.report.tables import INTERVAL, Pairs, Section, Summary
+
+if TYPE_CHECKING:
+    from discrim.models.normal.lda_results import LDAResults
+
+__all__ = ["lda_brief", "lda_sections"]
+
+
+def lda_sections(fit: LDAResults) -> Parts:
+    """Sections of a linear discriminant analysis, in their order."""
+    parts: Parts = {
+        "header": partial(_linear_header, fit),
+        "classes": partial(_classes, fit),
+        "means": partial(means_section, fit),
+        "covariance": partial(_covariance, fit),
+        "discriminants": partial(_discriminants, fit),
+        "functions": partial(_functions, fit),
+    }
+    if fit._fit.numbers.robust is not None and fit._fit.has_rows:
+        parts["flagged"] = partial(flagged_section, fit)
+    plain = fit._fit.numbers.robust is None and fit._fit.numbers.shrinkage is None
+    if plain and fit._fit.numbers.reduced() is None and not is_regular(fit._fit.numbers.structure):
+        parts["log_odds"] = partial(_log_odds, fit)
+    if "path" in fit._fit.cache:
+        parts["path"] = partial(shrinkage_path_section, fit)
+    if fit._fit.numbers.has_distances and fit._fit.has_rows:
+        parts["equal_covariances"] = partial(equal_covariances_section, fit)
+    return parts
+
+
+def lda_brief(fit: LDAResults) -> Summary:
+    """The short form: classes, means, discriminants."""
+    parts = {"classes": _classes(fit), "means": means_section(fit), "discriminants": _discriminants(fit)}
+    return Summary(title(fit), parts)
+
+
+def _linear_header(fit: LDAResults) -> Pairs:
+    mle = fit._fit.numbers.method == "mle"
+    kind = "pooled" if fit._fit.numbers.structure == "full" else fit._fit.numbers.structure
+    divisor = f"{kind}, {estimate_text(fit) or ('1/N' if mle else '1/(N-K)')}"
+    left, right = common_header(
+        fit, divisor if fit._fit.numbers.estimator is None else "pooled, an estimator's"
+    )
+    if fit._fit.numbers.shrinkage is not None:
+        left.append((shrinkage_label(fit._fit.numbers.chosen), fit.shrinkage, f"{fit.shrinkage:.4g}"))
+    left += sphere_items(fit)
+    if fit._fit.numbers.structure == "pinv":
+        rank, p = fit._fit.numbers.ignored()[0], len(fit.terms)
+        left.append(("Rank of the covariance", rank, f"{rank} of {p}"))
+    if fit._fit.numbers.has_distances:
+        test = fit.wilks
+        f = float(test.table["statistic"].iloc[0])
+        df1, df2 = (f"{d:.6g}" for d in test.df)
+        left.append(("Wilks' lambda", test.statistic, f"{test.statistic:.4g}"))
+        if np.isnan(f):
+            left.append(("Rao's F", f, "not available"))
+        else:
+            shown = f"{f:.2f}" if f < 1e6 else f"{f:.4e}"
+            left += [(f"F({df1}, {df2})", f, shown), ("P > F", test.pvalue, p_text(test.pvalue))]
+    note = ""
+    if fit._fit.numbers.reduced() is not None:
+        m = fit._fit.numbers.ncomp
+        first = "first canonical axis" if m == 1 else f"first {m} canonical axes"
+        note = f"The rule uses the {first} only (ncomp={m})."
+    note = f"{note} {dropped_note(fit, 'within classes')} {covariance_note(fit)}"
+    return header(fit, [*left, *right], note.strip())
+
+
+def _classes(fit: LDAResults) -> Section:
+    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts})
+    return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
+
+
+def _covariance(fit: LDAResults) -> Section:
+    held, divisor = fit._fit.numbers.covariance, "N" if fit._fit.numbers.method == "mle" else "N-K"
+    kind = "Pooled c" if fit._fit.numbers.has_distances else "Pooled and shrunk c"
+    title = f"{kind}ovariance within classes, divisor {divisor}"
+    if fit._fit.numbers.robust is not None:
+        title = f"Robust covariance within classes ({estimate_text(fit)})"
+    elif held.is_diagonal:
+        title = f"Variances ({fit._fit.numbers.structure} covariance within classes, divisor {divisor})"
+        return variances_section(fit, held, title, "fit.cov")
+    elif fit._fit.numbers.moments.spread == "thin":
+        return thin_variances_section(fit, held, f"within classes, divisor {divisor}", "fit.cov")
+    elif fit._fit.numbers.estimator is not None:
+        title = "Covariance within classes, as the estimator has it"
+    return covariance_section(fit, held, title, "fit.cov")
+
+
+def _discriminants(fit: LDAResults) -> Section:
+    table = pd.concat([fit.scaling, fit.explained.to_frame("Share of trace").T])
+    note = "In each column the largest coefficient times its standard deviation within classes is positive."
+    return Section(
+        "Discriminants (unit variance within classes)",
+        table,
+        row_formats={"Share of trace": "share"},
+        shared=True,
+        note=note if table.shape[1] else "The class means do not differ: there is no discriminant.",
+        source="fit.scaling",
+    )
+
+
+def _functions(fit: LDAResults) -> Section:
+    table = pd.concat([fit.intercept.to_frame("constant").T, fit.coef])
+    note = "A row belongs to the class whose function is largest; the constants contain ln(prior)."
+    return Section("Classification functions", table, note=note, source="fit.coef, fit.intercept")
+
+
+def _log_odds(fit: LDAResults) -> Section:
+    table = fit.log_odds()
+    formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
+    title = f"Log odds against {fit.classes[0]} (asymptotic standard errors under the model)"
+    headings = INTERVAL | {"p": "P>|z|"}
+    none = fit.classes[fit.prior.to_numpy() == 0]
+    note = f"No finite constant: {listed(none)} with a prior of zero." if len(none) else ""
+    return Section(title, table, formats, headings=headings, note=note, source="fit.log_odds()")

@@ -1,0 +1,92 @@
+"""The summary of a quadratic discriminant analysis: which tables, under which words."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from discrim.models.normal.gaussian_summary import (
+    Parts,
+    brief_by_class,
+    common_header,
+    covariance_note,
+    covariance_section,
+    equal_covariances_section,
+    logdets_section,
+    means_section,
+    shrinkage_path_section,
+    sphere_items,
+    thin_variances_section,
+    variances_section,
+)
+from discrim.models.normal.normal_fits import shrinkage_label
+from discrim.models.normal.robust_summary import estimate_text, flagged_section
+from discrim.models.results.headers import header
+from discrim.report.tables import Pairs, Section
+
+if TYPE_CHECKING:
+    from discrim.models.normal.qda import QDAResults
+
+__all__ = ["qda_brief", "qda_sections"]
+
+MOST_COVARIANCES = 6
+"""Classes whose covariances a summary prints."""
+
+qda_brief = brief_by_class
+
+
+def qda_sections(fit: QDAResults) -> Parts:
+    """Sections of a quadratic discriminant analysis, in their order."""
+    parts: Parts = {
+        "header": partial(_quadratic_header, fit),
+        "classes": partial(logdets_section, fit),
+        "means": partial(means_section, fit),
+    }
+    for label in fit.classes[:MOST_COVARIANCES]:
+        parts[f"covariance {label}"] = partial(_class_covariance, fit, label)
+    if fit._fit.numbers.robust is not None and fit._fit.has_rows:
+        parts["flagged"] = partial(flagged_section, fit)
+    if "path" in fit._fit.cache:
+        parts["path"] = partial(shrinkage_path_section, fit)
+    if fit._fit.numbers.has_distances and fit._fit.has_rows:
+        parts["equal_covariances"] = partial(equal_covariances_section, fit)
+    return parts
+
+
+def _quadratic_header(fit: QDAResults) -> Pairs:
+    mle = fit._fit.numbers.method == "mle"
+    kind = "by class" if fit._fit.numbers.structure == "full" else f"{fit._fit.numbers.structure} by class"
+    divisor = f"{kind}, {estimate_text(fit) or ('1/n' if mle else '1/(n-1)')}"
+    left, right = common_header(
+        fit, divisor if fit._fit.numbers.estimator is None else "by class, an estimator's"
+    )
+    if fit._fit.numbers.shrinkage is not None:
+        low, high = fit.shrinkage.min(), fit.shrinkage.max()
+        text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
+        left.append((shrinkage_label(fit._fit.numbers.chosen), fit.shrinkage.to_dict(), text))
+    left += sphere_items(fit)
+    return header(fit, [*left, *right], covariance_note(fit))
+
+
+def _class_covariance(fit: QDAResults, label: Any) -> Section:
+    divisor = "n" if fit._fit.numbers.method == "mle" else "n-1"
+    left_out = len(fit.classes) - MOST_COVARIANCES
+    note = (
+        f"{left_out} more {'class' if left_out == 1 else 'classes'}: fit.covs."
+        if left_out > 0 and label == fit.classes[MOST_COVARIANCES - 1]
+        else ""
+    )
+    source = f"fit.covs[{label!r}]"
+    held = fit._fit.numbers.covariances[list(fit.classes).index(label)]
+    if fit._fit.numbers.is_diagonal:
+        return variances_section(fit, held, f"Variances in {label}, divisor {divisor}", source, note)
+    if fit._fit.numbers.moments.spread == "thin class":
+        return thin_variances_section(fit, held, f"in {label}, divisor {divisor}", source)
+    title = f"Covariance in {label}, {_divisor_words(fit, divisor)}"
+    if fit._fit.numbers.robust is not None:
+        title = f"Robust covariance in {label} ({estimate_text(fit)})"
+    return covariance_section(fit, held, title, source, note)
+
+
+def _divisor_words(fit: QDAResults, divisor: str) -> str:
+    return f"divisor {divisor}" if fit._fit.numbers.estimator is None else "as the estimator has it"
