@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import EPS, Covariance
 from discrim.core.neighbours.neighbour_cells import Cells, distinct
 from discrim.core.neighbours.neighbour_filter import Candidates, ProductFilter
-from discrim.core.rules.far_rows import Exponents, coordinates_within_range
+from discrim.core.rules.far_rows import coordinates_within_range
 from discrim.errors import DataError
 
 __all__ = ["METRICS", "ZERO_ONE", "Neighbours", "Search", "Space", "is_free_of_origin", "undefined"]
@@ -120,12 +120,9 @@ class Space:
             size = size @ np.abs(within.inverse)
         return Space(metric, origin, unit, within, 4 * EPS * float(np.linalg.norm(size, norm)))
 
-    def coordinates(self, x: Floats, over: Exponents | None = None) -> Floats:
-        """The coordinates (m, p) of rows x (m, p), row by row in memory; over two to powers (m,)."""
-        if over is None:
-            z = np.subtract(x, self.origin, order="C")
-        else:
-            z = np.subtract(np.ldexp(x, -over[:, None]), np.ldexp(self.origin, -over[:, None]), order="C")
+    def coordinates(self, x: Floats, origin: Floats | None = None) -> Floats:
+        """The coordinates (m, p) of rows x (m, p), row by row in memory; from another origin, if given."""
+        z = np.subtract(x, self.origin if origin is None else origin, order="C")
         z *= self.unit
         return z if self.within is None else np.ascontiguousarray(self.within.whiten(z.T).T)
 
@@ -227,7 +224,7 @@ class Search:
             The metric gives no distance to some row.
         """
         self._refuse_other_than_zero_one(x)
-        return self._nearest(coordinates_within_range(self.space.coordinates, x), k)
+        return self._nearest(coordinates_within_range(self.space.coordinates, x, self.space.origin), k)
 
     def among(self, start: int, stop: int, k: int) -> Neighbours:
         """The k nearest rows, themselves among them, to the rows from start to stop."""

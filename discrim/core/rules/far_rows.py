@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 __all__ = [
     "FARTHEST",
-    "Exponents",
     "beyond_range",
     "coordinates_within_range",
     "exponents",
@@ -40,7 +39,9 @@ def beyond_range(x: Floats, scores: Floats) -> NDArray[np.intp]:
     return rows[np.isfinite(x[rows]).all(axis=1)]
 
 
-def coordinates_within_range(coordinates: Callable[[Floats, Exponents | None], Floats], x: Floats) -> Floats:
+def coordinates_within_range(
+    coordinates: Callable[[Floats, Floats], Floats], x: Floats, origin: Floats
+) -> Floats:
     """Coordinates of rows x (m, p) whose squares are doubles.
 
     A row farther away is taken nearer to the origin in its own direction, from where all rows of a fit are
@@ -49,18 +50,19 @@ def coordinates_within_range(coordinates: Callable[[Floats, Exponents | None], F
     Parameters
     ----------
     coordinates : callable
-        From rows (m, p) and exponents (m,) the coordinates over two to these, or with None as they are.
+        Those (m, p) of rows (m, p) from an origin (p,) or (m, p): linear in the difference of the two.
     x : (m, p) float
+    origin : (p,) float
     """
-    over = np.zeros(len(x), dtype=np.int64)
+    over = np.zeros((len(x), 1), dtype=np.int64)
     with np.errstate(over="ignore", invalid="ignore"):
-        z = coordinates(x, None)
+        z = coordinates(x, origin)
         far = np.flatnonzero(~_within_range(z) & np.isfinite(x).all(axis=1))
         while len(far):
             # How far beyond the largest double a row is is not known: it comes nearer until its place is.
-            power = np.frexp(np.abs(z[far]).max(axis=1))[1]
-            over[far] += np.where(np.isfinite(z[far]).all(axis=1), power, LARGEST) - FARTHEST
-            z[far] = coordinates(x[far], over[far])
+            size = np.abs(z[far]).max(axis=1, keepdims=True)
+            over[far] += np.where(np.isfinite(size), np.frexp(size)[1], LARGEST) - FARTHEST
+            z[far] = coordinates(np.ldexp(x[far], -over[far]), np.ldexp(origin, -over[far]))
             far = far[~_within_range(z[far])]
     return z
 
