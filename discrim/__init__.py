@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from discrim.models.neighbours.knn import knn as knn
     from discrim.models.normal.lda import lda as lda
     from discrim.models.normal.lda_results import LDAResults as LDAResults
+    from discrim.models.normal.nearest_centroid import NearestCentroidResults as NearestCentroidResults
+    from discrim.models.normal.nearest_centroid import nearest_centroid as nearest_centroid
     from discrim.models.normal.qda import QDAResults as QDAResults
     from discrim.models.normal.qda import qda as qda
     from discrim.models.normal.rda import RDAResults as RDAResults

@@ -146,7 +146,8 @@ def regularized_arguments(rda: argparse.ArgumentParser) -> None:
     for name, text in (("--alpha", "1: a covariance for each class"), ("--gamma", "the ridge; see rda()")):
         rda.add_argument(name, type=float, help=f"{text}; chosen by cross-validation if not given")
     rda.add_argument("--parametrization", choices=["esl", "friedman", "klar"], help="what is mixed")
-    rda.add_argument("--cv", type=_folds, help='folds of the choice, or "loo"')
+    rda.add_argument("--folds", type=_folds, help='folds of the choice, or "loo"')
+    rda.add_argument("--cv", type=_folds, help=argparse.SUPPRESS)
     rda.add_argument("--grid", type=_numbers, metavar="G,...", help="what is tried for what is not given")
     rda.add_argument("--select", choices=["min", "1se"], help="least error, or simplest within one SE of it")
     rda.add_argument("--seed", type=int, help="deals the rows to folds")
@@ -173,7 +174,8 @@ def shrunken_arguments(centroids: argparse.ArgumentParser) -> None:
     centroids.add_argument(
         "--offset", type=_offset, help="added to each column's spread: a number, or median"
     )
-    centroids.add_argument("--cv", type=int, help="folds of the choice")
+    centroids.add_argument("--folds", type=int, help="folds of the choice")
+    centroids.add_argument("--cv", type=int, help=argparse.SUPPRESS)
     centroids.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
     centroids.add_argument("--seed", type=int, help="deals the rows to folds")
 

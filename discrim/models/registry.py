@@ -112,6 +112,15 @@ MODELS = (
         arguments="discrim.cli_options:shrunken_arguments",
     ),
     Row(
+        "nearest_centroid",
+        "discrim.models.normal.nearest_centroid",
+        "NearestCentroidResults",
+        "discrim.models.normal.nearest_centroid",
+        "discrim.models.normal.nearest_centroid_summary",
+        estimator="discrim.sklearn.geometric:NearestCentroidClassifier",
+        command="nearest centroids: the class of the nearest mean",
+    ),
+    Row(
         "knn",
         "discrim.models.neighbours.knn",
         "KNNResults",

@@ -23,7 +23,12 @@ Examples
 from __future__ import annotations
 
 from discrim.sklearn.formulas import FormulaClassifier, as_estimator
-from discrim.sklearn.geometric import HyperplaneClassifier, KNNClassifier, PerceptronClassifier
+from discrim.sklearn.geometric import (
+    HyperplaneClassifier,
+    KNNClassifier,
+    NearestCentroidClassifier,
+    PerceptronClassifier,
+)
 from discrim.sklearn.normal import (
     LDAClassifier,
     NaiveBayesClassifier,
@@ -42,6 +47,7 @@ __all__ = [
     "LDAClassifier",
     "LogisticClassifier",
     "NaiveBayesClassifier",
+    "NearestCentroidClassifier",
     "PerceptronClassifier",
     "QDAClassifier",
     "RDAClassifier",

@@ -227,6 +227,9 @@ class VerbClassifier(FittedClassifier):
         response = _response_name(y, names)
         table = with_column(data, names, response, codes, classes.tolist())
         options = {"na_action": "raise", **self.get_params(deep=False), **more}
+        if "cv" in options:
+            # The word of scikit-learn for what is folds in a verb.
+            options["folds"] = options.pop("cv")
         formula = f"{quote(response)} ~ ."
         constant = options.pop("constant", "drop")
         check_word("constant", constant, ("drop", "raise"))

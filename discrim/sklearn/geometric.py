@@ -1,4 +1,4 @@
-"""Estimators over rules of single rows: neighbours, and planes between classes."""
+"""Estimators over rules of nearness: of rows, of class means, and planes between classes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from discrim.errors import DataError, DiscrimWarning, SeparationError
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.neighbours.knn import knn
+from discrim.models.normal.nearest_centroid import nearest_centroid
 from discrim.models.planes.hyperplane import hyperplane
 from discrim.models.planes.perceptron import perceptron
 from discrim.models.results.results import ClassifierResults
-from discrim.sklearn.base import PosteriorMethods, VerbClassifier, warn_instead
+from discrim.sklearn.base import PosteriorMethods, VerbClassifier, WeightedClassifier, warn_instead
 
-__all__ = ["HyperplaneClassifier", "KNNClassifier", "PerceptronClassifier"]
+__all__ = ["HyperplaneClassifier", "KNNClassifier", "NearestCentroidClassifier", "PerceptronClassifier"]
 
 
 class KNNClassifier(PosteriorMethods, VerbClassifier):
@@ -52,6 +53,21 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
 
     def _has_scores(self) -> bool:
         return False
+
+
+class NearestCentroidClassifier(WeightedClassifier):
+    """Nearest centroids; see `discrim.nearest_centroid`.
+
+    Parameters
+    ----------
+    prior
+        As for `discrim.nearest_centroid`: "equal" unless given, None for the class proportions.
+    """
+
+    verb = staticmethod(nearest_centroid)
+
+    def __init__(self, *, prior: Any = "equal") -> None:
+        self.prior = prior
 
 
 class PerceptronClassifier(VerbClassifier):

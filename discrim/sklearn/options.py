@@ -52,8 +52,8 @@ def options_of(fit: Any) -> dict[str, Any]:
     options = {name: getattr(fit._fit.numbers, name) for name in model.held}
     if model.options is not None:
         options |= resolve(model.options)(fit)
-    if not fit._fit.numbers.estimated_prior and model.posteriors:
-        options["prior"] = fit.prior.to_dict()
+    if model.posteriors:
+        options["prior"] = None if fit._fit.numbers.estimated_prior else fit.prior.to_dict()
     if fit._fit.blocks.functions:
         options["functions"] = dict(fit._fit.blocks.functions)
     return options

@@ -109,8 +109,8 @@ def regularized_grid(n: int, p: int, k: int, repeat: int) -> None:
     x, codes, frame = made(n, p, k)
     grid = {"reg_param": np.linspace(0, 1, 11)}
     runs: dict[str, Run] = {
-        "esl": lambda: rda("y ~ .", frame, cv=10, seed=0),
-        "klar": lambda: rda("y ~ .", frame, cv=10, seed=0, parametrization="klar"),
+        "esl": lambda: rda("y ~ .", frame, folds=10, seed=0),
+        "klar": lambda: rda("y ~ .", frame, folds=10, seed=0, parametrization="klar"),
         "peer": lambda: GridSearchCV(Peer(), grid, cv=10).fit(x, codes),
     }
     taken = medians(runs, repeat)

@@ -58,7 +58,7 @@ def table(name: str, path: Path, folds: int) -> None:
         "LDA": lambda: lda("digit ~ .", train, collinear="drop"),
         "LDA, shrunk (OAS)": lambda: lda("digit ~ .", train, covariance="shrunk"),
         "LDA, shrunk a tenth": lambda: rda("digit ~ .", train, alpha=0.0, gamma=0.9),
-        "RDA, chosen": lambda: rda("digit ~ .", train, cv=folds, grid=GRID, seed=0),
+        "RDA, chosen": lambda: rda("digit ~ .", train, folds=folds, grid=GRID, seed=0),
     }
     print(f"{name:14} {'published':22} {PUBLISHED[name]:6.2f} %")
     for label, fitted in fits.items():

@@ -297,9 +297,9 @@ def test_what_is_no_file_is_one_line(tmp_path, capsys):
         ("lda", FORMULA, "iris", "--prior=--"),
         ("lda", FORMULA, "iris", "--format=--"),
         ("naive-bayes", FORMULA, "iris", "--kernel=--"),
-        ("rda", FORMULA, "iris", "--cv", "\u00b2"),
-        ("rda", FORMULA, "iris", "--cv", "1000000"),
-        ("rda", FORMULA, "iris", "--cv", "99999999999"),
+        ("rda", FORMULA, "iris", "--folds", "\u00b2"),
+        ("rda", FORMULA, "iris", "--folds", "1000000"),
+        ("rda", FORMULA, "iris", "--folds", "99999999999"),
         ("knn", FORMULA, "iris", "--grid", "1,x"),
         ("knn", FORMULA, "iris", "--k", "9" * 5000),
     ],
@@ -524,5 +524,5 @@ def test_logistic_has_options_of_its_own(capsys):
 def test_options_of_rda_arrive_under_their_names(monkeypatch):
     recorder = Recorder()
     monkeypatch.setitem(vars(discrim), "rda", recorder)
-    assert cli.main(["rda", FORMULA, "iris", "--cv", "loo", "--grid", "0,0.5", "--select", "1se"]) == 0
-    assert recorder.called[2] == {"cv": "loo", "grid": [0.0, 0.5], "select": "1se"}
+    assert cli.main(["rda", FORMULA, "iris", "--folds", "loo", "--grid", "0,0.5", "--select", "1se"]) == 0
+    assert recorder.called[2] == {"folds": "loo", "grid": [0.0, 0.5], "select": "1se"}

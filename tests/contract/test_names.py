@@ -28,6 +28,7 @@ FITS = {
     "rda": lambda: discrim.rda("species ~ .", IRIS, grid=[0.0, 1.0], seed=1),
     "naive_bayes": lambda: discrim.naive_bayes("species ~ .", IRIS),
     "shrunken_centroids": lambda: discrim.shrunken_centroids("species ~ .", IRIS, seed=1),
+    "nearest_centroid": lambda: discrim.nearest_centroid("species ~ .", IRIS),
     "knn": lambda: discrim.knn("species ~ .", IRIS, grid=[2, 5]),
     "logistic": lambda: discrim.logistic("species ~ sepal_length + sepal_width", ALIKE),
     "indicator": lambda: discrim.indicator("species ~ .", IRIS),
@@ -169,7 +170,7 @@ def test_arguments_have_one_name():
             if not part.startswith("_"):
                 asked = FOLDS & set(inspect.signature(function).parameters)
                 wrong += [(name, part, argument) for argument in asked]
-    # Of rda() and shrunken_centroids() it is scikit-learn's: folds, "loo", splits; of compare() an old name.
+    # Each takes the other word for folds with a warning.
     assert sorted(wrong) == [("compare", "", "cv"), ("rda", "", "cv"), ("shrunken_centroids", "", "cv")]
 
 
@@ -177,6 +178,11 @@ def test_the_old_name_of_an_argument_is_told_and_works():
     with pytest.warns(discrim.errors.DiscrimWarning, match="compare.folds="):
         old = discrim.compare(*_pair(), cv=3, seed=1)
     pd.testing.assert_frame_equal(old, fitted("compare, folds"))
+    iris = discrim.datasets.load_iris()
+    for verb, grid in ((discrim.rda, [0.5, 1.0]), (discrim.shrunken_centroids, [0.0, 1.0])):
+        with pytest.warns(discrim.errors.DiscrimWarning, match=rf"{verb.__name__}\(cv=\) means .*folds=3"):
+            other = verb("species ~ .", iris, grid=grid, seed=1, cv=3)
+        pd.testing.assert_frame_equal(other.path, verb("species ~ .", iris, grid=grid, seed=1, folds=3).path)
 
 
 def test_renderings_keep_the_headings_of_statsmodels():

@@ -35,6 +35,7 @@ VERBS = {
     "naive_bayes": (discrim.naive_bayes, {}),
     "naive_bayes-kernel": (discrim.naive_bayes, {"kernel": True}),
     "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 1.0}),
+    "nearest_centroid": (discrim.nearest_centroid, {}),
     "knn": (discrim.knn, {"k": 5}),
     "logistic": (discrim.logistic, {}),
     "indicator": (discrim.indicator, {}),

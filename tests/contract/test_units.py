@@ -44,8 +44,8 @@ COMPARING = {
     "esl": (discrim.rda, {"alpha": 0.4, "gamma": 0.6}),
     "friedman": (discrim.rda, {"alpha": 0.4, "gamma": 0.6, "parametrization": "friedman"}),
     "klar": (discrim.rda, {"alpha": 0.4, "gamma": 0.6, "parametrization": "klar"}),
-    "chosen": (discrim.rda, {"seed": 1, "cv": 3, "grid": [0.1, 0.5]}),
-    "chosen by leave-one-out": (discrim.rda, {"cv": "loo", "grid": [0.1, 0.5], "parametrization": "klar"}),
+    "chosen": (discrim.rda, {"seed": 1, "folds": 3, "grid": [0.1, 0.5]}),
+    "chosen by leave-one-out": (discrim.rda, {"folds": "loo", "grid": [0.1, 0.5], "parametrization": "klar"}),
     "oas": (discrim.lda, {"covariance": "shrunk"}),
     "ledoit-wolf": (discrim.lda, {"covariance": "shrunk", "shrinkage": "ledoit-wolf"}),
     "loo": (discrim.lda, {"covariance": "shrunk", "shrinkage": "loo", "grid": [0.1, 0.5]}),
@@ -56,6 +56,7 @@ COMPARING = {
     "spherical by class": (discrim.qda, {"covariance": "spherical"}),
     "strimmer by class": (discrim.qda, {"covariance": "diagonal", "shrinkage": "strimmer"}),
     "centroids": (discrim.shrunken_centroids, {"threshold": 1.0}),
+    "nearest centroid": (discrim.nearest_centroid, {}),
     "nearest": (discrim.knn, {"k": 3, "scale": False}),
 }
 

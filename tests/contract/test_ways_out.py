@@ -200,13 +200,13 @@ def test_one_term_that_separates_is_not_to_be_left_out():
 def test_rda_offers_more_folds_where_they_help(rows, more):
     short = IRIS.groupby("species", observed=True).head(50).drop(index=range(rows, 50))
     with pytest.raises(DataError, match="no more than one row of class 'setosa'") as caught:
-        quiet(lambda: discrim.rda("species ~ .", short, cv=2, seed=0))
+        quiet(lambda: discrim.rda("species ~ .", short, folds=2, seed=0))
     assert ("more folds" in str(caught.value)) is more
     if more:
-        assert quiet(lambda: discrim.rda("species ~ .", short, cv="loo")).predict().notna().all()
+        assert quiet(lambda: discrim.rda("species ~ .", short, folds="loo")).predict().notna().all()
     else:
         with pytest.raises(DataError, match="no more than one row"):
-            quiet(lambda: discrim.rda("species ~ .", short, cv="loo"))
+            quiet(lambda: discrim.rda("species ~ .", short, folds="loo"))
         fit = quiet(lambda: discrim.rda("species ~ .", short, alpha=0.5, gamma=0.5))
         assert fit.predict().notna().all()
 

@@ -36,6 +36,7 @@ VERBS = {
     "qda": (discrim.qda, {}),
     "rda": (discrim.rda, {"alpha": 0.5, "gamma": 0.5}),
     "naive_bayes": (discrim.naive_bayes, {}),
+    "nearest_centroid": (discrim.nearest_centroid, {}),
     "knn": (discrim.knn, {"k": 3}),
     "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 0.1}),
     "logistic": (discrim.logistic, {}),

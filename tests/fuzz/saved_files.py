@@ -152,6 +152,8 @@ FITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "naive_bayes-kernel": ("naive_bayes", {"kernel": True, "laplace": 1}, ("plain", "mixed")),
     "naive_bayes-counts": ("naive_bayes", {"counts": ["h"], "weights": "w", "laplace": 1}, ("counted",)),
     "shrunken_centroids": ("shrunken_centroids", {"threshold": 1.0}, ("plain", "scaled", "categories")),
+    "nearest_centroid": ("nearest_centroid", {}, ("plain", "scaled", "categories")),
+    "nearest_centroid-w": ("nearest_centroid", {"weights": "w", "prior": None}, ("plain",)),
     "indicator": ("indicator", {}, ("plain", "poly", "interactions")),
     "logistic": ("logistic", {}, ("plain", "bs", "categories")),
     "logistic-w": ("logistic", {"weights": "w", "bias_reduction": True}, ("plain",)),

@@ -126,6 +126,7 @@ VERBS = {
     },
     "knn": {"k": [None, 1, 3], "scale": [True, False], "metric": ["euclidean", "mahalanobis", "cityblock"]},
     "shrunken_centroids": {"threshold": [None, 0.0, 0.5, 1e9], "seed": [0]},
+    "nearest_centroid": {"prior": [None, "equal"]},
     "logistic": {
         "bias_reduction": [True, False],
         "separation": ["warn", "raise"],
@@ -136,7 +137,16 @@ VERBS = {
     "perceptron": {"maxiter": [5, 50]},
     "hyperplane": {},
 }
-WEIGHTED = ("lda", "qda", "rda", "naive_bayes", "shrunken_centroids", "logistic", "indicator")
+WEIGHTED = (
+    "lda",
+    "qda",
+    "rda",
+    "naive_bayes",
+    "shrunken_centroids",
+    "nearest_centroid",
+    "logistic",
+    "indicator",
+)
 
 
 def any_table(rng, n):

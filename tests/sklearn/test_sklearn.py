@@ -63,6 +63,7 @@ CHECKED = [
     estimators.LogisticClassifier(),
     estimators.NaiveBayesClassifier(),
     estimators.NaiveBayesClassifier(missing="integrate"),
+    estimators.NearestCentroidClassifier(),
     estimators.PerceptronClassifier(),
     estimators.QDAClassifier(),
     estimators.QDAClassifier(covariance="shrunk"),
@@ -133,7 +134,10 @@ GOES_ON = {
 @pytest.mark.parametrize("verb", VERBS)
 def test_arguments_are_the_verbs(verb):
     own = inspect.signature(CASES[verb][0]).parameters
-    verbs = inspect.signature(getattr(discrim, verb)).parameters
+    verbs = dict(inspect.signature(getattr(discrim, verb)).parameters)
+    if "cv" in own:
+        # What is folds in a verb has the name that scikit-learn gives it.
+        verbs["cv"] = verbs.pop("folds")
     elsewhere = {"formula", "data", "weights", "levels", "na_action", "functions", "moments"}
     assert set(own) - set(verbs) == set(GOES_ON.get(verb, {})) - set(verbs)
     assert set(verbs) - set(own) == elsewhere & set(verbs)
@@ -150,6 +154,7 @@ CASES = {
     "rda": (estimators.RDAClassifier, {"alpha": 0.3, "gamma": 0.8}),
     "naive_bayes": (estimators.NaiveBayesClassifier, {"kernel": ["petal_width"]}),
     "shrunken_centroids": (estimators.ShrunkenCentroidsClassifier, {"threshold": 1.0}),
+    "nearest_centroid": (estimators.NearestCentroidClassifier, {"prior": None}),
     "logistic": (estimators.LogisticClassifier, {"reference": "virginica"}),
     "indicator": (estimators.IndicatorClassifier, {}),
     "fda": (estimators.FDAClassifier, {"engine": LinearRegression()}),
@@ -522,6 +527,7 @@ OPTIONS = {
         {"kernel": True, "bandwidth": "nrd", "method": "mle"},
     ],
     "shrunken_centroids": [{"seed": 1, "offset": 0.1, "prior": [0.2, 0.3, 0.5]}],
+    "nearest_centroid": [{}, {"prior": None}, {"prior": [0.2, 0.3, 0.5]}],
     "logistic": [{"reference": "virginica"}, {"bias_reduction": True}],
     "indicator": [{}],
     "fda": [{"engine": LinearRegression(), "ncomp": 1}],

@@ -13,7 +13,7 @@ from discrim.models.comparing.comparable import llf_given_row, refuse_other_rows
 from discrim.models.comparing.cross_comparison import cross_validated, paired
 from discrim.models.comparing.fitted import need_fits
 from discrim.models.comparing.hausman import lda_beside_logistic, log_odds_of_both
-from discrim.models.fits.arguments import check_word, is_whole
+from discrim.models.fits.arguments import check_word, folds_or_cv, is_whole
 from discrim.models.fits.labels import missing_if_refused
 
 __all__ = ["compare"]
@@ -47,7 +47,7 @@ def compare(
         As for `discrim.cross_validate`, of folds and of leave-one-out. By default models do what each of them
         does, and a logistic regression has another prior without a row than LDA; True treats all alike.
     cv : optional
-        The former name of `folds`, for one release.
+        Another name of `folds`, taken with a warning.
 
     Returns
     -------
@@ -104,9 +104,7 @@ def compare(
     check_word("by", by, ("fit", "term", "pair"), optional=True)
     need_fits(fits, "compare()")
     names = _names(fits)
-    if cv is not None:
-        warn_user("compare(cv=) is now compare(folds=); the next release knows the new name only.")
-        folds = cv if folds is None else folds
+    folds = folds_or_cv("compare", folds, cv)
     _refuse_options(fits, by, folds, repeats, groups, seed)
     if folds is not None:
         found = cross_validated(fits, folds, repeats, groups, seed, refit_prior)

@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import DataError, PriorError
+from discrim.errors import DataError, PriorError, warn_user
 from discrim.frame.categories import shown
 
 __all__ = [
     "check_flag",
     "check_word",
     "cost_matrix",
+    "folds_or_cv",
     "is_number",
     "is_share",
     "is_whole",
@@ -183,3 +184,11 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
     if not (values > 0).any():
         raise DataError("Every cost is zero: give the cost of some wrong label.")
     return values
+
+
+def folds_or_cv(verb: str, folds: Any, cv: Any) -> Any:
+    """Folds that may be given under the name that they had, or have elsewhere; a warning says so."""
+    if cv is None:
+        return folds
+    warn_user(f"{verb}(cv=) means {verb}(folds=), the word of all verbs: pass folds={told(cv)}.")
+    return cv

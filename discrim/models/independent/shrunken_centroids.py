@@ -18,7 +18,7 @@ from discrim.errors import CollinearError, DataError, NotSupportedError, warn_us
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.folds import drawn_seed
-from discrim.models.fits.arguments import check_word, is_number, listed, prior_vector
+from discrim.models.fits.arguments import check_word, folds_or_cv, is_number, listed, prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.prediction import score_frame
 from discrim.models.fits.reading import NaAction, class_moments, usable_rows
@@ -45,7 +45,7 @@ def shrunken_centroids(
     *,
     threshold: float | None = None,
     offset: float | Literal["median"] = "median",
-    cv: int | Splits = 10,
+    folds: int | Splits = 10,
     select: Literal["min", "1se"] = "min",
     grid: Sequence[float] | None = None,
     n_thresholds: int = 30,
@@ -55,6 +55,7 @@ def shrunken_centroids(
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
+    cv: Any = None,
 ) -> ShrunkenCentroidsResults:
     """Nearest shrunken centroids.
 
@@ -71,7 +72,7 @@ def shrunken_centroids(
     offset : float or "median"
         s_0, added to each column's standard deviation within classes: a number in the units of the
         columns, or the median of those standard deviations.
-    cv : int, or iterable of (train, test)
+    folds : int, or iterable of (train, test)
         Folds, for the choice; or splits, as in scikit-learn: positions of rows of the table; what judges the
         fit by folds chooses anew on the same splits, without the rows of the fold.
     select : {"min", "1se"}
@@ -83,6 +84,8 @@ def shrunken_centroids(
         Without a grid, so many evenly spaced ones from 0 to where no column is left, as R's pamr.
     seed : int, optional
         Deals the rows to folds.
+    cv : optional
+        Another name of `folds`, taken with a warning.
 
     Returns
     -------
@@ -124,6 +127,7 @@ def shrunken_centroids(
     alcohol             0.00    0.83       -1.66
     ash_alcalinity      0.00   -0.91        0.00
     """
+    folds = folds_or_cv("shrunken_centroids", folds, cv)
     check_word("select", select, ("min", "1se"))
     _check_numbers(threshold, offset)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
@@ -139,9 +143,9 @@ def shrunken_centroids(
     path = search = None
     if threshold is None:
         # Choices in folds are made by the same seed, so that they can be made again.
-        splits = () if is_number(cv) else read_splits(cv, blocks, "a number of folds")
-        folds: Any = len(splits) or cv
-        search = Search(grid, n_thresholds, folds, drawn_seed(seed), select, splits)
+        splits = () if is_number(folds) else read_splits(folds, blocks, "a number of folds")
+        count: Any = len(splits) or folds
+        search = Search(grid, n_thresholds, count, drawn_seed(seed), select, splits)
         chosen, path = choose_threshold(blocks, fit, search)
         fit = _fitted(moments, shares, chosen, offset, prior is None)
     if not fit.shrunken().any():

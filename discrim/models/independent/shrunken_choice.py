@@ -105,7 +105,7 @@ def _parts(blocks: Blocks, search: Search) -> tuple[Iterable[ClassMoments], list
 
 def _refuse_part(search: Search, fold: int) -> NoReturn:
     what, instead = (
-        (f"Among the rows that split {fold + 1} of cv learns from", "splits with more of them")
+        (f"Among the rows that split {fold + 1} of folds learns from", "splits with more of them")
         if search.splits
         else (f"Without fold {fold + 1} of {search.folds}", "more folds")
     )

@@ -54,10 +54,10 @@ def read_splits(cv: Any, blocks: Blocks, also: str) -> tuple[Split, ...]:
         that the fit uses.
     """
     if isinstance(cv, str) or not isinstance(cv, Iterable):
-        raise DataError(f"cv={cv!r}: give {also}, or splits: pairs of row positions, (train, test).")
+        raise DataError(f"folds={cv!r}: give {also}, or splits: pairs of row positions, (train, test).")
     pairs = list(cv)
     if not pairs:
-        raise DataError(f"cv is empty: give {also}, or splits: pairs of row positions, (train, test).")
+        raise DataError(f"folds is empty: give {also}, or splits: pairs of row positions, (train, test).")
     used = used_codes(blocks) >= 0
     return tuple(_read(pair, number, used) for number, pair in enumerate(pairs, start=1))
 
@@ -66,10 +66,10 @@ def _read(pair: Any, number: int, used: NDArray[np.bool_]) -> Split:
     try:
         train, test = pair
     except (TypeError, ValueError):
-        raise DataError(f"Split {number} of cv is no pair of row positions: give (train, test).") from None
+        raise DataError(f"Split {number} of folds is no pair of row positions: give (train, test).") from None
     return Split(
-        _times(train, f"Train of split {number} of cv", used),
-        _times(test, f"Test of split {number} of cv", used),
+        _times(train, f"Train of split {number} of folds", used),
+        _times(test, f"Test of split {number} of folds", used),
     )
 
 

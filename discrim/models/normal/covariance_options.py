@@ -196,15 +196,17 @@ def with_units(asked: Shrinking, standardize: Any) -> Shrinking:
     return replace(asked, standardize=bool(standardize))
 
 
-def warn_of_units(moments: ClassMoments, terms: Sequence[str], what: str) -> None:
+def warn_of_units(
+    moments: ClassMoments, terms: Sequence[str], what: str, way_out: str = "Pass standardize=True"
+) -> None:
     """Warn where the units of the columns differ by much, so that a sphere is one of the widest of them."""
     sd = within_sd(moments)
     wide, narrow = int(np.argmax(sd)), int(np.argmin(sd))
     if sd[wide] > MUCH * sd[narrow]:
         warn_user(
             f"{what} is in the units of the columns, which differ by much: within classes {terms[wide]!r} "
-            f"has a standard deviation of {sd[wide]:.3g}, {terms[narrow]!r} of {sd[narrow]:.3g}. Pass "
-            "standardize=True, which takes each column over its own."
+            f"has a standard deviation of {sd[wide]:.3g}, {terms[narrow]!r} of {sd[narrow]:.3g}. "
+            f"{way_out}, which takes each column over its own."
         )
 
 

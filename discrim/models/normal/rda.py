@@ -19,7 +19,7 @@ from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.folds import drawn_seed
-from discrim.models.fits.arguments import check_word, listed, prior_vector
+from discrim.models.fits.arguments import check_word, folds_or_cv, listed, prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction, is_wide, lean, usable_rows
 from discrim.models.fits.refits import moment_refits
@@ -46,7 +46,7 @@ def rda(
     alpha: float | None = None,
     gamma: float | None = None,
     parametrization: Parametrization = "esl",
-    cv: int | Literal["loo"] | Splits = 10,
+    folds: int | Literal["loo"] | Splits = 10,
     grid: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
     select: Literal["min", "1se"] = "min",
     seed: int | None = None,
@@ -57,6 +57,7 @@ def rda(
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
+    cv: Any = None,
 ) -> RDAResults:
     """Regularized discriminant analysis.
 
@@ -72,7 +73,7 @@ def rda(
         "friedman" and "klar" from 0, no ridge, to 1, the average variance alone. Chosen where not given.
     parametrization : {"esl", "friedman", "klar"}
         What is mixed, see Notes.
-    cv : int, "loo", or iterable of (train, test)
+    folds : int, "loo", or iterable of (train, test)
         Folds for the choice; or leave-one-out, exact and without refits but of the few rows that leave
         next to nothing of a covariance behind. Folds cost less where rows are many. Or splits, as in
         scikit-learn: an iterable of (train, test), positions of rows of the table; what judges the fit by
@@ -90,6 +91,8 @@ def rda(
         which no unit of a column changes; by default in the units of the columns, as in the literature, with
         a warning where these differ by much. Refits learn the standard deviations anew, folds too;
         `leave_one_out()` and the choice of a pair hold them.
+    cv : optional
+        Another name of `folds`, taken with a warning.
 
     Returns
     -------
@@ -130,6 +133,7 @@ def rda(
     >>> fit.confusion().to_numpy().tolist()
     [[50, 0, 0], [0, 48, 2], [0, 1, 49]]
     """
+    folds = folds_or_cv("rda", folds, cv)
     check_word("parametrization", parametrization, ("esl", "friedman", "klar"))
     check_word("method", method, ("moment", "mle"))
     check_word("select", select, ("min", "1se"))
@@ -141,17 +145,17 @@ def rda(
     spread: Spread = "thin class" if is_wide(blocks) else "class"
     chooses = None in given.values()
     # A choice by folds sees to roots where it comes to them.
-    rooted = (not chooses or isinstance(cv, str)) and needs_roots(pairs, parametrization)
+    rooted = (not chooses or isinstance(folds, str)) and needs_roots(pairs, parametrization)
     blocks, moments = usable_rows(blocks, spread, na_action, rooted=rooted)
-    splits = _splits(cv, blocks)
+    splits = _splits(folds, blocks)
     if len(splits) == 1 and select == "1se":
-        raise DataError('select="1se" takes the standard error of the splits, and cv is one: give two.')
+        raise DataError('select="1se" takes the standard error of the splits, and folds is one: give two.')
     _refuse_single(moments, blocks.design.levels)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
     # Choices in folds are made by the same seed, so that they can be made again.
     plan = Choice(
         pairs,
-        (len(splits) or cv) if chooses else None,
+        (len(splits) or folds) if chooses else None,
         drawn_seed(seed),
         select,
         parametrization,
@@ -168,13 +172,13 @@ def rda(
     return RDAResults(rda_fit(fit, blocks, plan=None if path is None else plan, path=path))
 
 
-def _splits(cv: Any, blocks: Blocks) -> tuple[Split, ...]:
-    """The splits that cv is, none where it is a number of folds or leave-one-out."""
-    if isinstance(cv, str) and cv == "loo":
+def _splits(folds: Any, blocks: Blocks) -> tuple[Split, ...]:
+    """The splits that are given, none where folds is a number or leave-one-out."""
+    if isinstance(folds, str) and folds == "loo":
         return ()
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool) and cv >= 2:
+    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool) and folds >= 2:
         return ()
-    return read_splits(cv, blocks, 'a number of folds, 2 or more, or "loo"')
+    return read_splits(folds, blocks, 'a number of folds, 2 or more, or "loo"')
 
 
 def _within(name: str, value: Any) -> float | None:

@@ -222,9 +222,9 @@ def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:
 
 def _refuse_few(part: _Part, few: list[int], fold: int, blocks: Blocks, plan: Choice) -> NoReturn:
     what, instead = (
-        (f"Split {fold + 1} of cv has", "give it two to learn from")
+        (f"Split {fold + 1} of folds has", "give it two to learn from")
         if plan.splits
-        else (f"cv={plan.cv} leaves", 'use more folds or cv="loo"')
+        else (f"folds={plan.cv} leaves", 'use more folds or folds="loo"')
     )
     # Of two rows one is learnt from at the most, whatever the folds are.
     enough = (part.moments.rows + np.bincount(part.codes, minlength=len(plan.prior)))[few] > 2
@@ -301,7 +301,8 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Floa
     few = [blocks.design.levels[c] for c in np.flatnonzero(moments.counts <= 2)]
     if few:
         raise DataError(
-            f'cv="loo" leaves no more than one row of class {listed(few)} without one of its rows: merge the '
+            f'folds="loo" leaves no more than one row of class {listed(few)} without one of its '
+            "rows: merge the "
             "class with another one, or give alpha= and gamma=."
         )
     regular = np.sort(np.concatenate([[], *(rule.pairs for rule in plan.rules(moments, plan.pairs))]))

@@ -33,7 +33,7 @@ for _verb in ("lda", "rda", "shrunken_centroids"):
 @corner("rda by leave-one-out, 2,000 x 100")
 def left_out() -> Callable[[], object]:
     table = normal_rows(2000, 100, 4)
-    return lambda: discrim.rda("y ~ .", table, cv="loo")
+    return lambda: discrim.rda("y ~ .", table, folds="loo")
 
 
 @corner("rda by Friedman's mixture, 1,600 x 1,000")

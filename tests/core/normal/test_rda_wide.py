@@ -81,8 +81,8 @@ def test_posteriors_covariances_likelihood_and_leave_one_out(parametrization, pa
 def test_both_choices_are_those_of_fits_one_by_one(parametrization):
     data = made()
     options = {"parametrization": parametrization, "grid": [0.0, 0.3, 0.6, 1.0]}
-    left_out = rda("y ~ .", data, cv="loo", **options).path
-    folded = rda("y ~ .", data, cv=4, seed=1, **options)
+    left_out = rda("y ~ .", data, folds="loo", **options).path
+    folded = rda("y ~ .", data, folds=4, seed=1, **options)
     from discrim.models.judging.validation import deal_folds
 
     dealt = deal_folds(folded._fit, 4, 1)
@@ -116,7 +116,7 @@ def test_no_matrix_of_all_columns_is_formed_and_a_file_gives_the_fit_back(tmp_pa
     x = rng.standard_normal((30, p)) + 0.5 * rng.standard_normal((2, p))[np.arange(30) % 2]
     data = pd.DataFrame(x, columns=[f"g{j}" for j in range(p)]).assign(y=np.arange(30) % 2)
     tracemalloc.start()
-    fit = rda("y ~ .", data, cv="loo", grid=[0.0, 0.5])
+    fit = rda("y ~ .", data, folds="loo", grid=[0.0, 0.5])
     posteriors = fit.predict_log_proba()
     fit.summary().as_text()
     fit.leave_one_out()

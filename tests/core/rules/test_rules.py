@@ -28,6 +28,7 @@ LINEAR = {
     "shrunk": lambda *a, **k: discrim.lda(*a, covariance="shrunk", shrinkage=0.3, **k),
     "reduced": lambda *a, **k: discrim.lda(*a, ncomp=1, **k),
     "rda": lambda *a, **k: discrim.rda(*a, alpha=0.0, gamma=0.5, **k),
+    "nearest": discrim.nearest_centroid,
     "centroids": lambda *a, **k: discrim.shrunken_centroids(*a, threshold=0.5, **k),
 }
 VERBS = LINEAR | {

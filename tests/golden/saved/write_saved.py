@@ -85,7 +85,7 @@ def fits() -> dict[str, Made]:
         "qda_wide": (qda, every, WIDE, {"covariance": "shrunk"}),
         "rda": (rda, every, FEW, {"alpha": 0.3, "gamma": 0.6}),
         "rda_klar": (rda, every, FEW, {"alpha": 0.5, "gamma": 0.2, "parametrization": "klar"}),
-        "rda_chosen": (rda, every, FEW, {"cv": "loo", "grid": [0.0, 0.5, 1.0]}),
+        "rda_chosen": (rda, every, FEW, {"folds": "loo", "grid": [0.0, 0.5, 1.0]}),
         "rda_wide": (rda, every, WIDE, {"alpha": 0.3, "gamma": 0.6}),
         "naive_bayes": (nb, every, FEW, {}),
         "naive_bayes_smoothed_flat": (nb, every, FLAT, {"smoothing": 1e-3}),

@@ -115,9 +115,9 @@ REFITS = {
         WINE,
         {"covariance": "shrunk", "shrinkage": "loo", "grid": [0.0, 0.1, 0.6]},
     ),
-    "rda": (rda, "cultivar ~ .", WINE, {"grid": [0.0, 0.4, 1.0], "cv": 4, "seed": 5}),
-    "rda-loo": (rda, "species ~ .", IRIS, {"grid": [0.0, 0.4, 1.0], "cv": "loo", "select": "1se"}),
-    "shrunken": (shrunken_centroids, "cultivar ~ .", WINE, {"n_thresholds": 9, "cv": 4, "seed": 5}),
+    "rda": (rda, "cultivar ~ .", WINE, {"grid": [0.0, 0.4, 1.0], "folds": 4, "seed": 5}),
+    "rda-loo": (rda, "species ~ .", IRIS, {"grid": [0.0, 0.4, 1.0], "folds": "loo", "select": "1se"}),
+    "shrunken": (shrunken_centroids, "cultivar ~ .", WINE, {"n_thresholds": 9, "folds": 4, "seed": 5}),
 }
 
 
@@ -165,7 +165,7 @@ def test_what_was_chosen_is_held_where_it_is_not_to_be_nested(case, names):
 
 
 def test_the_bootstrap_chooses_anew_as_folds_do():
-    options = {"grid": [0.0, 1.0], "cv": 3, "seed": 5}
+    options = {"grid": [0.0, 1.0], "folds": 3, "seed": 5}
     fit = rda("cultivar ~ .", WINE, **options)
     codes = fit._fit.blocks.codes
     rng = np.random.default_rng(0)

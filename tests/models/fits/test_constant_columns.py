@@ -33,6 +33,7 @@ CASES = [
     ("naive_bayes", {"smoothing": 1e-3, "kernel": ["sepal_width"]}),
     ("shrunken_centroids", {"threshold": 1.0}),
     ("shrunken_centroids", {"seed": 1}),
+    ("nearest_centroid", {}),
     ("logistic", {"bias_reduction": True}),
     ("indicator", {}),
     ("fda", {"engine": ENGINE}),

@@ -218,7 +218,7 @@ def test_leaving_out_a_row_alone_in_its_class_leaves_the_class_out():
 def test_the_path_is_the_cross_validated_error_of_each_threshold():
     data = load_wine().iloc[20:]
     for prior in (None, "equal"):
-        fit = shrunken_centroids("cultivar ~ .", data, cv=5, seed=3, n_thresholds=7, prior=prior)
+        fit = shrunken_centroids("cultivar ~ .", data, folds=5, seed=3, n_thresholds=7, prior=prior)
         for row in fit.path.itertuples():
             options = {"threshold": row.threshold, "prior": prior}
             with pytest.warns(DiscrimWarning) if not row.genes else nullcontext():
@@ -230,7 +230,7 @@ def test_the_path_is_the_cross_validated_error_of_each_threshold():
         least = fit.path["error"].min()
         assert fit.threshold == fit.path["threshold"][fit.path["error"] <= least + 1e-12].max()
         wider = shrunken_centroids(
-            "cultivar ~ .", data, cv=5, seed=3, n_thresholds=7, prior=prior, select="1se"
+            "cultivar ~ .", data, folds=5, seed=3, n_thresholds=7, prior=prior, select="1se"
         )
         within = fit.path["error"] <= least + fit.path["se"][fit.path["error"].idxmin()]
         assert wider.threshold == fit.path["threshold"][within].max()
@@ -238,7 +238,7 @@ def test_the_path_is_the_cross_validated_error_of_each_threshold():
 
 def test_folds_are_those_of_rows_fitted_one_by_one():
     data = load_wine().iloc[20:].reset_index(drop=True)
-    fit = shrunken_centroids("cultivar ~ .", data, cv=4, seed=1, grid=[0, 2.5, 5])
+    fit = shrunken_centroids("cultivar ~ .", data, folds=4, seed=1, grid=[0, 2.5, 5])
     from discrim.models.judging.validation import deal_folds
 
     dealt = deal_folds(fit._fit, 4, 1)
@@ -337,7 +337,7 @@ def test_no_column_left_gives_the_prior_and_says_so():
         ({"grid": [1.0, "2"]}, "grid holds '2'"),
         ({"n_thresholds": 1}, "n_thresholds=1"),
         ({"threshold": True}, "threshold=True"),
-        ({"cv": 1}, "folds=1"),
+        ({"folds": 1}, "folds=1"),
         ({"select": "2se"}, "select='2se'"),
     ],
 )

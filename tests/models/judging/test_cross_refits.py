@@ -39,7 +39,7 @@ LEARNING = {
         rda,
         f"species ~ {STANDARD}",
         IRIS,
-        {"grid": [0.0, 0.5, 1.0], "cv": 3, "seed": 2, "prior": "equal"},
+        {"grid": [0.0, 0.5, 1.0], "folds": 3, "seed": 2, "prior": "equal"},
     ),
     "knn": (knn, "species ~ poly(sepal_length, 3) + center(petal_width)", IRIS, {"k": 5, "scale": False}),
     "knn-chosen": (knn, f"species ~ {STANDARD}", IRIS, {"scale": False, "prior": "equal"}),

@@ -18,6 +18,7 @@ from discrim import (
     lda,
     logistic,
     naive_bayes,
+    nearest_centroid,
     perceptron,
     qda,
     rda,
@@ -54,6 +55,7 @@ MODELS = {
     "rda": lambda data, **more: rda(FORMULA, data, alpha=0.4, gamma=0.7, **more),
     "naive Bayes": lambda data, **more: naive_bayes(FORMULA, data, **more),
     "centroids": lambda data, **more: shrunken_centroids(FORMULA, data, threshold=0.3, **more),
+    "nearest": lambda data, **more: nearest_centroid(FORMULA, data, **{"prior": None} | more),
     "fda": lambda data, **more: fda(FORMULA, data, engine=LinearRegression(), **more),
 }
 FREE = {
@@ -166,11 +168,11 @@ def test_choices_in_folds_are_made_under_the_prior_of_the_other_rows():
     data = three(5, 60)
     folds = np.arange(60) % 3
     grid = {"alpha": [0.0, 0.5, 1.0], "gamma": [0.2, 1.0]}
-    fit = rda(FORMULA, data, grid=grid, cv="loo")
+    fit = rda(FORMULA, data, grid=grid, folds="loo")
     found = cross_validate(fit, folds=folds, refit_prior=True)
     for fold in range(3):
         there = folds == fold
-        refit = rda(FORMULA, data[~there], grid=grid, cv="loo")
+        refit = rda(FORMULA, data[~there], grid=grid, folds="loo")
         np.testing.assert_allclose(found.posteriors()[there], refit.predict_proba(data[there]), atol=1e-10)
 
 

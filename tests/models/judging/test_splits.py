@@ -38,7 +38,7 @@ def test_errors_of_pairs_are_those_of_refits(name, weighted):
     weights = (1 + np.arange(150) % 3) if weighted else np.ones(150, dtype=int)
     grid = {"alpha": [0.0, 0.5, 1.0], "gamma": [0.3, 1.0]}
     given = {"weights": weights} if weighted else {}
-    fit = rda("species ~ .", IRIS, cv=SPLITS[name], grid=grid, **given)
+    fit = rda("species ~ .", IRIS, folds=SPLITS[name], grid=grid, **given)
     for _, row in fit.path.iterrows():
         rates = [
             wrong_share(
@@ -65,7 +65,7 @@ def test_more_columns_than_rows_and_rows_that_are_dropped():
     data.loc[data["y"] == "a", ["x0", "x1"]] += 2
     data.loc[5, "x3"] = np.nan
     splits = list(ShuffleSplit(3, test_size=0.4, random_state=3).split(data))
-    fit = rda("y ~ .", data, cv=splits, grid={"alpha": [0.0, 0.6], "gamma": [0.2, 0.7]})
+    fit = rda("y ~ .", data, folds=splits, grid={"alpha": [0.0, 0.6], "gamma": [0.2, 0.7]})
     for _, row in fit.path.iterrows():
         pair = {"alpha": row["alpha"], "gamma": row["gamma"]}
         rates = [
@@ -83,7 +83,7 @@ def test_more_columns_than_rows_and_rows_that_are_dropped():
 def test_errors_of_thresholds_are_those_of_refits():
     splits = list(ShuffleSplit(5, test_size=0.3, random_state=6).split(WINE))
     grid = [0.0, 2.0, 5.0]
-    fit = shrunken_centroids("cultivar ~ .", WINE, cv=splits, grid=grid)
+    fit = shrunken_centroids("cultivar ~ .", WINE, folds=splits, grid=grid)
     for threshold, error in zip(fit.path["threshold"], fit.path["error"], strict=True):
         wrong = pd.Series(0.0, index=fit.classes)
         judged = wrong.copy()
@@ -100,9 +100,9 @@ def test_errors_of_thresholds_are_those_of_refits():
 def test_truth_values_and_iterators_are_splits():
     (train, test), *more = SPLITS["partial"]
     masks = [(np.isin(np.arange(150), a), np.isin(np.arange(150), b)) for a, b in ((train, test), *more)]
-    plain = rda("species ~ .", IRIS, cv=SPLITS["partial"], gamma=0.5)
+    plain = rda("species ~ .", IRIS, folds=SPLITS["partial"], gamma=0.5)
     for cv in (masks, iter(SPLITS["partial"]), [(a.tolist(), b.tolist()) for a, b in SPLITS["partial"]]):
-        pd.testing.assert_frame_equal(rda("species ~ .", IRIS, cv=cv, gamma=0.5).path, plain.path)
+        pd.testing.assert_frame_equal(rda("species ~ .", IRIS, folds=cv, gamma=0.5).path, plain.path)
     model = RDAClassifier(cv=SPLITS["partial"], gamma=0.5).fit(IRIS.iloc[:, :4], IRIS["species"])
     pd.testing.assert_frame_equal(model.results_.path, plain.path)
     assert "4 splits" in str(plain.summary())
@@ -111,60 +111,63 @@ def test_truth_values_and_iterators_are_splits():
 @pytest.mark.parametrize(
     ("cv", "match"),
     [
-        ("five", "cv='five': give a number of folds"),
-        (1, "cv=1: give a number of folds"),
-        (True, "cv=True: give"),
-        ([], "cv is empty"),
-        ([3], "Split 1 of cv is no pair"),
-        ([(range(9), range(9, 150)), (range(9),)], "Split 2 of cv is no pair"),
-        ([(range(9), [])], "Test of split 1 of cv is empty"),
-        ([(range(9), np.ones(9, dtype=bool))], "Test of split 1 of cv has 9 truth values: the table has 150"),
-        ([(range(9), [[1]])], "Test of split 1 of cv is no list of row positions"),
-        ([(["a"], [1])], "Train of split 1 of cv is no list of row positions"),
+        ("five", "folds='five': give a number of folds"),
+        (1, "folds=1: give a number of folds"),
+        (True, "folds=True: give"),
+        ([], "folds is empty"),
+        ([3], "Split 1 of folds is no pair"),
+        ([(range(9), range(9, 150)), (range(9),)], "Split 2 of folds is no pair"),
+        ([(range(9), [])], "Test of split 1 of folds is empty"),
+        (
+            [(range(9), np.ones(9, dtype=bool))],
+            "split 1 of folds has 9 truth values: the table has 150",
+        ),
+        ([(range(9), [[1]])], "Test of split 1 of folds is no list of row positions"),
+        ([(["a"], [1])], "Train of split 1 of folds is no list of row positions"),
         ([([0.5], [1])], "Train of split 1"),
         ([(range(9), [150])], "position 150: the table has 150 rows, counted from 0 to 149"),
         ([([-1], [1])], "position -1"),
-        ([(range(51), range(51, 150))], "Split 1 of cv has no more than one row of class 'versicolor'"),
+        ([(range(51), range(51, 150))], "Split 1 of folds has no more than one row of class 'versicolor'"),
     ],
 )
 def test_what_is_no_split_is_said(cv, match):
     with pytest.raises(DataError, match=match):
-        rda("species ~ .", IRIS, cv=cv)
+        rda("species ~ .", IRIS, folds=cv)
     if cv not in (1, True):
         with pytest.raises((DataError, ValueError)):
-            shrunken_centroids("species ~ .", IRIS, cv=cv, offset=0.0)
+            shrunken_centroids("species ~ .", IRIS, folds=cv, offset=0.0)
 
 
 @pytest.mark.parametrize("verb", [rda, shrunken_centroids])
 def test_splits_hold_rows_that_the_fit_uses(verb):
     missing = IRIS.copy()
     missing.loc[[3, 60], "sepal_width"] = np.nan
-    with pytest.raises(DataError, match="Test of split 1 of cv has no row that the fit uses"):
-        verb("species ~ .", missing, cv=[(range(150), [3, 60])])
-    with pytest.raises(DataError, match="Train of split 1 of cv has no row that the fit uses"):
-        verb("species ~ .", IRIS, cv=[([0, 1], range(150))], weights=np.r_[0, 0, np.ones(148)])
-    with pytest.raises((DataError, CollinearError), match=r"plit 1 of cv .*(splits with|give it two)"):
-        verb("species ~ .", IRIS, cv=[(range(100), range(100, 150))])
+    with pytest.raises(DataError, match="Test of split 1 of folds has no row that the fit uses"):
+        verb("species ~ .", missing, folds=[(range(150), [3, 60])])
+    with pytest.raises(DataError, match="Train of split 1 of folds has no row that the fit uses"):
+        verb("species ~ .", IRIS, folds=[([0, 1], range(150))], weights=np.r_[0, 0, np.ones(148)])
+    with pytest.raises((DataError, CollinearError), match=r"plit 1 of folds .*(splits with|give it two)"):
+        verb("species ~ .", IRIS, folds=[(range(100), range(100, 150))])
 
 
 @pytest.mark.parametrize("verb", [rda, shrunken_centroids])
 def test_folds_choose_anew_on_the_splits_without_their_rows(verb):
     grid = {"grid": [0.0, 0.5, 1.0], "gamma": 1.0} if verb is rda else {"grid": [0.0, 3.0, 9.0, 20.0]}
     splits = SPLITS["partial"]
-    fit = verb("species ~ .", IRIS, cv=splits, **grid)
+    fit = verb("species ~ .", IRIS, folds=splits, **grid)
     deal = np.arange(150) % 5
     found = cross_validate(fit, folds=list(deal)).labels.iloc[:, 0].to_numpy()
     for fold in range(5):
         position = np.cumsum(deal != fold) - 1
         left = [tuple(position[rows[deal[rows] != fold]] for rows in split) for split in splits]
-        part = verb("species ~ .", IRIS[deal != fold], cv=left, prior=fit.prior, **grid)
+        part = verb("species ~ .", IRIS[deal != fold], folds=left, prior=fit.prior, **grid)
         np.testing.assert_array_equal(found[deal == fold], part.predict(IRIS[deal == fold]))
     with pytest.raises(NotSupportedError, match="no fit"):
-        cross_validate(verb("species ~ .", IRIS, cv=[(range(150), [5])], **grid), folds=5, seed=0)
+        cross_validate(verb("species ~ .", IRIS, folds=[(range(150), [5])], **grid), folds=5, seed=0)
 
 
 def test_one_split_has_no_standard_error():
     one = SPLITS["partial"][:1]
-    assert rda("species ~ .", IRIS, cv=one, gamma=0.5).path["se"].isna().all()
+    assert rda("species ~ .", IRIS, folds=one, gamma=0.5).path["se"].isna().all()
     with pytest.raises(DataError, match="give two"):
-        rda("species ~ .", IRIS, cv=one, gamma=0.5, select="1se")
+        rda("species ~ .", IRIS, folds=one, gamma=0.5, select="1se")

@@ -85,7 +85,7 @@ def test_corners_are_lda_qda_and_the_nearest_centroid(parametrization, plain, me
 
 
 def test_the_choice_is_that_of_folds_fitted_one_by_one():
-    fit = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], cv=5, seed=3)
+    fit = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], folds=5, seed=3)
     from discrim.models.judging.validation import deal_folds
 
     dealt = deal_folds(fit._fit, 5, 3)
@@ -104,7 +104,7 @@ def test_the_choice_is_that_of_folds_fitted_one_by_one():
     tied = fit.path[fit.path["error"] <= least + 1e-12]
     assert fit.alpha == tied["alpha"].min()
     assert fit.gamma == tied[tied["alpha"] == fit.alpha]["gamma"].min()
-    wider = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], cv=5, seed=3, select="1se")
+    wider = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], folds=5, seed=3, select="1se")
     assert wider.alpha <= fit.alpha
     assert "path" in fit.summary().tables
     assert "5-fold cross-validation, 1 SE rule" in wider.summary().as_text()
@@ -113,7 +113,7 @@ def test_the_choice_is_that_of_folds_fitted_one_by_one():
 def test_a_summary_says_what_its_errors_hold():
     data = IRIS.assign(w=2)
     held = "The errors hold alpha and gamma"
-    chosen = rda("species ~ . - w", data, grid=[0.0, 0.5, 1.0], cv=5, seed=3).summary(["header"]).as_text()
+    chosen = rda("species ~ . - w", data, grid=[0.0, 0.5, 1.0], folds=5, seed=3).summary(["header"]).as_text()
     assert held in chosen
     assert "1 SE rule" not in chosen
     given = rda("species ~ .", data, weights="w", alpha=0.5, gamma=0.5)
@@ -149,9 +149,9 @@ def test_more_columns_than_rows_of_a_class():
         ({"alpha": 0.5, "grid": {"alpha": [0.5]}}, "grid holds values of 'alpha', which is given"),
         ({"seed": "a"}, "seed='a': give a whole number"),
         ({"seed": -1}, "seed=-1: give a whole number"),
-        ({"cv": 1}, "cv=1: give a number of folds"),
-        ({"cv": 151}, "to the 150 rows"),
-        ({"cv": "all"}, "cv='all'"),
+        ({"folds": 1}, "folds=1: give a number of folds"),
+        ({"folds": 151}, "to the 150 rows"),
+        ({"folds": "all"}, "folds='all'"),
         ({"parametrization": "esm"}, "parametrization='esm'"),
         ({"select": "2se"}, "select='2se'"),
     ],
@@ -185,14 +185,14 @@ def test_a_row_of_weight_two_is_two_rows():
 def test_a_class_of_prior_zero_is_never_chosen():
     prior = {"setosa": 0.0, "versicolor": 0.5, "virginica": 0.5}
     for cv in (5, "loo"):
-        fit = rda("species ~ .", IRIS, grid=[0.0, 0.5], cv=cv, prior=prior, seed=1)
+        fit = rda("species ~ .", IRIS, grid=[0.0, 0.5], folds=cv, prior=prior, seed=1)
         assert "setosa" not in set(fit.predict())
 
 
 def test_the_path_is_drawn_with_the_pair_chosen():
     import matplotlib.pyplot as plt
 
-    fit = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], cv=5, seed=3)
+    fit = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], folds=5, seed=3)
     axes = fit.plot("path")
     (mesh,) = axes.collections[:1]
     shown = fit.path.pivot(index="alpha", columns="gamma", values="error").to_numpy()
@@ -228,4 +228,4 @@ def test_a_singular_covariance_names_the_columns_at_fault():
     with pytest.raises(CollinearError, match=r"the 4 columns .* more than the 3 degrees of freedom there"):
         rda("species ~ .", few, alpha=1.0, gamma=0.0)
     with pytest.raises(DataError, match="an alpha below 1, or more folds"):
-        rda("species ~ .", alone, alpha=1.0, cv=3)
+        rda("species ~ .", alone, alpha=1.0, folds=3)

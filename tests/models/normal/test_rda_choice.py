@@ -101,14 +101,14 @@ def test_rows_that_cannot_be_taken_out_are_fitted_again_or_missing():
         with pytest.warns(DiscrimWarning, match=f"{rows} rows have no leave-one-out rule"):
             assert fit.leave_one_out().isna().any(axis=1).sum() == rows
     with pytest.raises(DataError, match="'setosa'"):
-        rda("species ~ .", held, cv="loo")
+        rda("species ~ .", held, folds="loo")
 
 
 @pytest.mark.parametrize("parametrization", ALL)
 @pytest.mark.parametrize("prior", [None, [0.0, 0.4, 0.6]])
 def test_the_choice_by_leave_one_out_is_that_of_each_fit(parametrization, prior):
     options = {"parametrization": parametrization, "prior": prior}
-    fit = rda("cultivar ~ .", FEW_WINES, cv="loo", grid=[0.0, 0.3, 0.9, 1.0], **options)
+    fit = rda("cultivar ~ .", FEW_WINES, folds="loo", grid=[0.0, 0.3, 0.9, 1.0], **options)
     for _, row in fit.path.iterrows():
         try:
             part = rda("cultivar ~ .", FEW_WINES, alpha=row["alpha"], gamma=row["gamma"], **options)
@@ -125,7 +125,7 @@ def test_the_choice_by_leave_one_out_is_that_of_each_fit(parametrization, prior)
 
 def test_the_choice_by_leave_one_out_fits_again_what_it_must():
     few = pd.concat([IRIS.iloc[:7], IRIS.iloc[50:]], ignore_index=True)
-    fit = rda("species ~ .", few, cv="loo", grid=[0.0, 0.5, 1.0], weights=np.ones(len(few)))
+    fit = rda("species ~ .", few, folds="loo", grid=[0.0, 0.5, 1.0], weights=np.ones(len(few)))
     for _, row in fit.path.iterrows():
         part = rda("species ~ .", few, alpha=row["alpha"], gamma=row["gamma"])
         assert row["error"] == pytest.approx(part.error_rates(["loo"]).loc["loo", "estimate"], abs=1e-12)
@@ -159,7 +159,7 @@ def test_rules_of_a_path_are_those_of_its_pairs(parametrization, method, units):
 
 
 def test_a_grid_for_each_and_the_simplest_within_a_standard_error():
-    options = {"cv": 5, "seed": 3, "grid": {"alpha": [0.0, 0.5], "gamma": [0.2, 0.8]}}
+    options = {"folds": 5, "seed": 3, "grid": {"alpha": [0.0, 0.5], "gamma": [0.2, 0.8]}}
     fit = rda("species ~ .", IRIS, **options)
     assert fit.path[["alpha", "gamma"]].to_numpy().tolist() == [[0, 0.2], [0, 0.8], [0.5, 0.2], [0.5, 0.8]]
     for parametrization, more in (("esl", True), ("friedman", False), ("klar", False)):
@@ -175,7 +175,7 @@ def test_a_grid_for_each_and_the_simplest_within_a_standard_error():
 def test_weights_are_repeated_rows_in_the_choice():
     weights = 1 + np.arange(len(IRIS)) % 2
     repeated = IRIS.loc[IRIS.index.repeat(weights)].reset_index(drop=True)
-    pairs = {"grid": [0.0, 0.5, 1.0], "cv": "loo"}
+    pairs = {"grid": [0.0, 0.5, 1.0], "folds": "loo"}
     one = rda("species ~ .", IRIS, weights=weights, **pairs)
     two = rda("species ~ .", repeated, **pairs)
     pd.testing.assert_frame_equal(one.path, two.path, atol=1e-12)
@@ -184,14 +184,14 @@ def test_weights_are_repeated_rows_in_the_choice():
 
 def test_folds_that_leave_a_class_without_rows_are_refused():
     data = pd.concat([IRIS.iloc[:2], IRIS.iloc[50:]], ignore_index=True)
-    with pytest.raises(DataError, match="cv=5 leaves no more than one row of class 'setosa'"):
-        rda("species ~ .", data, cv=5, seed=0)
+    with pytest.raises(DataError, match="folds=5 leaves no more than one row of class 'setosa'"):
+        rda("species ~ .", data, folds=5, seed=0)
 
 
 @pytest.mark.parametrize("cv", [4, "loo"])
 def test_cross_validation_chooses_anew_and_leave_one_out_holds_the_choice(cv):
     data = FEW_WINES.reset_index(drop=True)
-    options = {"cv": cv, "grid": [0.0, 0.4, 1.0], "seed": 3, "prior": "equal"}
+    options = {"folds": cv, "grid": [0.0, 0.4, 1.0], "seed": 3, "prior": "equal"}
     fit = rda("cultivar ~ .", data, **options)
     found, pairs = np.zeros((3, 3), dtype=int), set()
     codes = fit.classes.get_indexer(data["cultivar"])
@@ -208,7 +208,7 @@ def test_cross_validation_chooses_anew_and_leave_one_out_holds_the_choice(cv):
 
 
 def test_folds_dealt_without_a_seed_are_dealt_the_same_again():
-    fit = rda("species ~ .", IRIS, cv=3, grid=[0.0, 0.5, 1.0])
+    fit = rda("species ~ .", IRIS, folds=3, grid=[0.0, 0.5, 1.0])
     first, again = (fit.confusion(method="cv", folds=4, seed=1) for _ in range(2))
     pd.testing.assert_frame_equal(first, again)
 
@@ -217,9 +217,9 @@ def test_folds_dealt_without_a_seed_are_dealt_the_same_again():
     ("options", "said"),
     [
         ({"alpha": 0.5, "gamma": 0.5}, "given"),
-        ({"grid": [0.5, 1.0], "cv": 4}, "4-fold cross-validation"),
-        ({"grid": [0.5, 1.0], "cv": "loo", "select": "1se"}, "leave-one-out, 1 SE rule"),
-        ({"grid": [0.5], "cv": "loo"}, "leave-one-out"),
+        ({"grid": [0.5, 1.0], "folds": 4}, "4-fold cross-validation"),
+        ({"grid": [0.5, 1.0], "folds": "loo", "select": "1se"}, "leave-one-out, 1 SE rule"),
+        ({"grid": [0.5], "folds": "loo"}, "leave-one-out"),
     ],
 )
 def test_a_file_says_how_the_pair_was_chosen(options, said, tmp_path):
@@ -233,6 +233,6 @@ def test_a_file_says_how_the_pair_was_chosen(options, said, tmp_path):
 
 
 def test_missing_errors_of_a_path_are_explained():
-    fit = rda("cultivar ~ .", FEW_WINES, cv=3, grid=[0.0, 0.5, 1.0], seed=0)
+    fit = rda("cultivar ~ .", FEW_WINES, folds=3, grid=[0.0, 0.5, 1.0], seed=0)
     assert fit.path["error"].isna().any()
     assert "singular without some fold" in fit.summary().as_text()

@@ -69,7 +69,7 @@ def test_the_path_is_that_of_fits_one_by_one(kind, parametrization):
     data = table(kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
-        fit = rda("y ~ .", data, cv=3, seed=4, grid=GRID, parametrization=parametrization)
+        fit = rda("y ~ .", data, folds=3, seed=4, grid=GRID, parametrization=parametrization)
         dealt = deal_folds(fit._fit, 3, 4)
         for alpha, gamma, error, _ in fit.path.to_numpy():
             options = {"alpha": alpha, "gamma": gamma, "parametrization": parametrization}
@@ -95,5 +95,5 @@ def test_folds_take_roots_where_a_pair_asks_for_them(kind, asked, monkeypatch):
         warnings.simplefilter("ignore", DiscrimWarning)
         rda("y ~ .", data, alpha=0.5, gamma=0.5)
         once = len(taken)
-        rda("y ~ .", data, cv=5, seed=1)
+        rda("y ~ .", data, folds=5, seed=1)
     assert (len(taken) > 2 * once) == asked

@@ -35,8 +35,8 @@ CASES = [
     (qda, {"covariance": "spherical"}),
     (rda, {"alpha": 0.5, "gamma": 0.5}),
     (rda, {"alpha": 0.3, "gamma": 0.5, "parametrization": "friedman"}),
-    (rda, {"seed": 1, "grid": [0.0, 0.5, 1.0], "cv": 3}),
-    (rda, {"grid": [0.0, 0.5, 1.0], "cv": "loo"}),
+    (rda, {"seed": 1, "grid": [0.0, 0.5, 1.0], "folds": 3}),
+    (rda, {"grid": [0.0, 0.5, 1.0], "folds": "loo"}),
 ]
 IDS = [f"{verb.__name__}-{'-'.join(map(str, options.values()))}" for verb, options in CASES]
 
@@ -111,7 +111,7 @@ def test_fewer_rows_than_columns():
         (lda, {"covariance": "shrunk"}),
         (qda, {"covariance": "shrunk"}),
         (rda, {"alpha": 0.5, "gamma": 0.5}),
-        (rda, {"cv": 3, "seed": 1, "grid": [0.0, 0.5]}),
+        (rda, {"folds": 3, "seed": 1, "grid": [0.0, 0.5]}),
     ):
         fit = verb(F, wide, standardize=True, **options)
         by_hand = verb(F, scaled(wide, within(wide)), **options)

@@ -1,0 +1,171 @@
+"""The numbers of the nearest centroid rule, and the pure function that fits them.
+
+Theory. A row is of the class whose mean is nearest, in Euclidean distance. It is the rule of normal classes
+with one covariance s2 I (Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning, 4.3),
+
+    ln prior_k - |x - m_k|^2 / (2 s2),    s2 = sum_k tr(W_k) / (p (N - K)).
+
+With equal priors s2 moves no label: it says how fast a posterior turns from one class to the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import Covariance
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.units import comparable
+from discrim.core.moments.weights import LIGHT
+from discrim.core.rules import gaussian
+from discrim.core.rules.far_rows import beyond_range
+from discrim.core.rules.leave_one_out import LeftOut, squared_gaps
+from discrim.core.rules.rules import Distances, Rule
+from discrim.core.shrinkage.leave_one_out_shrunk import common_left_out
+from discrim.core.shrinkage.shrinkage import obstacles, spherical
+from discrim.errors import NotSupportedError
+
+__all__ = ["EuclideanDistances", "NearestCentroidFit", "fit_nearest_centroid", "has_spread"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class EuclideanDistances:
+    """Distances of rows to class means, in the units of the data; a rule whose scores they are.
+
+    Attributes
+    ----------
+    distances : Distances
+        Squared ones, over the variance.
+    sd : float
+        Square root of the variance.
+    """
+
+    distances: Distances
+    sd: float
+
+    def scores(self, x: Floats) -> Floats:
+        """Distances (m, K) of rows x (m, p)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = self.distances.squared(x)
+        far = beyond_range(x, squares.T)
+        found = self.sd * np.sqrt(squares)
+        if len(far):
+            nearby, exponent = self.distances.scaled(x[far])
+            with np.errstate(over="ignore"):
+                found[:, far] = np.ldexp(self.sd * np.sqrt(nearby), exponent)
+        return np.asarray(found.T)
+
+
+@dataclass(frozen=True, slots=True)
+class NearestCentroidFit:
+    """The numbers of the nearest centroid rule.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Diagonal.
+    prior : (K,) float
+    estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
+    covariance : Covariance
+        s2 I, in the coordinates of the moments within reach of one unit.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    covariance: Covariance
+
+    has_distances = False
+
+    @property
+    def within_reach(self) -> ClassMoments:
+        """The moments, of scales that a sphere can compare."""
+        return comparable(self.moments)
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation s, in the units of the data."""
+        return float(self.covariance.sd[0] / self.within_reach.scale[0])
+
+    @property
+    def residual_df(self) -> float:
+        """N - K."""
+        return self.moments.total - self.moments.n_classes
+
+    def distances(self) -> Distances:
+        """Squared distances to the class means, over the variance."""
+        return gaussian.distances(self.within_reach, (self.covariance,))
+
+    def gaps(self) -> Floats:
+        """Squared distances (K, K) between the class means, over the variance."""
+        return squared_gaps(self.covariance.whiten(self.within_reach.means.T).T)
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
+        """The decision rule under a prior (K,).
+
+        Raises
+        ------
+        NotSupportedError
+            Another method than "plugin".
+        """
+        if method != "plugin":
+            raise NotSupportedError(f'method="{method}" is not defined for nearest centroids: use "plugin".')
+        return gaussian.linear_rule(self.within_reach, self.covariance, log_prior)
+
+    def refit(self, moments: ClassMoments) -> NearestCentroidFit | None:
+        """The same model of other rows, the prior held; None where a class or the variance is missing."""
+        if (moments.rows < 1).any() or not has_spread(moments):
+            return None
+        return fit_nearest_centroid(moments, self.prior, estimated_prior=self.estimated_prior)
+
+    def left_out(self, log_prior: Floats) -> LeftOut:
+        """Scores of rows under the rule fitted without each of them."""
+        return common_left_out(self.within_reach, self.residual_df, log_prior)
+
+    def llf(self) -> float:
+        """Log-likelihood of class and row at the maximum-likelihood variance."""
+        held = self.within_reach
+        logdet = self.covariance.divided_by(held.total / self.residual_df).logdet
+        return gaussian.log_likelihood(held, np.full(held.n_classes, logdet), self.prior)
+
+    def df_model(self) -> int:
+        """Free parameters: means, the variance and, where estimated, prior."""
+        k, p = self.moments.n_classes, self.moments.n_columns
+        return k * p + 1 + (k - 1 if self.estimated_prior else 0)
+
+
+def has_spread(moments: ClassMoments) -> bool:
+    """Whether rows vary within classes, and are more (or weigh more) than the classes."""
+    many = moments.total > moments.n_classes * (1 + LIGHT)
+    return many and not obstacles(moments, "spherical")
+
+
+def fit_nearest_centroid(
+    moments: ClassMoments, prior: Floats, *, estimated_prior: bool = False
+) -> NearestCentroidFit:
+    """Fit from diagonal moments that have a spread.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Diagonal.
+    prior : (K,) float
+    estimated_prior : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[0.0, 1.0], [2.0, 1.0], [6.0, 3.0], [8.0, 3.0]])
+    >>> codes = np.array([0, 0, 1, 1])
+    >>> moments = ClassMoments.from_block(x, codes, n_classes=2, spread="diagonal")
+    >>> fit = fit_nearest_centroid(moments, np.array([0.5, 0.5]))
+    >>> round(fit.sd**2, 12), (fit.gaps() * fit.sd**2).round(12).tolist()
+    (1.0, [[0.0, 40.0], [40.0, 0.0]])
+    """
+    covariance = spherical(comparable(moments), moments.total - moments.n_classes)
+    return NearestCentroidFit(moments, prior, estimated_prior, covariance)

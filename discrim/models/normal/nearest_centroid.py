@@ -1,0 +1,244 @@
+"""Nearest centroids: a row is of the class whose mean is nearest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.core.normal.nearest_centroid import (
+    EuclideanDistances,
+    NearestCentroidFit,
+    fit_nearest_centroid,
+    has_spread,
+)
+from discrim.core.rules.rules import log_posteriors
+from discrim.errors import CollinearError
+from discrim.frame.blocks import Blocks, read
+from discrim.frame.unseen import Unseen
+from discrim.inference.mean_differences import between_squares
+from discrim.models.fits.arguments import check_word, prior_vector
+from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.moments import Moments, given_sample, table_given
+from discrim.models.fits.prediction import posterior_frame, score_frame
+from discrim.models.fits.reading import NaAction, usable_rows
+from discrim.models.fits.refits import moment_refits
+from discrim.models.normal.covariance_options import warn_of_units
+from discrim.models.results.geometry import LinearGeometry
+from discrim.models.results.group_summary import group_summary
+from discrim.models.results.pictures import plot_posteriors, plot_regions
+from discrim.models.results.results import ClassifierResults
+from discrim.models.saving.saved import Saved
+
+if TYPE_CHECKING:
+    from discrim.report.plots import Axes
+
+__all__ = ["NearestCentroidResults", "nearest_centroid"]
+
+
+def nearest_centroid(
+    formula: str | None = None,
+    data: Any = None,
+    *,
+    moments: Moments | None = None,
+    prior: Any = "equal",
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> NearestCentroidResults:
+    """Nearest centroids: normal classes with one variance for all columns and classes.
+
+    Parameters
+    ----------
+    formula, data, moments, weights, levels, na_action, functions
+        As for `discrim.lda`.
+    prior : "equal", None, dict or Series by class, or sequence in the order of the classes
+        Prior probabilities. By equal ones, the default, a row is of the class of the nearest mean; None for
+        the class proportions, as of the other verbs.
+
+    Returns
+    -------
+    NearestCentroidResults
+
+    Raises
+    ------
+    FormulaError, DataError, PriorError
+        As for `discrim.lda`.
+    CollinearError
+        No row differs from the mean of its class.
+
+    Notes
+    -----
+    The score of a class is ln prior_k - |x - m_k|^2 / (2 s2), with s2 = tr(W) / (p (N - K)) of the sums of
+    squares W within classes: the rule and the posteriors are those of `lda(covariance="spherical")`, and for
+    equal priors the labels are those of scikit-learn's `NearestCentroid()`. Its labels with other priors are
+    of columns over their standard deviations within classes, as those of `lda(covariance="diagonal")`, and
+    its posteriors are the squares of that rule's, summed to one. With a threshold it is
+    `discrim.shrunken_centroids`.
+
+    Distances are in the units of the columns: one with a hundred times the spread of the others decides
+    alone. A warning says so, and `column_shares()` shows it.
+
+    Examples
+    --------
+    >>> from discrim import nearest_centroid
+    >>> from discrim.datasets import load_iris
+    >>> fit = nearest_centroid("species ~ .", load_iris())
+    >>> fit.confusion().to_numpy().tolist()
+    [[50, 0, 0], [0, 46, 4], [0, 7, 43]]
+    >>> fit.distances()["distance"].round(4).tolist()
+    [3.2083, 4.7545, 1.6205]
+    """
+    if moments is None:
+        asked_of = table_given("nearest_centroid", formula, data)
+        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
+        blocks, held = usable_rows(blocks, "diagonal", na_action)
+    else:
+        blocks, held = given_sample(
+            moments, "diagonal", needs_rows=False,
+            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
+        )  # fmt: skip
+    if not has_spread(held):
+        raise CollinearError(
+            f"{held.total:g} rows in {held.n_classes} classes do not vary within these, so that there is no "
+            "variance to set distances against: a class has to have two rows that differ, and weights have "
+            "to count rows. The class of the nearest row is that of knn(k=1, scale=False)."
+        )
+    like = ', prior="equal"' if isinstance(prior, str) else ""
+    warn_of_units(held, blocks.terms, "The Euclidean distance", f'Use lda(covariance="diagonal"{like})')
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
+    fit = fit_nearest_centroid(held, shares, estimated_prior=prior is None)
+    return NearestCentroidResults(nearest_centroid_fit(fit, blocks, has_rows=moments is None))
+
+
+MODEL = Model(
+    "nearest_centroid",
+    "Nearest centroids",
+    no_fit=("a class has no row, or no row differs from the mean of its class", "fewer folds"),
+)
+
+
+def nearest_centroid_fit(
+    numbers: NearestCentroidFit, blocks: Blocks, *, has_rows: bool = True
+) -> Fit[NearestCentroidFit]:
+    """Nearest centroids as one value."""
+    return Fit(MODEL, numbers, blocks, numbers.prior, moment_refits("diagonal"), has_rows)
+
+
+SAVED = Saved(
+    {"estimated_prior": (bool,)},
+    "diagonal",
+    fit_nearest_centroid,
+    nearest_centroid_fit,
+    structure="spherical",
+)
+
+
+class NearestCentroidResults(LinearGeometry, ClassifierResults):
+    """A fit of nearest centroids.
+
+    Attributes
+    ----------
+    means : DataFrame, classes by terms
+    sd : float
+        Standard deviation s of every column within every class, divisor p (N - K).
+    llf, aic, bic : float
+        Joint log-likelihood of class and row at the variance of most likelihood, and its criteria.
+    df_model : int
+        Free parameters: means, the variance, and the prior where it is estimated.
+    """
+
+    _fit: Fit[NearestCentroidFit]
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means."""
+        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation of every column within every class."""
+        return self._fit.numbers.sd
+
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
+        """Log posteriors, rows by classes; for two classes the log odds of the second, a Series."""
+        rule = self._fit.rule()
+        return score_frame(self._fit.new_rows(data, unseen), rule, self.classes, log_posteriors)
+
+    def centroid_distances(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Euclidean distances of rows to the class means, in the units of the columns.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows; the rows of the fit by default.
+        unseen : {"raise", "missing"}, optional
+            As for `predict`.
+
+        Returns
+        -------
+        DataFrame, rows by classes
+            Missing for a row with a missing value.
+        """
+        rule = EuclideanDistances(self._fit.numbers.distances(), self.sd)
+        return posterior_frame(self._fit.new_rows(data, unseen), rule, self.classes, np.asarray)
+
+    def distances(self) -> pd.DataFrame:
+        """Euclidean distance of each pair of class means, and D2, its square over the variance."""
+        i, j = np.array(list(combinations(range(len(self.classes)), 2))).T
+        d2 = self._fit.numbers.gaps()[i, j]
+        index = pd.MultiIndex.from_arrays([self.classes[i], self.classes[j]], names=["class", "other"])
+        return pd.DataFrame({"distance": self.sd * np.sqrt(d2), "D2": d2}, index=index)
+
+    def column_shares(self) -> pd.DataFrame:
+        """What each column has in the distances.
+
+        Returns
+        -------
+        DataFrame by term
+            sd, the standard deviation of the column within classes (divisor N - K); its shares of the sums
+            of squares of all columns within classes, and between the class means and the common mean.
+        """
+        numbers = self._fit.numbers
+        moments, unit = numbers.moments, numbers.moments.common_unit
+        within, between = moments.squares.sum(axis=0), between_squares(moments)
+        table = pd.DataFrame({"sd": np.sqrt(within / numbers.residual_df) / moments.scale}, index=self.terms)
+        for name, squares in (("within", within), ("between", between)):
+            size = squares * unit * unit
+            table[name] = size / size.sum() if size.any() else np.nan
+        return table
+
+    def group_summary(self) -> pd.DataFrame:
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
+        return group_summary(self._fit)
+
+    def tidy(self) -> pd.DataFrame:
+        """One row a class and term: the mean, with its standard error under the model."""
+        index = pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"])
+        errors = self.sd / np.sqrt(self._fit.counts)
+        columns = {"estimate": self.means.to_numpy().ravel(), "std_error": np.repeat(errors, len(self.terms))}
+        return pd.DataFrame(columns, index=index).reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        return pd.DataFrame([self._glance() | {"sd": self.sd}])
+
+    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the regions of the classes in the plane of two predictors, or posteriors by class.
+
+        Parameters
+        ----------
+        kind : {"posteriors", "regions"}, optional
+            Regions by default where there are two predictors.
+        ax : Axes, optional
+        """
+        check_word("kind", kind, ("posteriors", "regions"), optional=True)
+        if kind == "regions" or (kind is None and len(self.terms) == 2):
+            return plot_regions(self._fit, ax)
+        return plot_posteriors(self._fit, ax)
