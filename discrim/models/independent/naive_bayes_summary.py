@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from discrim.models.results.headers import (
-    Parts,
+    Sections,
     classes_section,
     criterion_item,
     error_items,
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["naive_bayes_brief", "naive_bayes_sections"]
 
 
-def naive_bayes_sections(fit: NaiveBayesResults) -> Parts:
+def naive_bayes_sections(fit: NaiveBayesResults) -> Sections:
     """Sections of a naive Bayes classifier, in their order."""
     plan = fit._fit.numbers.plan
-    parts: Parts = {
+    parts: Sections = {
         "header": lambda: _header(fit),
         "classes": lambda: _classes(fit),
     }

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.results.headers import (
-    Parts,
+    Sections,
     error_items,
     header,
     prior_item,
@@ -32,9 +32,9 @@ MOST_SURVIVORS = 30
 """Survivors that the summary shows."""
 
 
-def shrunken_centroids_sections(fit: ShrunkenCentroidsResults) -> Parts:
+def shrunken_centroids_sections(fit: ShrunkenCentroidsResults) -> Sections:
     """Sections of nearest shrunken centroids, in their order."""
-    parts: Parts = {
+    parts: Sections = {
         "header": partial(_header, fit),
         "classes": partial(_classes, fit),
     }

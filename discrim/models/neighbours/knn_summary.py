@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.results.headers import (
-    Parts,
+    Sections,
     error_items,
     header,
     prior_item,
@@ -28,9 +28,9 @@ MOST_STEPS = 20
 """Numbers of neighbours whose error the summary shows."""
 
 
-def knn_sections(fit: KNNResults) -> Parts:
+def knn_sections(fit: KNNResults) -> Sections:
     """Sections of nearest neighbours, in their order."""
-    parts: Parts = {
+    parts: Sections = {
         "header": partial(_header, fit),
         "classes": partial(_classes, fit),
     }

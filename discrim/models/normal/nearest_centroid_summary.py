@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.results.headers import (
-    Parts,
+    Sections,
     error_items,
     header,
     prior_item,
@@ -27,7 +27,7 @@ __all__ = ["nearest_centroid_brief", "nearest_centroid_sections"]
 DISTANCE = "Euclidean, in columns' units"
 
 
-def nearest_centroid_sections(fit: NearestCentroidResults) -> Parts:
+def nearest_centroid_sections(fit: NearestCentroidResults) -> Sections:
     """Sections of nearest centroids, in their order."""
     return {
         "header": partial(_header, fit),

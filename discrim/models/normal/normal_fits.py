@@ -55,8 +55,8 @@ class ShrunkCovariances:
         NotSupportedError
             The shrinkage was not chosen so, or the fit was loaded.
         """
-        why = 'which is that of shrinkage="loo" and not of a loaded fit: fit with shrinkage="loo".'
-        return held_path(self._fit, why)
+        why = 'which is that of shrinkage="loo" and not of a loaded fit'
+        return held_path(self._fit, why, 'fit with shrinkage="loo"')
 
 
 def normal_refits(

@@ -348,10 +348,8 @@ class RDAResults(SeparateCovariances, ClassifierResults):
         NotSupportedError
             Both were given, or the fit was loaded.
         """
-        why = (
-            "as alpha and gamma were given, or the fit was loaded: fit without one of them to have it chosen."
-        )
-        return held_path(self._fit, why)
+        why = "as alpha and gamma were given, or the fit was loaded"
+        return held_path(self._fit, why, "fit without one of them to have it chosen")
 
     @property
     def df_model(self) -> int:

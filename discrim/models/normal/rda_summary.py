@@ -12,7 +12,7 @@ from discrim.models.normal.gaussian_summary import (
     units_text,
 )
 from discrim.models.normal.rda_choice import chosen_by
-from discrim.models.results.headers import Parts, error_items, header, prior_item, row_items, size_items
+from discrim.models.results.headers import Sections, error_items, header, prior_item, row_items, size_items
 from discrim.report.tables import Pairs, Section
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ __all__ = ["rda_brief", "rda_sections"]
 rda_brief = brief_by_class
 
 
-def rda_sections(fit: RDAResults) -> Parts:
+def rda_sections(fit: RDAResults) -> Sections:
     """Sections of a regularized discriminant analysis, in their order."""
-    parts: Parts = {
+    parts: Sections = {
         "header": partial(_regularized_header, fit),
         "classes": partial(logdets_section, fit),
         "means": partial(means_section, fit),

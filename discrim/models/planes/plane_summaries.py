@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.results.headers import Parts, error_item, error_items, row_items, size_items, title
+from discrim.models.results.headers import Sections, error_item, error_items, row_items, size_items, title
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MOST_SUPPORT = 30
 """Support points that a summary prints."""
 
 
-def perceptron_sections(fit: PerceptronResults) -> Parts:
+def perceptron_sections(fit: PerceptronResults) -> Sections:
     """Sections of a perceptron, in their order."""
     return {
         "header": lambda: _perceptron_header(fit),
@@ -36,9 +36,9 @@ def perceptron_brief(fit: PerceptronResults) -> Summary:
     return Summary(title(fit), parts)
 
 
-def hyperplane_sections(fit: HyperplaneResults) -> Parts:
+def hyperplane_sections(fit: HyperplaneResults) -> Sections:
     """Sections of a separating hyperplane, in their order."""
-    parts: Parts = {
+    parts: Sections = {
         "header": lambda: _hyperplane_header(fit),
         "classes": lambda: _classes(fit),
         "coefficients": lambda: _hyperplane_coefficients(fit),

@@ -9,7 +9,7 @@ import pandas as pd
 
 from discrim.errors import NotSupportedError
 from discrim.models.fits.arguments import listed
-from discrim.models.results.headers import Parts, dropped_note, error_items, row_items, size_items, title
+from discrim.models.results.headers import Sections, dropped_note, error_items, row_items, size_items, title
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["indicator_brief", "indicator_sections"]
 
 
-def indicator_sections(fit: IndicatorResults) -> Parts:
+def indicator_sections(fit: IndicatorResults) -> Sections:
     """Sections of a regression of class indicators, in their order."""
     return {
         "header": lambda: _header(fit),

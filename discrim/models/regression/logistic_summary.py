@@ -9,7 +9,7 @@ import pandas as pd
 from discrim.errors import DataError
 from discrim.models.regression.logistic_inference import parts_of
 from discrim.models.results.headers import (
-    Parts,
+    Sections,
     classes_section,
     dropped_note,
     error_item,
@@ -30,9 +30,9 @@ MOST_TERMS = 12
 """Terms up to which a summary tests each of them."""
 
 
-def logistic_sections(fit: LogisticResults) -> Parts:
+def logistic_sections(fit: LogisticResults) -> Sections:
     """Sections of a logistic regression, in their order."""
-    parts: Parts = {
+    parts: Sections = {
         "header": lambda: _header(fit),
         "classes": lambda: classes_section(fit),
         "log_odds": lambda: _log_odds(fit),

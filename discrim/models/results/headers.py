@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Item",
-    "Parts",
+    "Sections",
     "classes_section",
     "criterion_item",
     "dropped_note",
@@ -37,7 +37,7 @@ __all__ = [
 Item = tuple[str, Any, str]
 """Label, value and text of a line."""
 
-Parts = dict[str, Callable[[], Section | Pairs]]
+Sections = dict[str, Callable[[], Section | Pairs]]
 """Sections by name, computed where they are asked for."""
 
 LEFT_OUT = "Error, leave-one-out"
