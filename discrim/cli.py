@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -189,14 +190,14 @@ def _by_label(prior: Any, labels: Any) -> Any:
 def _check_target(target: str, force: bool) -> None:
     """Raise where a fit may not be written, before time is spent on it."""
     import discrim
-    from discrim.models.saving.whole_file import names_folder
 
     place = Path(target)
     if not place.parent.is_dir():
         raise FileNotFoundError(
             ENOENT, "There is no such folder: make it, or name another", str(place.parent)
         )
-    if place.is_dir() or names_folder(target):
+    # What ends in a separator is a folder, though pathlib drops it.
+    if place.is_dir() or target.endswith(("/", os.sep)):
         raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", target)
     if place.exists() and not place.is_file():
         raise OSError(EINVAL, "This is a device, a pipe or a socket: name a file", target)
