@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -191,7 +190,7 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
 
     def distances(self) -> pd.DataFrame:
         """Euclidean distance of each pair of class means, and D2, its square over the variance."""
-        i, j = np.array(list(combinations(range(len(self.classes)), 2))).T
+        i, j = np.triu_indices(len(self.classes), 1)
         d2 = self._fit.numbers.gaps()[i, j]
         index = pd.MultiIndex.from_arrays([self.classes[i], self.classes[j]], names=["class", "other"])
         return pd.DataFrame({"distance": self.sd * np.sqrt(d2), "D2": d2}, index=index)
