@@ -112,9 +112,20 @@ class Blocks:
 
     def __iter__(self) -> Iterator[Block]:
         """Complete rows; a row with a missing value, response or weight is left out and counted."""
+        return self.shown_to(None)
+
+    def shown_to(
+        self, see: Callable[[slice, NDArray[np.float64], NDArray[np.bool_] | None], None] | None
+    ) -> Iterator[Block]:
+        """Complete rows, as of iteration, of which each block with all its rows is shown first.
+
+        What is shown is what `every_row` gives.
+        """
         dropped = 0
         for start, x, finite in self._filled():
             stop = start + len(x)
+            if see is not None:
+                see(slice(start, stop), x, None if finite else np.asarray(np.isnan(x).any(axis=1)))
             codes = self.codes[start:stop]
             weights = None if self.weights is None else self.weights[start:stop]
             kept = codes >= 0

@@ -8,6 +8,7 @@ whatever is not finite afterwards was made by the factor, and is an error that n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.errors import DataError, FormulaError
+from discrim.frame.arithmetic import combined
 from discrim.frame.categories import shown
 from discrim.frame.grammar import (
     NUMPY_FUNCTIONS,
@@ -29,6 +31,7 @@ from discrim.frame.grammar import (
     Number,
     Operation,
     plain_value,
+    shortened,
 )
 from discrim.frame.own_functions import Functions, Made, OwnCall
 from discrim.frame.table import Table
@@ -40,18 +43,6 @@ _Array = NDArray[np.float64]
 CACHED_ROWS = 2**16
 """Rows up to which columns of numbers are kept between factors: a block, not a table."""
 
-LONGEST = 80
-"""Characters of a factor that a message shows."""
-
-_ARITHMETIC: Mapping[str, np.ufunc] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": np.divide,
-    "//": np.floor_divide,
-    "%": np.remainder,
-    "**": np.power,
-}
 _HINTS: Mapping[str, str] = {
     "log": "A logarithm needs positive numbers: drop the row, or mark the value as missing.",
     "log2": "A logarithm needs positive numbers: drop the row, or mark the value as missing.",
@@ -338,7 +329,9 @@ class _Evaluation:
             case Operation(first, rest):
                 total = self.numbers(first)
                 for symbol, operand in rest:
-                    total = _ARITHMETIC[symbol](total, self.numbers(operand))
+                    other = self.numbers(operand)
+                    with self.named():
+                        total = combined(symbol, total, other)
                 return total
             case Call():
                 return self.called(node)
@@ -356,12 +349,17 @@ class _Evaluation:
         if node.function in NUMPY_FUNCTIONS:
             return np.asarray(getattr(np, node.function)(argument))
         if node.function in STATEFUL_FUNCTIONS:
-            try:
+            with self.named():
                 return self.memory.transform(node, self.spread(argument), self.bases)
-            except FormulaError as error:
-                code = self.code if len(self.code) <= LONGEST else f"{self.code[: LONGEST - 3]}..."
-                raise FormulaError(f"{code}: {error}") from None
         return self.spread(argument)
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Let an error begin with the factor that it is of."""
+        try:
+            yield
+        except FormulaError as error:
+            raise FormulaError(f"{shortened(self.code)}: {error}") from None
 
     def spread(self, value: _Array) -> _Array:
         return np.broadcast_to(value, len(self.rows.index)) if np.ndim(value) == 0 else value

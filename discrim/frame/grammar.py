@@ -25,6 +25,9 @@ MAX_FACTOR_TEXT = 20_000
 """Characters of one factor, such as ``I(a + b)``."""
 MAX_EXPONENT = 8
 """The largest power of a sum of terms, and the most factors of one interaction."""
+LONGEST = 80
+"""Characters of a factor that a message shows."""
+
 MAX_TERMS = 50_000
 """Terms of the right-hand side after expansion."""
 MAX_COLUMNS = 50_000
@@ -398,6 +401,11 @@ class _Reader:
             case _:
                 pass
         raise self.error("Only a number, a string or a list of these can stand here.", tree)
+
+
+def shortened(code: str) -> str:
+    """The beginning of a factor, as a message shows it."""
+    return code if len(code) <= LONGEST else f"{code[: LONGEST - 3]}..."
 
 
 def plain_value(option: Value | Contrast) -> Value:

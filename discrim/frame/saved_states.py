@@ -5,7 +5,7 @@ Splines are computed by native code that trusts its arguments, and the other sta
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +14,11 @@ from discrim.frame.grammar import MAX_BASIS, MAX_COLUMNS
 from discrim.frame.transforms import MAX_DEGREE, State
 
 __all__ = ["check_state", "width_of"]
+
+LARGEST = sys.float_info.max
+
+_OPTIONS = frozenset({"degree", "raw_degree", "include_intercept"})
+"""Parts of a state that are whole numbers, or True or False."""
 
 
 def check_state(function: str, values: Sequence[Any]) -> State:
@@ -36,7 +41,7 @@ def check_state(function: str, values: Sequence[Any]) -> State:
     State(function='center', values=(('mean', (3.0,)),))
     """
     pairs = all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in values)
-    learnt = {str(name): _plain(value) for name, value in values} if pairs else {}
+    learnt = {str(name): _plain(str(name), value) for name, value in values} if pairs else {}
     parts, fits = _CHECKS.get(function, ((), _never))
     if set(learnt) not in parts or not fits(learnt):
         raise FormulaError(f"This saved design holds no readable state of {function!r}: fit the model again.")
@@ -67,19 +72,20 @@ def width_of(state: State) -> int:
     return len(learnt["mean"])
 
 
-def _plain(value: Any) -> Any:
-    """A number or a tuple of numbers."""
-    if isinstance(value, list | tuple) and len(value) <= MAX_COLUMNS:
-        return tuple(_number(each) for each in value)
-    return _number(value)
+def _plain(name: str, value: Any) -> Any:
+    """A number or a tuple of numbers: doubles, but for what a function counts or is told."""
+    if name in _OPTIONS:
+        if isinstance(value, int):
+            return value
+    elif isinstance(value, list | tuple) and len(value) <= MAX_COLUMNS:
+        return tuple(_double(each) for each in value)
+    return _double(value)
 
 
-def _number(value: Any) -> float | int | bool:
-    if isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    # Beyond what a float holds arithmetic with it would fail.
-    if isinstance(value, int) and abs(value) < 2**1023:
-        return value
+def _double(value: Any) -> float:
+    # An integer of JSON has any number of digits: NumPy makes an object of a long one, not a number.
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
+        return float(value)
     raise FormulaError(f"This saved design holds {value!r} where a number belongs: fit the model again.")
 
 

@@ -12,27 +12,39 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.own_functions import recall_functions
 from discrim.frame.response import classes_as_seen
 
-__all__ = ["GatheredRows", "gathered_rows", "strata", "used_codes", "used_rows"]
+__all__ = ["GatheredRows", "UsedRows", "gathered_rows", "strata", "used_codes", "used_of_block", "used_rows"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+UsedRows = tuple[slice | Codes, Floats, Codes, Floats | None]
+"""Positions in the table, x (m, p), codes (m,) and weights (m,) or None."""
 
 
-def used_rows(blocks: Blocks) -> Iterator[tuple[slice | Codes, Floats, Codes, Floats | None]]:
+def used_rows(blocks: Blocks) -> Iterator[UsedRows]:
     """Rows that a fit uses, block by block: their positions in the table, x, codes and weights."""
     for place, x, missing in blocks.every_row():
-        codes = blocks.codes[place]
-        weights = None if blocks.weights is None else blocks.weights[place]
-        used = codes >= 0
-        if weights is not None:
-            used = used & (weights > 0)
-        if missing is not None:
-            used &= ~missing
-        if used.all():
-            yield place, x, codes, weights
-        elif used.any():
-            rows = place.start + np.flatnonzero(used)
-            yield rows, x[used], codes[used], None if weights is None else weights[used]
+        used = used_of_block(blocks, place, x, missing)
+        if used is not None:
+            yield used
+
+
+def used_of_block(
+    blocks: Blocks, place: slice, x: Floats, missing: NDArray[np.bool_] | None
+) -> UsedRows | None:
+    """The rows of one block, as `every_row` gives it, that a fit uses; None where it uses none."""
+    codes = blocks.codes[place]
+    weights = None if blocks.weights is None else blocks.weights[place]
+    used = codes >= 0
+    if weights is not None:
+        used = used & (weights > 0)
+    if missing is not None:
+        used &= ~missing
+    if used.all():
+        return place, x, codes, weights
+    if not used.any():
+        return None
+    rows = place.start + np.flatnonzero(used)
+    return rows, x[used], codes[used], None if weights is None else weights[used]
 
 
 class GatheredRows(NamedTuple):

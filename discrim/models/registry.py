@@ -116,7 +116,7 @@ MODELS = (
         "discrim.models.normal.nearest_centroid",
         "NearestCentroidResults",
         "discrim.models.normal.nearest_centroid",
-        "discrim.models.normal.nearest_centroid_summary",
+        "discrim.models.normal.nearest_centroid",
         estimator="discrim.sklearn.geometric:NearestCentroidClassifier",
         command="nearest centroids: the class of the nearest mean",
     ),

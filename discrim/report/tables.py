@@ -19,10 +19,24 @@ from discrim.errors import DataError
 from discrim.report.grid import INTERVAL, Grid, Pairs, Part, Section, grid_of, heading, pair_texts
 from discrim.report.numbers import clean, display_width, fold
 
-__all__ = ["INTERVAL", "Pairs", "Section", "Summary", "summarize"]
+__all__ = ["INTERVAL", "Pairs", "Parts", "Section", "Summary", "summarize"]
 
 WIDTH = 100
 """Columns of a text rendering."""
+
+
+class Parts(dict[str, Callable[[], Part]]):
+    """The sections of a summary by name, computed where they are asked for.
+
+    Attributes
+    ----------
+    shared : list of (set of str, callable)
+        Names of sections, and what makes all of them cheaper; it is called first where all are asked for.
+    """
+
+    def __init__(self, parts: Mapping[str, Callable[[], Part]]) -> None:
+        super().__init__(parts)
+        self.shared: list[tuple[set[str], Callable[[], object]]] = []
 
 
 class Summary:
@@ -95,6 +109,9 @@ def summarize(
     unknown = [key for key in keys if not (isinstance(key, str) and key in parts)]
     if unknown:
         raise DataError(f"No section {unknown[0]!r} in this summary: name some of {', '.join(parts)}.")
+    for names, prepare in parts.shared if isinstance(parts, Parts) else ():
+        if names <= set(keys):
+            prepare()
     return Summary(title, {key: parts[key]() for key in keys})
 
 

@@ -12,6 +12,7 @@ from sklearn.covariance import ShrunkCovariance
 
 import discrim
 from discrim.datasets import load_iris, load_penguins
+from discrim.models.registry import MODELS
 
 VERBS = {
     "lda": (discrim.lda, {}),
@@ -124,6 +125,11 @@ def fitted(verb: str, name: str, data: pd.DataFrame | None = None, formula: str 
 def held(verb: str, name: str):
     """The one fit of tests that only ask."""
     return fitted(verb, name)
+
+
+def test_every_model_is_held_to_the_contract():
+    asked = {model.verb for model in MODELS if model.posteriors and model.can_be_saved}
+    assert {name.partition("-")[0] for name in VERBS} == asked
 
 
 cases = pytest.mark.parametrize(("verb", "name"), [(v, n) for v in VERBS for n in TABLES])

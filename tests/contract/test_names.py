@@ -15,6 +15,7 @@ from sklearn.linear_model import LinearRegression
 
 import discrim
 from discrim.datasets import load_iris
+from discrim.models.registry import BY_VERB
 
 IRIS = load_iris()
 ALIKE = IRIS[IRIS["species"] != "setosa"].astype({"species": str})
@@ -125,6 +126,10 @@ def test_no_table_has_a_synonym(name):
             continue
         assert not wrong, f"{name}.{path} says {wrong}"
         assert ("low" in names) == ("high" in names) or last == "stability", f"{name}.{path}"
+
+
+def test_the_walk_sees_every_model():
+    assert set(BY_VERB) <= set(FITS)
 
 
 def test_the_walk_sees_tables_that_were_wrong():

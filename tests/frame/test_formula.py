@@ -1088,3 +1088,42 @@ def test_text_that_names_the_rows_warns():
         warnings.simplefilter("error")
         resolve("y ~ . - `row name`", Table(data))
         resolve("y ~ .", Table(seldom))
+
+
+# ------------------------------------------------------------------ columns and matrices in arithmetic
+
+
+@pytest.mark.parametrize("n", [4, 24])
+@pytest.mark.parametrize(
+    ("formula", "by_hand"),
+    [
+        ("I(x + poly(z, 1))", lambda x, one, many: x[:, None] + one),
+        ("I(poly(z, 1) * x)", lambda x, one, many: one * x[:, None]),
+        ("I(poly(z, 1) - poly(z, 3, raw=True))", lambda x, one, many: one - many),
+        ("I(x * poly(z, 3, raw=True))", lambda x, one, many: x[:, None] * many),
+        ("I(2 - poly(z, 3, raw=True) / x)", lambda x, one, many: 2 - many / x[:, None]),
+        ("I(-x + 2 * poly(z, 3, raw=True) ** 2)", lambda x, one, many: 2 * many**2 - x[:, None]),
+        ("center(x + poly(z, 3, raw=True))", lambda x, one, many: (a := x[:, None] + many) - a.mean(axis=0)),
+    ],
+)
+def test_a_column_goes_with_each_column_of_a_matrix_row_by_row(n, formula, by_hand, data):
+    """With as many rows as columns NumPy would pair rows with columns, and with one column make n of it."""
+    some = data.head(n)
+    x, z = some["x"].to_numpy(), some["z"].to_numpy()
+    _, one = build("y ~ poly(z, 1)", some)
+    many = np.column_stack([z, z**2, z**3])
+    expected = by_hand(x, one, many)
+    names, found = build(f"y ~ {formula}", some)
+    assert len(names) == expected.shape[1]
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+
+
+def test_matrices_of_unlike_widths_are_refused_with_a_way_out(data):
+    with pytest.raises(
+        FormulaError, match=r"^I\(poly\(x, 2\) \+ bs.* matrix of 2 columns and one of 4: .*, as in a:b"
+    ):
+        build("y ~ I(poly(x, 2) + bs(z, df=4))", data)
+    assert len(terms("y ~ poly(x, 2):bs(z, df=4)", data)) == 8
+    for operator in ("+", "-", "*", "/", "//", "%", "**"):
+        with pytest.raises(FormulaError, match="matrix of"):
+            build(f"y ~ I(poly(x, 2) {operator} poly(z, 3))", data)

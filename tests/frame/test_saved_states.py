@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import patsy
 import pytest
 from scipy.interpolate import BSpline
 
@@ -11,6 +12,7 @@ from discrim.errors import FormulaError
 from discrim.frame.formula import fill, resolve
 from discrim.frame.saved_states import check_state
 from discrim.frame.table import Table
+from discrim.frame.transforms import apply
 
 BS = {"degree": 3, "include_intercept": False, "knots": [0.5], "lower_bound": 0.0, "upper_bound": 1.0}
 CR = {"knots": [0.5], "lower_bound": 0.0, "upper_bound": 1.0, "centre": [0.3, 0.4, 0.3]}
@@ -114,3 +116,33 @@ def test_a_state_that_no_fit_learns_is_refused(function, values):
 @pytest.mark.parametrize(("function", "values"), [("bs", BS), ("cr", CR), ("poly", POLY), ("scale", SD)])
 def test_the_states_that_are_spoilt_above_are_good(function, values):
     assert state(function, values).function == function
+
+
+@pytest.mark.parametrize(
+    ("function", "values", "long", "most"),
+    [
+        ("scale", SD, "sd", 2.0**80),
+        ("center", {"mean": [1.0]}, "mean", 2.0**80),
+        ("poly", POLY, "norms", 2.0**80),
+        ("poly", POLY, "centres", 2.0**80),
+        ("bs", BS | {"upper_bound": 2.0**90}, "knots", 2.0**80),
+        ("cr", CR | {"upper_bound": 2.0**90}, "knots", 2.0**80),
+        ("cr", CR, "centre", 2.0**80),
+    ],
+)
+def test_an_integer_of_any_length_is_read_as_the_double_it_is(function, values, long, most):
+    """Python's own 2^80 in an array is an object, which no function of NumPy takes for a number."""
+    bases = {"bs": patsy.bs, "cr": patsy.cr}
+    x = np.array([0.1, 0.4, 0.8])
+    whole, double = (
+        state(function, values | {long: [number] * len(values[long])}) for number in (int(most), most)
+    )
+    found = apply(whole, x, bases)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, apply(double, x, bases))
+
+
+@pytest.mark.parametrize("value", [True, "3", None, 2**1024, float("nan"), -(10**400)])
+def test_a_learnt_number_is_a_number_and_no_truth_value(value):
+    with pytest.raises(FormulaError, match="fit the model again"):
+        state("center", {"mean": [value]})

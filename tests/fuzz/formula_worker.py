@@ -21,14 +21,18 @@ import pandas as pd
 import discrim
 from discrim.errors import DiscrimError, DiscrimWarning
 from discrim.frame.formula import parse
+from discrim.frame.grammar import MAX_TERMS
 from discrim.frame.scan import scan
 from discrim.frame.terms import Expansion
+from tests.fuzz.processor_time import ends_after
 
 MEMORY = 3 * 2**30
 SECONDS = 2.0
 SECONDS_PER_CHARACTER = 1e-5
 SECONDS_PER_TERM = 1e-4
 """A formula may have 50,000 terms, as the interactions of 300 columns: time may grow as terms do."""
+HANG = 3.0
+"""Of the time that the longest formula may take, what none needs."""
 ROWS = 60
 FORBIDDEN = (
     "os.system",
@@ -132,6 +136,11 @@ def limit(formula: str) -> float:
     return SECONDS + len(formula) * SECONDS_PER_CHARACTER + terms(formula) * SECONDS_PER_TERM
 
 
+def longest(formula: str) -> float:
+    """Give the seconds of it after which a fit is taken for one that never ends, whatever its terms."""
+    return HANG * (SECONDS + len(formula) * SECONDS_PER_CHARACTER + MAX_TERMS * SECONDS_PER_TERM)
+
+
 def terms(formula: str) -> int:
     """Count the terms of the right side of a formula, written out; 0 for one that cannot be read."""
     try:
@@ -162,7 +171,9 @@ def main() -> None:
     answers.flush()
     for line in sys.stdin:
         asked = json.loads(line)
-        answers.write(json.dumps(outcome(asked["verb"], asked["formula"], data)) + "\n")
+        with ends_after(longest(asked["formula"])):
+            found = outcome(asked["verb"], asked["formula"], data)
+        answers.write(json.dumps(found) + "\n")
         answers.flush()
 
 

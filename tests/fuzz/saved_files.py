@@ -29,13 +29,11 @@ import numpy as np
 import pandas as pd
 from sklearn.covariance import ShrunkCovariance
 
+from tests.fuzz.processor_time import WAITING, ends_after, was_ended
 from tests.support import ROOT
 
 SECONDS = 10.0
-"""Time that a mutant may take on a busy machine; a fit of these takes a small part of one second."""
-
-STARTING = 60.0
-"""Time that a child may take for its imports, on a busy machine."""
+"""Processor time that a mutant may take; a fit of these takes a small part of one second."""
 
 MEMORY = 3 * 2**30
 """Bytes of address space that a child may have beyond what it has after its imports."""
@@ -552,7 +550,9 @@ def child() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, held + MEMORY))
     for line in sys.stdin:
         name, path = line.rstrip("\n").split("\t")
-        print(json.dumps(used(path, name)), flush=True)
+        with ends_after(SECONDS):
+            answer = used(path, name)
+        print(json.dumps(answer), flush=True)
 
 
 # ---- the parent
@@ -577,7 +577,6 @@ class Child:
             cwd=ROOT,
             text=True,
         )
-        self._seconds = SECONDS + STARTING
 
     def answer(self, name: str, data: bytes) -> str:
         """What became of a file."""
@@ -585,18 +584,21 @@ class Child:
         answers = self._process.stdout
         try:
             print(name, self._path, sep="\t", file=self._process.stdin, flush=True)
-            ready, _, _ = select.select([answers], [], [], self._seconds)
+            ready, _, _ = select.select([answers], [], [], WAITING)
             line = answers.readline() if ready else ""
         except OSError:
             line, ready = "", [answers]
         if line:
-            self._seconds = SECONDS
             return json.loads(line)
         if not ready:
             self._process.kill()
         code = self._process.wait()
         self._start()
-        return f"FINDING the process ended with {code}" if ready else f"FINDING no answer in {SECONDS:g} s"
+        if not ready:
+            return f"FINDING waits for {WAITING:g} s"
+        if was_ended(code):
+            return f"FINDING over {SECONDS:g} s of processor time"
+        return f"FINDING the process ended with {code}"
 
     def end(self) -> None:
         """Stop it."""

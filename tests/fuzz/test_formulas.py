@@ -13,17 +13,16 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fuzz.formulas import any_formula
+from tests.fuzz.processor_time import WAITING, was_ended
 from tests.support import ROOT
 
 VERBS = ["lda", "lda", "lda", "lda", "qda", "naive_bayes", "logistic", "knn", "indicator"]
-LONGEST = 30.0
-"""Seconds after which a fit is taken for one that never ends; the worker itself counts processor time."""
 
 
 class Worker:
     """The process that fits; a new one where it has died or is stuck."""
 
-    def __init__(self, limit: float = LONGEST) -> None:
+    def __init__(self, limit: float = WAITING) -> None:
         self._limit = limit
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -75,9 +74,11 @@ class Worker:
         if status is None:
             process.kill()
         said = process.communicate()[1].decode(errors="replace")[-1500:]
-        return (
-            ("hang", f"over {self._limit:.0f} s") if status is None else ("crash", f"status {status}: {said}")
-        )
+        if status is None:
+            return "hang", f"waits for {self._limit:.0f} s"
+        if was_ended(status):
+            return "hang", f"too much processor time: {said}"
+        return "crash", f"status {status}: {said}"
 
     def close(self) -> None:
         if self._process is not None:

@@ -18,9 +18,10 @@ import pytest
 
 import discrim
 from discrim.errors import DiscrimError
+from tests.fuzz.processor_time import raises_after
 
 SECONDS = 30
-"""What one case may take."""
+"""Processor time that one case may take."""
 
 BIG = 2**53
 LETTERS = ["a", "b", "c", "A", "a ", "", " ", "é", "e\u0301", "\u0430", "a\u200b", "007", "7", "nan", "x~y"]
@@ -195,18 +196,11 @@ def any_call(rng):
 def limited():
     """Raise where a case takes too long; what numpy says of numbers is not looked at."""
 
-    def stop(*_):
-        raise TimeoutError(f"more than {SECONDS} s")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        with raises_after(SECONDS), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
         plt.close("all")
 
 

@@ -120,9 +120,9 @@ class Space:
             size = size @ np.abs(within.inverse)
         return Space(metric, origin, unit, within, 4 * EPS * float(np.linalg.norm(size, norm)))
 
-    def coordinates(self, x: Floats) -> Floats:
-        """The coordinates (m, p) of rows x (m, p), row by row in memory."""
-        z = np.subtract(x, self.origin, order="C")
+    def coordinates(self, x: Floats, origin: Floats | None = None) -> Floats:
+        """The coordinates (m, p) of rows x (m, p), row by row in memory; from another origin, if given."""
+        z = np.subtract(x, self.origin if origin is None else origin, order="C")
         z *= self.unit
         return z if self.within is None else np.ascontiguousarray(self.within.whiten(z.T).T)
 
@@ -224,7 +224,7 @@ class Search:
             The metric gives no distance to some row.
         """
         self._refuse_other_than_zero_one(x)
-        return self._nearest(coordinates_within_range(self.space.coordinates, x), k)
+        return self._nearest(coordinates_within_range(self.space.coordinates, x, self.space.origin), k)
 
     def among(self, start: int, stop: int, k: int) -> Neighbours:
         """The k nearest rows, themselves among them, to the rows from start to stop."""

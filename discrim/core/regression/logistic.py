@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from discrim.core.covariance.covariance import Covariance, pooled
 from discrim.core.moments.moments import ClassMoments
@@ -111,8 +111,12 @@ class LogisticFit:
         return np.asarray((half.reshape(q * p1 * q, p1) @ self.frame.to_data().T).reshape(q * p1, q * p1))
 
     def _half_in_frame(self) -> Floats:
-        """The same of the coefficients in the frame."""
-        factor = cholesky(self.newton.information, lower=True)
+        """The same of the coefficients in the frame; missing where the information has no inverse."""
+        try:
+            factor = cholesky(self.newton.information, lower=True)
+        except LinAlgError:
+            # Where classes are separated the search may end with an information that rounding has singular.
+            return np.full_like(self.newton.information, np.nan)
         return np.asarray(solve_triangular(factor, np.eye(len(factor)), lower=True, overwrite_b=True))
 
     def standard_errors(self) -> Floats:
@@ -146,7 +150,7 @@ class LogisticFit:
         half = self._half_in_frame()
         inverse = half.T @ half
         blocks = inverse.reshape(q, p1, q, p1)
-        if not self.estimated_prior:
+        if not self.estimated_prior and np.isfinite(half).all():
             blocks[:, 0, :, 0] += self._known_shares()
         others, k = self.others, self.moments.n_classes
 

@@ -12,13 +12,23 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FARTHEST", "beyond_range", "coordinates_within_range", "exponents", "scaled_columns", "stretched"]
+__all__ = [
+    "FARTHEST",
+    "beyond_range",
+    "coordinates_within_range",
+    "exponents",
+    "scaled_columns",
+    "stretched",
+]
 
 Floats = NDArray[np.float64]
 Exponents = NDArray[np.int64]
 
 FARTHEST = 400
 """Binary order of magnitude of coordinates up to which rows are measured where they are."""
+
+LARGEST = 1024
+"""That of the largest double."""
 
 
 def beyond_range(x: Floats, scores: Floats) -> NDArray[np.intp]:
@@ -29,19 +39,36 @@ def beyond_range(x: Floats, scores: Floats) -> NDArray[np.intp]:
     return rows[np.isfinite(x[rows]).all(axis=1)]
 
 
-def coordinates_within_range(coordinates: Callable[[Floats], Floats], x: Floats) -> Floats:
+def coordinates_within_range(
+    coordinates: Callable[[Floats, Floats], Floats], x: Floats, origin: Floats
+) -> Floats:
     """Coordinates of rows x (m, p) whose squares are doubles.
 
-    A row farther away is taken nearer in its own direction, from where all rows of a fit are equally far to
-    rounding, as they are from the row itself.
+    A row farther away is taken nearer to the origin in its own direction, from where all rows of a fit are
+    equally far to rounding, as they are from the row itself.
+
+    Parameters
+    ----------
+    coordinates : callable
+        Those (m, p) of rows (m, p) from an origin (p,) or (m, p): linear in the difference of the two.
+    x : (m, p) float
+    origin : (p,) float
     """
+    over = np.zeros((len(x), 1), dtype=np.int64)
     with np.errstate(over="ignore", invalid="ignore"):
-        z = coordinates(x)
-    far = np.flatnonzero(~(np.abs(z) <= 2.0**FARTHEST).all(axis=1) & np.isfinite(x).all(axis=1))
-    if len(far):
-        over = np.frexp(x[far])[1].max(axis=1) - FARTHEST
-        z[far] = coordinates(np.ldexp(x[far].T, -np.maximum(over, 0)).T)
+        z = coordinates(x, origin)
+        far = np.flatnonzero(~_within_range(z) & np.isfinite(x).all(axis=1))
+        while len(far):
+            # How far beyond the largest double a row is is not known: it comes nearer until its place is.
+            size = np.abs(z[far]).max(axis=1, keepdims=True)
+            over[far] += np.where(np.isfinite(size), np.frexp(size)[1], LARGEST) - FARTHEST
+            z[far] = coordinates(np.ldexp(x[far], -over[far]), np.ldexp(origin, -over[far]))
+            far = far[~_within_range(z[far])]
     return z
+
+
+def _within_range(z: Floats) -> NDArray[np.bool_]:
+    return np.asarray((np.abs(z) <= 2.0**FARTHEST).all(axis=1))
 
 
 def exponents(x: Floats, origin: Floats, scale: Floats) -> Exponents:

@@ -18,6 +18,7 @@ from discrim.inference.resampling import late_bar
 
 __all__ = [
     "Decision",
+    "block_scores",
     "posterior_frame",
     "predicted_codes",
     "score_frame",
@@ -68,28 +69,36 @@ def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, 
     """
     independent = isinstance(rule, IndependentRule)
     impossible: list[int] = []
-    # Columns that are each looked at by themselves, class by class, gain nothing by pieces in the cache.
-    piece = max((2**21 if independent else 2**17) // n_classes, 64)
-    # By a linear rule a value that is not finite leaves no finite score, so that a look at the sum is enough.
-    told = isinstance(rule, LinearRule)
     with late_bar(blocks.table.nrows, "scores of rows") as tell:
-        for place, x, missing in blocks.every_row(checked=not told):
-            for start in range(0, len(x), piece):
-                stop = min(start + piece, len(x))
-                scores = rule.scores(x[start:stop])
-                with np.errstate(over="ignore", invalid="ignore"):
-                    looked = told and not np.isfinite(scores.sum())
-                if looked:
-                    missing = blocks.missing(x, place.start)
-                if missing is not None and not blocks.partial:
-                    scores[missing[start:stop]] = np.nan
+        for place, x, missing in blocks.every_row(checked=not isinstance(rule, LinearRule)):
+            for rows, scores in block_scores(blocks, rule, n_classes, place, x, missing):
                 if independent:
-                    rows = place.start + start + np.flatnonzero(np.isneginf(scores).all(axis=1))
-                    impossible.extend(rows.tolist())
-                yield slice(place.start + start, place.start + stop), scores
-                tell(stop - start)
+                    none = rows.start + np.flatnonzero(np.isneginf(scores).all(axis=1))
+                    impossible.extend(none.tolist())
+                yield rows, scores
+                tell(rows.stop - rows.start)
     if impossible:
         warn_impossible(len(impossible), blocks.table.label(impossible[0]))
+
+
+def block_scores(
+    blocks: Blocks, rule: Rule, n_classes: int, place: slice, x: Floats, missing: NDArray[np.bool_] | None
+) -> Iterator[tuple[slice, Floats]]:
+    """Scores (m, K) of the rows of one block, as `every_row` gives it, in pieces that fit the cache."""
+    # Columns that are each looked at by themselves, class by class, gain nothing by pieces in the cache.
+    piece = max((2**21 if isinstance(rule, IndependentRule) else 2**17) // n_classes, 64)
+    # By a linear rule a value that is not finite leaves no finite score, so that a look at the sum is enough.
+    told = isinstance(rule, LinearRule)
+    for start in range(0, len(x), piece):
+        stop = min(start + piece, len(x))
+        scores = rule.scores(x[start:stop])
+        with np.errstate(over="ignore", invalid="ignore"):
+            looked = told and not np.isfinite(scores.sum())
+        if looked:
+            missing = blocks.missing(x, place.start)
+        if missing is not None and not blocks.partial:
+            scores[missing[start:stop]] = np.nan
+        yield slice(place.start + start, place.start + stop), scores
 
 
 def warn_impossible(count: int, first: Any) -> None:

@@ -42,7 +42,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 NaAction = Literal["drop", "raise"]
-Watch = Callable[[Iterable[RowBlock]], Iterable[RowBlock]]
+Watch = Callable[[Blocks], Iterable[RowBlock]]
 
 RANGE = (-303.0, 304.0)
 """Decimal orders of magnitude between which a column has to vary, for its inverse to be a double as well."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -13,21 +14,26 @@ from numpy.typing import NDArray
 
 from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.frame.blocks import Blocks
+from discrim.frame.blocks import Block, Blocks
 from discrim.frame.formula import response_codes
-from discrim.frame.used_rows import used_rows
+from discrim.frame.used_rows import used_of_block, used_rows
 from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
 from discrim.inference.resampling import progress_bar
 from discrim.models.fits.arguments import check_flag, check_word, listed, told
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.prediction import Decision, scored
+from discrim.models.fits.prediction import Decision, block_scores, scored
 from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.parametric import parametric_rates
 from discrim.models.judging.refitted_prior import prior_of_rest, refits_prior
-from discrim.models.judging.validation import deal_folds, fold_scores, left_out_scores
+from discrim.models.judging.validation import (
+    LeftOutScores,
+    deal_folds,
+    fold_scores,
+    left_out_scores,
+)
 
-__all__ = ["Counting", "ErrorMethod", "Plan", "confusion", "error_rates", "judged_scores"]
+__all__ = ["Counting", "ErrorMethod", "Plan", "RowsJudged", "confusion", "error_rates", "judged_scores"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -106,6 +112,54 @@ def judged_codes(
         return blocks.codes, fit.cache["apparent"], row_weights(blocks)
     actual, scores, weights, _ = judged_scores(fit, data, method, plan)
     return actual, decision.codes(scores), weights
+
+
+class RowsJudged:
+    """Apparent classes and any leave-one-out scores of a fit's rows, found while something else reads these.
+
+    Parameters
+    ----------
+    fit : Fit
+    """
+
+    def __init__(self, fit: Fit[Any]) -> None:
+        self._fit, self._blocks = fit, fit.rows("leave_one_out()")
+        self._rule, self._numerics = fit.rule(), np.geterr()
+        self._codes = np.empty(self._blocks.table.nrows, dtype=np.intp)
+        self._left_out: LeftOutScores | None = None
+        with suppress(NotSupportedError):
+            self._left_out = LeftOutScores(fit, self._blocks, anew=refits_prior(fit, None))
+        self._read = 0
+
+    def watch(self, blocks: Blocks) -> Iterable[Block]:
+        """What to read in the place of the fit's blocks: the first reading of it is seen."""
+        return _SeenOnce(blocks, self._see)
+
+    def keep(self) -> None:
+        """Let the fit keep what was seen, if all of it was."""
+        if self._read == len(self._codes):
+            self._fit.cache["apparent"] = self._codes
+            if self._left_out is not None:
+                self._left_out.settled()
+
+    def _see(self, place: slice, x: Floats, missing: NDArray[np.bool_] | None) -> None:
+        # Who reads the rows may have asked numpy to be silent.
+        with np.errstate(**self._numerics):
+            k = len(self._fit.classes)
+            for rows, scores in block_scores(self._blocks, self._rule, k, place, x, missing):
+                self._codes[rows] = Decision().codes(scores)
+            used = used_of_block(self._blocks, place, x, missing)
+            if used is not None and self._left_out is not None:
+                self._left_out.add(used)
+        self._read = place.stop
+
+
+class _SeenOnce(Iterable[Block]):
+    def __init__(self, blocks: Blocks, see: Callable[..., None]) -> None:
+        self._blocks, self._see = blocks, [see]
+
+    def __iter__(self) -> Iterator[Block]:
+        return self._blocks.shown_to(self._see.pop() if self._see else None)
 
 
 def judged_scores(

@@ -22,7 +22,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.relearning import learns, loses_levels, relearn, strange_rows
 from discrim.frame.unseen import absent_levels
-from discrim.frame.used_rows import strata, used_codes, used_rows
+from discrim.frame.used_rows import UsedRows, strata, used_codes, used_rows
 from discrim.inference.folds import check_folds, deal, generator
 from discrim.inference.resampling import late_bar
 from discrim.models.fits.fit import Fit
@@ -31,10 +31,13 @@ from discrim.models.fits.prediction import warn_impossible
 from discrim.models.fits.refits import rule_of_rows
 from discrim.models.judging.refitted_prior import left_out_shift, refits_prior
 
-__all__ = ["counts_without", "deal_folds", "fold_scores", "left_out_scores"]
+__all__ = ["LEFT_OUT", "LeftOutScores", "counts_without", "deal_folds", "fold_scores", "left_out_scores"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+
+LEFT_OUT = {False: "left out", True: "left out, prior too"}
+"""What a fit keeps leave-one-out scores as: the prior held, or estimated anew."""
 
 
 def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
@@ -44,36 +47,68 @@ def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
     """
     blocks = fit.rows("leave_one_out()")
     anew = refits_prior(fit, refit_prior)
-    key = "left out, prior too" if anew else "left out"
-    if key in fit.cache:
-        kept: Floats = fit.cache[key]
+    kept: Floats | None = fit.cache.get(LEFT_OUT[anew])
+    if kept is not None:
         return kept
-    scores = fit.refits.left_out(fit)
-    counts = fit.counts
-    out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
-    used, done = np.zeros(blocks.table.nrows, dtype=bool), 0
+    found = LeftOutScores(fit, blocks, anew=anew)
     with late_bar(blocks.table.nrows, "rows left out") as tell:
-        for rows, x, codes, weights in used_rows(blocks):
-            if callable(scores):
-                out[:, rows] = scores(x, codes, weights).T
-            else:
-                out[:, rows] = scores[done : done + len(x)].T
-                done += len(x)
-            if anew and fit.model.prior_without == "held":
-                positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-                out[codes, positions] += left_out_shift(codes, weights, counts)
-            used[rows] = True
-            tell(len(x))
-    without = np.flatnonzero(used & np.isnan(out[0])).tolist()
-    refitted = _downdated(scores, blocks, without, out) if isinstance(scores, FullLeftOut) else without
-    settled = np.setdiff1d(without, refitted).astype(np.intp)
-    if len(settled) and anew and fit.model.prior_without == "held":
-        own = None if blocks.weights is None else blocks.weights[settled]
-        out[blocks.codes[settled], settled] += left_out_shift(blocks.codes[settled], own, counts)
-    with late_bar(len(refitted), "refits without a row") as tell:
-        for row in refitted:
-            out[:, row] = _scores_without(fit, blocks, row, anew=anew)
-            tell(1)
+        for block in used_rows(blocks):
+            found.add(block)
+            tell(len(block[1]))
+    return found.settled()
+
+
+class LeftOutScores:
+    """Leave-one-out scores of rows that come block by block, and of those that ask for more at the end.
+
+    Parameters
+    ----------
+    fit : Fit
+    blocks : Blocks
+        All its rows.
+    anew : bool
+        Whether the prior is estimated without the row, too.
+    """
+
+    def __init__(self, fit: Fit[Any], blocks: Blocks, *, anew: bool) -> None:
+        self._fit, self._blocks, self._anew = fit, blocks, anew
+        self._scores = fit.refits.left_out(fit)
+        self._out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
+        self._used, self._done = np.zeros(blocks.table.nrows, dtype=bool), 0
+        self._shifted = anew and fit.model.prior_without == "held"
+
+    def add(self, block: UsedRows) -> None:
+        """Score the rows of the next block."""
+        rows, x, codes, weights = block
+        if callable(self._scores):
+            self._out[:, rows] = self._scores(x, codes, weights).T
+        else:
+            self._out[:, rows] = self._scores[self._done : self._done + len(x)].T
+            self._done += len(x)
+        if self._shifted:
+            positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            self._out[codes, positions] += left_out_shift(codes, weights, self._fit.counts)
+        self._used[rows] = True
+
+    def settled(self) -> Floats:
+        """The scores (n, K), also of rows that take one more reading or a refit; the fit keeps them."""
+        fit, blocks, scores, out = self._fit, self._blocks, self._scores, self._out
+        without = np.flatnonzero(self._used & np.isnan(out[0])).tolist()
+        refitted = _downdated(scores, blocks, without, out) if isinstance(scores, FullLeftOut) else without
+        settled = np.setdiff1d(without, refitted).astype(np.intp)
+        if len(settled) and self._shifted:
+            own = None if blocks.weights is None else blocks.weights[settled]
+            out[blocks.codes[settled], settled] += left_out_shift(blocks.codes[settled], own, fit.counts)
+        with late_bar(len(refitted), "refits without a row") as tell:
+            for row in refitted:
+                out[:, row] = _scores_without(fit, blocks, row, anew=self._anew)
+                tell(1)
+        _warn_of_missing(blocks, out, without, self._used)
+        fit.cache[LEFT_OUT[self._anew]] = out.T
+        return out.T
+
+
+def _warn_of_missing(blocks: Blocks, out: Floats, without: list[int], used: NDArray[np.bool_]) -> None:
     none = [row for row in without if np.isnan(out[:, row]).all()]
     if none:
         warn_user(
@@ -85,8 +120,6 @@ def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
     impossible = np.flatnonzero(used & np.isneginf(out).all(axis=0))
     if len(impossible):
         warn_impossible(len(impossible), blocks.table.label(int(impossible[0])))
-    fit.cache[key] = out.T
-    return out.T
 
 
 def _downdated(scores: FullLeftOut, blocks: Blocks, rows: list[int], out: Floats) -> list[int]:

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import pooled, separate
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.standardized import within_sd
-from discrim.errors import warn_user
+from discrim.errors import CollinearError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.inference import likelihood_ratio
 from discrim.inference.covariance_models import covariance_models as ladder
 from discrim.inference.result import TestResult
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.reading import class_moments, refuse_little_weight
+from discrim.models.fits.reading import Watch, class_moments, refuse_little_weight
 from discrim.models.normal.singular import refuse_singular
 
 __all__ = [
@@ -33,14 +33,35 @@ Floats = NDArray[np.float64]
 WAY_OUT = "use fewer columns, or merge such classes with others"
 """Where the covariance of a class is singular."""
 
+KEPT = "equal covariances"
+"""What a fit keeps the tests as, or why there are none."""
+
 
 def box_m_of(fit: Fit[Any]) -> TestResult:
     """Box's M of the classes of a fit."""
     return box_m_of_moments(_moments_by_class(fit, "box_m()"))
 
 
-def equal_covariance_tests(fit: Fit[Any]) -> tuple[TestResult, TestResult]:
-    """Raw likelihood ratio and Box's M of the rows of a fit, from one pass over them."""
+def equal_covariance_tests(fit: Fit[Any], watch: Watch | None = None) -> tuple[TestResult, TestResult] | str:
+    """Raw likelihood ratio and Box's M of the rows of a fit, or why there are none; the fit keeps them.
+
+    Parameters
+    ----------
+    fit : Fit
+    watch : callable, optional
+        Gives what the rows are read from in the place of the blocks, to see them go by.
+    """
+    fit.rows("A test of covariances")
+    if KEPT not in fit.cache:
+        try:
+            fit.cache[KEPT] = _tests(fit, watch)
+        except (CollinearError, NotSupportedError) as error:
+            fit.cache[KEPT] = str(error)
+    held: tuple[TestResult, TestResult] | str = fit.cache[KEPT]
+    return held
+
+
+def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
     blocks, held = fit.rows("A test of covariances"), fit.numbers.moments
     few = np.flatnonzero(held.rows <= held.n_columns)
     if len(few):
@@ -48,7 +69,7 @@ def equal_covariance_tests(fit: Fit[Any]) -> tuple[TestResult, TestResult]:
         refuse_singular(
             held.classes(few), blocks.terms, [blocks.design.levels[k] for k in few.tolist()], way_out=WAY_OUT
         )
-    moments = full_rank_moments(blocks)
+    moments = full_rank_moments(blocks, class_moments(blocks, "class", watch))
     counts, p = moments.counts, moments.n_columns
     common = pooled(moments, moments.total).logdet
     own = np.array([c.logdet for c in separate(moments, counts)])

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.result import TestResult
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import beyond_doubles, covariance_frame, missing_if_refused
+from discrim.models.judging.assessment import RowsJudged
 from discrim.models.normal.equal_covariances import equal_covariance_tests
 from discrim.models.normal.robust_summary import robust_pairs
 from discrim.models.results.headers import error_item, prior_item, row_items, size_items, title
 from discrim.report.numbers import clean, shorten
-from discrim.report.tables import INTERVAL, Pairs, Section, Summary
+from discrim.report.tables import INTERVAL, Pairs, Parts, Section, Summary
 
 if TYPE_CHECKING:
     from discrim.core.covariance.covariance import Covariance
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from discrim.models.normal.rda import RDAResults
 
 __all__ = [
-    "Parts",
     "brief_by_class",
     "common_header",
     "covariance_note",
@@ -37,10 +38,8 @@ __all__ = [
     "thin_variances_section",
     "units_text",
     "variances_section",
+    "with_equal_covariances",
 ]
-
-Parts = dict[str, Callable[[], Section | Pairs]]
-"""Sections by name, computed where they are asked for."""
 
 
 def common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any], list[Any]]:
@@ -161,14 +160,33 @@ def thin_variances_section(
     return variances_section(fit, held, f"Variances {where}", source, note)
 
 
+def with_equal_covariances(
+    parts: dict[str, Callable[[], Section | Pairs]], fit: LDAResults | QDAResults
+) -> Parts:
+    """The sections, with one on equal covariances where these can be tested."""
+    whole = Parts(parts)
+    if fit._fit.numbers.has_distances and fit._fit.has_rows:
+        whole["equal_covariances"] = partial(equal_covariances_section, fit)
+        whole.shared.append(({"header", "equal_covariances"}, partial(_read_rows_once, fit._fit)))
+    return whole
+
+
+def _read_rows_once(fit: Fit[Any]) -> None:
+    """Errors for the header, and tests of covariances, from one reading of the rows; the fit keeps them."""
+    if "apparent" not in fit.cache:
+        judged = RowsJudged(fit)
+        equal_covariance_tests(fit, judged.watch)
+        judged.keep()
+
+
 def equal_covariances_section(fit: LDAResults | QDAResults) -> Section:
     """Raw likelihood ratio and Box's M of the rows of the fit, from one pass by class."""
     title = "Was one covariance enough? (LDA against QDA)"
     empty = pd.DataFrame(columns=["statistic", "df", "p"])
-    try:
-        ratio, box = equal_covariance_tests(fit._fit)
-    except (CollinearError, NotSupportedError) as error:
-        return Section(title, empty, "text", note=f"Not tested. {error}")
+    found = equal_covariance_tests(fit._fit)
+    if isinstance(found, str):
+        return Section(title, empty, "text", note=f"Not tested. {found}")
+    ratio, box = found
     tests = pd.concat([ratio.table, box.table.drop(index="Box's M")])
     table = pd.DataFrame(
         {

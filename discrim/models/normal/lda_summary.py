@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,22 +12,21 @@ import pandas as pd
 from discrim.core.shrinkage.shrinkage import is_regular
 from discrim.models.fits.arguments import listed
 from discrim.models.normal.gaussian_summary import (
-    Parts,
     common_header,
     covariance_note,
     covariance_section,
-    equal_covariances_section,
     means_section,
     shrinkage_path_section,
     sphere_items,
     thin_variances_section,
     variances_section,
+    with_equal_covariances,
 )
 from discrim.models.normal.normal_fits import shrinkage_label
 from discrim.models.normal.robust_summary import estimate_text, flagged_section
 from discrim.models.results.headers import dropped_note, header, title
 from discrim.report.numbers import p_text
-from discrim.report.tables import INTERVAL, Pairs, Section, Summary
+from discrim.report.tables import INTERVAL, Pairs, Parts, Section, Summary
 
 if TYPE_CHECKING:
     from discrim.models.normal.lda_results import LDAResults
@@ -36,7 +36,7 @@ __all__ = ["lda_brief", "lda_sections"]
 
 def lda_sections(fit: LDAResults) -> Parts:
     """Sections of a linear discriminant analysis, in their order."""
-    parts: Parts = {
+    parts: dict[str, Callable[[], Section | Pairs]] = {
         "header": partial(_linear_header, fit),
         "classes": partial(_classes, fit),
         "means": partial(means_section, fit),
@@ -51,9 +51,7 @@ def lda_sections(fit: LDAResults) -> Parts:
         parts["log_odds"] = partial(_log_odds, fit)
     if "path" in fit._fit.cache:
         parts["path"] = partial(shrinkage_path_section, fit)
-    if fit._fit.numbers.has_distances and fit._fit.has_rows:
-        parts["equal_covariances"] = partial(equal_covariances_section, fit)
-    return parts
+    return with_equal_covariances(parts, fit)
 
 
 def lda_brief(fit: LDAResults) -> Summary:

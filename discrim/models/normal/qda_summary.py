@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from discrim.models.normal.gaussian_summary import (
-    Parts,
     brief_by_class,
     common_header,
     covariance_note,
     covariance_section,
-    equal_covariances_section,
     logdets_section,
     means_section,
     shrinkage_path_section,
     sphere_items,
     thin_variances_section,
     variances_section,
+    with_equal_covariances,
 )
 from discrim.models.normal.normal_fits import shrinkage_label
 from discrim.models.normal.robust_summary import estimate_text, flagged_section
 from discrim.models.results.headers import header
-from discrim.report.tables import Pairs, Section
+from discrim.report.tables import Pairs, Parts, Section
 
 if TYPE_CHECKING:
     from discrim.models.normal.qda import QDAResults
@@ -37,7 +37,7 @@ qda_brief = brief_by_class
 
 def qda_sections(fit: QDAResults) -> Parts:
     """Sections of a quadratic discriminant analysis, in their order."""
-    parts: Parts = {
+    parts: dict[str, Callable[[], Section | Pairs]] = {
         "header": partial(_quadratic_header, fit),
         "classes": partial(logdets_section, fit),
         "means": partial(means_section, fit),
@@ -48,9 +48,7 @@ def qda_sections(fit: QDAResults) -> Parts:
         parts["flagged"] = partial(flagged_section, fit)
     if "path" in fit._fit.cache:
         parts["path"] = partial(shrinkage_path_section, fit)
-    if fit._fit.numbers.has_distances and fit._fit.has_rows:
-        parts["equal_covariances"] = partial(equal_covariances_section, fit)
-    return parts
+    return with_equal_covariances(parts, fit)
 
 
 def _quadratic_header(fit: QDAResults) -> Pairs:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from discrim.models.normal.gaussian_summary import (
-    Parts,
     brief_by_class,
     logdets_section,
     means_section,
@@ -24,9 +24,9 @@ __all__ = ["rda_brief", "rda_sections"]
 rda_brief = brief_by_class
 
 
-def rda_sections(fit: RDAResults) -> Parts:
+def rda_sections(fit: RDAResults) -> dict[str, Callable[[], Section | Pairs]]:
     """Sections of a regularized discriminant analysis, in their order."""
-    parts: Parts = {
+    parts: dict[str, Callable[[], Section | Pairs]] = {
         "header": partial(_regularized_header, fit),
         "classes": partial(logdets_section, fit),
         "means": partial(means_section, fit),

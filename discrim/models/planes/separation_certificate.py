@@ -79,13 +79,18 @@ class Pair(NamedTuple):
 
 
 def separated_pairs(found: Separation, columns: Floats, codes: NDArray[np.intp]) -> list[Pair]:
-    """Pairs of classes of which no row lies on the other's side, and some off the plane."""
+    """Pairs of classes of which no row lies on the other's side, and some off the plane.
+
+    A linear program leaves rows on the wrong side by a slack in units of its own: what the certificate leaves
+    to any row is on the plane.
+    """
     eta = found.coef.T @ columns
+    slack = max(SLACK, float((eta - eta[codes, np.arange(len(codes))]).max()))
     pairs = []
     for b in range(len(eta)):
         for a in range(b):
             rows = np.flatnonzero((codes == a) | (codes == b))
             lead = np.where(codes[rows] == a, 1.0, -1.0) * (eta[a, rows] - eta[b, rows])
-            if lead.min() >= -SLACK and lead.max() > SLACK:
-                pairs.append(Pair(a, b, rows[lead <= SLACK]))
+            if lead.max() > slack:
+                pairs.append(Pair(a, b, rows[lead <= slack]))
     return pairs

@@ -669,3 +669,21 @@ def test_rows_beyond_the_range_of_squares_have_the_neighbours_of_far_ones(metric
         warnings.simplefilter("error", RuntimeWarning)
         found = fit.predict_proba(rows)
     pd.testing.assert_frame_equal(found, fit.predict_proba(near))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "mahalanobis", "cityblock", "chebyshev"])
+@pytest.mark.parametrize("small", [1e-100, 1e-150, 1e-200])
+@pytest.mark.parametrize("far", [1.0, 1e150, 1.7e308])
+def test_rows_far_away_in_the_units_of_a_tiny_column_have_the_neighbours_of_far_ones(metric, small, far):
+    """What is far is said by the standard deviations of the columns, not by the numbers of the row."""
+    data = load_iris()
+    rows = pd.DataFrame(np.zeros((2, 4)), columns=data.columns[:4])
+    near = rows.copy()
+    rows["petal_length"] = [far, -far]
+    near["petal_length"] = [1e60, -1e60]
+    expected = knn("species ~ .", data, k=3, metric=metric).predict_proba(near)
+    data["petal_length"] *= small
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = knn("species ~ .", data, k=3, metric=metric).predict_proba(rows)
+    pd.testing.assert_frame_equal(found, expected)

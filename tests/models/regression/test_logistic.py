@@ -14,7 +14,14 @@ from scipy import stats
 import discrim
 from discrim import hausman, lda, logistic
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
-from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, SeparationError
+from discrim.errors import (
+    CollinearError,
+    DataError,
+    DiscrimError,
+    DiscrimWarning,
+    NotSupportedError,
+    SeparationError,
+)
 from discrim.frame.scan import quote
 from tests import support
 
@@ -328,3 +335,44 @@ def test_the_header_writes_out_sums_of_weights():
     header = str(fit.summary(sections=["header"]))
     assert "Sum of weights" in header
     assert "1234567" in header
+
+
+@pytest.mark.parametrize("prior", [None, "equal"])
+def test_an_information_that_rounding_has_singular_gives_no_standard_errors(prior):
+    """Such a one is found where 30 rows are 30 classes: the fit is one to warn of, and can be printed."""
+    noise = np.random.default_rng(10)
+    data = pd.DataFrame({"z": noise.normal(size=9), "y": list("abcabcabc")})
+    with pytest.warns(DiscrimWarning, match="mean nothing"):
+        fit = logistic(
+            "y ~ z", data.sort_values("z").assign(y=list("aaabbbccc")), prior=prior, separation="warn"
+        )
+    newton = fit._fit.numbers.newton
+    newton.information[:] = 1.0
+    for missing in (fit.bse, fit.pvalues, fit.cov_params(), fit.conf_int()):
+        assert missing.isna().all(axis=None)
+    assert fit.posterior_intervals(data.head(2)).xs("low", axis=1, level=1).isna().all(axis=None)
+    assert "Log odds" in fit.summary().as_text()
+    assert fit.predict(data).notna().all()
+
+
+@pytest.mark.parametrize("seed", [26, 40, 50])
+def test_groups_that_high_powers_separate_are_told_from_those_on_the_plane(seed):
+    """The program leaves rows on the wrong side by more than its tolerance.
+
+    Each group has its own powers, so that the plane that separates one is zero on all rows of another.
+    """
+    rng, n = np.random.default_rng(seed), 60
+    data = pd.DataFrame(
+        {
+            "v": rng.normal(size=n),
+            "g": rng.choice(list("abc"), n),
+            "x": rng.normal(size=n),
+            "y": rng.choice(list("uv"), n),
+        }
+    )
+    with pytest.raises(SeparationError, match=r"'u' from 'v' in part.*quasi-separation") as raised:
+        logistic("y ~ poly(v, 9, raw=True) * g + x", data)
+    on_plane = set(raised.value.certificate.on_plane)
+    groups = [set(rows) for rows in data.groupby("g").groups.values()]
+    assert 0 < len(on_plane) < n
+    assert all(rows <= on_plane or not rows & on_plane for rows in groups)

@@ -1,0 +1,53 @@
+"""A case that computes for ever is ended, one that the machine has no time for is not."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.fuzz import processor_time
+from tests.fuzz.processor_time import raises_after, was_ended
+from tests.support import ROOT
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="cases are limited by signals of Unix")
+
+CASE = "from tests.fuzz.processor_time import ends_after\nwith ends_after(0.2):\n    {}\nprint('done')"
+
+
+def run(block: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", CASE.format(block)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    "block", ["while True: pass", "import re; re.match('(a*)*b', 'a' * 40)", "sum(iter(int, 1))"]
+)
+def test_a_process_that_computes_for_ever_is_ended_with_a_traceback(block):
+    """The last of them is one call of native code, which no handler of Python's interrupts."""
+    ended = run(block)
+    assert was_ended(ended.returncode)
+    assert "File" in ended.stderr
+
+
+def test_a_process_that_sleeps_goes_on():
+    ended = run("import time; time.sleep(0.6)")
+    assert ended.stdout == "done\n", ended.stderr
+
+
+def test_a_block_that_computes_for_ever_raises_and_one_that_sleeps_does_not():
+    before = signal.getsignal(signal.SIGPROF)
+    with raises_after(0.2):
+        time.sleep(0.6)
+    with pytest.raises(TimeoutError, match=r"more than 0\.2 s of processor time"), raises_after(0.2):
+        sum(iter(lambda: 0, 1))
+    assert signal.getsignal(signal.SIGPROF) == before
+
+
+def test_a_block_that_waits_for_ever_raises(monkeypatch):
+    monkeypatch.setattr(processor_time, "WAITING", 0.2)
+    with pytest.raises(TimeoutError, match=r"waits for 0\.2 s"), raises_after(30):
+        time.sleep(60)
