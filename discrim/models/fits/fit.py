@@ -198,14 +198,12 @@ class Fit(Generic[N]):
     @property
     def rows_by_class(self) -> pd.Series:
         """Rows, or sums of weights, by class; integers where they are whole."""
-        counts = self.counts
-        whole = counts.astype(np.int64) if (counts % 1 == 0).all() and counts.sum() < 2**63 else counts
-        return pd.Series(whole, index=self.classes, name="rows")
+        return pd.Series(_whole(self.counts), index=self.classes, name="rows")
 
     @property
     def nobs(self) -> int | float:
         """Rows used, or the sum of their weights."""
-        total: int | float = self.rows_by_class.to_numpy().sum().item()
+        total: int | float = _whole(self.counts).sum().item()
         return total
 
     def rows(self, what: str, way_out: str = "fit formula and data") -> Blocks:
@@ -294,6 +292,11 @@ class Fit(Generic[N]):
         frame = table.frame(table.names)
         frame[".fitted"] = self.labelled(self.predicted_codes(blocks), table.index)
         return pd.concat([frame, values.set_axis(columns, axis=1)], axis=1)
+
+
+def _whole(counts: Floats) -> NDArray[Any]:
+    """Counts (K,) as integers, where they are whole."""
+    return counts.astype(np.int64) if (counts % 1 == 0).all() and counts.sum() < 2**63 else counts
 
 
 def refuse_posteriors(fit: Fit[Any], what: str) -> NoReturn:
