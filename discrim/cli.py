@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -195,7 +196,8 @@ def _check_target(target: str, force: bool) -> None:
         raise FileNotFoundError(
             ENOENT, "There is no such folder: make it, or name another", str(place.parent)
         )
-    if place.is_dir():
+    # What ends in a separator is a folder, though pathlib drops it.
+    if place.is_dir() or target.endswith(("/", os.sep)):
         raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", target)
     if place.exists() and not place.is_file():
         raise OSError(EINVAL, "This is a device, a pipe or a socket: name a file", target)

@@ -54,6 +54,10 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors look like all the others: one line, exit status 2."""
 
     def error(self, message: str) -> NoReturn:
+        if message.endswith("expected one argument"):
+            # What begins with a minus and is no number is taken for another option.
+            option = message.split()[1].partition("/")[0].rstrip(":")
+            message += f"; one that begins with - is joined to it by =, as in {option}=-1"
         say(f"{message}: see {self.prog} --help")
         self.exit(2)
 

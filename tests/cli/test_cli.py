@@ -462,6 +462,12 @@ def test_predict_names_the_culprit(saved, capsys):
     assert "--prior" in fails(capsys, "predict", saved, "iris", "--prior", "equal", "--augment")
     assert "'no/such'" in fails(capsys, "lda", FORMULA, "iris", "--save", "no/such/iris.fit")
     assert "'tests': This is a folder" in fails(capsys, "lda", FORMULA, "iris", "--save", "tests")
+    assert "'no.fit/': This is a folder" in fails(capsys, "lda", FORMULA, "iris", "--save", "no.fit/")
+
+
+def test_a_value_that_begins_with_a_minus_is_told_how_to_be_given(capsys):
+    assert "as in --prior=-1" in fails(capsys, "lda", FORMULA, "iris", "--prior", "-1,1,1")
+    assert "'setosa' is -1" in fails(capsys, "lda", FORMULA, "iris", "--prior=-1,1,1")
 
 
 def test_a_section_there_is_not_names_those_there_are(capsys):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from errno import EISDIR
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from discrim.models.saving.saved_description import check_description, check_val
 from discrim.models.saving.saved_moments import checked_moments
 from discrim.models.saving.saved_rule import without_score
 from discrim.models.saving.tensor_file import DamagedFileError, check_finite, damaged, read_file, write_file
-from discrim.models.saving.whole_file import target_of
+from discrim.models.saving.whole_file import names_folder, target_of
 
 __all__ = ["read_fit", "save"]
 
@@ -62,6 +63,8 @@ def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
         There is no such folder, the disk is full, and the like. What was there before is still there.
     """
     place = path_of(path)
+    if names_folder(os.fsdecode(path)):
+        raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", os.fsdecode(path))
     saved = saved_of(fit.model.name)
     if saved is None:
         raise NotSupportedError(

@@ -21,10 +21,15 @@ from typing import BinaryIO
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["replaced", "target_of"]
+__all__ = ["names_folder", "replaced", "target_of"]
 
 PREFIX, SUFFIX = ".discrim-", ".tmp"
 """How the name of a file that is being written begins and ends; it does not grow with the target's."""
+
+
+def names_folder(path: str) -> bool:
+    """Whether a path as it was given ends in a separator, which `pathlib` drops."""
+    return path.endswith(("/", os.sep))
 
 
 def target_of(path: Path) -> Path:
