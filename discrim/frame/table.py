@@ -79,6 +79,7 @@ class Table:
         "_kinds",
         "_labels",
         "_views",
+        "_watched",
         "data",
         "index",
         "learnt_from",
@@ -109,6 +110,8 @@ class Table:
         self._compared: set[str] = set()
         self.made: dict[Any, Any] = {}
         self._fingerprint: Fingerprint | None = None
+        # Of these the fingerprint may lack some, as no one writes to them.
+        self._watched: frozenset[str] = frozenset()
         self._dtypes = list(data.dtypes) if isinstance(data, pd.DataFrame) else []
         self.nrows = len(data)
         self.index = data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(self.nrows)
@@ -120,10 +123,9 @@ class Table:
 
     def watch(self, names: Sequence[str]) -> None:
         """Remember the values of columns, so that `refuse_changes` notices when they are others."""
-        known = {name for group in self._fingerprint.values for name in group} if self._fingerprint else set()
-        if self.nrows and not known.issuperset(names):
+        if self.nrows and not self._watched.issuperset(names):
             step = every_so_many(self.nrows, len(names))
-            self._fingerprint = Fingerprint(step, self._values(names, step))
+            self._fingerprint, self._watched = Fingerprint(step, self._values(names, step)), frozenset(names)
 
     def refuse_changes(self) -> None:
         """Raise a DataError where values that are watched are others now; the message names one."""

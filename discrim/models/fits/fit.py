@@ -33,7 +33,7 @@ N = TypeVar("N", covariant=True)
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 PriorWithout = Literal["held", "refitted", "none"]
-"""What a model does with class proportions as its prior where rows are left out, left to itself."""
+"""What a model does with class proportions as its prior where rows are left out, unless asked."""
 
 
 @dataclass(frozen=True, slots=True)

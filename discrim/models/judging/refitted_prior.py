@@ -8,7 +8,7 @@ prior apart from the rest, and hold it by the convention of R's MASS, unless ask
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,10 @@ from numpy.typing import NDArray
 from discrim.errors import DataError
 from discrim.models.fits.fit import Fit
 
-__all__ = ["PriorWithout", "left_out_shift", "prior_of_rest", "refits_prior", "uneven"]
+__all__ = ["left_out_shift", "prior_of_rest", "refits_prior", "uneven"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
-
-PriorWithout = Literal["held", "refitted", "none"]
-"""What a model does with class proportions as its prior, left to itself; it may have no prior at all."""
 
 IN_TURN = 2.0
 """Rows of a class that folds dealt in turn may lack at most to have all classes in proportion."""

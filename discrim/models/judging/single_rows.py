@@ -40,7 +40,7 @@ HELD = 2**21
 
 
 def typicality(fit: Fit[Any], data: Any, unseen: Any = None) -> pd.DataFrame:
-    """P(D2 > d2 | class) of new rows, or of the fit's own by the others; see `Fit[Any]`."""
+    """P(D2 > d2 | class) of new rows, or of the fit's own by the others; see `Judging`."""
     if not fit.numbers.has_distances:
         raise NotSupportedError(
             f"typicality is defined for normal classes with full covariances, which {fit.title.lower()} "
@@ -81,7 +81,7 @@ def posterior_intervals(
     seed: int | None,
     unseen: Any = None,
 ) -> pd.DataFrame:
-    """Posteriors with intervals; see `Fit[Any]`."""
+    """Posteriors with intervals; see `Judging`."""
     check_level(level)
     blocks = fit.new_rows(data, unseen)
     if method == "delta":

@@ -289,8 +289,10 @@ def rda_fit(
     """A regularized discriminant analysis as one value; `plan` and `path` are those of a choice."""
     refits = moment_refits(numbers.moments.spread)
     if plan is not None:
-        refits = moment_refits(None, of_rows=partial(_chosen_rule, plan), chosen="alpha and gamma")
-    cache = {} if path is None else {"path": path, "plan": plan}
+        refits = moment_refits(
+            None, of_rows=partial(_chosen_rule, plan), chosen="alpha and gamma", asked=plan
+        )
+    cache = {} if path is None else {"path": path}
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
 
 

@@ -344,7 +344,7 @@ def chosen_by(fit: Fit[RDAFit]) -> str:
     cv = fit.numbers.cv
     if cv is None:
         return "given"
-    plan = fit.cache.get("plan")
+    plan = fit.refits.asked
     if plan is not None and plan.splits:
         held = ", prior held" if fit.numbers.estimated_prior else ""
         return f"{cv} splits that were given{held}"
