@@ -22,7 +22,7 @@ from discrim.frame.narrowing import narrowed_design
 from discrim.frame.table import Table
 from discrim.frame.values import as_floats, pandas_kind
 
-__all__ = ["Block", "Blocks", "read", "without_rows"]
+__all__ = ["Block", "Blocks", "of_arrays", "read", "without_rows"]
 
 BLOCK_NUMBERS = 2**18
 """Numbers in a block: 2 MiB of float64."""
@@ -243,6 +243,18 @@ def read(
     exclude = (weights,) if isinstance(weights, str) else ()
     design, codes = resolve(formula, table, functions=functions, levels=levels, exclude=exclude)
     return Blocks(design, table, codes, weight_vector(weights, table), dict(functions or {}))
+
+
+def of_arrays(
+    x: NDArray[np.float64],
+    codes: NDArray[np.intp],
+    levels: tuple[Any, ...],
+    weights: NDArray[np.float64] | None = None,
+) -> Blocks:
+    """Rows x (n, p) that were read before, or are made of others, as the rows of a table without names."""
+    table = Table(pd.DataFrame(x))
+    design = Design("", "", (), table.names, table.names, levels, True, None, ())
+    return Blocks(design, table, codes, weights)
 
 
 def without_rows(

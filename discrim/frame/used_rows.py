@@ -12,7 +12,16 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.own_functions import recall_functions
 from discrim.frame.response import classes_as_seen
 
-__all__ = ["GatheredRows", "UsedRows", "gathered_rows", "strata", "used_codes", "used_of_block", "used_rows"]
+__all__ = [
+    "GatheredRows",
+    "UsedRows",
+    "gathered_rows",
+    "repeated",
+    "strata",
+    "used_codes",
+    "used_of_block",
+    "used_rows",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -71,6 +80,12 @@ def gathered_rows(blocks: Blocks) -> GatheredRows:
     ]
     x, codes, positions = zip(*parts, strict=True)
     return GatheredRows(np.concatenate(x), np.concatenate(codes), np.concatenate(positions))
+
+
+def repeated(x: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes]:
+    """Copies of rows (m, p) and their codes, each as often as its weight says, a whole number."""
+    times = 1 if weights is None else weights.astype(np.intp)
+    return np.repeat(x, times, axis=0), np.repeat(codes, times)
 
 
 def used_codes(blocks: Blocks) -> Codes:

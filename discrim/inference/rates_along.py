@@ -9,9 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["rates_along"]
+__all__ = ["TIE", "as_good", "rates_along"]
 
 Floats = NDArray[np.float64]
+
+TIE = 1e-12
+"""Difference of two error rates up to which they are one."""
 
 
 def rates_along(wrong: Floats, rows: Floats, shares: Floats, *, sampled: bool) -> tuple[Floats, Floats]:
@@ -43,3 +46,15 @@ def rates_along(wrong: Floats, rows: Floats, shares: Floats, *, sampled: bool) -
     pi, by_class = shares[there] / shares[there].sum(), wrong[:, there] / rows[there]
     variance = np.maximum(by_class * (1 - by_class), 0.0) / rows[there]
     return by_class @ pi, np.sqrt(variance @ pi**2)
+
+
+def as_good(errors: Floats, slack: float = TIE) -> NDArray[np.bool_]:
+    """Which errors (G,) are above the least of them by no more than a slack; a missing one is not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_good(np.array([np.nan, 0.1, 0.1, 0.3])).tolist()
+    [False, True, True, False]
+    """
+    return np.asarray(errors <= np.nanmin(errors) + slack)

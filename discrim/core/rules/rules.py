@@ -34,6 +34,7 @@ __all__ = [
     "best_class",
     "log_odds_against",
     "log_posteriors",
+    "logs_of_prior",
     "posteriors",
 ]
 
@@ -371,6 +372,12 @@ class OtherRule(Protocol):
 
 
 Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | PartRule | OtherRule
+
+
+def logs_of_prior(prior: Floats) -> Floats:
+    """Logarithms (K,) of a prior (K,), minus infinity for one of zero."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(prior))
 
 
 def log_posteriors(scores: Floats) -> Floats:

@@ -19,7 +19,7 @@ from discrim.core.rules.leave_one_out import removal
 from discrim.core.shrinkage.leave_one_out_shrunk import Removed, common_scores, own_scores, without
 from discrim.core.shrinkage.median_shrinkage import median_shrunk, scores_without, without_row
 
-__all__ = ["Trial", "common_trial", "diagonal_trial", "missed", "most_shrunk", "separate_trial"]
+__all__ = ["Trial", "common_trial", "diagonal_trial", "missed", "separate_trial"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -39,18 +39,6 @@ def missed(trial: Trial, x: Floats, codes: Codes, weights: Floats | None) -> Flo
         wrong[np.isnan(scores).any(axis=0)] = np.nan
         found.append(wrong)
     return np.stack(found)
-
-
-def most_shrunk(grid: Floats, errors: Floats) -> float:
-    """The shrinkage of least error; of equal errors the greatest, which is the simplest model.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> most_shrunk(np.array([0.0, 0.5, 0.7, 1.0]), np.array([np.nan, 0.1, 0.1, 0.3]))
-    0.7
-    """
-    return float(grid[errors <= np.nanmin(errors) + 1e-12].max())
 
 
 def common_trial(moments: ClassMoments, divisor: float, log_prior: Floats, grid: Floats) -> Trial:

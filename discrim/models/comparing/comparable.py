@@ -188,11 +188,8 @@ def _has_means_of(first: ClassifierResults, fit: ClassifierResults) -> bool:
     """Whether two fits have the same class means of columns of the same names."""
     if set(first.terms) != set(fit.terms) or _measures(first) != _measures(fit):
         return False
-    means = [
-        pd.DataFrame(each._fit.numbers.moments.class_means, index=each.classes, columns=each.terms)
-        for each in (first, fit)
-    ]
-    ours, theirs = means[0], means[1].reindex(index=first.classes, columns=first.terms)
+    ours = first._fit.class_means()
+    theirs = fit._fit.class_means().reindex(index=first.classes, columns=first.terms)
     return bool((np.abs(ours - theirs) <= 1e-9 * np.abs(ours).max(axis=0)).all(axis=None))
 
 

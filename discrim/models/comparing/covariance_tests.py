@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import pooled
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import read
-from discrim.frame.used_rows import used_rows
+from discrim.frame.used_rows import repeated, used_rows
 from discrim.inference import likelihood_ratio
 from discrim.inference.resampling import bootstrap_ratios, exceedance, permutation_ratios
 from discrim.inference.result import TestResult, approximations
@@ -160,15 +160,13 @@ def _ratios(name: str, fit: QDAResults, replicates: int, seed: int | None) -> Fl
             "permutations= shuffles rows: give weights that are whole numbers, or use bootstrap=."
         )
     whiten = pooled(moments, moments.total - moments.n_classes).whiten
-    parts, codes = [], []
+    parts = []
     for _, x, own, weights in used_rows(blocks):
         z = (x.T - moments.centres[own].T) * moments.scale[:, None] - moments.rests[own].T
-        times = np.ones(len(own), dtype=np.intp) if weights is None else weights.astype(np.intp)
-        parts.append(np.repeat(whiten(z).T, times, axis=0))
-        codes.append(np.repeat(own, times))
-    order = np.argsort(np.concatenate(codes), kind="stable")
-    counts = moments.counts.astype(np.int64)
-    return permutation_ratios(np.concatenate(parts)[order], counts, replicates, seed)
+        parts.append(repeated(whiten(z).T, own, weights))
+    rows, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(codes, kind="stable")
+    return permutation_ratios(rows[order], moments.counts.astype(np.int64), replicates, seed)
 
 
 def covariance_models(

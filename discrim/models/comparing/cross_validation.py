@@ -20,6 +20,7 @@ from discrim.models.comparing.fitted import need_rows
 from discrim.models.comparing.shared_folds import numbered, refuse_gone, shared_folds
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import labelled
+from discrim.models.fits.shown import Shown
 from discrim.models.judging.assessment import row_weights
 from discrim.models.judging.refitted_prior import prior_of_rest, uneven
 from discrim.models.judging.validation import counts_without, fold_scores
@@ -162,7 +163,7 @@ def warn_unlabelled(found: CrossValidation, who: str = "") -> None:
         )
 
 
-class CrossValidation:
+class CrossValidation(Shown):
     """What cross-validation says of a fit.
 
     Attributes
@@ -380,9 +381,3 @@ class CrossValidation:
         """The figures as a summary; prints, and renders in a notebook."""
         summary: Summary = summary_of(self)
         return summary
-
-    def __repr__(self) -> str:
-        return self.summary().as_text()
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()

@@ -17,6 +17,7 @@ from discrim.inference.selection import CRITERIA, Choice, Partial
 from discrim.models.fits.arguments import check_word, is_number, listed, told
 from discrim.models.fits.handed_out import HandedOut
 from discrim.models.fits.reading import NaAction, collinear_error, is_wide, refuse_no_freedom, usable_rows
+from discrim.models.fits.shown import Shown
 from discrim.models.regression.logistic_inference import parts_of
 
 if TYPE_CHECKING:
@@ -299,7 +300,7 @@ class _Path:
         return row | {self._criterion: held.value(self._criterion)}
 
 
-class StepwiseResults:
+class StepwiseResults(Shown):
     """Terms chosen step by step, and the fit to them.
 
     Attributes
@@ -369,9 +370,3 @@ class StepwiseResults:
             "steps": lambda: Section("Steps", shown, formats, note=note, source=".steps")
         }
         return summarize(f"Choice of terms by {self.criterion}: {self.formula}", parts)
-
-    def __repr__(self) -> str:
-        return self.summary().as_text()
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()

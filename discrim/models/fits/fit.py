@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Generic, Literal, NoReturn, Self, TypeVar
 
 import numpy as np
@@ -16,16 +17,16 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import Dependency
 from discrim.core.moments.moments import ClassMoments, Spread
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import Rule
+from discrim.core.rules.rules import Rule, log_posteriors, logs_of_prior
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.table import Table
 from discrim.frame.unseen import Unseen, unseen_rows
 from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.labels import labelled
-from discrim.models.fits.prediction import Decision, predicted_codes
+from discrim.models.fits.prediction import Decision, predicted_codes, score_frame
 
-__all__ = ["Fit", "Model", "PriorWithout", "Refits", "read_rows", "rule_of_numbers"]
+__all__ = ["Fit", "Model", "PriorWithout", "Refits", "as_scored", "read_rows", "rule_of_numbers"]
 
 N = TypeVar("N", covariant=True)
 
@@ -98,6 +99,16 @@ def read_rows(fit: Fit[Any], data: Any, unseen: Unseen | None) -> Blocks:
     return replace(blocks, lost=unseen_rows(blocks.design, table, blocks.functions))
 
 
+def as_log_posteriors(fit: Fit[Any], scores: Floats) -> Floats:
+    """Log posteriors; of two classes the scores, whose difference is the same with more of its digits."""
+    return scores if scores.shape[1] == 2 else log_posteriors(scores)
+
+
+def as_scored(fit: Fit[Any], scores: Floats) -> Floats:
+    """The scores as the rule gives them."""
+    return scores
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """What is particular to a model, whatever its numbers.
@@ -121,6 +132,9 @@ class Model:
         From a fit, a prior, a method and a convention to a rule.
     rows : callable
         From a fit, a table and what to do with unseen levels to blocks.
+    decision : callable
+        From a fit and scores (m, K) of its rule to the values (m, K) that `decision_function` shows; of two
+        classes their difference.
     check_prior : callable, optional
         Raises where a prior (K,) over classes does not go with the model.
     """
@@ -134,6 +148,7 @@ class Model:
     holds_levels: bool = False
     rule: Callable[[Fit[Any], Floats, str, str | None], Rule] = rule_of_numbers
     rows: Callable[[Fit[Any], Any, Unseen | None], Blocks] = read_rows
+    decision: Callable[[Fit[Any], Floats], Floats] = as_log_posteriors
     check_prior: Callable[[Floats, pd.Index], None] | None = None
 
 
@@ -206,6 +221,11 @@ class Fit(Generic[N]):
         total: int | float = _whole(self.counts).sum().item()
         return total
 
+    def class_means(self) -> pd.DataFrame:
+        """Means of the rows, classes by terms."""
+        held: Any = self.numbers
+        return pd.DataFrame(held.moments.class_means, index=self.classes, columns=self.terms)
+
     def rows(self, what: str, way_out: str = "fit formula and data") -> Blocks:
         """The rows of the fit.
 
@@ -248,8 +268,7 @@ class Fit(Generic[N]):
 
     def log_prior(self) -> Floats:
         """Logarithms (K,) of the fit's prior."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.prior_values()))
+        return logs_of_prior(self.prior_values())
 
     def rule(self, prior: Any = None, method: str = "plugin", convention: str | None = None) -> Rule:
         """The rule under a prior, in any form that a verb takes, or under the fit's own."""
@@ -264,9 +283,17 @@ class Fit(Generic[N]):
         """Predicted class (n,) of each row, -1 where a value is missing."""
         return predicted_codes(blocks, self.rule(prior), len(self.classes), decision or Decision())
 
+    def decision_values(self, blocks: Blocks) -> pd.DataFrame | pd.Series:
+        """Values by which the rule decides, rows by classes; of two classes a Series."""
+        return score_frame(blocks, self.rule(), self.classes, partial(self.model.decision, self))
+
     def labelled(self, codes: Codes, index: pd.Index) -> pd.Series:
         """Codes as labels of the classes, in the dtype in which the response came."""
         return labelled(codes, self.classes, index, self.blocks.design.labels)
+
+    def labels_of(self, blocks: Blocks) -> pd.Series:
+        """Classes of rows, as labels."""
+        return self.labelled(blocks.codes, blocks.table.index)
 
     def predicted(self, data: Any) -> pd.Series:
         """Labels of the rows of a table."""

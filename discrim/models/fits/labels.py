@@ -18,8 +18,10 @@ __all__ = [
     "REJECTED",
     "UNKNOWN",
     "beyond_doubles",
+    "by_class_and_term",
     "class_code",
     "covariance_frame",
+    "in_brooms_names",
     "labelled",
     "missing_if_refused",
 ]
@@ -29,6 +31,12 @@ REJECTED, UNKNOWN = "rejected", "unknown"
 
 LEAST, MOST = -1022.0, 1024.0
 """Binary exponents between which a variance is a double with all its digits."""
+
+BROOM = {"coef": "estimate", "se": "std_error", "z": "statistic", "t": "statistic", "p": "p_value"} | {
+    "low": "conf_low",
+    "high": "conf_high",
+}
+"""Columns of a table of coefficients under the names of R's broom."""
 
 TEXTS = ("str", "string", "object")
 """Dtypes that have room for these."""
@@ -89,6 +97,17 @@ def class_code(label: Any, classes: pd.Index) -> int:
     if not (pd.api.types.is_scalar(label) and not pd.isna(label) and label in classes):
         raise DataError(f"{told(label)} is no class of this fit: name one of {listed(classes, most=8)}.")
     return int(classes.get_indexer(pd.Index([label]))[0])
+
+
+def by_class_and_term(classes: Any, terms: Any) -> pd.MultiIndex:
+    """The index of a table with a line a class and term."""
+    index: pd.MultiIndex = pd.MultiIndex.from_product([classes, terms], names=["class", "term"])
+    return index
+
+
+def in_brooms_names(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of coefficients by (class, term) under the names of R's broom, one row a coefficient."""
+    return table.rename(columns=BROOM).reset_index()
 
 
 def missing_if_refused(fit: Any, name: str) -> Any:

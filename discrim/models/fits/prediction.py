@@ -140,12 +140,13 @@ def posterior_frame(
 def score_frame(
     blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
 ) -> pd.DataFrame | pd.Series:
-    """What `finish` makes of the scores; of two classes the score of the second above the first's."""
+    """What `finish` makes of the scores; of two classes that of the second less that of the first."""
     if len(classes) > 2:
         return posterior_frame(blocks, rule, classes, finish)
     out = np.empty(blocks.table.nrows)
     for place, scores in scored(blocks, rule, 2):
+        values = finish(scores)
         # Minus infinity in both: the row is impossible, and its log odds are missing.
         with np.errstate(invalid="ignore"):
-            out[place] = scores[:, 1] - scores[:, 0]
+            out[place] = values[:, 1] - values[:, 0]
     return pd.Series(out, index=blocks.table.index, name=str(classes[1]))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import Dependency, constant_columns
 from discrim.core.moments.moments import ClassMoments, Spread, gather
 from discrim.core.moments.row_sums import RowBlock
+from discrim.core.moments.standardized import in_units, within_sd
 from discrim.core.moments.weights import LIGHT
 from discrim.core.numerics.memory import at_hand
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
@@ -25,6 +26,7 @@ __all__ = [
     "class_moments",
     "collinear_error",
     "drop_columns",
+    "in_own_units",
     "is_wide",
     "lean",
     "narrowed",
@@ -246,6 +248,12 @@ def class_moments(
         spread=spread,
         rooted=rooted,
     )
+
+
+def in_own_units(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments of the columns over their standard deviations within classes."""
+    unit = within_sd(moments)
+    return replace(blocks, unit=unit), in_units(moments, unit)
 
 
 def _without_empty(

@@ -18,11 +18,11 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import codes_are_positions, mark_unseen, refuse_values, term_levels
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import check_word, listed
-from discrim.models.fits.fit import Fit, Model, read_rows
+from discrim.models.fits.fit import Fit, Model, as_scored, read_rows
 from discrim.models.fits.reading import class_moments
 from discrim.models.fits.refits import moment_refits
 from discrim.models.independent.naive_bayes_plan import refuse_no_density
-from discrim.models.results.class_covariances import Quadratic, SeparateCovariances
+from discrim.models.results.class_covariances import ClassCovariances
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.saved import Saved
@@ -60,7 +60,7 @@ def _rows(fit: Fit[NaiveBayesFit], data: Any, unseen: Unseen | None) -> Blocks:
     return blocks
 
 
-MODEL = Model("naive_bayes", "Naive Bayes", holds_levels=True, rows=_rows)
+MODEL = Model("naive_bayes", "Naive Bayes", holds_levels=True, rows=_rows, decision=as_scored)
 
 
 def naive_bayes_fit(numbers: NaiveBayesFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[NaiveBayesFit]:
@@ -115,7 +115,7 @@ SAVED = Saved(
 )
 
 
-class NaiveBayesResults(SeparateCovariances, ClassifierResults):
+class NaiveBayesResults(ClassCovariances, ClassifierResults):
     """A fitted naive Bayes classifier.
 
     Attributes
@@ -247,28 +247,6 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
             width = self.bandwidths[term].to_numpy()
         return np.linspace((low - BEYOND * width).min(), (high + BEYOND * width).max(), GRID)
 
-    @property
-    def covs(self) -> dict[Any, pd.DataFrame]:
-        """Covariance of each class, zero off its diagonal."""
-        self._need_normal("covs")
-        return super().covs
-
-    @property
-    def logdet(self) -> pd.Series:
-        """Log-determinants of the covariances."""
-        self._need_normal("logdet")
-        return super().logdet
-
-    def quadratic(self, a: Any, b: Any) -> Quadratic:
-        """Log odds of class a against class b as x'Ax + x'b + c, A diagonal."""
-        self._need_normal("quadratic()")
-        return super().quadratic(a, b)
-
-    def generalized_distances(self) -> pd.DataFrame:
-        """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
-        self._need_normal("generalized_distances()")
-        return super().generalized_distances()
-
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total"); unsmoothed."""
         if len(self._levels):
@@ -277,7 +255,7 @@ class NaiveBayesResults(SeparateCovariances, ClassifierResults):
             )
         return super().group_summary()
 
-    def _need_normal(self, what: str) -> None:
+    def _need_covariances(self, what: str) -> None:
         if not self._fit.numbers.is_normal:
             other = self.terms[np.flatnonzero(self._fit.numbers.plan.families)]
             raise NotSupportedError(

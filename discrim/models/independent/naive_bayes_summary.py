@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from discrim.models.fits.labels import missing_if_refused
-from discrim.models.results.headers import error_item, header, prior_item, row_items, size_items, title
+from discrim.models.results.headers import (
+    Sections,
+    classes_section,
+    criterion_item,
+    error_items,
+    header,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -17,10 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["naive_bayes_brief", "naive_bayes_sections"]
 
 
-def naive_bayes_sections(fit: NaiveBayesResults) -> dict[str, Callable[[], Section | Pairs]]:
+def naive_bayes_sections(fit: NaiveBayesResults) -> Sections:
     """Sections of a naive Bayes classifier, in their order."""
     plan = fit._fit.numbers.plan
-    parts: dict[str, Callable[[], Section | Pairs]] = {
+    parts: Sections = {
         "header": lambda: _header(fit),
         "classes": lambda: _classes(fit),
     }
@@ -50,12 +58,11 @@ def _header(fit: NaiveBayesResults) -> Pairs:
         *size_items(fit),
         *_densities(fit),
         prior_item(fit),
+        criterion_item(fit, "llf", "Log-likelihood"),
+        criterion_item(fit, "aic", "AIC"),
+        criterion_item(fit, "bic", "BIC"),
+        *error_items(fit),
     ]
-    for name, label in (("llf", "Log-likelihood"), ("aic", "AIC"), ("bic", "BIC")):
-        value = missing_if_refused(fit, name)
-        items.append((label, value, "not available" if pd.isna(value) else f"{value:.2f}"))
-    items.append(error_item(fit, "apparent", "Error, apparent"))
-    items.append(error_item(fit, "loo", "Error, leave-one-out"))
     return header(fit, items)
 
 
@@ -82,11 +89,10 @@ def _densities(fit: NaiveBayesResults) -> list[tuple[str, Any, str]]:
 
 
 def _classes(fit: NaiveBayesResults) -> Section:
-    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts})
-    formats: dict[Any, Any] = {"prior": "share", "rows": "count"}
     if not fit._fit.numbers.is_normal:
-        return Section("Classes", table, formats, source="fit.prior, fit.counts")
-    table["logdet"], formats["logdet"] = fit.logdet, "general"
+        return classes_section(fit)
+    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts, "logdet": fit.logdet})
+    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
     title = "Classes, with the log-determinants of their covariances"
     return Section(title, table, formats, source="fit.prior, fit.counts, fit.logdet")
 

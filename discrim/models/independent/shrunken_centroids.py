@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from discrim.core.independent.shrunken_centroids import Offset, ShrunkenFit, fit_shrunken
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.rules.rules import Rule, log_posteriors
-from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
+from discrim.core.rules.rules import Rule
+from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks, read
-from discrim.frame.unseen import Unseen
 from discrim.inference.folds import drawn_seed
 from discrim.models.fits.arguments import check_word, folds_or_cv, is_number, listed, prior_vector
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.prediction import score_frame
+from discrim.models.fits.labels import by_class_and_term
 from discrim.models.fits.reading import NaAction, class_moments, usable_rows
 from discrim.models.fits.refits import moment_refits
+from discrim.models.fits.tuning import held_path
 from discrim.models.independent.shrunken_choice import Search, choose_threshold
 from discrim.models.judging.splits import Splits, read_splits
 from discrim.models.results.geometry import LinearGeometry
@@ -279,18 +279,13 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         NotSupportedError
             The threshold was given, or the fit was loaded.
         """
-        if "path" not in self._fit.cache:
-            raise NotSupportedError(
-                "There is no path, as the threshold was given, or the fit was loaded: fit without "
-                "threshold= to have it chosen."
-            )
-        held: pd.DataFrame = self._fit.cache["path"]
-        return held.copy()
+        why = "as the threshold was given, or the fit was loaded"
+        return held_path(self._fit, why, "fit without threshold= to have it chosen")
 
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
+        return self._fit.class_means()
 
     @property
     def overall(self) -> pd.Series:
@@ -349,28 +344,13 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         constant = rule.intercept - (rule.origin * rule.scale) @ rule.coef
         return pd.Series(constant, index=self.classes, name="constant")
 
-    def decision_function(
-        self, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Log posteriors, rows by classes.
-
-        Returns
-        -------
-        DataFrame, or Series for two classes
-            They differ from x'coef + intercept, as from ln prior_k less half the standardized squared
-            distance to the centroid, by a number that all classes of a row share. For two classes the log
-            odds of the second: positive is the second class.
-        """
-        rule = self._fit.rule()
-        return score_frame(self._fit.new_rows(data, unseen), rule, self.classes, log_posteriors)
-
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
         return group_summary(self._fit)
 
     def tidy(self) -> pd.DataFrame:
         """One row a class and term: mean, centroid, standardized difference and what is left of it."""
-        index = pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"])
+        index = by_class_and_term(self.classes, self.terms)
         columns = {
             "mean": self._fit.numbers.moments.class_means,
             "centroid": self.centroids.to_numpy(),
@@ -382,8 +362,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        row |= {"threshold": self.threshold, "offset": self.offset}
+        row = self._sizes() | {"threshold": self.threshold, "offset": self.offset}
         return pd.DataFrame([row | {"surviving": int(self._fit.numbers.shrunken().any(axis=0).sum())}])
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:

@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 
 from discrim.core.independent.shrunken_centroids import ShrunkenFit, labels_along
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.rules.rules import logs_of_prior
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import used_codes, used_rows
 from discrim.inference.folds import dealt_codes
-from discrim.inference.rates_along import rates_along
+from discrim.inference.rates_along import TIE
 from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import is_number, listed, told
 from discrim.models.fits.fold_moments import moment_folds
+from discrim.models.fits.tuning import error_path, largest_as_good
 from discrim.models.judging.splits import Split, split_moments
 
 __all__ = ["Search", "choose_threshold", "thresholds_of"]
@@ -28,9 +30,6 @@ Floats = NDArray[np.float64]
 
 MOST_TRIED = 10**6
 """Thresholds that can be tried."""
-
-TIE = 1e-12
-"""Difference of two error rates below which they are one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +139,7 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[
     thresholds = thresholds_of(search, fit)
     held, judged = _parts(blocks, search)
     parts = [fit.refit(part) for part in held]
-    with np.errstate(divide="ignore"):
-        log_prior = np.log(fit.prior)
+    log_prior = logs_of_prior(fit.prior)
     wrong, judged_rows = np.zeros((len(thresholds), k)), np.zeros(k)
     if None in parts:
         _refuse_part(search, parts.index(None))
@@ -160,11 +158,8 @@ def choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: Search) -> tuple[
                 wrong += (labels_along(part, x[at], thresholds, log_prior) != own[at]) @ member
     if not judged_rows.any():
         raise DataError("No row is left to judge thresholds by: give splits that judge more of them.")
-    path = pd.DataFrame({"threshold": thresholds})
-    path["error"], path["se"] = rates_along(wrong, judged_rows, fit.prior, sampled=fit.estimated_prior)
+    path = error_path("threshold", thresholds, wrong, judged_rows, fit.prior, sampled=fit.estimated_prior)
     reach = np.sort(fit.reach())
     path["genes"] = len(reach) - np.searchsorted(reach, thresholds, side="right")
-    errors = path["error"].to_numpy()
-    best = int(np.argmin(errors))
-    slack = float(path["se"].iloc[best]) if search.select == "1se" else 0.0
-    return float(thresholds[errors <= errors[best] + slack + TIE].max()), path
+    slack = float(path["se"].iloc[path["error"].argmin()]) if search.select == "1se" else 0.0
+    return largest_as_good(path, slack + TIE), path

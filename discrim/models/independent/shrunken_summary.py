@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from discrim.models.results.headers import error_item, header, prior_item, row_items, size_items, title
+from discrim.models.results.headers import (
+    Sections,
+    error_items,
+    header,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
 from discrim.report.numbers import column_texts
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
@@ -25,9 +32,9 @@ MOST_SURVIVORS = 30
 """Survivors that the summary shows."""
 
 
-def shrunken_centroids_sections(fit: ShrunkenCentroidsResults) -> dict[str, Callable[[], Section | Pairs]]:
+def shrunken_centroids_sections(fit: ShrunkenCentroidsResults) -> Sections:
     """Sections of nearest shrunken centroids, in their order."""
-    parts: dict[str, Callable[[], Section | Pairs]] = {
+    parts: Sections = {
         "header": partial(_header, fit),
         "classes": partial(_classes, fit),
     }
@@ -60,8 +67,7 @@ def _header(fit: ShrunkenCentroidsResults) -> Pairs:
         *size_items(fit),
         ("Columns surviving", left, str(left)),
         prior_item(fit),
-        error_item(fit, "apparent", "Error, apparent"),
-        error_item(fit, "loo", "Error, leave-one-out"),
+        *error_items(fit),
     ]
     notes = [] if left else ["No column is left: every row has the prior probabilities."]
     if "path" in fit._fit.cache:

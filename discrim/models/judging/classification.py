@@ -14,6 +14,7 @@ from discrim.frame.label_type import LabelType
 from discrim.inference.error_rates import confusion_table
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import labelled
+from discrim.models.fits.shown import Shown
 from discrim.models.judging.assessment import Counting, Plan, judged_scores
 from discrim.models.judging.refitted_prior import prior_of_rest
 
@@ -40,7 +41,7 @@ def classification(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> Cl
     return Classification(actual, posteriors(scores), weights, prior, blocks.table.index, way, labels)
 
 
-class Classification:
+class Classification(Shown):
     """Rows of known class beside their posteriors.
 
     Attributes
@@ -151,9 +152,3 @@ class Classification:
             ),
         }
         return summarize(f"Classification, {self._way}", parts)
-
-    def __repr__(self) -> str:
-        return self.summary().as_text()
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()

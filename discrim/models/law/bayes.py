@@ -25,13 +25,12 @@ from discrim.models.fits.arguments import check_word, cost_matrix, prior_vector
 from discrim.models.fits.handed_out import HandedOut
 from discrim.models.fits.labels import labelled
 from discrim.models.fits.prediction import Decision
+from discrim.models.fits.shown import ShownModel
 from discrim.models.law.bayes_input import Known, frame_of, known_law, points_of, ruled
 from discrim.models.law.bayes_tables import decision_table, pair_bounds
-from discrim.models.registry import summary_part
 
 if TYPE_CHECKING:
     from discrim.report.plots import Axes
-    from discrim.report.tables import Summary
 
 __all__ = ["BayesResults", "bayes"]
 
@@ -104,7 +103,7 @@ def bayes(
     return BayesResults(known, prior, costs, int(draws), seed)
 
 
-class BayesResults:
+class BayesResults(ShownModel):
     """The Bayes classifier of a known law. It predicts as a fit does, and has no rows.
 
     Attributes
@@ -398,19 +397,8 @@ class BayesResults:
             "holds none. Keep the call of bayes(), or densities.to_csv() of a table."
         )
 
-    def summary(self, sections: Sequence[str] | None = None) -> Summary:
-        """The summary, a table for each section; see `ClassifierResults.summary`."""
-        from discrim.report.tables import summarize
-
-        return summarize(self.title, summary_part("bayes", "sections", self), pick=sections)
-
-    def __repr__(self) -> str:
-        text: str = summary_part("bayes", "brief", self).as_text()
-        return text
-
-    def _repr_html_(self) -> str:
-        html: str = summary_part("bayes", "brief", self).as_html()
-        return html
+    def _verb(self) -> str:
+        return "bayes"
 
     def glance(self) -> pd.DataFrame:
         """One row: classes, columns, the error rate, its bound and method."""

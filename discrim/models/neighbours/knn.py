@@ -12,16 +12,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from_file
-from discrim.errors import NotSupportedError
+from discrim.core.rules.rules import log_posteriors
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
-from discrim.frame.used_rows import gathered_rows, used_rows
-from discrim.inference.rates_along import rates_along
+from discrim.frame.used_rows import gathered_rows, repeated, used_rows
 from discrim.inference.resampling import late_bar, progress_bar
 from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction, class_moments, refuse_large, usable_rows
 from discrim.models.fits.refits import moment_refits
+from discrim.models.fits.tuning import error_path, held_path, largest_as_good
 from discrim.models.neighbours.knn_options import (
     check_options,
     checked_grid,
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["KNNResults", "knn"]
 
 Floats = NDArray[np.float64]
-
-TIE = 1e-12
-"""Difference of two error rates below which they are one."""
 
 
 def knn(
@@ -154,26 +151,22 @@ def knn(
     if k is not None:
         return KNNResults(knn_fit(fit, blocks))
     path = _path(fit, tried)
-    return KNNResults(knn_fit(fit.with_k(_least(path)), blocks, path=path))
-
-
-def _least(path: pd.DataFrame) -> int:
-    """The k of least error, the largest of those that tie."""
-    errors = path["error"].to_numpy()
-    return int(path["k"].to_numpy()[errors <= errors.min() + TIE].max())
+    return KNNResults(knn_fit(fit.with_k(largest_as_good(path)), blocks, path=path))
 
 
 def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
     """Leave-one-out error by k, as of `error_rates(["loo"])`: k, error, se."""
     with progress_bar(len(fit.search.points), "choice of k") as bar:
         wrong = fit.wrong_by_class(grid, fit.prior, bar.update)
-    path = pd.DataFrame({"k": grid})
-    path["error"], path["se"] = rates_along(wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
-    return path
+    return error_path("k", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
 
 
 def _rule(fit: Fit[KNNFit], prior: Floats, method: str, convention: str | None) -> NeighbourRule:
     return fit.numbers.rule_under(prior, method)
+
+
+def _log_posteriors(fit: Fit[KNNFit], scores: Floats) -> Floats:
+    return log_posteriors(scores)
 
 
 MODEL = Model(
@@ -183,6 +176,7 @@ MODEL = Model(
     prior_without="refitted",
     no_fit=("k is more than the rows, or a column is constant", "a smaller k"),
     rule=_rule,
+    decision=_log_posteriors,
     check_prior=refuse_zero,
 )
 
@@ -210,15 +204,12 @@ def _chosen_rule(tried: list[int], fit: Fit[KNNFit], blocks: Blocks) -> Neighbou
     grid = [k for k in tried if k < refit.moments.rows.sum()]
     if not grid:
         return None
-    chosen = refit.with_k(_least(_path(refit, grid)))
+    chosen = refit.with_k(largest_as_good(_path(refit, grid)))
     return chosen.rule_under(chosen.prior)
 
 
 def _refitted(fit: Fit[KNNFit], blocks: Blocks) -> KNNFit | None:
-    parts = [
-        (x, codes) if times is None else _repeated(x, codes, times)
-        for _, x, codes, times in used_rows(blocks)
-    ]
+    parts = [repeated(x, codes, times) for _, x, codes, times in used_rows(blocks)]
     if not parts:
         return None
     x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -276,12 +267,8 @@ class KNNResults(ClassifierResults):
         NotSupportedError
             The k was given, or the fit was loaded.
         """
-        if "path" not in self._fit.cache:
-            raise NotSupportedError(
-                "There is no path, as k was given, or the fit was loaded: fit without k= to have it chosen."
-            )
-        held: pd.DataFrame = self._fit.cache["path"]
-        return held.copy()
+        why = "as k was given, or the fit was loaded"
+        return held_path(self._fit, why, "fit without k= to have it chosen")
 
     # ---- neighbours
 
@@ -320,16 +307,6 @@ class KNNResults(ClassifierResults):
                 found[known] = rule.votes(x[known])
             yield place, found
 
-    def decision_function(
-        self, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Log posteriors, rows by classes; for two classes the log odds of the second, a Series."""
-        scores = self.predict_log_proba(data, unseen=unseen)
-        if len(self.classes) == 2:
-            odds = scores.to_numpy()[:, 1] - scores.to_numpy()[:, 0]
-            return pd.Series(odds, index=scores.index, name=str(self.classes[1]))
-        return scores
-
     # ---- tables and pictures
 
     def tidy(self) -> pd.DataFrame:
@@ -340,8 +317,9 @@ class KNNResults(ClassifierResults):
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        return pd.DataFrame([row | {"k": self.k, "metric": self.metric, "scale": self._fit.numbers.scale}])
+        return pd.DataFrame(
+            [self._sizes() | {"k": self.k, "metric": self.metric, "scale": self._fit.numbers.scale}]
+        )
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.
@@ -361,9 +339,3 @@ class KNNResults(ClassifierResults):
         if kind == "path":
             return error_path(self.path, self.k, ax=ax)
         return plot_regions(self._fit, ax) if kind == "regions" else plot_posteriors(self._fit, ax)
-
-
-def _repeated(x: Floats, codes: NDArray[np.intp], times: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Rows as often as they were drawn."""
-    whole = times.astype(np.intp)
-    return np.repeat(x, whole, axis=0), np.repeat(codes, whole)

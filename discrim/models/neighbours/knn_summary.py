@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from discrim.models.results.headers import error_item, header, prior_item, row_items, size_items, title
+from discrim.models.results.headers import (
+    Sections,
+    error_items,
+    header,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -21,9 +28,9 @@ MOST_STEPS = 20
 """Numbers of neighbours whose error the summary shows."""
 
 
-def knn_sections(fit: KNNResults) -> dict[str, Callable[[], Section | Pairs]]:
+def knn_sections(fit: KNNResults) -> Sections:
     """Sections of nearest neighbours, in their order."""
-    parts: dict[str, Callable[[], Section | Pairs]] = {
+    parts: Sections = {
         "header": partial(_header, fit),
         "classes": partial(_classes, fit),
     }
@@ -66,8 +73,7 @@ def _header(fit: KNNResults) -> Pairs:
         (label, scale, scale),
         *size_items(fit),
         prior_item(fit),
-        error_item(fit, "apparent", "Error, apparent"),
-        error_item(fit, "loo", "Error, leave-one-out"),
+        *error_items(fit),
     ]
     note = (
         "Rows as near as the k-th vote too; equal posteriors go to the class of the nearest neighbour, then "

@@ -15,6 +15,7 @@ from discrim.core.normal.lda import LDAFit
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
+from discrim.frame.used_rows import repeated
 from discrim.inference.mean_differences import anova_table
 from discrim.models.fits.arguments import check_word
 from discrim.models.fits.fit import Fit
@@ -76,10 +77,8 @@ def _medians(blocks: Blocks) -> Floats:
                 'levene="median" takes weights that are whole numbers of rows: use levene="mean".'
             )
         for k in np.unique(codes).tolist():
-            rows = x[codes == k]
-            parts[k].append(
-                rows if weights is None else np.repeat(rows, weights[codes == k].astype(int), axis=0)
-            )
+            own = codes == k
+            parts[k].append(repeated(x[own], codes[own], None if weights is None else weights[own])[0])
     return np.stack([np.median(np.concatenate(part), axis=0) for part in parts])
 
 

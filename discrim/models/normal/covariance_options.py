@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import Covariance, Dependency
 from discrim.core.covariance.principal import one_scatter, principal
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.standardized import in_units, within_sd
+from discrim.core.moments.standardized import within_sd
 from discrim.core.shrinkage.fourth_moments import Powers, column_powers, row_fourths, turned_powers
 from discrim.core.shrinkage.median_shrinkage import out_of_reach
 from discrim.core.shrinkage.shrinkage import (
@@ -26,19 +26,18 @@ from discrim.core.shrinkage.shrinkage import (
     obstacles,
     strimmer,
 )
-from discrim.core.shrinkage.shrinkage_choice import most_shrunk
-from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
+from discrim.errors import CollinearError, DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.models.fits.arguments import check_word, listed
-from discrim.models.fits.reading import collinear_error
+from discrim.models.fits.reading import collinear_error, in_own_units
+from discrim.models.fits.tuning import largest_as_good
 from discrim.models.normal.estimators import estimated
-from discrim.models.normal.shrinkage_path import RuleAt, Task, error_path
+from discrim.models.normal.shrinkage_path import RuleAt, Task, shrinkage_path
 
 __all__ = [
     "Estimate",
     "Shrinking",
     "estimate",
-    "held_path",
     "powers_of",
     "read_shrinking",
     "warn_of_units",
@@ -290,17 +289,15 @@ def estimate(
     """
     common, levels = len(divisors) == 1, blocks.design.levels
     if asked.standardize:
-        unit = within_sd(moments)
-        blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
+        blocks, moments = in_own_units(blocks, moments)
     each = [None] if common else list(range(moments.n_classes))
     comparable = in_one_unit(moments, asked.structure, 1.0)
     if asked.structure == "estimator":
         return Estimate(covariances=estimated(asked.estimator, blocks, moments, common=common))
     if asked.chosen == "loo":
         task = Task(asked.structure, asked.grid, blocks, comparable, divisors, prior, rule_at)
-        path = error_path(task, sampled=sampled)
-        grid, errors = path["shrinkage"].to_numpy(), path["error"].to_numpy()
-        return Estimate(np.full(len(divisors), most_shrunk(grid, errors)), path=path)
+        path = shrinkage_path(task, sampled=sampled)
+        return Estimate(np.full(len(divisors), largest_as_good(path)), path=path)
     found = None
     if asked.value is not None:
         found = np.full(len(divisors), asked.value)
@@ -361,20 +358,3 @@ def powers_of(
     return turned_powers(
         blocks, moments, principal(moments) if common else [principal(moments, c) for c in range(k)]
     )
-
-
-def held_path(cache: dict[str, Any]) -> pd.DataFrame:
-    """The path of a choice, of what a fit keeps.
-
-    Raises
-    ------
-    NotSupportedError
-        No shrinkage was chosen by leave-one-out, or the fit was loaded.
-    """
-    if "path" not in cache:
-        raise NotSupportedError(
-            'There is no path, which is that of shrinkage="loo" and not of a loaded fit: fit with '
-            'shrinkage="loo".'
-        )
-    held: pd.DataFrame = cache["path"]
-    return held.copy()

@@ -17,7 +17,7 @@ from discrim.core.moments.coordinates import from_class_means
 from discrim.core.moments.moments import ClassMoments
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.frame.used_rows import gathered_rows
+from discrim.frame.used_rows import gathered_rows, repeated
 
 __all__ = ["CovarianceEstimator", "copied", "estimated", "text_of"]
 
@@ -66,17 +66,14 @@ def estimated(
         Weights that are not whole numbers of rows.
     """
     rows = gathered_rows(blocks)
-    codes, repeats = rows.codes, None
-    if blocks.weights is not None:
-        weights = blocks.weights[rows.positions]
-        if (weights != np.round(weights)).any():
-            raise NotSupportedError(
-                f"{text_of(estimator)} is fitted to rows: give weights that are whole numbers."
-            )
-        repeats = weights.astype(np.intp)
-    x = from_class_means(moments, rows.x, codes).T / moments.scale
-    if repeats is not None:
-        x, codes = np.repeat(x, repeats, axis=0), np.repeat(codes, repeats)
+    weights = None if blocks.weights is None else blocks.weights[rows.positions]
+    if weights is not None and (weights != np.round(weights)).any():
+        raise NotSupportedError(
+            f"{text_of(estimator)} is fitted to rows: give weights that are whole numbers."
+        )
+    x, codes = from_class_means(moments, rows.x, rows.codes).T / moments.scale, rows.codes
+    if weights is not None:
+        x, codes = repeated(x, codes, weights)
     if common:
         return (_covariance(estimator, x, moments.scale, "of the rows less their class's means"),)
     return tuple(

@@ -11,11 +11,18 @@ import pandas as pd
 
 from discrim.inference.result import TestResult
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.labels import beyond_doubles, covariance_frame, missing_if_refused
+from discrim.models.fits.labels import beyond_doubles, covariance_frame
 from discrim.models.judging.assessment import RowsJudged
 from discrim.models.normal.equal_covariances import equal_covariance_tests
 from discrim.models.normal.robust_summary import robust_pairs
-from discrim.models.results.headers import error_item, prior_item, row_items, size_items, title
+from discrim.models.results.headers import (
+    criterion_item,
+    error_item,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
 from discrim.report.numbers import clean, shorten
 from discrim.report.tables import INTERVAL, Pairs, Parts, Section, Summary
 
@@ -47,13 +54,13 @@ def common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any]
     left = [
         *row_items(fit),
         ("Covariance", divisor, divisor),
-        _criterion(fit, "llf", "Log-likelihood"),
+        criterion_item(fit, "llf", "Log-likelihood"),
     ]
     right = [
         *size_items(fit),
         prior_item(fit),
-        _criterion(fit, "aic", "AIC"),
-        _criterion(fit, "bic", "BIC"),
+        criterion_item(fit, "aic", "AIC"),
+        criterion_item(fit, "bic", "BIC"),
     ]
     left += robust_pairs(fit)
     errors = [("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")]
@@ -61,11 +68,6 @@ def common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any]
     for method, label in errors[: 1 if fit._fit.numbers.robust is not None else 2]:
         right.append(error_item(fit, method, label))
     return left, right
-
-
-def _criterion(fit: LDAResults | QDAResults, name: str, label: str) -> tuple[str, float, str]:
-    value = missing_if_refused(fit, name)
-    return label, value, "not available" if np.isnan(value) else f"{value:.2f}"
 
 
 def units_text(standardize: bool) -> str:

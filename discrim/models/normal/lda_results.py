@@ -20,7 +20,6 @@ from discrim.core.normal.lda_file import lda_from_file
 from discrim.core.robust.robust import buffers_with_robust, with_robust
 from discrim.core.rules import gaussian
 from discrim.core.rules.plane import Plane
-from discrim.core.rules.rules import log_posteriors
 from discrim.core.shrinkage.shrinkage import is_regular
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
@@ -31,8 +30,13 @@ from discrim.inference.mean_differences import distance_table, generalized_dista
 from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import check_flag, check_word, is_number, is_share, listed
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.labels import beyond_doubles, class_code, covariance_frame
-from discrim.models.fits.prediction import score_frame
+from discrim.models.fits.labels import (
+    beyond_doubles,
+    by_class_and_term,
+    class_code,
+    covariance_frame,
+    in_brooms_names,
+)
 from discrim.models.normal.anova import anova
 from discrim.models.normal.covariance_options import Shrinking
 from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
@@ -117,7 +121,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
+        return self._fit.class_means()
 
     @property
     def cov(self) -> pd.DataFrame:
@@ -198,22 +202,6 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         moments = self._fit.numbers.moments
         return wilks(self._fit.numbers.roots(), moments.n_columns, moments.n_classes, moments.total)
 
-    def decision_function(
-        self, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Log posteriors, rows by classes.
-
-        Returns
-        -------
-        DataFrame, or Series for two classes
-            They differ from the classification functions, x'coef + intercept, by a number that all classes
-            of a row share; beside it, where the columns lie far from zero, differences would lose their
-            digits. For two classes the log odds of the second
-            against the first: positive is the second class.
-        """
-        rule = self._fit.rule()
-        return score_frame(self._fit.new_rows(data, unseen), rule, self.classes, log_posteriors)
-
     def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean."""
         blocks = self._fit.new_rows(data, unseen)
@@ -278,8 +266,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             base,
             estimated_prior=fit.estimated_prior,
         )
-        labels: list[list[Any]] = [list(self.classes[others]), ["constant", *self.terms]]
-        index = pd.MultiIndex.from_product(labels, names=["class", "term"])
+        index = by_class_and_term(list(self.classes[others]), ["constant", *self.terms])
         return wald_table(odds, shrink, index, level)
 
     def _plane(self, i: int, j: int) -> Plane:
@@ -376,18 +363,14 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         The standard error, and what follows from it, is missing where `log_odds` has none: of shrunk and
         robust covariances, and with `ncomp=`.
         """
-        names = {"coef": "estimate", "se": "std_error", "z": "statistic", "p": "p_value"}
-        names |= {"low": "conf_low", "high": "conf_high"}
         fit = self._fit.numbers
         if fit.has_errors:
-            return self.log_odds(level=level).rename(columns=names).reset_index()
+            return in_brooms_names(self.log_odds(level=level))
         planes = [self._plane(k, 0) for k in range(1, len(self.classes))]
-        labels: list[list[Any]] = [list(self.classes[1:]), ["constant", *self.terms]]
-        table = pd.DataFrame(index=pd.MultiIndex.from_product(labels, names=["class", "term"]))
-        table["estimate"] = np.concatenate([[plane.offset, *plane.normal] for plane in planes])
-        for name in list(names.values())[1:]:
-            table[name] = np.nan
-        return table.reset_index()
+        table = pd.DataFrame(index=by_class_and_term(list(self.classes[1:]), ["constant", *self.terms]))
+        table["coef"] = np.concatenate([[plane.offset, *plane.normal] for plane in planes])
+        table[["se", "z", "p", "low", "high"]] = np.nan
+        return in_brooms_names(table)
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
@@ -412,7 +395,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             return self.canonical().plot(ax=ax)
         if kind == "regions":
             return plot_regions(self._fit, ax)
-        labels = self._fit.labelled(self._fit.rows("plot()").codes, self._fit.blocks.table.index)
+        labels = self._fit.labels_of(self._fit.rows("plot()"))
         axes = self._axes()
         centroids = pd.DataFrame(axes.scores[:, : self._shown], index=self.classes, columns=self._axis_names)
         return plots.scores(self.transform(), labels, centroids, ax=ax)

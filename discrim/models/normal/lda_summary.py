@@ -24,7 +24,7 @@ from discrim.models.normal.gaussian_summary import (
 )
 from discrim.models.normal.normal_fits import shrinkage_label
 from discrim.models.normal.robust_summary import estimate_text, flagged_section
-from discrim.models.results.headers import dropped_note, header, title
+from discrim.models.results.headers import classes_section, dropped_note, header, title
 from discrim.report.numbers import p_text
 from discrim.report.tables import INTERVAL, Pairs, Parts, Section, Summary
 
@@ -38,7 +38,7 @@ def lda_sections(fit: LDAResults) -> Parts:
     """Sections of a linear discriminant analysis, in their order."""
     parts: dict[str, Callable[[], Section | Pairs]] = {
         "header": partial(_linear_header, fit),
-        "classes": partial(_classes, fit),
+        "classes": partial(classes_section, fit),
         "means": partial(means_section, fit),
         "covariance": partial(_covariance, fit),
         "discriminants": partial(_discriminants, fit),
@@ -56,7 +56,11 @@ def lda_sections(fit: LDAResults) -> Parts:
 
 def lda_brief(fit: LDAResults) -> Summary:
     """The short form: classes, means, discriminants."""
-    parts = {"classes": _classes(fit), "means": means_section(fit), "discriminants": _discriminants(fit)}
+    parts = {
+        "classes": classes_section(fit),
+        "means": means_section(fit),
+        "discriminants": _discriminants(fit),
+    }
     return Summary(title(fit), parts)
 
 
@@ -90,11 +94,6 @@ def _linear_header(fit: LDAResults) -> Pairs:
         note = f"The rule uses the {first} only (ncomp={m})."
     note = f"{note} {dropped_note(fit, 'within classes')} {covariance_note(fit)}"
     return header(fit, [*left, *right], note.strip())
-
-
-def _classes(fit: LDAResults) -> Section:
-    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts})
-    return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
 
 
 def _covariance(fit: LDAResults) -> Section:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.normal.lda import LDAFit, fit_lda
 from discrim.core.robust.robust import Robust
-from discrim.core.rules.rules import Rule
+from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.frame.blocks import Blocks
 from discrim.models.normal.covariance_options import Shrinking, estimate
 from discrim.models.normal.estimators import text_of
@@ -68,5 +68,4 @@ def linear_again(numbers: LDAFit, asked: Shrinking, blocks: Blocks, moments: Cla
 
 def _rule_at(asked: Shrinking, prior: Floats, method: str, moments: ClassMoments, shrinkage: float) -> Rule:
     held = fit_lda(moments, prior, method=method, structure=asked.structure, shrinkage=shrinkage)
-    with np.errstate(divide="ignore"):
-        return held.rule(np.log(prior))
+    return held.rule(logs_of_prior(prior))

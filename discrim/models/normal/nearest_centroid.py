@@ -15,21 +15,21 @@ from discrim.core.normal.nearest_centroid import (
     fit_nearest_centroid,
     has_spread,
 )
-from discrim.core.rules.rules import log_posteriors
 from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.labels import by_class_and_term
 from discrim.models.fits.moments import Moments, given_sample, table_given
-from discrim.models.fits.prediction import posterior_frame, score_frame
+from discrim.models.fits.prediction import posterior_frame
 from discrim.models.fits.reading import NaAction, usable_rows
 from discrim.models.fits.refits import moment_refits
 from discrim.models.normal.covariance_options import warn_of_units
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
-from discrim.models.results.headers import error_item, header, prior_item, row_items, size_items, title
+from discrim.models.results.headers import error_items, header, prior_item, row_items, size_items, title
 from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.saved import Saved
@@ -167,19 +167,12 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
+        return self._fit.class_means()
 
     @property
     def sd(self) -> float:
         """Standard deviation of every column within every class."""
         return self._fit.numbers.sd
-
-    def decision_function(
-        self, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Log posteriors, rows by classes; for two classes the log odds of the second, a Series."""
-        rule = self._fit.rule()
-        return score_frame(self._fit.new_rows(data, unseen), rule, self.classes, log_posteriors)
 
     def centroid_distances(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Euclidean distances of rows to the class means, in the units of the columns.
@@ -230,7 +223,7 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
 
     def tidy(self) -> pd.DataFrame:
         """One row a class and term: the mean, with its standard error under the model."""
-        index = pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"])
+        index = by_class_and_term(self.classes, self.terms)
         errors = self.sd / np.sqrt(self._fit.counts)
         columns = {"estimate": self.means.to_numpy().ravel(), "std_error": np.repeat(errors, len(self.terms))}
         return pd.DataFrame(columns, index=index).reset_index()
@@ -284,8 +277,7 @@ def _header(fit: NearestCentroidResults) -> Pairs:
         *size_items(fit),
         ("AIC", fit.aic, f"{fit.aic:.2f}"),
         ("BIC", fit.bic, f"{fit.bic:.2f}"),
-        error_item(fit, "apparent", "Error, apparent"),
-        error_item(fit, "loo", "Error, leave-one-out"),
+        *error_items(fit),
     ]
     return header(fit, items)
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.standardized import in_units, within_sd
 from discrim.core.moments.weights import LIGHT
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks
 from discrim.models.fits.fit import Fit, Refits
-from discrim.models.fits.reading import class_moments
+from discrim.models.fits.reading import class_moments, in_own_units
 from discrim.models.fits.refits import moment_refits
-from discrim.models.normal.covariance_options import Shrinking, held_path, powers_of
+from discrim.models.fits.tuning import held_path
+from discrim.models.normal.covariance_options import Shrinking, powers_of
 from discrim.models.normal.robust import robust_rule
 
 __all__ = ["FitAgain", "ShrunkCovariances", "normal_refits", "shrinkage_label"]
@@ -56,7 +55,8 @@ class ShrunkCovariances:
         NotSupportedError
             The shrinkage was not chosen so, or the fit was loaded.
         """
-        return held_path(self._fit.cache)
+        why = 'which is that of shrinkage="loo" and not of a loaded fit'
+        return held_path(self._fit, why, 'fit with shrinkage="loo"')
 
 
 def normal_refits(
@@ -120,8 +120,7 @@ def _left_out(common: bool, fit: Fit[Any]) -> LeftOut:
     numbers, moments = fit.numbers, fit.numbers.moments
     blocks = fit.rows("leave_one_out()")
     if numbers.standardize:
-        unit = within_sd(moments)
-        blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
+        blocks, moments = in_own_units(blocks, moments)
     powers = powers_of(numbers.chosen, blocks, moments, common=common)
     left_out: LeftOut = numbers.left_out(fit.log_prior(), powers)
     return left_out

@@ -22,7 +22,7 @@ from discrim.frame.categories import shown
 from discrim.inference.log_determinants import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import check_word, prior_vector
-from discrim.models.fits.fit import Fit, Model, rule_of_numbers
+from discrim.models.fits.fit import Fit, Model, as_scored, rule_of_numbers
 from discrim.models.fits.moments import Moments, given_sample, table_given
 from discrim.models.fits.reading import (
     NaAction,
@@ -182,7 +182,7 @@ def _why_not(asked: Shrinking | None, fit: Fit[QDAFit], blocks: Blocks) -> str |
     return None
 
 
-MODEL = Model("qda", "Quadratic discriminant analysis", rule=_rule)
+MODEL = Model("qda", "Quadratic discriminant analysis", rule=_rule, decision=as_scored)
 
 
 def qda_fit(

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.covariance.covariance import divisors_by_class
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.normal.qda import QDAFit, fit_qda
 from discrim.core.robust.robust import Robust
-from discrim.core.rules.rules import Rule
+from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.frame.blocks import Blocks
 from discrim.models.normal.covariance_options import Shrinking, estimate
 from discrim.models.normal.estimators import text_of
@@ -32,7 +33,7 @@ def quadratic_fit(
     robust: Robust | None = None,
 ) -> tuple[QDAFit, pd.DataFrame | None]:
     """Fit a covariance for each class, and the path of a choice by leave-one-out."""
-    divisors = moments.counts - (1.0 if method == "moment" else 0.0)
+    divisors = divisors_by_class(moments.counts, method)
     trial = partial(_rule_at, asked, prior, method)
     found = estimate(asked, blocks, moments, divisors, prior, trial, sampled=estimated_prior)
     fit = fit_qda(
@@ -66,5 +67,4 @@ def quadratic_again(numbers: QDAFit, asked: Shrinking, blocks: Blocks, moments: 
 def _rule_at(asked: Shrinking, prior: Floats, method: str, moments: ClassMoments, shrinkage: float) -> Rule:
     each = np.full(moments.n_classes, shrinkage)
     held = fit_qda(moments, prior, method=method, structure=asked.structure, shrinkage=each)
-    with np.errstate(divide="ignore"):
-        return held.rule(np.log(prior))
+    return held.rule(logs_of_prior(prior))

@@ -20,9 +20,10 @@ from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.inference.folds import drawn_seed
 from discrim.models.fits.arguments import check_word, folds_or_cv, listed, prior_vector
-from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.fit import Fit, Model, as_scored
 from discrim.models.fits.reading import NaAction, is_wide, lean, usable_rows
 from discrim.models.fits.refits import moment_refits
+from discrim.models.fits.tuning import held_path
 from discrim.models.judging.splits import Split, Splits, read_splits
 from discrim.models.normal.covariance_options import warn_of_units
 from discrim.models.normal.rda_choice import Choice, chosen_by
@@ -274,7 +275,7 @@ def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     return f"{listed(culprits)} {said} constant or a linear combination of columns before {where}"
 
 
-MODEL = Model("rda", "Regularized discriminant analysis")
+MODEL = Model("rda", "Regularized discriminant analysis", decision=as_scored)
 
 
 def rda_fit(
@@ -349,13 +350,8 @@ class RDAResults(SeparateCovariances, ClassifierResults):
         NotSupportedError
             Both were given, or the fit was loaded.
         """
-        if "path" not in self._fit.cache:
-            raise NotSupportedError(
-                "There is no path, as alpha and gamma were given, or the fit was loaded: fit without one "
-                "of them to have it chosen."
-            )
-        held: pd.DataFrame = self._fit.cache["path"]
-        return held.copy()
+        why = "as alpha and gamma were given, or the fit was loaded"
+        return held_path(self._fit, why, "fit without one of them to have it chosen")
 
     @property
     def df_model(self) -> int:
@@ -367,8 +363,7 @@ class RDAResults(SeparateCovariances, ClassifierResults):
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        return pd.DataFrame([row | {"alpha": self.alpha, "gamma": self.gamma, "llf": self.llf}])
+        return pd.DataFrame([self._sizes() | {"alpha": self.alpha, "gamma": self.gamma, "llf": self.llf}])
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.

@@ -16,23 +16,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, Spread
-from discrim.core.moments.standardized import in_units, within_sd
 from discrim.core.normal.few_rows import Span
 from discrim.core.normal.leave_one_out_rda import left_out_groups
 from discrim.core.normal.rda import RDAFit, fit_rda, needs_roots, too_few
 from discrim.core.normal.rda_path import PathRule, path_rules, wrong_by_class
 from discrim.core.normal.regularized_scatters import Pair, Parametrization
-from discrim.core.rules.rules import best_class
+from discrim.core.rules.rules import best_class, logs_of_prior
 from discrim.errors import DataError
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.blocks import Blocks, of_arrays
 from discrim.frame.used_rows import used_codes, used_rows
 from discrim.inference.folds import check_folds, dealt_codes
-from discrim.inference.rates_along import rates_along
+from discrim.inference.rates_along import TIE, as_good, rates_along
 from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.fold_moments import moment_folds
-from discrim.models.fits.reading import class_moments
+from discrim.models.fits.reading import class_moments, in_own_units
 from discrim.models.judging.splits import Split, split_moments, used_splits
 
 __all__ = ["Choice", "choose", "chosen_by"]
@@ -42,9 +41,6 @@ Codes = NDArray[np.intp]
 
 AT_ONCE = 2**22
 """Numbers of a table up to which its rows are read once for all folds."""
-
-TIE = 1e-12
-"""Difference of errors up to which pairs are tied."""
 
 CHOICE = "choice of alpha and gamma"
 """What the progress bar says."""
@@ -89,8 +85,7 @@ class Choice:
     @property
     def log_prior(self) -> Floats:
         """Of the classes (K,), minus infinity for a prior of zero."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.prior))
+        return logs_of_prior(self.prior)
 
     @property
     def rooted(self) -> bool:
@@ -158,8 +153,7 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, p
         Folds that are too many or too few, or no pair that has a rule without every fold or row.
     """
     if plan.standardize:
-        unit = within_sd(moments)
-        blocks, moments = replace(blocks, unit=unit), in_units(moments, unit)
+        blocks, moments = in_own_units(blocks, moments)
         plan = replace(plan, standardize=False)
     if moments.spread == "thin class":
         span, splits = Span.of(moments), used_splits(plan.splits, blocks)
@@ -172,21 +166,17 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Pair, p
             "No pair of the grid has a rule without every fold or row: the covariance of a class is "
             "singular. Use a grid with more ridge or an alpha below 1, or more folds."
         )
-    best = int(np.nanargmin(errors))
-    reach = errors[best] + (max(spread[best], TIE) if plan.select == "1se" else TIE)
-    good = [pair for pair, error in zip(plan.pairs, errors.tolist(), strict=True) if error <= reach]
+    slack = max(spread[np.nanargmin(errors)], TIE) if plan.select == "1se" else TIE
+    good = [plan.pairs[i] for i in np.flatnonzero(as_good(errors, slack)).tolist()]
     return min(good, key=plan.simplicity), path
 
 
 def _in(span: Span, blocks: Blocks) -> Blocks:
     """The rows that a fit uses in coordinates of their span."""
     parts = [(span.coordinates(x), codes, weights) for _, x, codes, weights in used_rows(blocks)]
-    frame = pd.DataFrame(np.concatenate([y for y, _, _ in parts])).add_prefix("axis ")
-    frame["class"] = np.concatenate([codes for _, codes, _ in parts])
+    y, codes = (np.concatenate([part[j] for part in parts]) for j in range(2))
     weights = None if blocks.weights is None else np.concatenate([held for _, _, held in parts])
-    levels = blocks.design.levels
-    made = read("class ~ .", frame, weights=weights, levels=range(len(levels)))
-    return replace(made, design=replace(made.design, levels=levels))
+    return of_arrays(y, codes, blocks.design.levels, weights)
 
 
 def _folds(blocks: Blocks, plan: Choice) -> tuple[Floats, Floats]:

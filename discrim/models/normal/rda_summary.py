@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from discrim.models.normal.gaussian_summary import (
     units_text,
 )
 from discrim.models.normal.rda_choice import chosen_by
-from discrim.models.results.headers import error_item, header, prior_item, row_items, size_items
+from discrim.models.results.headers import Sections, error_items, header, prior_item, row_items, size_items
 from discrim.report.tables import Pairs, Section
 
 if TYPE_CHECKING:
@@ -24,9 +23,9 @@ __all__ = ["rda_brief", "rda_sections"]
 rda_brief = brief_by_class
 
 
-def rda_sections(fit: RDAResults) -> dict[str, Callable[[], Section | Pairs]]:
+def rda_sections(fit: RDAResults) -> Sections:
     """Sections of a regularized discriminant analysis, in their order."""
-    parts: dict[str, Callable[[], Section | Pairs]] = {
+    parts: Sections = {
         "header": partial(_regularized_header, fit),
         "classes": partial(logdets_section, fit),
         "means": partial(means_section, fit),
@@ -56,8 +55,7 @@ def _regularized_header(fit: RDAResults) -> Pairs:
         ("Chosen by", chosen, chosen),
         prior_item(fit),
         ("Log-likelihood", fit.llf, f"{fit.llf:.2f}"),
-        error_item(fit, "apparent", "Error, apparent"),
-        error_item(fit, "loo", "Error, leave-one-out"),
+        *error_items(fit),
     ]
     return header(fit, items, note)
 

@@ -21,7 +21,7 @@ from discrim.errors import CollinearError, DataError, NotSupportedError, warn_us
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import response_codes
 from discrim.frame.unseen import Unseen
-from discrim.frame.used_rows import used_rows
+from discrim.frame.used_rows import repeated, used_rows
 from discrim.inference.error_rates import check_level
 from discrim.models.fits.arguments import check_word, is_number, listed, told
 from discrim.models.fits.fit import Fit
@@ -201,7 +201,7 @@ def _warn_of_search(search: Student, levels: tuple[Any, ...]) -> None:
 
 def _repeated_rows(blocks: Blocks) -> tuple[Floats, Codes]:
     """Rows (n, p) in memory and their classes, each as often as its weight says."""
-    parts, repeated = [], 0.0
+    parts, total = [], 0.0
     most = MOST_REPEATED // len(blocks.terms)
     for place, x, codes, weights in used_rows(blocks):
         times = np.ones(len(codes)) if weights is None else weights
@@ -213,14 +213,14 @@ def _repeated_rows(blocks: Blocks) -> tuple[Floats, Codes]:
                 f'method="mcd" chooses rows: it takes weights that are whole numbers, and row '
                 f'{blocks.table.label(int(positions[i]))!r} has {times[i]:g}. Pass method="t".'
             )
-        repeated += times.sum()
-        if weights is not None and repeated > max(most, blocks.table.nrows):
+        total += times.sum()
+        if weights is not None and total > max(most, blocks.table.nrows):
             raise NotSupportedError(
                 f'method="mcd" repeats a row as often as its weight says, up to {most:,} rows of '
-                f"{len(blocks.terms)} columns, and the weights add up to {repeated:g} or more. "
+                f"{len(blocks.terms)} columns, and the weights add up to {total:g} or more. "
                 'Divide the weights by a common factor that leaves them whole, or pass method="t".'
             )
-        parts.append((np.repeat(x, times.astype(np.intp), axis=0), np.repeat(codes, times.astype(np.intp))))
+        parts.append(repeated(x, codes, weights))
     x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
     return x, codes
 

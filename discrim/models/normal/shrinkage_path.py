@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.principal import one_scatter
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.rules.rules import Rule
+from discrim.core.rules.rules import Rule, logs_of_prior
 from discrim.core.shrinkage.median_shrinkage import out_of_reach
 from discrim.core.shrinkage.shrinkage import Structure, is_none, obstacles
 from discrim.core.shrinkage.shrinkage_choice import (
@@ -24,11 +24,11 @@ from discrim.core.shrinkage.shrinkage_choice import (
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import used_rows
-from discrim.inference.rates_along import rates_along
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.reading import class_moments
+from discrim.models.fits.tuning import error_path
 
-__all__ = ["RuleAt", "Task", "error_path"]
+__all__ = ["RuleAt", "Task", "shrinkage_path"]
 
 Floats = NDArray[np.float64]
 RuleAt = Callable[[ClassMoments, float], Rule]
@@ -66,20 +66,14 @@ class Task:
         """Whether the classes share one covariance."""
         return len(self.divisors) == 1
 
-    @property
-    def log_prior(self) -> Floats:
-        """Logarithms (K,) of the prior."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.prior))
-
     def trial(self) -> Trial:
         """Scores of rows under each shrinkage without themselves."""
-        grid = np.array(self.grid)
+        grid, log_prior = np.array(self.grid), logs_of_prior(self.prior)
         if self.structure == "diagonal":
-            return diagonal_trial(self.moments, self.divisors, self.log_prior, grid)
+            return diagonal_trial(self.moments, self.divisors, log_prior, grid)
         if self.is_common:
-            return common_trial(self.moments, float(self.divisors[0]), self.log_prior, grid)
-        return separate_trial(self.moments, self.divisors, self.log_prior, grid)
+            return common_trial(self.moments, float(self.divisors[0]), log_prior, grid)
+        return separate_trial(self.moments, self.divisors, log_prior, grid)
 
     def is_singular(self, moments: ClassMoments, g: float) -> bool:
         """Whether a shrinkage leaves a covariance of these moments singular."""
@@ -105,7 +99,7 @@ class Task:
         return found
 
 
-def error_path(task: Task, *, sampled: bool) -> pd.DataFrame:
+def shrinkage_path(task: Task, *, sampled: bool) -> pd.DataFrame:
     """Leave-one-out errors by shrinkage; missing where a covariance is singular without some row.
 
     Parameters
@@ -144,11 +138,8 @@ def error_path(task: Task, *, sampled: bool) -> pd.DataFrame:
             "grid with "
             "more shrinkage."
         )
-    path = pd.DataFrame({"shrinkage": task.grid})
-    path["error"], path["se"] = rates_along(
-        np.where(missing[:, None], np.nan, wrong), task.moments.counts, task.prior, sampled=sampled
-    )
-    return path
+    wrong = np.where(missing[:, None], np.nan, wrong)
+    return error_path("shrinkage", task.grid, wrong, task.moments.counts, task.prior, sampled=sampled)
 
 
 def _refuse_few(task: Task) -> None:

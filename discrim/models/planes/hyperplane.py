@@ -16,13 +16,13 @@ from discrim.errors import DataError, NotSupportedError, SeparationError, warn_u
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import GatheredRows, used_codes
 from discrim.models.fits.arguments import check_word, listed
-from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import NaAction
 from discrim.models.planes.plane_pictures import plot_distances, plot_margin
 from discrim.models.planes.separation_certificate import labelled
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
-from discrim.models.results.scores import INSTEAD, SeparatingLines, plane_refits, read_rows
+from discrim.models.results.scores import SeparatingLines, plane_model, plane_refits, read_rows
 from discrim.models.saving.saved import Saved
 
 if TYPE_CHECKING:
@@ -130,9 +130,7 @@ def _refuse(found: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
     )
 
 
-MODEL = Model(
-    "hyperplane", "Optimal separating hyperplane", likelihood_of="none", prior_without="none", instead=INSTEAD
-)
+MODEL = plane_model("hyperplane", "Optimal separating hyperplane")
 
 
 def hyperplane_fit(numbers: HyperplaneFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[HyperplaneFit]:
@@ -238,8 +236,11 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        row |= {"margin": self.margin, "support": len(self._fit.numbers.plane.support), "kkt": self.kkt}
+        row = self._sizes() | {
+            "margin": self.margin,
+            "support": len(self._fit.numbers.plane.support),
+            "kkt": self.kkt,
+        }
         return pd.DataFrame([row])
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:

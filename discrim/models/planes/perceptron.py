@@ -16,16 +16,16 @@ from discrim.frame.unseen import lone_rows
 from discrim.frame.used_rows import gathered_rows
 from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import check_word, is_number, is_whole, listed, told
-from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import NaAction
 from discrim.models.planes.plane_pictures import plot_distances
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.pictures import plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.results.scores import (
-    INSTEAD,
     SeparatingLines,
     left_out_of_planes,
+    plane_model,
     plane_refits,
     read_rows,
 )
@@ -179,7 +179,7 @@ def _sides(fit: PerceptronResults, planes: pd.DataFrame) -> str:
     return f"{listed(planes.index.tolist())} from the rest"
 
 
-MODEL = Model("perceptron", "Perceptron", likelihood_of="none", prior_without="none", instead=INSTEAD)
+MODEL = plane_model("perceptron", "Perceptron")
 
 
 def perceptron_fit(numbers: PerceptronFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[PerceptronFit]:
@@ -296,8 +296,11 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        row |= {"separable": self.separable, "converged": self.converged, "updates": self.updates}
+        row = self._sizes() | {
+            "separable": self.separable,
+            "converged": self.converged,
+            "updates": self.updates,
+        }
         return pd.DataFrame([row | {"passes": self.planes["passes"].max(), "step": self._fit.numbers.step}])
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:

@@ -31,7 +31,7 @@ def plot_distances(
             "distance(a=, b=)."
         )
     blocks = fit.rows("plot()")
-    labels = fit.labelled(blocks.codes, blocks.table.index)
+    labels = fit.labels_of(blocks)
     return plane_plots.distances(distance(), labels, list(fit.classes), margin=margin, ax=ax)
 
 

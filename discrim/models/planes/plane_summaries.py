@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from discrim.models.results.headers import error_item, row_items, size_items, title
+from discrim.models.results.headers import Sections, error_item, error_items, row_items, size_items, title
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -17,13 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["hyperplane_brief", "hyperplane_sections", "perceptron_brief", "perceptron_sections"]
 
-Parts = dict[str, Callable[[], Section | Pairs]]
-
 MOST_SUPPORT = 30
 """Support points that a summary prints."""
 
 
-def perceptron_sections(fit: PerceptronResults) -> Parts:
+def perceptron_sections(fit: PerceptronResults) -> Sections:
     """Sections of a perceptron, in their order."""
     return {
         "header": lambda: _perceptron_header(fit),
@@ -39,9 +36,9 @@ def perceptron_brief(fit: PerceptronResults) -> Summary:
     return Summary(title(fit), parts)
 
 
-def hyperplane_sections(fit: HyperplaneResults) -> Parts:
+def hyperplane_sections(fit: HyperplaneResults) -> Sections:
     """Sections of a separating hyperplane, in their order."""
-    parts: Parts = {
+    parts: Sections = {
         "header": lambda: _hyperplane_header(fit),
         "classes": lambda: _classes(fit),
         "coefficients": lambda: _hyperplane_coefficients(fit),
@@ -57,18 +54,12 @@ def hyperplane_brief(fit: HyperplaneResults) -> Summary:
     return Summary(title(fit), parts)
 
 
-def _rows_used(fit: PerceptronResults | HyperplaneResults) -> list[tuple[str, Any, str]]:
-    return [
-        *row_items(fit),
-        *size_items(fit),
-    ]
-
-
 def _perceptron_header(fit: PerceptronResults) -> Pairs:
     seed = fit._fit.numbers.seed
     order = "of the table" if seed is None else f"shuffled, seed {seed}"
     items = [
-        *_rows_used(fit),
+        *row_items(fit),
+        *size_items(fit),
         ("Order of rows", order, order),
         ("Step", fit._fit.numbers.step, f"{fit._fit.numbers.step:g}"),
         ("Separable", fit.separable, "yes" if fit.separable else "no"),
@@ -115,13 +106,13 @@ def _perceptron_coefficients(fit: PerceptronResults) -> Section:
 def _hyperplane_header(fit: HyperplaneResults) -> Pairs:
     boundary = fit.boundary()
     items = [
-        *_rows_used(fit),
+        *row_items(fit),
+        *size_items(fit),
         ("Margin", fit.margin, f"{fit.margin:.6g}"),
         ("Support points", len(fit._fit.numbers.plane.support), str(len(fit._fit.numbers.plane.support))),
         ("KKT residual", fit.kkt, f"{fit.kkt:.1e}"),
         ("Distance from the origin", boundary.from_origin, f"{boundary.from_origin:.6g}"),
-        error_item(fit, "apparent", "Error, apparent"),
-        error_item(fit, "loo", "Error, leave-one-out"),
+        *error_items(fit),
     ]
     return Pairs(fit.formula, items)
 
@@ -136,7 +127,7 @@ def _hyperplane_coefficients(fit: HyperplaneResults) -> Section:
 
 def _support(fit: HyperplaneResults) -> Section:
     held = fit._fit.numbers.plane.multipliers[:MOST_SUPPORT]
-    labels = fit._fit.labelled(fit._fit.blocks.codes, fit._fit.blocks.table.index)
+    labels = fit._fit.labels_of(fit._fit.blocks)
     positions = fit._support_positions()[:MOST_SUPPORT]
     table = pd.DataFrame(
         {

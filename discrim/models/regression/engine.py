@@ -12,7 +12,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.regression.flexible import FlexibleFit, fit_flexible, starting_scores
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.frame.used_rows import gathered_rows
+from discrim.frame.used_rows import gathered_rows, repeated
 from discrim.models.fits.reading import refuse_large
 from discrim.models.normal.estimators import copied, text_of
 
@@ -66,9 +66,12 @@ def regressed(
     refuse_large(
         blocks, "fda() gives the engine all rows", times=moments.total if blocks.weights is not None else 0
     )
-    x, codes, _ = gathered_rows(blocks)
+    rows = gathered_rows(blocks)
+    x, codes = rows.x, rows.codes
     if blocks.weights is not None:
-        x, codes = _repeated(engine, blocks)
+        weights = blocks.weights[rows.positions]
+        _refuse_fractions(engine, blocks, rows.positions, weights)
+        x, codes = repeated(x, codes, weights)
     x = np.ascontiguousarray(x)
     scores = starting_scores(moments.counts)[codes]
     try:
@@ -114,10 +117,7 @@ def _copy_of(engine: Any) -> Any:
         ) from error
 
 
-def _repeated(engine: Any, blocks: Blocks) -> tuple[Floats, NDArray[np.intp]]:
-    """Rows and codes, each row as often as its weight says."""
-    x, codes, positions = gathered_rows(blocks)
-    weights = np.ones(len(codes)) if blocks.weights is None else blocks.weights[positions]
+def _refuse_fractions(engine: Any, blocks: Blocks, positions: NDArray[np.intp], weights: Floats) -> None:
     odd = weights != np.round(weights)
     if odd.any():
         row = blocks.table.label(int(positions[int(np.argmax(odd))]))
@@ -125,8 +125,6 @@ def _repeated(engine: Any, blocks: Blocks) -> tuple[Floats, NDArray[np.intp]]:
             f"engine={text_of(engine)} is fitted to rows: it takes weights that are whole numbers, and that "
             f"of row {row!r} is {weights[odd][0]:.6g}. Give such weights, or repeat rows."
         )
-    times = weights.astype(np.intp)
-    return np.repeat(x, times, axis=0), np.repeat(codes, times)
 
 
 @dataclass(frozen=True, slots=True)

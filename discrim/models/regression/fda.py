@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from discrim.core.regression.flexible import FlexibleFit
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import Rule, log_posteriors
+from discrim.core.rules.rules import Rule
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import check_word, is_whole, prior_vector
 from discrim.models.fits.fit import Fit, Model, rule_of_numbers
-from discrim.models.fits.prediction import score_frame
 from discrim.models.fits.reading import NaAction, class_moments, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.normal.estimators import text_of
@@ -161,7 +160,7 @@ class FDAResults(ClassifierResults):
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
+        return self._fit.class_means()
 
     @property
     def scores(self) -> pd.DataFrame:
@@ -214,13 +213,6 @@ class FDAResults(ClassifierResults):
 
     # ---- tables
 
-    def decision_function(
-        self, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Log posteriors, rows by classes; for two classes the log odds of the second, a Series."""
-        rule = self._fit.rule()
-        return score_frame(self._fit.new_rows(data, unseen), rule, self.classes, log_posteriors)
-
     def tidy(self) -> pd.DataFrame:
         """One row a class and axis: score and centroid."""
         index = pd.MultiIndex.from_product([self.classes, self._names], names=["class", "axis"])
@@ -229,8 +221,7 @@ class FDAResults(ClassifierResults):
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        return pd.DataFrame([row | {"axes": len(self._names), "engine": text_of(self.engine)}])
+        return pd.DataFrame([self._sizes() | {"axes": len(self._names), "engine": text_of(self.engine)}])
 
     def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw a picture.
@@ -248,5 +239,5 @@ class FDAResults(ClassifierResults):
             return plot_regions(self._fit, ax)
         if kind == "posteriors":
             return plot_posteriors(self._fit, ax)
-        labels = self._fit.labelled(self._fit.rows("plot()").codes, self._fit.blocks.table.index)
+        labels = self._fit.labels_of(self._fit.rows("plot()"))
         return plots.scores(self.transform(), labels, self.centroids, ax=ax)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from discrim.models.normal.estimators import text_of
-from discrim.models.results.headers import error_item, prior_item, row_items, size_items, title
+from discrim.models.results.headers import Sections, error_item, prior_item, row_items, size_items, title
 from discrim.report.numbers import clean, shorten
 from discrim.report.tables import Pairs, Section, Summary
 
@@ -17,10 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["fda_brief", "fda_sections"]
 
-Parts = dict[str, Callable[[], Section | Pairs]]
 
-
-def fda_sections(fit: FDAResults) -> Parts:
+def fda_sections(fit: FDAResults) -> Sections:
     """Sections of a flexible discriminant analysis, in their order."""
     return {
         "header": lambda: _header(fit),

@@ -16,7 +16,8 @@ from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.inference.least_squares import regression_table, t_table
 from discrim.models.fits.arguments import check_word, listed
-from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.fit import Fit, Model, as_scored
+from discrim.models.fits.labels import by_class_and_term, in_brooms_names
 from discrim.models.fits.reading import NaAction, collinear_error, drop_columns, lean, usable_rows
 from discrim.models.fits.refits import moment_refits
 from discrim.models.planes.plane_pictures import plot_distances
@@ -130,6 +131,7 @@ MODEL = Model(
     likelihood_of="none",
     prior_without="none",
     instead="its fitted values may be negative or above one, see fitted and decision_function()",
+    decision=as_scored,
 )
 
 
@@ -177,7 +179,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
     @property
     def means(self) -> pd.DataFrame:
         """Class means."""
-        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
+        return self._fit.class_means()
 
     @property
     def df_model(self) -> int:
@@ -205,8 +207,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
             under normal classes with one covariance.
         """
         found = self._fit.numbers.estimates()
-        labels: list[list[Any]] = [list(self.classes), ["constant", *self.terms]]
-        index = pd.MultiIndex.from_product(labels, names=["class", "term"])
+        index = by_class_and_term(list(self.classes), ["constant", *self.terms])
         return t_table(found.coef.ravel(), found.se.ravel(), found.df, index, level)
 
     def regressions(self) -> pd.DataFrame:
@@ -248,21 +249,6 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
             out[rows] = self._fit.numbers.leverages(x) * (1.0 if weights is None else weights)
         return pd.Series(out, index=blocks.table.index, name="hat")
 
-    def decision_function(
-        self, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Fitted values, rows by classes.
-
-        Returns
-        -------
-        DataFrame, or Series for two classes
-            For two classes the fitted value of the second less that of the first: positive is the second.
-        """
-        values = self._values(data, unseen)
-        if len(self.classes) > 2:
-            return values
-        return (values.iloc[:, 1] - values.iloc[:, 0]).rename(str(self.classes[1]))
-
     def optimal_scoring(self) -> OptimalScoring:
         """Scores of the classes that the columns predict best, and with them the variates of LDA.
 
@@ -281,14 +267,11 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term, in broom's names."""
-        names = {"coef": "estimate", "se": "std_error", "t": "statistic", "p": "p_value"}
-        names |= {"low": "conf_low", "high": "conf_high"}
-        return self.coefficients(level).rename(columns=names).reset_index()
+        return in_brooms_names(self.coefficients(level))
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        row = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        row |= {"df_model": self.df_model, "df_resid": self.df_resid}
+        row = self._sizes() | {"df_model": self.df_model, "df_resid": self.df_resid}
         return pd.DataFrame([row])
 
     def augment(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:

@@ -60,5 +60,5 @@ def plot_fitted(
     if len(used) == 1:
         at = np.linspace(held.min(), held.max(), 401)
         curves = fitted_values(pd.DataFrame({name: at})).set_axis(at)
-    labels = fit.labelled(blocks.codes, blocks.table.index)
+    labels = fit.labels_of(blocks)
     return draw(held, fitted, labels, masked, curves=curves, ax=ax)

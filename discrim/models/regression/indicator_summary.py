@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 
 from discrim.errors import NotSupportedError
 from discrim.models.fits.arguments import listed
-from discrim.models.results.headers import dropped_note, error_item, row_items, size_items, title
+from discrim.models.results.headers import Sections, dropped_note, error_items, row_items, size_items, title
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -18,10 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["indicator_brief", "indicator_sections"]
 
-Parts = dict[str, Callable[[], Section | Pairs]]
 
-
-def indicator_sections(fit: IndicatorResults) -> Parts:
+def indicator_sections(fit: IndicatorResults) -> Sections:
     """Sections of a regression of class indicators, in their order."""
     return {
         "header": lambda: _header(fit),
@@ -43,8 +40,7 @@ def _header(fit: IndicatorResults) -> Pairs:
         ("Residual df", fit.df_resid, f"{fit.df_resid:.10g}"),
         _masked_pair(fit),
         *size_items(fit),
-        error_item(fit, "apparent", "Error, apparent"),
-        error_item(fit, "loo", "Error, leave-one-out"),
+        *error_items(fit),
     ]
     return Pairs(fit.formula, items, _note(fit))
 

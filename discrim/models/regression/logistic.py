@@ -15,13 +15,11 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, log_odds_against
 from discrim.errors import warn_user
 from discrim.frame.blocks import Blocks, read
-from discrim.frame.unseen import Unseen
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
 from discrim.models.fits.arguments import check_flag, check_word, listed, prior_vector
 from discrim.models.fits.fit import Fit, Model
-from discrim.models.fits.labels import class_code
-from discrim.models.fits.prediction import score_frame
+from discrim.models.fits.labels import by_class_and_term, class_code, in_brooms_names
 from discrim.models.fits.reading import NaAction, lean, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.planes.separation_certificate import Certificate
@@ -147,7 +145,20 @@ def logistic(
     return LogisticResults(logistic_fit(fit, blocks, drops=collinear == "drop", certificate=certificate))
 
 
-MODEL = Model("logistic", "Logistic regression", likelihood_of="class given row", prior_without="refitted")
+def _against_reference(fit: Fit[LogisticFit], scores: Floats) -> Floats:
+    """Log odds against the reference, or the first class that has a prior; of two classes the scores."""
+    prior, at = fit.prior_values(), fit.numbers.reference
+    at = at if prior[at] > 0 else int(np.argmax(prior > 0))
+    return scores if scores.shape[1] == 2 else log_odds_against(scores, at)
+
+
+MODEL = Model(
+    "logistic",
+    "Logistic regression",
+    likelihood_of="class given row",
+    prior_without="refitted",
+    decision=_against_reference,
+)
 
 
 def logistic_fit(
@@ -269,8 +280,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
                 "range of double precision, so that it, or a covariance with it, shows as infinite or as "
                 "zero: see bse, or give the columns in other units, as standardize() does."
             )
-        labels: list[Any] = [self.classes[self._fit.numbers.others], self._columns]
-        index = pd.MultiIndex.from_product(labels, names=["class", "term"])
+        index = by_class_and_term(self.classes[self._fit.numbers.others], self._columns)
         return pd.DataFrame(self._covariance(), index=index, columns=index, copy=True)
 
     def _covariance(self) -> Floats:
@@ -283,8 +293,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         """Estimates by (class, term): coef, se, z, p, low, high, as `LDAResults.log_odds`."""
         half = check_level(level)
         parts = {"coef": self.params, "se": self.bse, "z": self.zvalues, "p": self.pvalues}
-        labels: list[Any] = [self.classes[self._fit.numbers.others], self._columns]
-        table = pd.DataFrame(index=pd.MultiIndex.from_product(labels, names=["class", "term"]))
+        table = pd.DataFrame(index=by_class_and_term(self.classes[self._fit.numbers.others], self._columns))
         for name, part in parts.items():
             table[name] = part.to_numpy().T.ravel()
         table["low"] = table["coef"] - half * table["se"]
@@ -420,20 +429,9 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         """
         return to_statsmodels(self._fit)
 
-    def decision_function(
-        self, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Log odds against the reference (or the first class that has a prior); of two, the second's."""
-        prior, at = self._fit.prior_values(), class_code(self.reference, self.classes)
-        at = at if prior[at] > 0 else int(np.argmax(prior > 0))
-        rule, rows = self._fit.rule(prior), self._fit.new_rows(data, unseen)
-        return score_frame(rows, rule, self.classes, lambda scores: log_odds_against(scores, at))
-
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term, in broom's names."""
-        names = {"coef": "estimate", "se": "std_error", "z": "statistic", "p": "p_value"}
-        names |= {"low": "conf_low", "high": "conf_high"}
-        return self.log_odds(level).rename(columns=names).reset_index()
+        return in_brooms_names(self.log_odds(level))
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -10,6 +9,8 @@ import pandas as pd
 from discrim.errors import DataError
 from discrim.models.regression.logistic_inference import parts_of
 from discrim.models.results.headers import (
+    Sections,
+    classes_section,
     dropped_note,
     error_item,
     prior_item,
@@ -29,11 +30,11 @@ MOST_TERMS = 12
 """Terms up to which a summary tests each of them."""
 
 
-def logistic_sections(fit: LogisticResults) -> dict[str, Callable[[], Section | Pairs]]:
+def logistic_sections(fit: LogisticResults) -> Sections:
     """Sections of a logistic regression, in their order."""
-    parts: dict[str, Callable[[], Section | Pairs]] = {
+    parts: Sections = {
         "header": lambda: _header(fit),
-        "classes": lambda: _classes(fit),
+        "classes": lambda: classes_section(fit),
         "log_odds": lambda: _log_odds(fit),
         "odds_ratios": lambda: _odds_ratios(fit),
     }
@@ -50,7 +51,7 @@ def logistic_sections(fit: LogisticResults) -> dict[str, Callable[[], Section | 
 def logistic_brief(fit: LogisticResults) -> Summary:
     """The short form: classes and coefficients."""
     params = fit.params.rename_axis(index=None, columns=None)
-    parts = {"classes": _classes(fit), "params": Section(_against(fit), params, source="fit.params")}
+    parts = {"classes": classes_section(fit), "params": Section(_against(fit), params, source="fit.params")}
     return Summary(title(fit), parts)
 
 
@@ -78,11 +79,6 @@ def _header(fit: LogisticResults) -> Pairs:
     ]
     note = "" if numbers.newton.converged else fit.separation.message
     return Pairs(fit.formula, items, f"{dropped_note(fit, 'over all rows')} {note}".strip())
-
-
-def _classes(fit: LogisticResults) -> Section:
-    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts})
-    return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
 
 
 def _log_odds(fit: LogisticResults) -> Section:

@@ -11,6 +11,7 @@ from discrim.core.covariance.covariance import dependencies
 from discrim.core.regression.indicator import IndicatorFit
 from discrim.errors import CollinearError
 from discrim.models.fits.arguments import listed
+from discrim.models.fits.shown import Shown
 
 if TYPE_CHECKING:
     from discrim.report.tables import Summary
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["OptimalScoring"]
 
 
-class OptimalScoring:
+class OptimalScoring(Shown):
     """Optimal scores: the numbers for the classes that least squares on the columns predicts best.
 
     Hastie, Tibshirani & Buja (1994), JASA 89, 1255-1270.
@@ -100,9 +101,3 @@ class OptimalScoring:
                 ),
             },
         )
-
-    def __repr__(self) -> str:
-        return self.summary().as_text()
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()

@@ -22,6 +22,7 @@ from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.arguments import check_word
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.shown import Shown
 from discrim.models.registry import summary_of
 from discrim.models.results.stability import axis_stability
 
@@ -75,7 +76,7 @@ SYSTEMS: dict[str, System] = {
 }
 
 
-class CanonicalResults:
+class CanonicalResults(Shown):
     """Canonical variates of a linear discriminant analysis.
 
     Attributes
@@ -262,16 +263,10 @@ class CanonicalResults:
         from discrim.report.biplot import biplot
 
         fit = self._fit
-        labels = fit.labelled(fit.rows("plot()").codes, fit.blocks.table.index)
+        labels = fit.labels_of(fit.rows("plot()"))
         return biplot(
             self.scores(), labels, self.centroids, self.structure(structure), fit.rows_by_class, ax=ax
         )
-
-    def __repr__(self) -> str:
-        return self.summary().as_text()
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
 
     def _total_sd(self) -> Floats:
         total = self._numbers.moments.total

@@ -10,14 +10,12 @@ import pandas as pd
 from discrim.core.rules import gaussian
 from discrim.errors import DataError, warn_user
 from discrim.frame.categories import shown
-from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import generalized_distances
 from discrim.models.fits.arguments import listed
-from discrim.models.fits.labels import beyond_doubles, class_code, covariance_frame
-from discrim.models.fits.prediction import score_frame
+from discrim.models.fits.labels import beyond_doubles, by_class_and_term, class_code, covariance_frame
 from discrim.models.results.group_summary import group_summary
 
-__all__ = ["Quadratic", "SeparateCovariances"]
+__all__ = ["ClassCovariances", "Quadratic", "SeparateCovariances"]
 
 RANGE = 1000
 """Binary orders of magnitude of a coefficient up to which it, and what is made of it, is a double."""
@@ -38,17 +36,16 @@ class Quadratic(NamedTuple):
     c: float
 
 
-class SeparateCovariances:
-    """Means, covariances and scores by class; for children of `ClassifierResults`."""
+class ClassCovariances:
+    """Covariances by class, and what follows from them; for children of `ClassifierResults`."""
 
-    @property
-    def means(self: Any) -> pd.DataFrame:
-        """Class means."""
-        return pd.DataFrame(self._fit.numbers.moments.class_means, index=self.classes, columns=self.terms)
+    def _need_covariances(self, what: str) -> None:
+        """Raise NotSupportedError where classes have other parameters than a covariance."""
 
     @property
     def covs(self: Any) -> dict[Any, pd.DataFrame]:
         """Covariance of each class."""
+        self._need_covariances("covs")
         covariances, scale = self._fit.numbers.covariances, self._fit.numbers.moments.scale
         if note := beyond_doubles(covariances, scale, self.terms):
             warn_user(note)
@@ -60,28 +57,15 @@ class SeparateCovariances:
     @property
     def logdet(self: Any) -> pd.Series:
         """Log-determinants of the covariances."""
+        self._need_covariances("logdet")
         units = 2.0 * np.log(self._fit.numbers.moments.scale).sum()
         return pd.Series(
             [c.logdet - units for c in self._fit.numbers.covariances], index=self.classes, name="logdet"
         )
 
-    def decision_function(
-        self: Any, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Scores ln prior_k - ln|S_k|/2 - D2_k/2, rows by classes.
-
-        Returns
-        -------
-        DataFrame, or Series for two classes
-            Where the classes share one covariance, or a row's distances exceed the largest number, the
-            scores of a row are known up to a number that all its classes have in common. For two classes
-            the log odds of the second against the first: positive is the second class.
-        """
-        rule = self._fit.rule()
-        return score_frame(self._fit.new_rows(data, unseen), rule, self.classes, np.asarray)
-
     def quadratic(self: Any, a: Any, b: Any) -> Quadratic:
         """Log odds of class a against class b as x'Ax + x'b + c."""
+        self._need_covariances("quadratic()")
         i, j = class_code(a, self.classes), class_code(b, self.classes)
         if not self.prior.iloc[[i, j]].to_numpy().any():
             raise DataError(
@@ -113,6 +97,7 @@ class SeparateCovariances:
 
     def generalized_distances(self: Any) -> pd.DataFrame:
         """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
+        self._need_covariances("generalized_distances()")
         fit = self._fit.numbers
         return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)
 
@@ -120,11 +105,19 @@ class SeparateCovariances:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
         return group_summary(self._fit)
 
+
+class SeparateCovariances(ClassCovariances):
+    """Means and covariances by class; for children of `ClassifierResults` with a normal law in each."""
+
+    @property
+    def means(self: Any) -> pd.DataFrame:
+        """Class means."""
+        means: pd.DataFrame = self._fit.class_means()
+        return means
+
     def tidy(self: Any) -> pd.DataFrame:
         """One row a class and term: mean and standard deviation within the class."""
-        frame = pd.DataFrame(
-            index=pd.MultiIndex.from_product([self.classes, self.terms], names=["class", "term"])
-        )
+        frame = pd.DataFrame(index=by_class_and_term(self.classes, self.terms))
         frame["mean"] = self.means.to_numpy().ravel()
         frame["sd"] = np.concatenate(
             [c.sd / self._fit.numbers.moments.scale for c in self._fit.numbers.covariances]

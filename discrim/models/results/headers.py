@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from discrim.errors import NotSupportedError
 from discrim.models.fits.arguments import listed
+from discrim.models.fits.labels import missing_if_refused
 from discrim.models.judging.refitted_prior import prior_of_rest
 from discrim.report.numbers import clean, shorten
-from discrim.report.tables import Pairs
+from discrim.report.tables import Pairs, Section
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
 
 __all__ = [
     "Item",
+    "Sections",
+    "classes_section",
+    "criterion_item",
     "dropped_note",
     "error_item",
+    "error_items",
     "header",
     "number",
     "prior_item",
@@ -29,6 +36,9 @@ __all__ = [
 
 Item = tuple[str, Any, str]
 """Label, value and text of a line."""
+
+Sections = dict[str, Callable[[], Section | Pairs]]
+"""Sections by name, computed where they are asked for."""
 
 LEFT_OUT = "Error, leave-one-out"
 
@@ -83,6 +93,23 @@ def error_item(fit: ClassifierResults, method: Any, label: str) -> Item:
         return label, np.nan, "not available"
     wrong, total = number(row["wrong"]), number(row["total"])
     return label, float(row["estimate"]), f"{100 * row['estimate']:.1f} %  ({wrong}/{total})"
+
+
+def error_items(fit: ClassifierResults) -> list[Item]:
+    """The error rates of a fit that can leave each row out without a search."""
+    return [error_item(fit, "apparent", "Error, apparent"), error_item(fit, "loo", LEFT_OUT)]
+
+
+def criterion_item(fit: ClassifierResults, name: str, label: str) -> Item:
+    """A likelihood, or a criterion, where the model has it."""
+    value = missing_if_refused(fit, name)
+    return label, value, "not available" if np.isnan(value) else f"{value:.2f}"
+
+
+def classes_section(fit: ClassifierResults) -> Section:
+    """The classes with their prior and their rows."""
+    table = pd.DataFrame({"prior": fit.prior, "rows": fit.counts})
+    return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
 
 
 def header(fit: ClassifierResults, items: list[Item], note: str = "") -> Pairs:

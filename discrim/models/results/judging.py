@@ -23,14 +23,15 @@ class Judging:
     """Leave-one-out, confusions, error rates, and what the sample says of single rows."""
 
     def leave_one_out(self: Any, *, refit_prior: bool | None = None) -> pd.DataFrame:
-        """Label and posteriors of each row of the fit under the rule fitted without it.
+        """Label and posteriors, or values where there are none, of each row under the rule fitted without it.
 
         Parameters
         ----------
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated without the row, too. Held, it counts the row
             among its class. By default models of the rows within classes hold it, as R's MASS does;
-            `logistic`, whose constants it is in, and `knn` do not. A prior that was given is held.
+            `logistic`, whose constants it is in, and `knn` do not. A prior that was given is held; models
+            without posteriors have none.
 
         Returns
         -------
@@ -40,7 +41,8 @@ class Judging:
         """
         index = self._fit.rows("leave_one_out()").table.index
         scores = left_out_scores(self._fit, refit_prior)
-        frame = pd.DataFrame(posteriors(scores), index=index, columns=self.classes, copy=False)
+        values = scores if self._fit.model.instead else posteriors(scores)
+        frame = pd.DataFrame(values, index=index, columns=self.classes, copy=False)
         frame.insert(0, "label", self._fit.labelled(best_class(scores), index), allow_duplicates=True)
         return frame.rename_axis(columns=None)
 

@@ -26,7 +26,7 @@ def plot_regions(fit: Fit[Any], ax: Axes | None) -> Axes:
             f"kind='regions' draws the plane of two numeric columns of the table; this fit has {has}."
         )
     blocks = fit.rows("plot()")
-    labels = fit.labelled(blocks.codes, blocks.table.index)
+    labels = fit.labels_of(blocks)
     return plots.regions(fit.predicted, blocks.table.frame(list(fit.terms)), labels, ax=ax)
 
 
@@ -35,6 +35,6 @@ def plot_posteriors(fit: Fit[Any], ax: Axes | None) -> Axes:
     from discrim.report import plots
 
     blocks = fit.rows("plot()")
-    labels = fit.labelled(blocks.codes, blocks.table.index)
+    labels = fit.labels_of(blocks)
     found = posterior_frame(blocks, fit.rule(), fit.classes, posteriors)
     return plots.posteriors(found, labels, ax=ax)

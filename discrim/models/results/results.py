@@ -5,7 +5,7 @@ A child gives names to its numbers, and its summary's sections; rows and labels 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -20,13 +20,12 @@ from discrim.models.fits.fit import Fit
 from discrim.models.fits.handed_out import HandedOut
 from discrim.models.fits.labels import missing_if_refused
 from discrim.models.fits.prediction import Decision, posterior_frame
-from discrim.models.registry import summary_part
+from discrim.models.fits.shown import ShownModel
 from discrim.models.results.judging import Judging
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from discrim.report.tables import Summary
 
 __all__ = ["ClassifierResults"]
 
@@ -34,7 +33,7 @@ Floats = NDArray[np.float64]
 Method = Literal["plugin", "predictive", "debiased"]
 
 
-class ClassifierResults(Judging):
+class ClassifierResults(Judging, ShownModel):
     """A fitted classifier.
 
     Attributes
@@ -93,9 +92,13 @@ class ClassifierResults(Judging):
         """Schwarz's criterion."""
         return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
 
+    def _sizes(self) -> dict[str, Any]:
+        return {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
+
     def _glance(self) -> dict[str, Any]:
-        row: dict[str, Any] = {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
-        return row | {name: missing_if_refused(self, name) for name in ("df_model", "llf", "aic", "bic")}
+        return self._sizes() | {
+            name: missing_if_refused(self, name) for name in ("df_model", "llf", "aic", "bic")
+        }
 
     # ---- prediction
 
@@ -191,6 +194,24 @@ class ClassifierResults(Judging):
         """Logarithms of the posterior probabilities; they hold where the posterior itself underflows."""
         return self._posterior_frame(data, prior, method, convention, log_posteriors, unseen)
 
+    def decision_function(
+        self, data: Any = None, *, unseen: Unseen | None = None
+    ) -> pd.DataFrame | pd.Series:
+        """Values by which the rule decides, rows by classes: the class of the largest is predicted.
+
+        Returns
+        -------
+        DataFrame, or Series for two classes
+            Log posteriors; they differ from x'coef + intercept by a number that all classes of a row share,
+            beside which, where the columns lie far from zero, differences would lose their digits. Of models
+            with a covariance for each class the scores ln prior_k - ln|S_k|/2 - D2_k/2, up to such a number
+            where the classes share one covariance, or distances exceed the largest number. Of the logistic
+            regression log odds against the reference (or the first class that has a prior). Of models
+            without posteriors the fitted values, or those of the planes. For two classes what the second
+            has above the first, as the log odds: positive is the second class.
+        """
+        return self._fit.decision_values(self._fit.new_rows(data, unseen))
+
     def _posterior_frame(
         self,
         data: Any,
@@ -206,33 +227,6 @@ class ClassifierResults(Judging):
         blocks = self._fit.new_rows(data, unseen)
         rule = self._fit.rule(prior, method, convention)
         return posterior_frame(blocks, rule, self.classes, finish)
-
-    # ---- summaries
-
-    def summary(self, sections: Sequence[str] | None = None) -> Summary:
-        """The summary, a table for each section; prints, and renders in a notebook.
-
-        Parameters
-        ----------
-        sections : sequence of str, optional
-            Keys of the sections wanted, in order; all by default. Only what is asked for is computed.
-
-        Returns
-        -------
-        Summary
-            `.as_text()`, `.as_html()`, `.as_latex()`, `.as_markdown()`; `.tables` has the numbers unrounded.
-        """
-        from discrim.report.tables import summarize
-
-        return summarize(self.title, summary_part(self._fit.model.name, "sections", self), pick=sections)
-
-    def __repr__(self) -> str:
-        text: str = summary_part(self._fit.model.name, "brief", self).as_text()
-        return text
-
-    def _repr_html_(self) -> str:
-        html: str = summary_part(self._fit.model.name, "brief", self).as_html()
-        return html
 
     def augment(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`)."""

@@ -11,19 +11,18 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import Rule, best_class
+from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import GatheredRows, gathered_rows
 from discrim.models.fits.arguments import listed
-from discrim.models.fits.fit import Fit, Refits
-from discrim.models.fits.prediction import scored
+from discrim.models.fits.fit import Fit, Model, Refits, as_scored
+from discrim.models.fits.prediction import posterior_frame
 from discrim.models.fits.reading import NaAction, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.judging.validation import left_out_scores
 
-__all__ = ["INSTEAD", "SeparatingLines", "ValuesOnly", "left_out_of_planes", "plane_refits", "read_rows"]
+__all__ = ["SeparatingLines", "ValuesOnly", "left_out_of_planes", "plane_model", "plane_refits", "read_rows"]
 
 Floats = NDArray[np.float64]
 
@@ -53,8 +52,16 @@ def read_rows(
     return blocks, moments, gathered_rows(blocks)
 
 
-INSTEAD = "see decision_function() and distance()"
-"""What to turn to where posteriors are asked for."""
+def plane_model(name: str, title: str) -> Model:
+    """What is particular to a model of planes drawn between rows."""
+    return Model(
+        name,
+        title,
+        likelihood_of="none",
+        prior_without="none",
+        instead="see decision_function() and distance()",
+        decision=as_scored,
+    )
 
 
 class ValuesOnly:
@@ -69,29 +76,7 @@ class ValuesOnly:
     def _values(self: Any, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
         """Values of the rule, rows by classes."""
         blocks = self._fit.new_rows(data, unseen)
-        out = np.empty((len(self.classes), blocks.table.nrows))
-        for place, found in scored(blocks, self._fit.rule(), len(self.classes)):
-            out[:, place] = found.T
-        return pd.DataFrame(out.T, index=blocks.table.index, columns=self.classes, copy=False)
-
-    def leave_one_out(self: Any, *, refit_prior: bool | None = None) -> pd.DataFrame:
-        """Label and values of each row of the fit under the rule fitted without it.
-
-        Parameters
-        ----------
-        refit_prior : bool, optional
-            Of no matter: there is no prior that could be held.
-
-        Returns
-        -------
-        DataFrame
-            Column `label`, then a column for each class, on the index of the fit's table.
-        """
-        index = self._fit.rows("leave_one_out()").table.index
-        scores = left_out_scores(self._fit, refit_prior)
-        frame = pd.DataFrame(scores, index=index, columns=self.classes, copy=False)
-        frame.insert(0, "label", self._fit.labelled(best_class(scores), index), allow_duplicates=True)
-        return frame.rename_axis(columns=None)
+        return posterior_frame(blocks, self._fit.rule(), self.classes, np.asarray)
 
 
 class SeparatingLines(ValuesOnly):
@@ -101,13 +86,6 @@ class SeparatingLines(ValuesOnly):
     def df_model(self: Any) -> int:
         """Coefficients of the planes, of which each is known up to a factor."""
         return int((len(self.terms) + 1) * (1 if len(self.classes) == 2 else len(self.classes)))
-
-    def decision_function(
-        self: Any, data: Any = None, *, unseen: Unseen | None = None
-    ) -> pd.DataFrame | pd.Series:
-        """Values of the planes at rows: of the one between two classes a Series, positive for the second."""
-        frame: pd.DataFrame = self._values(data, unseen)
-        return frame.iloc[:, 1].rename(str(self.classes[1])) if len(self.classes) == 2 else frame
 
     def augment(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the values of the planes (`.score.<class>`)."""

@@ -1,0 +1,56 @@
+"""Results that are shown as their summary, in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from discrim.models.registry import summary_part
+
+if TYPE_CHECKING:
+    from discrim.report.tables import Summary
+
+__all__ = ["Shown", "ShownModel"]
+
+
+class Shown:
+    """Shown as its summary; for classes that have one."""
+
+    def _brief(self: Any) -> Summary:
+        summary: Summary = self.summary()
+        return summary
+
+    def __repr__(self) -> str:
+        return self._brief().as_text()
+
+    def _repr_html_(self) -> str:
+        return self._brief().as_html()
+
+
+class ShownModel(Shown):
+    """Shown as the short form of the summary of a model; for classes with a title."""
+
+    def _verb(self: Any) -> str:
+        verb: str = self._fit.model.name
+        return verb
+
+    def _brief(self) -> Summary:
+        brief: Summary = summary_part(self._verb(), "brief", self)
+        return brief
+
+    def summary(self: Any, sections: Sequence[str] | None = None) -> Summary:
+        """The summary, a table for each section; prints, and renders in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order; all by default. Only what is asked for is computed.
+
+        Returns
+        -------
+        Summary
+            `.as_text()`, `.as_html()`, `.as_latex()`, `.as_markdown()`; `.tables` has the numbers unrounded.
+        """
+        from discrim.report.tables import summarize
+
+        return summarize(self.title, summary_part(self._verb(), "sections", self), pick=sections)
