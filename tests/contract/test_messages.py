@@ -99,6 +99,7 @@ REASONS = {
         "",
     ): "ends with WAYS_OUT, or with what Newton's method met",
     ("discrim/models/comparing/shared_folds.py", "has no length"): "caught a few lines below, and said anew",
+    ("discrim/models/saving/fit_file.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/models/saving/whole_file.py", "{E"): "errno's number, with words of ours behind it",
     (
         "discrim/models/saving/whole_file.py",
@@ -110,7 +111,10 @@ REASONS = {
     ("discrim/models/normal/anova.py", "{method}"): "caught a few lines below, and said anew",
     ("discrim/cli.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/datasets/__init__.py", "No table named"): "the hint that ends it names the tables there are",
-    ("discrim/frame/factors.py", "{code}: {error}"): "the message of the transform, with its place",
+    (
+        "discrim/frame/factors.py",
+        "{shortened(self.code)}: {error}",
+    ): "the message of the transform, with its place",
     ("discrim/frame/grammar.py", "This cannot be read"): "ends with what meant_text() finds",
     ("discrim/frame/table.py", "No column"): "the hint that ends it names the nearest column, or all",
 }
