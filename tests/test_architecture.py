@@ -18,7 +18,7 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 import discrim
-from discrim.models.registry import HOME, MODELS, resolve
+from discrim.models.registry import HOME, MODELS, SUMMARIES, resolve
 from discrim.models.saving.saved import Saved
 from tests.support import ROOT
 
@@ -347,6 +347,11 @@ def test_a_row_of_the_registry_says_what_can_be_saved():
         if model.can_be_saved:
             assert isinstance(module.SAVED, Saved)
             assert module.MODEL.name == model.verb
+
+
+@pytest.mark.parametrize("address", SUMMARIES.values())
+def test_a_summary_of_what_is_no_model_is_there(address):
+    assert callable(resolve(address))
 
 
 @pytest.mark.parametrize("name", HOME)

@@ -91,8 +91,8 @@ class ShrunkenFit:
 
     @property
     def unit(self) -> Floats:
-        """s_j + s_0 (p,), in units of z."""
-        return np.asarray((self.sd + self.added) * self.moments.scale)
+        """s_j + s_0 (p,), in units of z; infinite where the offset leaves a column no part."""
+        return _unit(self.sd, self.added, self.moments.scale)
 
     def shrunken(self, threshold: float | None = None) -> Floats:
         """The differences (K, p) shrunk by the fit's threshold, or by another."""
@@ -120,7 +120,9 @@ class ShrunkenFit:
         held, unit = self.moments, self.unit
         # The class mean less the threshold has digits that a sum of the differences has not.
         gone = np.abs(self.differences) <= self.threshold
-        moved = held.rests - np.sign(self.differences) * self.threshold * self.errors[:, None] * unit
+        with np.errstate(invalid="ignore"):
+            # Of an infinite unit the differences are zero, and gone.
+            moved = held.rests - np.sign(self.differences) * self.threshold * self.errors[:, None] * unit
         rests = np.where(gone, self.centre - (origin - held.origin) * held.scale, moved)
         weights = np.divide(1.0, unit, out=np.zeros_like(unit), where=~gone.all(axis=0))[:, None]
         centres = np.where(gone, origin, held.centres)
@@ -161,6 +163,12 @@ class ShrunkenFit:
         )
 
 
+def _unit(sd: Floats, added: float, scale: Floats) -> Floats:
+    """s_j + s_0 in units of z; what is beyond doubles is infinite, and its column has no part."""
+    with np.errstate(over="ignore"):
+        return np.asarray((sd + added) * scale)
+
+
 def fit_shrunken(
     moments: ClassMoments,
     prior: Floats,
@@ -195,7 +203,7 @@ def fit_shrunken(
     centre, deviations = unshrunken(moments)
     sd = np.sqrt(moments.scatters.sum(axis=0) / (moments.total - moments.n_classes)) / moments.scale
     added = float(np.median(sd)) if offset == "median" else float(offset)
-    unit = (sd + added) * moments.scale
+    unit = _unit(sd, added, moments.scale)
     errors = np.sqrt(1.0 / moments.counts - 1.0 / moments.total)
     size = errors[:, None] * unit
     differences = np.divide(deviations, size, out=np.zeros_like(deviations), where=size > 0)
@@ -300,7 +308,7 @@ def _left_out_piece(
     outer = inner + means[codes].T
     lift = np.where(alone, 0.0, out * own / np.where(alone, 1.0, left))
     free = total - n_classes + alone
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         # Where the row is nearly all the spread there is, rounding leaves a little less than nothing.
         squares = np.maximum(moments.scatters.sum(axis=0)[:, None] - lift * inner**2, 0.0)
         sd = np.sqrt(squares / free) / moments.scale[:, None]

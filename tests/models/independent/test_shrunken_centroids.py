@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from contextlib import nullcontext
 
 import numpy as np
@@ -492,3 +493,18 @@ def test_the_pictures_show_the_tables():
     with pytest.warns(DiscrimWarning):
         shrunken_centroids("cultivar ~ .", load_wine(), threshold=1e6).plot()
     plt.close("all")
+
+
+@pytest.mark.parametrize("sizes", [(1e155, 1e-155), (1e-155, 1e155)])
+def test_a_column_beside_which_the_offset_is_beyond_doubles_has_no_part(sizes):
+    rng = np.random.default_rng(0)
+    y = np.repeat(list("abc"), 12)
+    data = pd.DataFrame({"u": rng.normal(size=36), "v": rng.normal(size=36)}) * sizes
+    data = data.assign(y=y)
+    offset, large = 1e154, "u" if sizes[0] > 1 else "v"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        both = shrunken_centroids("y ~ u + v", data, threshold=0.1, offset=offset)
+        alone = shrunken_centroids(f"y ~ {large}", data, threshold=0.1, offset=offset)
+        pd.testing.assert_frame_equal(both.predict_proba(), alone.predict_proba())
+        pd.testing.assert_frame_equal(both.leave_one_out(), alone.leave_one_out())
