@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Generic, Literal, NoReturn, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -253,7 +253,11 @@ class Fit(Generic[N]):
     def need_posteriors(self, what: str) -> None:
         """Raise NotSupportedError where the model has no posteriors."""
         if self.model.instead:
-            refuse_posteriors(self, what)
+            article = "an" if self.title[0] in "AEIOU" else "a"
+            raise NotSupportedError(
+                f"{what} needs probabilities, which {article} {self.title.lower()} has not: "
+                f"{self.model.instead}, or fit logistic() or lda()."
+            )
 
     def prior_values(self, prior: Any = None) -> Floats:
         """A prior (K,) in any form that a verb takes, or the fit's own."""
@@ -324,12 +328,3 @@ class Fit(Generic[N]):
 def _whole(counts: Floats) -> NDArray[Any]:
     """Counts (K,) as integers, where they are whole."""
     return counts.astype(np.int64) if (counts % 1 == 0).all() and counts.sum() < 2**63 else counts
-
-
-def refuse_posteriors(fit: Fit[Any], what: str) -> NoReturn:
-    """Raise NotSupportedError: the model has values of the classes, and no probabilities."""
-    article = "an" if fit.title[0] in "AEIOU" else "a"
-    raise NotSupportedError(
-        f"{what} needs probabilities, which {article} {fit.title.lower()} has not: {fit.model.instead}, or "
-        "fit logistic() or lda()."
-    )

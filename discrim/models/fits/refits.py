@@ -30,19 +30,16 @@ MOST_REFITS = 2000
 """Rows up to which leave-one-out is computed by a refit for each."""
 
 
-def moment_refits(spread: Spread | None, **others: Any) -> Refits:
-    """Refits of a model whose numbers are a `MomentsFit`.
+def moment_refits(spread: Spread | None) -> Refits:
+    """Refits of a model whose numbers are a `MomentsFit`; `dataclasses.replace` says what is otherwise.
 
     Parameters
     ----------
     spread : {"pooled", "class", "diagonal"} or None
         As of `Refits`.
-    **others
-        What of `Refits` is otherwise.
     """
     summed = rule_of_summed_rows
-    known: dict[str, Any] = {"of_rows": summed, "held": summed, "left_out": left_out_of_numbers}
-    return Refits(spread, rule_of_moments, **(known | others))
+    return Refits(spread, rule_of_moments, of_rows=summed, held=summed, left_out=left_out_of_numbers)
 
 
 def rule_of_moments(fit: Fit[Any], moments: ClassMoments) -> Rule | None:

@@ -71,7 +71,7 @@ def naive_bayes_fit(numbers: NaiveBayesFit, blocks: Blocks, *, has_rows: bool = 
     DataError
         The tables of a file do not fit the levels of its columns.
     """
-    refits = moment_refits("diagonal", stays=numbers.plan.counts.tolist(), why_not=_why_not)
+    refits = replace(moment_refits("diagonal"), stays=numbers.plan.counts.tolist(), why_not=_why_not)
     if not numbers.is_normal:
         refits = replace(refits, spread=None, of_rows=_rule_of_tally)
     fit = Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows)

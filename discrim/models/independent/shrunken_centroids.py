@@ -210,7 +210,8 @@ def shrunken_centroids_fit(
     """Shrunken centroids as one value; `search` and `path` are those of a choice of the threshold."""
     refits = moment_refits(numbers.moments.spread)
     if search is not None:
-        refits = moment_refits(None, of_rows=partial(_chosen_rule, search), chosen="the threshold")
+        rule = partial(_chosen_rule, search)
+        refits = replace(refits, spread=None, of_rows=rule, chosen="the threshold")
     cache = {} if path is None else {"path": path}
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
 

@@ -185,7 +185,7 @@ def knn_fit(
     numbers: KNNFit, blocks: Blocks, *, has_rows: bool = True, path: pd.DataFrame | None = None
 ) -> Fit[KNNFit]:
     """Nearest neighbours as one value; `path` is that of a choice of k."""
-    refits = moment_refits(None, of_rows=_held_rule, held=_held_rule, left_out=_left_out)
+    refits = replace(moment_refits(None), of_rows=_held_rule, held=_held_rule, left_out=_left_out)
     if path is not None:
         refits = replace(refits, chosen="k", of_rows=partial(_chosen_rule, path["k"].tolist()))
     cache = {} if path is None else {"path": path}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -82,17 +83,18 @@ def normal_refits(
     drops, why_not
         As of `Refits`.
     """
-    others: dict[str, Any] = {"left_out": partial(_left_out, common)}
-    others |= {"drops": drops, "why_not": why_not, "asked": asked}
-    if numbers.chosen == "loo":
-        others["chosen"] = "the shrinkage"
-    if asked is not None:
-        others["obstacles"] = asked.obstacles
+    refits = replace(
+        moment_refits(numbers.moments.spread),
+        left_out=partial(_left_out, common),
+        chosen="the shrinkage" if numbers.chosen == "loo" else "",
+        drops=drops,
+        obstacles=None if asked is None else asked.obstacles,
+        why_not=why_not,
+        asked=asked,
+    )
     if asked is not None and asked.needs_rows:
-        return moment_refits(None, of_rows=partial(_rule_as_asked, asked, again, common), **others)
-    if numbers.robust is not None:
-        return moment_refits(None, of_rows=robust_rule, **others)
-    return moment_refits(numbers.moments.spread, **others)
+        return replace(refits, spread=None, of_rows=partial(_rule_as_asked, asked, again, common))
+    return refits if numbers.robust is None else replace(refits, spread=None, of_rows=robust_rule)
 
 
 def _rule_as_asked(

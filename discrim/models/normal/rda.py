@@ -289,9 +289,8 @@ def rda_fit(
     """A regularized discriminant analysis as one value; `plan` and `path` are those of a choice."""
     refits = moment_refits(numbers.moments.spread)
     if plan is not None:
-        refits = moment_refits(
-            None, of_rows=partial(_chosen_rule, plan), chosen="alpha and gamma", asked=plan
-        )
+        rule = partial(_chosen_rule, plan)
+        refits = replace(refits, spread=None, of_rows=rule, chosen="alpha and gamma", asked=plan)
     cache = {} if path is None else {"path": path}
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -114,9 +115,8 @@ MODEL = Model("fda", "Flexible discriminant analysis", likelihood_of="none", rul
 
 def fda_fit(numbers: FlexibleFit, blocks: Blocks, engine: Any, ncomp: int | None) -> Fit[FlexibleFit]:
     """A flexible discriminant analysis as one value, with the engine that was fitted."""
-    refits = moment_refits(
-        None, of_rows=partial(_refitted_rule, engine, ncomp), left_out=_left_out, asked=ncomp
-    )
+    rule = partial(_refitted_rule, engine, ncomp)
+    refits = replace(moment_refits(None), of_rows=rule, left_out=_left_out, asked=ncomp)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits)
 
 

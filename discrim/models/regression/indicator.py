@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -139,7 +140,7 @@ def indicator_fit(
     numbers: IndicatorFit, blocks: Blocks, *, has_rows: bool = True, drops: bool = False
 ) -> Fit[IndicatorFit]:
     """A regression of class indicators as one value."""
-    refits = moment_refits(numbers.moments.spread, drops=drops)
+    refits = replace(moment_refits(numbers.moments.spread), drops=drops)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows)
 
 

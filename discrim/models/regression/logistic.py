@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -170,7 +171,7 @@ def logistic_fit(
     certificate: Certificate | None = None,
 ) -> Fit[LogisticFit]:
     """A logistic regression as one value, with the certificate of separation where there is one."""
-    refits = moment_refits(None, of_rows=_refitted_rule, left_out=_left_out, drops=drops)
+    refits = replace(moment_refits(None), of_rows=_refitted_rule, left_out=_left_out, drops=drops)
     cache = {} if certificate is None else {"separation": certificate}
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
 

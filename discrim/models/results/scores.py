@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ class SeparatingLines(ValuesOnly):
 
 def plane_refits(left_out: Any = None) -> Refits:
     """Refits of planes that are fitted to rows: all rows again, and leave-one-out by so many refits."""
-    return moment_refits(None, of_rows=_rule_of_planes, left_out=left_out or left_out_of_planes)
+    return replace(moment_refits(None), of_rows=_rule_of_planes, left_out=left_out or left_out_of_planes)
 
 
 def _rule_of_planes(fit: Fit[Any], blocks: Blocks) -> Rule | None:
