@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,7 +48,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def fuzz(request: pytest.FixtureRequest) -> Iterator[Fuzz]:
     """Give cases to a fuzzer until its time is over; see :mod:`tests.fuzz.session`."""
     config = request.config
-    seconds = seconds_each(config.getoption("--fuzz-minutes"), config.stash[_FUZZERS])
+    minutes = config.getoption("--fuzz-minutes")
+    if minutes is not None:
+        # It is asked to run for longer than any test may.
+        faulthandler.cancel_dump_traceback_later()
+    seconds = seconds_each(minutes, config.stash[_FUZZERS])
     fuzz = Fuzz(request.node.name, config.getoption("--fuzz-seed"), seconds)
     yield fuzz
     request.node.user_properties.append(("fuzz", dict(fuzz.counts)))
