@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.progress import progress_bar
 from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Block, Blocks
@@ -19,7 +20,6 @@ from discrim.frame.formula import response_codes
 from discrim.frame.used_rows import used_of_block, used_rows
 from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
-from discrim.inference.resampling import progress_bar
 from discrim.models.fits.arguments import check_flag, check_word, listed, told
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.prediction import Decision, block_scores, scored

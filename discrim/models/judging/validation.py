@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.row_sums import sorted_by
+from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.leave_one_out import FullLeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import FormulaError, NotSupportedError, warn_user
@@ -24,7 +25,6 @@ from discrim.frame.relearning import learns, loses_levels, relearn, strange_rows
 from discrim.frame.unseen import absent_levels
 from discrim.frame.used_rows import UsedRows, strata, used_codes, used_rows
 from discrim.inference.folds import check_folds, deal, generator
-from discrim.inference.resampling import late_bar
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.fold_moments import moment_folds
 from discrim.models.fits.prediction import warn_impossible

@@ -12,11 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from_file
+from discrim.core.numerics.progress import late_bar, progress_bar
 from discrim.core.rules.rules import log_posteriors
 from discrim.frame.blocks import Blocks, read
 from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import gathered_rows, repeated, used_rows
-from discrim.inference.resampling import late_bar, progress_bar
 from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction, class_moments, refuse_large, usable_rows

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.progress import progress_bar, watched
 from discrim.core.planes.evened_rows import evened_rows
 from discrim.core.planes.separation import Separation, separation
 from discrim.core.regression.logistic import PENALIZED_STEPS, Even, LogisticFit, fit_logistic
@@ -17,7 +18,6 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.cells import class_cells
 from discrim.frame.used_rows import GatheredRows, gathered_rows, used_codes
-from discrim.inference.resampling import progress_bar, watched
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.reading import class_moments
 from discrim.models.planes.separation_certificate import Certificate, Pair, labelled, separated_pairs
