@@ -93,7 +93,9 @@ def read_rows(fit: Fit[Any], data: Any, unseen: Unseen | None) -> Blocks:
     if data is None:
         return fit.rows("predict", "pass data=")
     table = Table(data)
-    blocks = replace(fit.blocks, table=table, codes=np.full(table.nrows, -1), weights=None)
+    blocks = replace(
+        fit.blocks, table=table, held_codes=np.full(table.nrows, -1), held_weights=None, source=None
+    )
     if unseen != "missing" or blocks.design.spec is None:
         return blocks
     return replace(blocks, lost=unseen_rows(blocks.design, table, blocks.functions))

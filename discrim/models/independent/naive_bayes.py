@@ -11,7 +11,7 @@ import pandas as pd
 
 from discrim.core.independent.naive_bayes import fit_naive_bayes
 from discrim.core.independent.tally import Tally
-from discrim.frame.blocks import read
+from discrim.frame.asked_rows import read
 from discrim.frame.level_codes import level_design
 from discrim.models.fits.arguments import prior_vector
 from discrim.models.fits.reading import NaAction, class_moments, usable_rows

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from_file
 from discrim.core.numerics.progress import late_bar, progress_bar
 from discrim.core.rules.rules import log_posteriors
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import gathered_rows, repeated, used_rows
 from discrim.models.fits.arguments import check_word, prior_vector

@@ -331,9 +331,9 @@ def _refit(blocks: Blocks, plan: Choice, again: dict[int, list[int]], wrong: Flo
                 continue
             without = weights.copy()
             without[row] -= min(1.0, own)
-            moments = class_moments(replace(blocks, weights=without), "class", rooted=plan.rooted)
+            moments = class_moments(replace(blocks, held_weights=without), "class", rooted=plan.rooted)
             missed = np.full((len(left), len(plan.prior)), np.nan)
-            x = blocks.row(row)
+            x = blocks.rows_at(np.array([row]))
             for rule in plan.rules(moments, [plan.pairs[i] for i in left]):
                 missed[rule.pairs] = wrong_by_class(rule, x, np.array([code]), np.array([own]))
             wrong[left] += missed

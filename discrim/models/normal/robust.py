@@ -19,7 +19,7 @@ from discrim.core.robust.student import NU_RANGE, Student, own_distances
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.formula import response_codes
+from discrim.frame.filled import response_codes
 from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import repeated, used_rows
 from discrim.inference.error_rates import check_level

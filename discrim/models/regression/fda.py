@@ -16,7 +16,8 @@ from discrim.core.regression.flexible import FlexibleFit
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import check_word, is_whole, prior_vector
 from discrim.models.fits.fit import Fit, Model, rule_of_numbers

@@ -124,7 +124,7 @@ def refitted(fit: LogisticFit, terms: tuple[str, ...], blocks: Blocks) -> Logist
 
 def _has_far_rows(blocks: Blocks) -> bool:
     """Whether a row of the table lies far from the middle of the others."""
-    whole = blocks if blocks.weights is None else replace(blocks, weights=None)
+    whole = blocks.unweighted()
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(evened_rows(gathered_rows(whole).x).size.max() > FAR)
 
@@ -234,7 +234,7 @@ def searched(
         even = None
         if blocks.weights is not None:
             ones = np.where(blocks.weights > 0, 1.0, blocks.weights)
-            even = Even(replace(blocks, weights=ones), moments.rows.astype(np.float64))
+            even = Even(replace(blocks, held_weights=ones), moments.rows.astype(np.float64))
         with watched(table, PASSES) as rows:
             fit = fit.resume(rows, tol, maxiter, overlap=certificate is None, even=even)
     if certificate is None:
