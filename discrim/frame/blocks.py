@@ -20,7 +20,7 @@ from discrim.frame.filled import fill
 from discrim.frame.formula import Design
 from discrim.frame.level_codes import refuse_values
 from discrim.frame.narrowing import narrowed_design
-from discrim.frame.source_rows import SourceRows, named
+from discrim.frame.source_rows import SourceRows, has_fractions, named
 from discrim.frame.table import Table
 
 __all__ = ["Block", "Blocks", "of_arrays", "without_rows"]
@@ -88,6 +88,8 @@ class Blocks:
         Whether a row with a missing value is used, for prediction, by the columns that are not made of it.
     source : SourceRows, optional
         What the rows are read from, part by part, in the place of a table in memory.
+    counts : tuple of str
+        Columns of a source that have to hold counts.
     """
 
     design: Design
@@ -103,6 +105,7 @@ class Blocks:
     constant: tuple[str, ...] = ()
     collinear: tuple[str, ...] = ()
     source: SourceRows | None = None
+    counts: tuple[str, ...] = ()
 
     @property
     def codes(self) -> NDArray[np.intp]:
@@ -131,6 +134,12 @@ class Blocks:
             rows = self.source.table.source.nrows
             return MANY_ROWS if rows is None and len(self.design.terms) < MANY_ROWS else self.table.nrows
         return int((self.codes >= 0).sum())
+
+    def has_whole_weights(self) -> bool:
+        """Whether the weights of rows whose class is known are whole numbers; of a source, after a pass."""
+        if self.held_weights is None and self.source is not None:
+            return not self.source.held.get("fractions", False)
+        return not has_fractions(self.codes, self.held_weights)
 
     def unweighted(self) -> Blocks:
         """The blocks with each row counted once."""
@@ -261,7 +270,8 @@ class Blocks:
             yield from self._filled_of(self.table, checked)
             return
         given, weights = self.held_codes, self.held_weights
-        for piece in self.source.pieces(self.design, classed=classed and given is None):
+        told = given is not None and (weights is not None or not self.weighted)
+        for piece in self.source.pieces(self.design, classed=classed and not told):
             place = slice(piece.start, piece.start + piece.table.nrows)
             part = replace(
                 self,
@@ -278,6 +288,7 @@ class Blocks:
     def _filled_of(self, table: Table, checked: bool) -> Iterator[_Filled]:
         """The same of a table in memory."""
         refuse_values(table, self.design.boolean_columns, counts=False)
+        refuse_values(table, self.counts, counts=True)
         p, n = len(self.design.terms), table.nrows
         # A small table's block is a part of it, too; that of a source is one already.
         most = n if table.part else n // 32

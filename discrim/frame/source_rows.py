@@ -26,7 +26,7 @@ from discrim.frame.table import Table
 from discrim.frame.values import Kind
 from discrim.frame.weights import weight_vector
 
-__all__ = ["Piece", "SourceRows", "SourceTable", "tables"]
+__all__ = ["Piece", "SourceRows", "SourceTable", "has_fractions", "named", "tables"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -152,15 +152,22 @@ class SourceTable(Table):
 
     def kind(self, name: str) -> Kind:
         """What a column holds, by the first part."""
-        return self._first.kind(name)
+        return self._sample(name).kind(name)
 
     def dtype(self, name: str) -> Any:
         """The dtype of a column in the first part."""
-        return self._first.dtype(name)
+        return self._sample(name).dtype(name)
 
     def holds_integers(self, name: str) -> bool:
         """Whether a column's type in the first part is whole numbers."""
-        return self._first.holds_integers(name)
+        return self._sample(name).holds_integers(name)
+
+    def _sample(self, name: str) -> Table:
+        """The first part that has rows, with a column of this name."""
+        if name not in self._first.names:
+            self.position(name)
+            self._first = next(table for table, _ in tables(self._source))
+        return self._first
 
     def watch(self, names: Sequence[str]) -> None:
         """Do nothing: values are read anew, and `counted` notices other rows."""
@@ -180,7 +187,7 @@ class SourceTable(Table):
             f"Column {name!r} of {self.nrows:,} rows at once",
             "Give a part of the rows, as a table in memory",
         )
-        kinds = {name: self._first.kind(name)}
+        kinds = {name: self.kind(name)}
         parts = [table.column(name) for table, _ in tables(self._source, [name], kinds)]
         if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):
             return pd.Series(pd.api.types.union_categoricals(parts), name=name)
@@ -188,6 +195,11 @@ class SourceTable(Table):
 
     def _array(self, name: str) -> NDArray[Any] | None:
         return None
+
+
+def has_fractions(codes: Codes, weights: Floats | None) -> bool:
+    """Whether a row whose class is known has a weight that is no whole number."""
+    return weights is not None and bool((weights[(codes >= 0) & (weights > 0)] % 1 != 0).any())
 
 
 @dataclass(slots=True, eq=False)
@@ -239,6 +251,7 @@ class SourceRows:
                 with named(where), self._said_once():
                     codes = response_codes(self.design, table, self.functions)
                     weights = weight_vector(self.weights, table)
+                self.held["fractions"] = self.held.get("fractions", False) or has_fractions(codes, weights)
             yield Piece(start, table, codes, weights, where)
             start += table.nrows
         self.table.counted(start)

@@ -245,6 +245,24 @@ class Fit(Generic[N]):
         self.blocks.table.refuse_changes()
         return self.blocks
 
+    def drawn_rows(self, what: str = "plot()") -> Blocks:
+        """The rows of the fit, for a picture of each.
+
+        Raises
+        ------
+        NotSupportedError
+            It has none, or they are read part by part.
+        DataError
+            The table was changed since the fit.
+        """
+        blocks = self.rows(what)
+        if blocks.source is not None:
+            raise NotSupportedError(
+                f"{what} draws each row, and {blocks.source.table.source.what} is read part by part: fit a "
+                "sample of its rows as a DataFrame, and draw that fit."
+            )
+        return blocks
+
     def new_rows(self, data: Any, unseen: Unseen | None = None) -> Blocks:
         """The rows to speak of: those of a table, those of the fit, or rows that were read before."""
         if isinstance(data, Blocks):

@@ -99,9 +99,8 @@ def usable_rows(
     if not moments.total:
         _refuse_no_row(blocks)
     refuse_extreme(moments, blocks.terms)
-    if blocks.weights is not None:
-        used = blocks.weights[(blocks.codes >= 0) & (blocks.weights > 0)]
-        warn_of_weights(moments, whole=bool((used % 1 == 0).all()))
+    if blocks.weighted:
+        warn_of_weights(moments, whole=blocks.has_whole_weights())
     return varying(*present_classes(blocks, moments), rooted=rooted, held=held)
 
 

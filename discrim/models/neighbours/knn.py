@@ -124,7 +124,13 @@ def knn(
     [0.0, 0.4, 0.6]
     """
     check_options(k, metric, scale, grid)
-    blocks = read(formula, data, levels=levels, functions=functions)
+    blocks = read(
+        formula,
+        data,
+        levels=levels,
+        functions=functions,
+        in_memory="knn() compares rows with all others, and",
+    )
     refuse_large(blocks, "knn() keeps its rows")
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
     n = int(moments.total)

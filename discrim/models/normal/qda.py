@@ -150,6 +150,9 @@ def qda(
 
 def _refuse_few_rows(blocks: Blocks, asked: Shrinking, na_action: NaAction, *, robust: bool) -> Blocks:
     """Blocks, refused where a class has too few rows for many columns, before their products are formed."""
+    if blocks.source is not None:
+        # It is read once, and its rows are counted as they are.
+        return blocks
     known, p = blocks.codes[blocks.codes >= 0], len(blocks.terms)
     rows = np.bincount(known)
     if not rows.size or rows[rows > 0].min() > p or len(rows) * p**2 <= ROOT_WORK:

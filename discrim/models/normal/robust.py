@@ -305,7 +305,7 @@ class RobustRows:
         from discrim.models.normal.robust_plots import distance_distance
 
         table = self.robust_distances()
-        blocks = self._fit.rows('plot("distances")')
+        blocks = self._fit.drawn_rows('plot("distances")')
         moments = class_moments(blocks, self._fit.numbers.moments.spread)
         fit = fit_lda if isinstance(self._fit.numbers, LDAFit) else fit_qda
         plain = fit(moments, self._fit.numbers.prior)

@@ -91,7 +91,14 @@ def fda(
     >>> fit.confusion().to_numpy().tolist()
     [[50, 0, 0], [0, 49, 1], [0, 0, 50]]
     """
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = read(
+        formula,
+        data,
+        weights=weights,
+        levels=levels,
+        functions=functions,
+        in_memory="fda() gives its engine all rows, and",
+    )
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
     most = moments.n_classes - 1
     if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):
@@ -240,5 +247,5 @@ class FDAResults(ClassifierResults):
             return plot_regions(self._fit, ax)
         if kind == "posteriors":
             return plot_posteriors(self._fit, ax)
-        labels = self._fit.labels_of(self._fit.rows("plot()"))
+        labels = self._fit.labels_of(self._fit.drawn_rows())
         return plots.scores(self.transform(), labels, self.centroids, ax=ax)

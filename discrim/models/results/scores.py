@@ -43,7 +43,8 @@ def read_rows(
     CollinearError
         A column is constant.
     """
-    blocks = read(formula, data, levels=levels, functions=functions)
+    why = "A plane between classes is found by going back to single rows, and"
+    blocks = read(formula, data, levels=levels, functions=functions, in_memory=why)
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
     still = np.ptp(moments.means, axis=0) + moments.scatters.sum(axis=0) == 0
     if still.any():
