@@ -63,8 +63,8 @@ def _read_source(
 ) -> Blocks:
     if in_memory is not None:
         raise NotSupportedError(
-            f"{in_memory} {source.what} is read part by part. Pass a sample of its rows as a DataFrame, or use "
-            "lda(), qda() or logistic(), which make passes over them."
+            f"{in_memory} {source.what} is read part by part. Pass a sample of its rows as a DataFrame, or "
+            "use lda(), qda() or logistic(), which make passes over them."
         )
     if weights is not None and not isinstance(weights, str):
         raise DataError(
