@@ -23,10 +23,11 @@ from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.labels import by_class_and_term
-from discrim.models.fits.moments import Moments, given_sample, table_given
 from discrim.models.fits.prediction import posterior_frame
 from discrim.models.fits.reading import NaAction, usable_rows
 from discrim.models.fits.refits import moment_refits
+from discrim.models.moments.given import given_sample, table_given
+from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import warn_of_units
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary

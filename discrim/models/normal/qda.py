@@ -24,7 +24,6 @@ from discrim.inference.log_determinants import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.fit import Fit, Model, as_scored, rule_of_numbers
-from discrim.models.fits.moments import Moments, given_sample, table_given
 from discrim.models.fits.reading import (
     NaAction,
     class_moments,
@@ -34,6 +33,8 @@ from discrim.models.fits.reading import (
     refuse_little_weight,
     usable_rows,
 )
+from discrim.models.moments.given import given_sample, table_given
+from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import (
     Shrinking,
     read_shrinking,
