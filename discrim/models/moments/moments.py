@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from discrim.core.moments.given_moments import among_classes, merged
 from discrim.core.moments.moments import ClassMoments
 from discrim.errors import DataError, FormulaError, NotSupportedError
-from discrim.frame.blocks import Blocks, read, weight_vector
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.frame.design import Design
-from discrim.frame.formula import response_codes
+from discrim.frame.filled import response_codes
 from discrim.frame.response import with_new_classes
 from discrim.frame.table import Table
+from discrim.frame.weights import weight_vector
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.reading import NaAction, class_moments
 
@@ -254,7 +256,7 @@ def _gathered(
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
     return Moments(
-        blocks.design, held, by_class, levels_given, blocks.dropped, blocks.weights is not None,
+        blocks.design, held, by_class, levels_given, blocks.dropped, blocks.weighted,
         weights if isinstance(weights, str) else None, blocks.functions,
     )  # fmt: skip
 
