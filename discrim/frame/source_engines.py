@@ -104,9 +104,9 @@ class DatasetSource(Source):
                 except (pa.ArrowException, OSError) as fault:
                     now, meant = (each.schema.field(name).type for each in (file, as_said))
                     raise DataError(
-                        f"Column {name!r} of {path!r} is {now}, which does not become {meant}, as it is in the "
-                        f"Arrow dataset: {_said(fault)}. Write the file again with that type, or make the dataset with a "
-                        "schema= that holds for all files."
+                        f"Column {name!r} of {path!r} is {now}, which does not become {meant}, as it is in "
+                        f"the Arrow dataset: {_said(fault)}. Write the file again with that type, or make "
+                        "the dataset with a schema= that holds for all files."
                     ) from error
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from discrim.core.independent.naive_bayes import fit_naive_bayes
 from discrim.core.independent.tally import Tally
-from discrim.frame.blocks import read
+from discrim.frame.asked_rows import read
 from discrim.frame.level_codes import level_design
 from discrim.models.fits.arguments import prior_vector
 from discrim.models.fits.reading import NaAction, class_moments, usable_rows
@@ -112,9 +112,12 @@ def naive_bayes(
     >>> mixed.tables["sex"].round(3).loc["Adelie"].tolist()
     [0.5, 0.5]
     """
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    why = "A kernel density is made of all rows, and" if kernel else None
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
     blocks = replace(blocks, design=level_design(blocks.design))
     plan = plan_of(blocks, Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen))
+    if blocks.source is not None:
+        blocks = replace(blocks, counts=tuple(blocks.terms[j] for j in plan.counts))
     tally = Tally(plan, len(blocks.design.levels))
     classes, terms = blocks.design.levels, blocks.terms
     # Beside others a constant count has its share of their sum.
