@@ -23,7 +23,7 @@ def moment_folds(
     n_classes = len(blocks.design.levels)
     both = np.where(dealt >= 0, dealt * n_classes + blocks.codes, -1)
     parts = gather_parts(
-        replace(blocks, codes=both),
+        replace(blocks, held_codes=both),
         n_parts=folds,
         n_classes=n_classes,
         n_columns=len(blocks.terms),

@@ -12,7 +12,8 @@ import pandas as pd
 from discrim.core.independent.naive_bayes import fit_naive_bayes
 from discrim.core.independent.tally import Tally
 from discrim.core.moments.moments import ClassMoments
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import level_design
 from discrim.models.fits.arguments import prior_vector
 from discrim.models.fits.reading import NaAction, class_moments, usable_rows
@@ -121,7 +122,8 @@ def naive_bayes(
     options = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen)
     if moments is None:
         asked_of = table_given("naive_bayes", formula, data)
-        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
+        why = "A kernel density is made of all rows, and" if kernel else None
+        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions, in_memory=why)
         blocks, held, tally = _tallied(blocks, options, na_action)
     else:
         blocks, held, tally = given_tally(
@@ -138,6 +140,8 @@ def _tallied(blocks: Blocks, options: Options, na_action: NaAction) -> tuple[Blo
     """Blocks of the rows that can be used, with columns of levels, their moments and their tally."""
     blocks = replace(blocks, design=level_design(blocks.design))
     plan = plan_of(blocks, options)
+    if blocks.source is not None:
+        blocks = replace(blocks, counts=tuple(blocks.terms[j] for j in plan.counts))
     tally = Tally(plan, len(blocks.design.levels))
     classes, terms = blocks.design.levels, blocks.terms
     # Beside others a constant count has its share of their sum.

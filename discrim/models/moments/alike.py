@@ -15,7 +15,7 @@ from discrim.frame.categories import shown
 from discrim.frame.design import Design
 from discrim.models.fits.arguments import listed
 
-__all__ = ["common_levels", "refuse_unlike", "remainder"]
+__all__ = ["common_levels", "refuse_unlike", "remainder", "with_all_labels"]
 
 
 def refuse_unlike(a: Design, b: Design) -> None:
@@ -60,6 +60,15 @@ def common_levels(a: Design, b: Design) -> tuple[Any, ...]:
         "order they "
         "go together is not clear: pass levels= to both."
     )
+
+
+def with_all_labels(design: Design) -> Design:
+    """The design with each level a category of its labels, as one of `levels=` need not be."""
+    labels = design.labels
+    if labels is None or labels.categories is None or set(design.levels) <= set(labels.categories):
+        return design
+    more = (level for level in design.levels if level not in labels.categories)
+    return replace(design, labels=replace(labels, categories=(*labels.categories, *more)))
 
 
 def remainder(left: Remainder, counts: LevelCounts, design: Design) -> ClassMoments:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,18 +16,21 @@ from discrim.core.moments.level_counts import LevelCounts, Watched
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.moments_without import moments_without
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.blocks import Blocks, read, weight_vector
+from discrim.frame.blocks import Blocks
 from discrim.frame.design import Design
-from discrim.frame.formula import response_codes
+from discrim.frame.filled import response_codes
 from discrim.frame.level_codes import known_values, with_positions
 from discrim.frame.response import with_new_classes
+from discrim.frame.source_rows import named, tables
+from discrim.frame.sources import Source, source_of
 from discrim.frame.table import Table
+from discrim.frame.weights import weight_vector
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.reading import NaAction, class_moments
-from discrim.models.moments.alike import common_levels, refuse_unlike, remainder
+from discrim.models.moments.alike import common_levels, refuse_unlike, remainder, with_all_labels
 from discrim.models.moments.file import Contents, Scatters, write_moments
 
-__all__ = ["Moments", "moments", "of_contents"]
+__all__ = ["Moments", "gathered", "of_contents"]
 
 Floats = NDArray[np.float64]
 Functions = Mapping[str, Callable[..., Any]]
@@ -154,7 +157,7 @@ class Moments:
 
         Parameters
         ----------
-        data : DataFrame, or any table narwhals knows
+        data : DataFrame, or any table or source of tables
             With the same columns. Levels of categories, centres and the like are those of the first table.
         weights : str or (n,) array, optional
             By default the column that was named for the first table.
@@ -171,7 +174,32 @@ class Moments:
             A column is missing; a category that the first table had not; a class that is not of `levels=`;
             no weights, where those of the first table were an array.
         """
-        table, design = Table(data, part=True), self._design
+        source = source_of(data)
+        if source is not None:
+            return self._of_source(source, weights, na_action)
+        return self._of_table(Table(data, part=True), weights, na_action)
+
+    def _of_source(self, source: Source, weights: Any, na_action: NaAction) -> Moments:
+        """The sum over the parts of a source."""
+        column = self._weights if weights is None else weights
+        if column is not None and not isinstance(column, str):
+            raise DataError(
+                "weights= is an array, and the rows come from a source: name the column of the source that "
+                "holds "
+                "them."
+            )
+        design, found = self._design, None
+        names = (*design.response_columns, *design.columns, *([] if column is None else [column]))
+        for table, where in tables(source, list(dict.fromkeys(names))):
+            with named(where):
+                part = self._of_table(table, weights, na_action)
+            found = part if found is None else found + part
+        if found is None:
+            raise DataError(f"There is no row in {source.what}: give one that has some.")
+        return found
+
+    def _of_table(self, table: Table, weights: Any, na_action: NaAction) -> Moments:
+        design = self._design
         weights = self._weights if weights is None else weights
         if weights is None and self._weighted:
             raise DataError(
@@ -182,7 +210,7 @@ class Moments:
             design = with_new_classes(design, table, self._functions)
         codes = response_codes(design, table, self._functions)
         blocks = Blocks(design, table, codes, weight_vector(weights, table), self._functions)
-        return _gathered(
+        return gathered(
             blocks, na_action, scatters=self._scatters, levels_given=self._levels_given, weights=weights
         )
 
@@ -339,71 +367,12 @@ class Moments:
         return f"Moments of {self.formula!r}: {rows}, {columns}"
 
 
-def moments(
-    formula: str,
-    data: Any,
-    *,
-    weights: Any = None,
-    scatters: Scatters = "class",
-    levels: Sequence[Any] | None = None,
-    na_action: NaAction = "drop",
-    functions: Functions | None = None,
-) -> Moments:
-    """Counts, means and covariances of classes for the columns of a formula, to be added up and fitted.
-
-    Parameters
-    ----------
-    formula, data, weights, na_action, functions
-        As for `discrim.lda`.
-    scatters : {"class", "pooled", "diagonal"}
-        Hold sums of squares and products by class, which every verb that takes moments can be fitted to; or
-        one for all classes, which is enough for `lda` and `indicator` and takes K times less memory; or sums
-        of squares by class, which are enough for `naive_bayes`, `shrunken_centroids`, `nearest_centroid` and
-        diagonal covariances, of thousands of columns too. Counts of levels, for `naive_bayes`, are held with
-        each.
-    levels : sequence, optional
-        The classes in order; a table need not have rows of all of them. By default those of the categories,
-        else the labels met so far, sorted.
-
-    Returns
-    -------
-    Moments
-        `a + b` are the moments of the rows of both; `lda(moments=a + b)` fits them.
-
-    Raises
-    ------
-    FormulaError, DataError
-        As for `discrim.lda`, but that the rows may be of one class.
-
-    Notes
-    -----
-    What a formula learns of a table (the levels of a category, the centre of `center(x)`, the basis of
-    `poly(x, 2)`) has to be the same for all that is added: `first.of(data)` takes it from the first table.
-    Levels that come later have to be declared, by the type of the column or as in `C(x, levels=["a", "b"])`.
-    `lda`, `qda`, `rda`, `naive_bayes`, `shrunken_centroids`, `nearest_centroid` and `indicator` take
-    `moments=`. Merged after Chan, Golub & LeVeque (1983), The American Statistician 37, 242-247.
-
-    Examples
-    --------
-    >>> import discrim
-    >>> iris = discrim.datasets.load_iris()
-    >>> whole = sum(discrim.moments("species ~ .", iris[start : start + 30]) for start in range(0, 150, 30))
-    >>> whole
-    Moments of 'species ~ .': 150 rows of 3 classes, 4 columns
-    >>> discrim.lda(moments=whole).explained.round(4).tolist()
-    [0.9912, 0.0088]
-    """
-    check_word("scatters", scatters, get_args(Scatters))
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, part=True)
-    if not blocks.terms:
-        raise DataError(f"The formula {formula!r} has no predictor: name a column on its right side.")
-    return _gathered(blocks, na_action, scatters=scatters, levels_given=levels is not None, weights=weights)
-
-
-def _gathered(
+def gathered(
     blocks: Blocks, na_action: NaAction, *, scatters: Scatters, levels_given: bool, weights: Any
 ) -> Moments:
+    """Moments of the rows of blocks, and counts of their levels, by one pass."""
     check_word("na_action", na_action, ("drop", "raise"))
+    blocks = replace(blocks, design=with_all_labels(blocks.design))
     design, places, sizes = with_positions(blocks.design)
     wider = replace(blocks, design=design)
     watched = Watched(wider, len(design.levels), len(blocks.terms), places, sizes)
@@ -411,8 +380,8 @@ def _gathered(
     if wider.dropped and na_action == "raise":
         blocks.refuse_missing()
     return Moments(
-        blocks.design, held, watched.counts, scatters, levels_given, wider.dropped, blocks.weights is not
-        None, weights if isinstance(weights, str) else None, blocks.functions,
+        blocks.design, held, watched.counts, scatters, levels_given, wider.dropped, blocks.weighted,
+        weights if isinstance(weights, str) else None, blocks.functions,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.normal.lda import LDAFit
 from discrim.core.shrinkage.shrinkage import spread_of
 from discrim.errors import DataError, warn_user
-from discrim.frame.blocks import read
+from discrim.frame.asked_rows import read
 from discrim.models.fits.arguments import check_word, is_whole, prior_vector
 from discrim.models.fits.reading import (
     NaAction,

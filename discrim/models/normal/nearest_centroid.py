@@ -16,7 +16,8 @@ from discrim.core.normal.nearest_centroid import (
     has_spread,
 )
 from discrim.errors import CollinearError
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.arguments import check_word, prior_vector
