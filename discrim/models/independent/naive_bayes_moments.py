@@ -25,11 +25,7 @@ __all__ = ["given_tally"]
 
 Floats = NDArray[np.float64]
 
-KERNELS = (
-    "Kernel densities are made of the rows and not of their moments: leave out kernel=, or pass formula "
-    "and data "
-    "in the place of moments=."
-)
+KERNELS = "Kernel densities are made of the rows and not of their moments: leave out kernel="
 
 
 def given_tally(given: Moments, options: Options, **beside: Any) -> tuple[Blocks, ClassMoments, Tally]:

@@ -39,11 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ShrunkenCentroidsResults", "shrunken_centroids"]
 
-CHOSEN_FROM_ROWS = (
-    "A threshold is chosen by the rows and not by their moments: give threshold=, or pass formula and data "
-    "in the "
-    "place of moments=."
-)
+CHOSEN_FROM_ROWS = "A threshold is chosen by the rows and not by their moments: give threshold="
 
 Floats = NDArray[np.float64]
 

@@ -84,33 +84,27 @@ def remainder(left: Remainder, counts: LevelCounts, design: Design) -> ClassMome
     k, j = left.at
     who = f"class {shown(design.levels[k])}" if k >= 0 else "all classes"
     column = repr(design.terms[j]) if j >= 0 else ""
-    again = "Gather the moments of the rows that are left from these rows."
     match left.fault:
         case "rows":
-            raise DataError(
-                f"More rows of {who} are to be taken out than there are. Take out what was added."
-            )
+            raise DataError(f"More rows of {who} are to go than there are. Take out what was added.")
         case "weights":
             raise DataError(
-                f"The rows and the weights of {who} do not go together: what is left of the weights is "
-                "none, or "
-                f"rounding, where rows are left, or some where none is. Take out what was added. {again}"
+                f"The rows and the weights of {who} do not go together: what is left of the weights is none, "
+                "or rounding, where rows are left, or some where none is. Take out what was added, or gather "
+                "the moments of the rows that are left from the rows themselves."
             )
         case "means" | "squares":
+            has = "another mean" if left.fault == "means" else "larger squares"
             raise DataError(
-                f"The rows to be taken out of {who} are no part of them: column {column} has "
-                f"{'another mean' if left.fault == 'means' else 'larger squares'} in these than it can "
-                "have. Take out "
-                "what was added."
+                f"The rows to be taken out of {who} are no part of them: column {column} has {has} in these "
+                "than it can have. Take out what was added."
             )
         case "digits":
             raise NotSupportedError(
                 f"What is left of column {column} in {who} varies so little beside the rows that go that "
-                "rounding "
-                f"leaves no digit of its variance. {again}"
+                "rounding leaves no digit of its variance. Gather the moments of the rows that are left from "
+                "the rows themselves."
             )
     if left.moments is None or any((np.asarray(table) < 0).any() for table in counts.tables):
-        raise DataError(
-            "More rows of a level of a category are to be taken out than there are. Take out what was added."
-        )
+        raise DataError("More rows of a level are to go than there are. Take out what was added.")
     return left.moments

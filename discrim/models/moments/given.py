@@ -17,8 +17,8 @@ __all__ = ["FOUND_FROM_ROWS", "check_given", "fitting", "given_sample", "table_g
 
 FOUND_FROM_ROWS = (
     "What method=, covariance= and shrinkage= ask for is found from the rows and not from their moments: "
-    "pass "
-    "formula and data in the place of moments=, or give the shrinkage as a number."
+    "give the "
+    "shrinkage as a number"
 )
 """Why covariances that are not a function of moments cannot be fitted to them, and the way out."""
 
@@ -47,7 +47,7 @@ def given_sample(
     given : Moments
     spread : {"pooled", "class", "diagonal"}
     why_rows : str
-        What of the arguments is found from the rows, and the way out; empty where nothing is.
+        What of the arguments is found from the rows, and a way out; empty where nothing is.
     **beside
         Arguments of the verb that are for tables; each has to be None.
 
@@ -77,7 +77,7 @@ def check_given(given: Any, why_rows: str, beside: Mapping[str, Any]) -> None:
             f"moments= and {named_too[0]}= do not go together: moments have their own, so leave it out."
         )
     if why_rows:
-        raise NotSupportedError(why_rows)
+        raise NotSupportedError(f"{why_rows}, or pass formula and data in the place of moments=.")
 
 
 def fitting(

@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["RDAResults", "rda"]
 
 CHOSEN_FROM_ROWS = (
-    "alpha and gamma are chosen by the rows and not by their moments: give both, as alpha=0.5, gamma=0.5, "
-    "or pass "
-    "formula and data in the place of moments=."
+    "alpha and gamma are chosen by the rows and not by their moments: give both, as alpha=0.5, gamma=0.5"
 )
 
 Floats = NDArray[np.float64]

@@ -97,7 +97,7 @@ def checked_moments(
             if np.tril(roots, -1).any() or not full:
                 raise damaged(path, "its roots are not triangular, or singular")
             # Where columns are compared, the squares of those of far smaller units sink to zero.
-            sunk = SUNK if singular else 0.0
+            sunk = SUNK if singular and not part else 0.0
             if not all(_is_square(each, root, sunk) for each, root in zip(scatters, roots, strict=True)):
                 raise damaged(path, "its scatters are not the squares of its roots")
         elif spread != "diagonal":
