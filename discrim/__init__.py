@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from discrim.models.comparing.manova import manova as manova
     from discrim.models.comparing.stepwise import StepwiseResults as StepwiseResults
     from discrim.models.comparing.stepwise import stepwise as stepwise
-    from discrim.models.fits.from_stats import from_stats as from_stats
-    from discrim.models.fits.moments import Moments as Moments
-    from discrim.models.fits.moments import moments as moments
     from discrim.models.independent.naive_bayes import naive_bayes as naive_bayes
     from discrim.models.independent.naive_bayes_results import NaiveBayesResults as NaiveBayesResults
     from discrim.models.independent.shrunken_centroids import (
@@ -38,6 +35,9 @@ if TYPE_CHECKING:
     from discrim.models.independent.shrunken_centroids import shrunken_centroids as shrunken_centroids
     from discrim.models.law.bayes import BayesResults as BayesResults
     from discrim.models.law.bayes import bayes as bayes
+    from discrim.models.moments.from_stats import from_stats as from_stats
+    from discrim.models.moments.moments import Moments as Moments
+    from discrim.models.moments.moments import moments as moments
     from discrim.models.neighbours.knn import KNNResults as KNNResults
     from discrim.models.neighbours.knn import knn as knn
     from discrim.models.normal.lda import lda as lda

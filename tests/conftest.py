@@ -80,5 +80,5 @@ def bars(monkeypatch):
         shown.append([what, 0, total])
         return Bar()
 
-    monkeypatch.setattr("discrim.inference.resampling.progress_bar", bar)
+    monkeypatch.setattr("discrim.core.numerics.progress.progress_bar", bar)
     return shown

@@ -7,7 +7,7 @@ used again for the next block, so that a pass needs no more memory than one bloc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -15,14 +15,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import DataError, warn_user
-from discrim.frame.formula import Design, fill, resolve
+from discrim.errors import DataError
+from discrim.frame.filled import fill
+from discrim.frame.formula import Design
 from discrim.frame.level_codes import refuse_values
 from discrim.frame.narrowing import narrowed_design
+from discrim.frame.source_rows import SourceRows, has_fractions, named
 from discrim.frame.table import Table
-from discrim.frame.values import as_floats, pandas_kind
 
-__all__ = ["Block", "Blocks", "of_arrays", "read", "without_rows"]
+__all__ = ["Block", "Blocks", "of_arrays", "without_rows"]
 
 BLOCK_NUMBERS = 2**18
 """Numbers in a block: 2 MiB of float64."""
@@ -33,14 +34,14 @@ BLOCK_ROWS = (1024, 8192)
 EVEN_ROWS = 64
 """What the rows of a block are a multiple of: products round the odd rows at the end in their own way."""
 
+MANY_ROWS = 2**20
+"""Rows that a source is taken to have which does not tell."""
+
 LONG_ROWS, LONG_NUMBERS = 4096, 2**22
 """Rows of a block that is read in place, and its most numbers: short runs of a column are read slowly."""
 
 SPARSE_NUMBERS = 2**21
 """Most numbers of a block that sparse columns are written out to, where its rows are not too few."""
-
-WEIGHT = (1e-280, 1e110)
-"""What weights may sum to: tests take squares of the sum, times others, and divide by it."""
 
 
 class Block(NamedTuple):
@@ -59,6 +60,9 @@ class Block(NamedTuple):
     weights: NDArray[np.float64] | None
 
 
+_Filled = tuple[int, NDArray[np.float64], bool, NDArray[np.intp], NDArray[np.float64] | None]
+
+
 @dataclass(slots=True)
 class Blocks:
     """The rows of a table that a fit uses, block by block.
@@ -67,9 +71,9 @@ class Blocks:
     ----------
     design : Design
     table : Table
-    codes : (n,) int
-        Class of each row of the table, -1 where it is missing.
-    weights : (n,) float64 or None
+    held_codes : (n,) int, or None
+        Class of each row of the table, -1 where it is missing; None of a source as long as nobody asked.
+    held_weights : (n,) float64 or None
     functions : mapping of str to callable
         The user's functions that the formula calls.
     keep : tuple of int, optional
@@ -85,12 +89,16 @@ class Blocks:
         Rows left out because a value is missing; known after a full pass.
     partial : bool
         Whether a row with a missing value is used, for prediction, by the columns that are not made of it.
+    source : SourceRows, optional
+        What the rows are read from, part by part, in the place of a table in memory.
+    counts : tuple of str
+        Columns of a source that have to hold counts.
     """
 
     design: Design
     table: Table
-    codes: NDArray[np.intp]
-    weights: NDArray[np.float64] | None = None
+    held_codes: NDArray[np.intp] | None
+    held_weights: NDArray[np.float64] | None = None
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     keep: tuple[int, ...] | None = None
     dropped: int = 0
@@ -99,6 +107,56 @@ class Blocks:
     unit: NDArray[np.float64] | None = None
     constant: tuple[str, ...] = ()
     collinear: tuple[str, ...] = ()
+    source: SourceRows | None = None
+    counts: tuple[str, ...] = ()
+
+    @property
+    def codes(self) -> NDArray[np.intp]:
+        """Class (n,) of each row of the table, -1 where it is missing; of a source, read when asked for."""
+        if self.held_codes is not None or self.source is None:
+            return np.zeros(0, dtype=np.intp) if self.held_codes is None else self.held_codes
+        self.held_codes = self._as_levels(self.source.codes())
+        return self.held_codes
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """Weights (n,) of the rows, or None; of a source they are read when asked for."""
+        if self.held_weights is None and self.source is not None:
+            self.held_weights = self.source.weight_values()
+        return self.held_weights
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.held_weights is not None or (self.source is not None and self.source.weights is not None)
+
+    @property
+    def known(self) -> int:
+        """Rows whose class is known; of a source no fewer than these, as far as it tells before a pass."""
+        if self.held_codes is None and self.source is not None:
+            rows = self.source.table.source.nrows
+            return MANY_ROWS if rows is None and len(self.design.terms) < MANY_ROWS else self.table.nrows
+        return int((self.codes >= 0).sum())
+
+    def has_whole_weights(self) -> bool:
+        """Whether the weights of rows whose class is known are whole numbers; of a source, after a pass."""
+        if self.held_weights is None and self.source is not None:
+            return not self.source.held.get("fractions", False)
+        return not has_fractions(self.codes, self.held_weights)
+
+    def unweighted(self) -> Blocks:
+        """The blocks with each row counted once."""
+        return replace(
+            self, held_weights=None, source=None if self.source is None else self.source.unweighted()
+        )
+
+    def _as_levels(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Codes among the levels that the source was read with, as those among the levels left."""
+        known = () if self.source is None else self.source.design.levels
+        if known == self.design.levels:
+            return codes
+        position = {label: k for k, label in enumerate(self.design.levels)}
+        return np.array([*(position.get(label, -1) for label in known), -1], dtype=np.intp)[codes]
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -124,12 +182,9 @@ class Blocks:
         What is shown is what `every_row` gives.
         """
         dropped = 0
-        for start, x, finite in self._filled():
-            stop = start + len(x)
+        for start, x, finite, codes, weights in self._filled():
             if see is not None:
-                see(slice(start, stop), x, None if finite else np.asarray(np.isnan(x).any(axis=1)))
-            codes = self.codes[start:stop]
-            weights = None if self.weights is None else self.weights[start:stop]
+                see(slice(start, start + len(x)), x, None if finite else np.asarray(np.isnan(x).any(axis=1)))
             kept = codes >= 0
             if weights is not None:
                 kept &= ~np.isnan(weights)
@@ -149,7 +204,7 @@ class Blocks:
 
         Unchecked ones are left to `missing`, where what is computed of them is not finite.
         """
-        for start, x, finite in self._filled(checked=checked):
+        for start, x, finite, *_ in self._filled(checked=checked, classed=False):
             missing = None if finite else np.asarray(np.isnan(x).any(axis=1))
             yield slice(start, start + len(x)), x, missing
 
@@ -158,19 +213,37 @@ class Blocks:
         self._refuse_infinite(x, start)
         return np.asarray(np.isnan(x).any(axis=1))
 
-    def row(self, position: int) -> NDArray[np.float64]:
-        """One row (1, p) of the table."""
+    def rows_at(self, positions: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Some rows (m, p) of the table, by position."""
+        if self.source is not None:
+            found = np.empty((len(positions), len(self.terms)))
+            for place, x, _ in self.every_row():
+                here = (positions >= place.start) & (positions < place.stop)
+                found[here] = x[positions[here] - place.start]
+            return found
         columns = self.table.view(self.design.columns) if self.design.plain else None
         if columns is not None:
-            x = columns[:, position : position + 1].T
+            x = columns[:, positions].T
         else:
-            x = np.empty((1, len(self.design.terms)))
-            fill(self.design, self.table, position, position + 1, x, self.functions)
+            x = np.empty((len(positions), len(self.design.terms)))
+            for i, position in enumerate(positions.tolist()):
+                fill(self.design, self.table, position, position + 1, x[i : i + 1], self.functions)
         x = x if self.keep is None else x[:, self.keep]
         return x if self.unit is None else x / self.unit
 
     def refuse_missing(self) -> None:
         """Raise a DataError that names the first missing value, if there is one."""
+        if self.source is not None:
+            for piece in self.source.pieces(self.design):
+                with named(piece.where):
+                    replace(
+                        self,
+                        table=piece.table,
+                        held_codes=self._as_levels(piece.codes),
+                        held_weights=piece.weights,
+                        source=None,
+                    ).refuse_missing()
+            return
         names = (*self.design.response_columns, *self.design.columns)
         for name in dict.fromkeys(names):
             missing = self.table.column(name).isna().to_numpy()
@@ -181,11 +254,12 @@ class Blocks:
                     f"{f' and in {more} more' if more else ''}: fill or drop the rows, "
                     'or pass na_action="drop".'
                 )
-        if self.weights is not None and np.isnan(self.weights).any():
-            row = self.table.label(int(np.argmax(np.isnan(self.weights))))
+        weights = self.held_weights
+        if weights is not None and np.isnan(weights).any():
+            row = self.table.label(int(np.argmax(np.isnan(weights))))
             raise DataError(f'The weight is missing at row {row!r}: fill it, or pass na_action="drop".')
-        for start, x, _ in self._filled():
-            lost = (self.codes[start : start + len(x)] < 0) | np.isnan(x).any(axis=1)
+        for start, x, _, codes, _ in self._filled():
+            lost = (codes < 0) | np.isnan(x).any(axis=1)
             if lost.any():
                 row = self.table.label(start + int(lost.argmax()))
                 raise DataError(
@@ -193,16 +267,39 @@ class Blocks:
                     'or pass na_action="drop".'
                 )
 
-    def _filled(self, *, checked: bool = True) -> Iterator[tuple[int, NDArray[np.float64], bool]]:
-        """First row, x, and whether no value of it is missing."""
-        refuse_values(self.table, self.design.boolean_columns, counts=False)
-        p, n = len(self.design.terms), self.table.nrows
-        # A small table's block is a part of it, too.
-        m = int(np.clip(min(max(BLOCK_NUMBERS // max(p, 1), 4 * p), n // 32), *BLOCK_ROWS))
-        columns = self.table.view(self.design.columns) if self.design.plain else None
+    def _filled(self, *, checked: bool = True, classed: bool = True) -> Iterator[_Filled]:
+        """First row, x, whether no value of it is missing, codes and weights, block by block."""
+        if self.source is None:
+            yield from self._filled_of(self.table, checked)
+            return
+        given, weights = self.held_codes, self.held_weights
+        told = given is not None and (weights is not None or not self.weighted)
+        for piece in self.source.pieces(self.design, classed=classed and not told):
+            place = slice(piece.start, piece.start + piece.table.nrows)
+            part = replace(
+                self,
+                table=piece.table,
+                held_codes=self._as_levels(piece.codes) if given is None else given[place],
+                held_weights=piece.weights if weights is None else weights[place],
+                lost=None if self.lost is None else self.lost[place],
+                source=None,
+            )
+            with named(piece.where):
+                for start, x, finite, codes, weight in part._filled_of(piece.table, checked):
+                    yield piece.start + start, x, finite, codes, weight
+
+    def _filled_of(self, table: Table, checked: bool) -> Iterator[_Filled]:
+        """The same of a table in memory."""
+        refuse_values(table, self.design.boolean_columns, counts=False)
+        refuse_values(table, self.counts, counts=True)
+        p, n = len(self.design.terms), table.nrows
+        # A small table's block is a part of it, too; that of a source is one already.
+        most = n if table.part else n // 32
+        m = int(np.clip(min(max(BLOCK_NUMBERS // max(p, 1), 4 * p), most), *BLOCK_ROWS))
+        columns = table.view(self.design.columns) if self.design.plain else None
         if columns is not None:
             m = max(m, min(LONG_ROWS, LONG_NUMBERS // p, n // 4))
-        if columns is None and self.table.sparse is not None:
+        if columns is None and table.sparse is not None:
             # Sparse tables are wide, and the fewest rows of a block would not be few numbers.
             m = min(m, max(SPARSE_NUMBERS // max(p, 1), EVEN_ROWS))
         m = max(m - m % EVEN_ROWS, min(m, EVEN_ROWS))
@@ -214,7 +311,7 @@ class Blocks:
             else:
                 x = buffer[:, : stop - start].T
                 lost = None if self.lost is None else self.lost[start:stop]
-                fill(self.design, self.table, start, stop, x, self.functions, partial=self.partial, lost=lost)
+                fill(self.design, table, start, stop, x, self.functions, partial=self.partial, lost=lost)
             if self.keep is not None:
                 x = x[:, self.keep]
             finite = not checked or _all_finite(x)
@@ -222,7 +319,9 @@ class Blocks:
                 self._refuse_infinite(x, start)
             if self.unit is not None:
                 x = (x.T / self.unit[:, None]).T
-            yield start, x, finite
+            codes = self.codes[start:stop]
+            weights = None if self.held_weights is None else self.held_weights[start:stop]
+            yield start, x, finite, codes, weights
 
     def _refuse_infinite(self, x: NDArray[np.float64], start: int) -> None:
         infinite = np.isinf(x)
@@ -232,22 +331,6 @@ class Blocks:
                 f"Column {self.terms[column]!r} is infinite at row {self.table.label(start + row)!r}: "
                 "replace the value, or make it missing to drop the row."
             )
-
-
-def read(
-    formula: str,
-    data: Any,
-    *,
-    weights: Any = None,
-    levels: Sequence[Any] | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
-    part: bool = False,
-) -> Blocks:
-    """The rows that a formula asks of a table, or of a part of one; see `Blocks` for what is left out."""
-    table = Table(data, part=part, learnt_from=not part, held=True)
-    exclude = (weights,) if isinstance(weights, str) else ()
-    design, codes = resolve(formula, table, functions=functions, levels=levels, exclude=exclude)
-    return Blocks(design, table, codes, weight_vector(weights, table), dict(functions or {}))
 
 
 def of_arrays(
@@ -279,75 +362,6 @@ def without_rows(
     return Blocks(
         design, nothing, none, weights, functions or {}, keep, dropped, constant=constant, collinear=collinear
     )
-
-
-def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
-    """Frequency weights (n,) from a column name or a vector; a missing weight is NaN, with a warning.
-
-    Raises
-    ------
-    DataError
-        The wrong length, a negative or infinite weight, no positive weight at all in a whole table, or a sum
-        of weights that is out of range.
-    """
-    if weights is None:
-        return None
-    name = weights if isinstance(weights, str) else getattr(weights, "name", None)
-    label = f"weights {name!r}" if name is not None else "weights"
-    if isinstance(weights, str):
-        if table.kind(weights) not in ("numeric", "boolean"):
-            raise DataError(f"The {label} are not numeric: give a numeric column of counts.")
-        vector = table.column(weights).to_numpy(dtype=np.float64)
-    else:
-        if isinstance(weights, pd.Series) and not weights.index.equals(table.index):
-            raise DataError(
-                f"The index of the {label} differs from the table's: align them, or pass an array."
-            )
-        vector = _numbers(weights, label)
-    if vector.shape != (table.nrows,):
-        raise DataError(
-            f"The {label} have shape {vector.shape}; the table has {table.nrows} rows: give one number "
-            "for each row."
-        )
-    for bad, what in ((vector < 0, "negative"), (np.isinf(vector), "infinite")):
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise DataError(
-                f"The {label} are {what} at row {table.label(row)!r} ({vector[row]:g}): give 0 or more, or "
-                "drop the row."
-            )
-    if not table.part and not (vector > 0).any():
-        raise DataError(
-            f"The {label} are all zero or missing: no row is left. Give some rows a weight above 0."
-        )
-    with np.errstate(over="ignore"):
-        total = float(np.nansum(vector))
-    if total > WEIGHT[1] or 0 < total < WEIGHT[0]:
-        raise DataError(
-            f"The {label} sum to {total:g}, and products of them would be out of the range of double "
-            "precision: divide them by their largest, or by their mean where only their ratios matter."
-        )
-    missing = np.isnan(vector)
-    if missing.any():
-        row, more = table.label(int(np.argmax(missing))), int(missing.sum()) - 1
-        warn_user(
-            f"The {label} are missing at row {row!r}{f' and in {more} more' if more else ''}: left out, and "
-            "counted as dropped. Fill them, for example with 1."
-        )
-    # The caller's own array, or column, may change after the fit.
-    return vector.copy()
-
-
-def _numbers(weights: Any, label: str) -> NDArray[np.float64]:
-    """A vector as doubles; text, times and complex numbers count no rows."""
-    labelled = isinstance(weights, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
-    values = weights if labelled else np.asarray(weights)
-    if values.ndim != 1:
-        return np.zeros(values.shape)  # Its shape is the fault.
-    series = pd.Series(values)
-    if pandas_kind(series) not in ("numeric", "boolean"):
-        raise DataError(f"The {label} are not numeric but {series.dtype}: give a vector of counts.")
-    return as_floats(series, label)
 
 
 def _all_finite(x: NDArray[np.float64]) -> bool:

@@ -17,7 +17,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,20 +33,32 @@ from discrim.frame.grammar import (
     Column,
     Contrast,
     Expression,
-    expression,
     read,
 )
-from discrim.frame.matrix import write_complete, write_known
-from discrim.frame.own_functions import Functions, check_functions, recall_functions
-from discrim.frame.response import classes_and_codes, codes_of
+from discrim.frame.own_functions import Functions, check_functions
+from discrim.frame.response import classes_and_codes
 from discrim.frame.scan import Source, quote, scan
 from discrim.frame.table import Table
 from discrim.frame.terms import Expansion, Node, Terms
 
-__all__ = ["Design", "fill", "parse", "resolve", "response_codes", "specify", "spline_bases"]
+__all__ = ["Asked", "Design", "Whole", "asked", "parse", "resolve", "settle", "specify", "spline_bases"]
 
-_Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
+
+
+class Whole(NamedTuple):
+    """What the rows hold of which a table has some.
+
+    Attributes
+    ----------
+    rows : int
+        How many they are.
+    learning : Table or None
+        All complete ones, with the columns that transforms learn from.
+    """
+
+    rows: int
+    learning: Table | None
 
 
 def resolve(
@@ -92,101 +104,82 @@ def resolve(
     >>> design.terms, design.levels, codes
     (('x',), ('a', 'b'), array([1, 0, 1]))
     """
-    functions, source = check_functions(functions), scan(formula)
+    functions = check_functions(functions)
     if table.nrows == 0:
         raise DataError("The table has no rows, so there is nothing to fit: pass some.")
+    return settle(asked(formula, table, functions, exclude), table, functions, levels)
+
+
+class Asked(NamedTuple):
+    """A formula that was read, for columns of some names.
+
+    Attributes
+    ----------
+    formula : str
+    response : Expression
+    expressions : dict of str to Expression
+        The factors, by their code.
+    terms : list of tuple of str
+        Codes of the factors that each term multiplies.
+    exclude : tuple of str
+        Columns that a row has to have beside those that the formula names.
+    """
+
+    formula: str
+    response: Expression
+    expressions: dict[str, Expression]
+    terms: list[tuple[str, ...]]
+    exclude: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the right side reads, in order."""
+        return tuple(dict.fromkeys(name for each in self.expressions.values() for name in each.columns))
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Columns of the response and of weights."""
+        return (*self.response.columns, *self.exclude)
+
+    def is_plain(self, table: Table) -> bool:
+        """Whether every term is a column of numbers."""
+        return _is_plain(self.expressions, self.terms, table)
+
+
+def asked(formula: str, table: Table, functions: Functions, exclude: Sequence[str] = ()) -> Asked:
+    """Read a formula for a table of such column names; as of `resolve`."""
+    source = scan(formula)
     left, right = parse(source)
     response = _response(source, left, table, functions)
     expressions, terms = _right_side(source, right, table, functions, response, exclude)
-    classes, codes, kind = classes_and_codes(response, table, functions, levels)
-    columns = tuple(dict.fromkeys(name for each in expressions.values() for name in each.columns))
+    return Asked(formula, response, expressions, terms, tuple(exclude))
+
+
+def settle(
+    found: Asked,
+    table: Table,
+    functions: Functions,
+    levels: Sequence[Any] | None = None,
+    whole: Whole | None = None,
+) -> tuple[Design, _Codes]:
+    """Design and codes of a formula that was read; as of `resolve`.
+
+    Parameters
+    ----------
+    found, table, functions, levels
+    whole : Whole, optional
+        What the rows hold of which those of the table are some.
+    """
+    response, expressions, columns = found.response, found.expressions, found.columns
+    rows = None if whole is None else whole.rows
+    classes, codes, kind = classes_and_codes(response, table, functions, levels, rows=rows)
     names, spec = columns, None
-    if not _is_plain(expressions, terms, table):
-        names, spec = specify(expressions, terms, columns, (*response.columns, *exclude), table, functions)
+    if not found.is_plain(table):
+        names, spec = specify(expressions, found.terms, columns, found.beside, table, functions, whole)
     called = dict.fromkeys(name for each in (response, *expressions.values()) for name in each.functions)
     own = response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called)
     truths = tuple(name for name in columns if spec is None and table.kind(name) == "boolean")
-    return Design(formula, *own, labels=kind, truths=truths), codes
-
-
-def response_codes(design: Design, table: Table, functions: Functions | None = None) -> _Codes:
-    """Codes of the response in a table.
-
-    Parameters
-    ----------
-    design : Design
-    table : Table
-        It must hold the columns of the response.
-    functions : dict, optional
-        The user's own functions that the formula calls.
-
-    Returns
-    -------
-    (n,) int array
-        Positions in ``design.levels``, -1 where the response is missing.
-
-    Raises
-    ------
-    DataError
-        No such column, or a label that is none of the levels; the message names it and its row.
-    """
-    functions = recall_functions(design.functions, functions)
-    response = expression(design.response_code, frozenset(functions))
-    return codes_of(response, table, functions, design.levels)
-
-
-def fill(
-    design: Design,
-    table: Table,
-    start: int,
-    stop: int,
-    out: _Array,
-    functions: Functions | None = None,
-    *,
-    partial: bool = False,
-    lost: NDArray[np.bool_] | None = None,
-) -> None:
-    """Write rows of the design matrix.
-
-    Parameters
-    ----------
-    design : Design
-    table : Table
-        It need not hold the response.
-    start, stop : int
-        Rows of the table.
-    out : (stop - start, p) array
-        Of any strides; a row with a missing value becomes NaN throughout.
-    functions : dict, optional
-        The user's own functions that the formula calls.
-    partial : bool
-        Of a row with a missing value, only the columns that are made of it become NaN.
-    lost : (stop - start,) bool array, optional
-        Rows that become NaN in any case.
-
-    Raises
-    ------
-    DataError
-        A column is missing or of another kind, a category was not there at the fit, or a
-        transformation gives NaN or infinity; the message names column, row and value.
-    """
-    spec = design.spec
-    if spec is None:
-        table.compare_to_doubles(design.columns)
-        table.fill(design.columns, start, stop, out)
-        return
-    functions = recall_functions(design.functions, functions)
-    kinds = zip(design.columns, spec.kinds, strict=True)
-    known = {name: kind for name, kind in kinds if kind in {"categorical", "text"}}
-    write_rows = write_known if partial else write_complete
-    if lost is None or not lost.any():
-        write_rows(design, spec, Rows(table, start, stop, kinds=known), functions, spline_bases(), out)
-        return
-    out[lost] = np.nan
-    part = np.empty((int((~lost).sum()), out.shape[1]))
-    if len(part):
-        write_rows(design, spec, Rows(table, start, stop, ~lost, known), functions, spline_bases(), part)
-    out[~lost] = part
+    return Design(found.formula, *own, labels=kind, truths=truths), codes
 
 
 def parse(source: Source) -> tuple[Node, Node]:
@@ -304,6 +297,7 @@ def specify(
     beside: tuple[str, ...],
     table: Table,
     functions: Functions,
+    of: Whole | None = None,
 ) -> tuple[tuple[str, ...], Spec]:
     """Learn every factor from the complete rows, code the categories, name the columns."""
     whole = Rows(table, 0, table.nrows)
@@ -312,7 +306,11 @@ def specify(
             whole.series(name)
     read = tuple(name for name in beside if name in table.names)
     rows = learning_rows(whole, columns, read, expressions.values(), functions, spline_bases())
-    learnt = {code: _learn(each, rows, functions) for code, each in expressions.items()}
+    learnt = {}
+    for code, each in expressions.items():
+        table_of = None if of is None or not each.stateful else of.learning
+        own = rows if table_of is None else Rows(table_of, 0, table_of.nrows)
+        learnt[code] = _learn(each, own, functions, None if of is None else of.rows)
     factors = {code: factor for code, (factor, _) in learnt.items()}
     position = {code: number for number, code in enumerate(factors)}
     numbered: dict[tuple[str, bool, bool], int] = {}
@@ -350,7 +348,9 @@ def specify(
     return tuple(names), Spec(kinds, tuple(factors.values()), tuple(codings), tuple(products))
 
 
-def _learn(each: Expression, rows: Rows, functions: Functions) -> tuple[Factor, Contrast | None]:
+def _learn(
+    each: Expression, rows: Rows, functions: Functions, stand_for: int | None
+) -> tuple[Factor, Contrast | None]:
     root = each.root
     if isinstance(root, Column) and rows.kind(root.name) in {"numeric", "boolean"}:
         return Factor(each.code, 1, None, ()), None
@@ -366,7 +366,7 @@ def _learn(each: Expression, rows: Rows, functions: Functions) -> tuple[Factor, 
     known = value.values.dropna() if each.functions else value.values
     levels, _ = find_levels(known, what, value.levels, unused=rows.table.part)
     if isinstance(root, Column) and rows.kind(root.name) == "text":
-        warn_of_names(len(levels), len(value.values), what, each.code)
+        warn_of_names(len(levels), stand_for or len(value.values), what, each.code)
     return Factor(each.code, 0, levels, tuple(memory.states)), value.contrast
 
 

@@ -34,7 +34,12 @@ MOST_CODES = 40
 
 
 def classes_and_codes(
-    response: Expression, table: Table, functions: Functions, levels: Sequence[Any] | None
+    response: Expression,
+    table: Table,
+    functions: Functions,
+    levels: Sequence[Any] | None,
+    *,
+    rows: int | None = None,
 ) -> tuple[tuple[Scalar, ...], Codes, LabelType | None]:
     """The classes of a table, the class of each row, and the dtype in which they came.
 
@@ -46,6 +51,8 @@ def classes_and_codes(
         The user's own functions.
     levels : sequence or None
         The classes in order, where the user gives them.
+    rows : int, optional
+        How many rows those of the table stand for.
 
     Returns
     -------
@@ -60,16 +67,16 @@ def classes_and_codes(
         Two classes that nobody listed are the same text up to case and blanks; or they are numbers that
         look like a measurement.
     """
-    values, keep = _labels(response, table, functions)
+    values, keep = response_labels(response, table, functions)
     wanted = values.levels if levels is None else _listed(levels)
     classes, codes = find_levels(values.values, _called(response), wanted, unused=table.part)
     if not classes:
         raise DataError(f"{_called(response)} has no value in any row: fill it, or name another column.")
     if wanted is None:
         _warn_of_twins(classes, response)
-        _refuse_measurement(classes, len(codes), response)
+        _refuse_measurement(classes, rows or len(codes), response)
         if not (table.part or isinstance(values.values.dtype, pd.CategoricalDtype)):
-            _warn_of_measurement(classes, len(codes), response)
+            _warn_of_measurement(classes, rows or len(codes), response)
     column = response.root.name if isinstance(response.root, Column) else None
     dtype = values.values.dtype if column is None else table.dtype(column)
     # Objects that are numbers or truth values go back as these.
@@ -79,7 +86,7 @@ def classes_and_codes(
 
 def codes_of(response: Expression, table: Table, functions: Functions, levels: Sequence[Scalar]) -> Codes:
     """The class of each row among known levels, (n,); -1 where the response is missing."""
-    values, keep = _labels(response, table, functions)
+    values, keep = response_labels(response, table, functions)
     return _spread(encode(values.values, levels, _called(response)), keep)
 
 
@@ -98,7 +105,7 @@ def classes_as_seen(code: str, table: Table, functions: Functions) -> Codes:
     Neither the order of the levels nor what a model leaves out of them changes these.
     """
     response = expression(code, frozenset(functions))
-    values, keep = _labels(response, table, functions)
+    values, keep = response_labels(response, table, functions)
     return _spread(pd.factorize(values.values)[0].astype(np.intp), keep)
 
 
@@ -190,7 +197,9 @@ def _spread(codes: Codes, keep: NDArray[np.bool_]) -> Codes:
     return every
 
 
-def _labels(response: Expression, table: Table, functions: Functions) -> tuple[Categories, NDArray[np.bool_]]:
+def response_labels(
+    response: Expression, table: Table, functions: Functions
+) -> tuple[Categories, NDArray[np.bool_]]:
     """Labels of the rows where the response is there, and which rows these are."""
     rows, keep = Rows(table, 0, table.nrows).complete(response.columns)
     if isinstance(response.root, Column):

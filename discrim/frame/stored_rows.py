@@ -48,8 +48,10 @@ def stored_rows(blocks: Blocks) -> StoredRows | None:
 
     None also where a value is infinite, which blocks refuse.
     """
+    if blocks.source is not None or not blocks.design.plain or not blocks.table.nrows:
+        return None
     design, sparse = blocks.design, blocks.table.sparse
-    if not design.plain or sparse is None or not blocks.table.nrows:
+    if sparse is None:
         return None
     if design.columns not in sparse.rows:
         sparse.rows.clear()

@@ -54,6 +54,8 @@ class Table:
         A model is fitted to the table: where doubles cannot hold what a column says, it is refused.
     held : bool
         It is held beyond the call, so that the caller may change the table meanwhile; see `watch`.
+    before : int
+        Rows before those of a part, where they are numbered.
 
     Attributes
     ----------
@@ -77,23 +79,29 @@ class Table:
         "_compared",
         "_dtypes",
         "_fingerprint",
+        "_index",
         "_kinds",
         "_labels",
+        "_nrows",
         "_places",
         "_sparse",
         "_views",
         "_watched",
         "data",
-        "index",
         "learnt_from",
         "made",
         "names",
-        "nrows",
         "part",
     )
 
     def __init__(
-        self, data: Any, *, part: bool = False, learnt_from: bool = False, held: bool = False
+        self,
+        data: Any,
+        *,
+        part: bool = False,
+        learnt_from: bool = False,
+        held: bool = False,
+        before: int = 0,
     ) -> None:
         data = held_frame(given_frame(data)) if held else given_frame(data)
         self.data, self.part, self.learnt_from = data, part, learnt_from
@@ -119,13 +127,24 @@ class Table:
         typed = isinstance(data, pd.DataFrame | SparseFrame)
         self._dtypes: list[Any] = list(data.dtypes) if typed else []
         self._sparse: SparseColumns | Literal["unknown"] | None = "unknown"
-        self.nrows = len(data)
-        self.index = data.index if typed else pd.RangeIndex(self.nrows)
+        self._nrows = len(data)
+        own = typed and not (before and isinstance(data.index, pd.RangeIndex))
+        self._index = data.index if own else pd.RangeIndex(before, before + len(data))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy has memory of its own: what was looked up in this one is no part of it.
         self.refuse_changes()
         return _remade, (self.data, self.part, self.learnt_from)
+
+    @property
+    def nrows(self) -> int:
+        """How many rows it has."""
+        return self._nrows
+
+    @property
+    def index(self) -> pd.Index:
+        """Labels of the rows."""
+        return self._index
 
     def watch(self, names: Sequence[str]) -> None:
         """Remember the values of columns, so that `refuse_changes` notices when they are others."""

@@ -12,26 +12,12 @@ Application, ch. 4).
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from time import monotonic
-from typing import Any, TypeVar
-
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "bootstrap_ratios",
-    "exceedance",
-    "late_bar",
-    "permutation_ratios",
-    "progress_bar",
-    "ratio",
-    "watched",
-]
+from discrim.core.numerics.progress import progress_bar
 
-T = TypeVar("T")
+__all__ = ["bootstrap_ratios", "exceedance", "permutation_ratios", "ratio"]
 
 Floats = NDArray[np.float64]
 
@@ -109,56 +95,3 @@ def exceedance(observed: float, replicates: Floats) -> float:
     """Monte Carlo p-value, (1 + number as large as the observed) / (1 + replicates)."""
     # A replicate that is the observed arrangement again differs by rounding only.
     return float((1 + (replicates >= observed * (1 - 1e-12)).sum()) / (1 + len(replicates)))
-
-
-def progress_bar(total: int | None, what: str, delay: float = 1.0) -> Any:
-    """A bar on standard error, where a task takes more than a second and a person looks on.
-
-    That is on a terminal or in a notebook; TQDM_DISABLE=1 hides it there too.
-    """
-    from tqdm import tqdm
-
-    disable = None if "ipykernel" not in sys.modules else False
-    if sys.stderr is None:
-        disable = True  # It is closed, or the program has no console, and tqdm would write to it.
-    return tqdm(total=total, desc=what, delay=delay, leave=False, disable=disable)
-
-
-@contextmanager
-def late_bar(total: int, what: str) -> Iterator[Callable[[int], None]]:
-    """What is told of so many more that are done; after a second it shows them on a bar.
-
-    A quick task does not wait for the bar's package to be imported.
-    """
-    start, done, bar = monotonic(), 0, None
-
-    def tell(more: int) -> None:
-        nonlocal done, bar
-        done += more
-        if bar is not None:
-            bar.update(more)
-        elif monotonic() - start > 1:
-            bar = progress_bar(total, what, delay=0)
-            bar.update(done)
-
-    try:
-        yield tell
-    finally:
-        if bar is not None:
-            bar.close()
-
-
-@contextmanager
-def watched(rows: Iterable[T], what: str) -> Iterator[Iterable[T]]:
-    """Rows that are passed over again and again, with a bar that counts the passes."""
-    with progress_bar(None, what) as bar:
-        yield _Watched(rows, bar)
-
-
-class _Watched(Iterable[T]):
-    def __init__(self, rows: Iterable[T], bar: Any) -> None:
-        self._rows, self._bar = rows, bar
-
-    def __iter__(self) -> Iterator[T]:
-        yield from self._rows
-        self._bar.update()

@@ -206,18 +206,18 @@ BY_VERB = {model.verb: model for model in MODELS}
 
 _OTHERS = {
     "CrossValidation": "discrim.models.comparing.cross_validation",
-    "Moments": "discrim.models.fits.moments",
+    "Moments": "discrim.models.moments.moments",
     "StepwiseResults": "discrim.models.comparing.stepwise",
     "box_m": "discrim.models.comparing.covariance_tests",
     "compare": "discrim.models.comparing.comparison",
     "covariance_models": "discrim.models.comparing.covariance_tests",
     "cross_validate": "discrim.models.comparing.cross_validation",
-    "from_stats": "discrim.models.fits.from_stats",
+    "from_stats": "discrim.models.moments.from_stats",
     "hausman": "discrim.models.comparing.hausman",
     "load": "discrim.models.store",
     "lr_test": "discrim.models.comparing.covariance_tests",
     "manova": "discrim.models.comparing.manova",
-    "moments": "discrim.models.fits.moments",
+    "moments": "discrim.models.moments.moments",
     "stepwise": "discrim.models.comparing.stepwise",
 }
 

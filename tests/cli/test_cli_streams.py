@@ -17,7 +17,7 @@ import pytest
 import discrim
 from discrim import cli, datasets
 from discrim.cli_streams import shown
-from discrim.inference.resampling import progress_bar
+from discrim.core.numerics.progress import progress_bar
 from tests.support import ROOT
 
 COMMAND = [sys.executable, "-m", "discrim"]

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 
 from discrim.errors import DataError, DiscrimError, DiscrimWarning, FormulaError
 from discrim.frame import factors
-from discrim.frame.formula import Design, fill, resolve, response_codes
+from discrim.frame.filled import fill, response_codes
+from discrim.frame.formula import Design, resolve
 from discrim.frame.grammar import MAX_COLUMNS, MAX_EXPONENT, MAX_TERMS
 from discrim.frame.scan import MAX_NESTING, MAX_OPERATORS, MAX_TEXT, quote, scan
 from discrim.frame.table import Table

@@ -9,7 +9,8 @@ import pytest
 from scipy.interpolate import BSpline
 
 from discrim.errors import FormulaError
-from discrim.frame.formula import fill, resolve
+from discrim.frame.filled import fill
+from discrim.frame.formula import resolve
 from discrim.frame.saved_states import check_state
 from discrim.frame.table import Table
 from discrim.frame.transforms import apply

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import pooled
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.blocks import read
+from discrim.frame.asked_rows import read
 from discrim.frame.used_rows import repeated, used_rows
 from discrim.inference import likelihood_ratio
 from discrim.inference.resampling import bootstrap_ratios, exceedance, permutation_ratios

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.progress import progress_bar
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.used_rows import used_codes
@@ -15,7 +16,6 @@ from discrim.inference.error_rates import check_level, confusion_table, counts_o
 from discrim.inference.folds import drawn_seed
 from discrim.inference.losses import Judged, fold_means, loss_rate
 from discrim.inference.paired_tests import fold_errors
-from discrim.inference.resampling import progress_bar
 from discrim.models.comparing.fitted import need_rows
 from discrim.models.comparing.shared_folds import numbered, refuse_gone, shared_folds
 from discrim.models.fits.fit import Fit

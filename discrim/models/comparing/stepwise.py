@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import dependencies
 from discrim.errors import CollinearError, DataError
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.inference.selection import CRITERIA, Choice, Partial
 from discrim.models.fits.arguments import check_word, is_number, listed, told
 from discrim.models.fits.handed_out import HandedOut

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.inference.resampling import progress_bar
+from discrim.core.numerics.progress import progress_bar
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults

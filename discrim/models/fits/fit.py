@@ -93,7 +93,9 @@ def read_rows(fit: Fit[Any], data: Any, unseen: Unseen | None) -> Blocks:
     if data is None:
         return fit.rows("predict", "pass data=")
     table = Table(data)
-    blocks = replace(fit.blocks, table=table, codes=np.full(table.nrows, -1), weights=None)
+    blocks = replace(
+        fit.blocks, table=table, held_codes=np.full(table.nrows, -1), held_weights=None, source=None
+    )
     if unseen != "missing" or blocks.design.spec is None:
         return blocks
     return replace(blocks, lost=unseen_rows(blocks.design, table, blocks.functions))
@@ -242,6 +244,24 @@ class Fit(Generic[N]):
             )
         self.blocks.table.refuse_changes()
         return self.blocks
+
+    def drawn_rows(self, what: str = "plot()") -> Blocks:
+        """The rows of the fit, for a picture of each.
+
+        Raises
+        ------
+        NotSupportedError
+            It has none, or they are read part by part.
+        DataError
+            The table was changed since the fit.
+        """
+        blocks = self.rows(what)
+        if blocks.source is not None:
+            raise NotSupportedError(
+                f"{what} draws each row, and {blocks.source.table.source.what} is read part by part: fit a "
+                "sample of its rows as a DataFrame, and draw that fit."
+            )
+        return blocks
 
     def new_rows(self, data: Any, unseen: Unseen | None = None) -> Blocks:
         """The rows to speak of: those of a table, those of the fit, or rows that were read before."""

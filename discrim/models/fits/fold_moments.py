@@ -25,7 +25,7 @@ def moment_folds(
     """Moments of the rows outside each fold, all from one pass; as of `gather_parts`."""
     n_classes = len(blocks.design.levels)
     both = np.where(dealt >= 0, dealt * n_classes + blocks.codes, -1)
-    own = replace(blocks, codes=both)
+    own = replace(blocks, held_codes=both)
     parts = _parts_of_stored(own, folds, n_classes, spread, rooted=rooted)
     if parts is None:
         parts = gather_parts(

@@ -11,11 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.memory import refuse_beyond_memory
+from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import MANY_CLASSES, IndependentRule, LinearRule, Rule, best_class, posteriors
 from discrim.core.rules.stored_scores import stored_scores, takes_stored
 from discrim.errors import warn_user
 from discrim.frame.blocks import Blocks
-from discrim.inference.resampling import late_bar
 from discrim.models.fits.sparse_blocks import every_sparse_row
 
 __all__ = [

@@ -101,9 +101,8 @@ def usable_rows(
     if not moments.total:
         _refuse_no_row(blocks)
     refuse_extreme(moments, blocks.terms)
-    if blocks.weights is not None:
-        used = blocks.weights[(blocks.codes >= 0) & (blocks.weights > 0)]
-        warn_of_weights(moments, whole=bool((used % 1 == 0).all()))
+    if blocks.weighted:
+        warn_of_weights(moments, whole=blocks.has_whole_weights())
     return varying(*present_classes(blocks, moments), rooted=rooted, held=held)
 
 
@@ -282,7 +281,8 @@ def _without_empty(
     position = np.full(len(levels) + 1, -1)
     position[present] = np.arange(len(present))
     design = replace(blocks.design, levels=tuple(levels[k] for k in present))
-    return replace(blocks, design=design, codes=position[blocks.codes]), moments.classes(present)
+    codes = None if blocks.held_codes is None else position[blocks.held_codes]
+    return replace(blocks, design=design, held_codes=codes), moments.classes(present)
 
 
 def collinear_error(
@@ -334,7 +334,7 @@ def lean(blocks: Blocks) -> Blocks:
 
     For what looks at the number of columns before it reads the rows.
     """
-    known, p = int((blocks.codes >= 0).sum()), len(blocks.terms)
+    known, p = blocks.known, len(blocks.terms)
     if not known or known - len(blocks.design.levels) >= p:
         return blocks
     moments = class_moments(blocks, "diagonal")
@@ -343,12 +343,12 @@ def lean(blocks: Blocks) -> Blocks:
 
 def is_wide(blocks: Blocks) -> bool:
     """Whether there are fewer rows than columns."""
-    return int((blocks.codes >= 0).sum()) < len(blocks.terms)
+    return blocks.known < len(blocks.terms)
 
 
 def refuse_few_rows(blocks: Blocks) -> None:
     """Raise, before any product is formed, where there are too few rows for a pooled covariance."""
-    known = int((blocks.codes >= 0).sum())
+    known = blocks.known
     p, k = len(blocks.terms), len(blocks.design.levels)
     if known and known - k < p:
         _refuse_wide(known, k, blocks.terms)

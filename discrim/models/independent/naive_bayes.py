@@ -11,7 +11,7 @@ import pandas as pd
 
 from discrim.core.independent.naive_bayes import fit_naive_bayes
 from discrim.core.independent.tally import Tally
-from discrim.frame.blocks import read
+from discrim.frame.asked_rows import read
 from discrim.frame.level_codes import level_design
 from discrim.models.fits.arguments import prior_vector
 from discrim.models.fits.reading import NaAction, class_moments, usable_rows
@@ -98,7 +98,7 @@ def naive_bayes(
     Leave-one-out is a refit's without each row: bandwidths by a rule and the smoothing are computed anew; the
     prior and the levels of each column are held.
 
-    Columns of a Sparse dtype, as of `pandas.DataFrame.sparse.from_spmatrix`, are never written out all at once:
+    Columns of a Sparse dtype, as of `pandas.DataFrame.sparse.from_spmatrix`, are never written out at once:
     fit, prediction and leave-one-out of counts take time and memory by what is stored.
 
     A row that is impossible in every class (only without `laplace`) has no posterior: 0/0. Its label and
@@ -125,9 +125,12 @@ def naive_bayes(
     >>> naive_bayes("kind ~ .", texts, counts=True, laplace=1).multinomial.round(3).loc["food"].tolist()
     [0.571, 0.286, 0.143]
     """
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    why = "A kernel density is made of all rows, and" if kernel else None
+    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
     blocks = replace(blocks, design=level_design(blocks.design))
     plan = plan_of(blocks, Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen))
+    if blocks.source is not None:
+        blocks = replace(blocks, counts=tuple(blocks.terms[j] for j in plan.counts))
     tally = Tally(plan, len(blocks.design.levels))
     classes, terms = blocks.design.levels, blocks.terms
     # Beside others a constant count has its share of their sum.

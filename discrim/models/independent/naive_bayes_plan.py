@@ -58,7 +58,8 @@ def plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
         families[terms.index(name)], sizes[terms.index(name)] = TABLE, 2
     for family, what, wanted in ((COUNT, "counts", options.counts), (KERNEL, "kernel", options.kernel)):
         families[_wanted(what, wanted, terms, families)] = family
-    refuse_values(blocks.table, [terms[j] for j in np.flatnonzero(families == COUNT)], counts=True)
+    if blocks.source is None:
+        refuse_values(blocks.table, [terms[j] for j in np.flatnonzero(families == COUNT)], counts=True)
     columns = set(blocks.design.columns)
     made = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in columns]
     if made:

@@ -15,7 +15,8 @@ from discrim.core.independent.shrunken_centroids import Offset, ShrunkenFit, fit
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, warn_user
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.inference.folds import drawn_seed
 from discrim.models.fits.arguments import check_word, folds_or_cv, is_number, listed, prior_vector
 from discrim.models.fits.fit import Fit, Model

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from discrim.core.independent.shrunken_centroids import ShrunkenFit, labels_along
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import logs_of_prior
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import used_codes, used_rows
 from discrim.inference.folds import dealt_codes
 from discrim.inference.rates_along import TIE
-from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import is_number, listed, told
 from discrim.models.fits.fold_moments import moment_folds
 from discrim.models.fits.tuning import error_path, largest_as_good

@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.progress import progress_bar
 from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Block, Blocks
-from discrim.frame.formula import response_codes
+from discrim.frame.filled import response_codes
 from discrim.frame.used_rows import used_of_block, used_rows
 from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
-from discrim.inference.resampling import progress_bar
 from discrim.models.fits.arguments import check_flag, check_word, listed, told
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.prediction import Decision, block_scores, scored
@@ -268,7 +268,7 @@ def _bootstrapped(fit: Fit[Any], plan: Plan) -> Rates:
     with progress_bar(plan.replicates, ".632+ bootstrap") as bar:
         for _ in range(plan.replicates):
             rule, drawn = samples.rule(fit)
-            for rows, x, own, _ in used_rows(replace(blocks, codes=np.where(drawn == 0, codes, -1))):
+            for rows, x, own, _ in used_rows(replace(blocks, held_codes=np.where(drawn == 0, codes, -1))):
                 predicted = decision.codes(rule.scores(x))
                 known = predicted >= 0
                 positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows

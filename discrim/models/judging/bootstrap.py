@@ -80,7 +80,7 @@ class BootstrapSamples:
         """
         for _ in range(20):
             weights = self.draw()
-            found = fit(replace(self._blocks, weights=weights))
+            found = fit(replace(self._blocks, held_weights=weights))
             if found is not None:
                 return found, weights
         raise NotSupportedError(

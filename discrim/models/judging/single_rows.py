@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.normal.qda import QDAFit
+from discrim.core.numerics.progress import progress_bar
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.rules.leave_one_out import squared_gaps
 from discrim.core.rules.moments_fit import MomentsFit
@@ -25,7 +26,6 @@ from discrim.inference.posterior_variance import (
     separate_covariance,
     typical,
 )
-from discrim.inference.resampling import progress_bar
 from discrim.inference.running_quantiles import RunningInterval
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import refuse_little_weight

@@ -109,4 +109,4 @@ def split_moments(
     """Moments of the rows that each split learns from; as of `class_moments`."""
     base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     for split in splits:
-        yield class_moments(replace(blocks, weights=base * split.train), spread, rooted=rooted)
+        yield class_moments(replace(blocks, held_weights=base * split.train), spread, rooted=rooted)

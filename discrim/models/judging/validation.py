@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.row_sums import sorted_by
+from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.leave_one_out import FullLeftOut
 from discrim.core.rules.rules import Rule
 from discrim.core.rules.stored_scores import stored_scores, takes_stored
@@ -25,7 +26,6 @@ from discrim.frame.relearning import learns, loses_levels, relearn, strange_rows
 from discrim.frame.unseen import absent_levels
 from discrim.frame.used_rows import UsedRows, strata, used_codes, used_rows
 from discrim.inference.folds import check_folds, deal, generator
-from discrim.inference.resampling import late_bar
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.fold_moments import moment_folds
 from discrim.models.fits.prediction import warn_impossible
@@ -133,7 +133,7 @@ def _downdated(scores: FullLeftOut, blocks: Blocks, rows: list[int], out: Floats
     at = at[~scores.is_singular(blocks.codes[at], weights)]
     if not len(at):
         return []
-    x, codes = np.concatenate([blocks.row(row) for row in at.tolist()]), blocks.codes[at]
+    x, codes = blocks.rows_at(at), blocks.codes[at]
     weights = None if blocks.weights is None else blocks.weights[at]
     every = (
         (np.arange(place.start, place.stop) if isinstance(place, slice) else place, part, own, w)
@@ -147,7 +147,7 @@ def _scores_without(fit: Fit[Any], blocks: Blocks, row: int, *, anew: bool) -> F
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
     left = min(1.0, weights[row])
     weights[row] -= left
-    less = replace(blocks, weights=weights)
+    less = replace(blocks, held_weights=weights)
     if anew:
         counts = fit.counts.astype(np.float64)
         counts[blocks.codes[row]] -= left
@@ -157,7 +157,9 @@ def _scores_without(fit: Fit[Any], blocks: Blocks, row: int, *, anew: bool) -> F
         # No other row says what its level is worth.
         return np.full(len(fit.classes), np.nan)
     rule = rule_of_rows(fit, less, held=bool(fit.refits.chosen))
-    return np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.row(row))[0]
+    return (
+        np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.rows_at(np.array([row])))[0]
+    )
 
 
 def deal_folds(fit: Fit[Any], folds: int, seed: int | None) -> Codes:
@@ -201,7 +203,7 @@ def _no_rule(
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     without = f"Without fold {shown(labels[fold])} of {len(labels)}"
     if fit.refits.why_not is not None:
-        said = fit.refits.why_not(fit, replace(blocks, weights=np.where(dealt == fold, 0.0, weights)))
+        said = fit.refits.why_not(fit, replace(blocks, held_weights=np.where(dealt == fold, 0.0, weights)))
         if said is not None:
             return NotSupportedError(f"{without} there is no fit. {said}")
     others = np.bincount(blocks.codes[(dealt >= 0) & (dealt != fold)], minlength=len(fit.classes))
@@ -301,7 +303,7 @@ def _rules_without(fits: Sequence[Fit[Any]], dealt: Codes, *, nested: bool) -> l
 
 def _rule_without(fit: Fit[Any], blocks: Blocks, dealt: Codes, fold: int, *, nested: bool) -> Rule | None:
     base = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
-    less = replace(blocks, weights=np.where(dealt == fold, 0.0, base))
+    less = replace(blocks, held_weights=np.where(dealt == fold, 0.0, base))
     return rule_of_rows(fit, less, held=not nested and bool(fit.refits.chosen))
 
 
@@ -330,5 +332,5 @@ def _score_transformed(
         rule = _rule_without(fit, own, dealt, fold, nested=nested)
         if rule is None:
             raise _no_rule(fit, blocks, dealt, fold, labels)
-        for rows, x, _, _ in used_rows(replace(own, codes=np.where(dealt == fold, blocks.codes, -1))):
+        for rows, x, _, _ in used_rows(replace(own, held_codes=np.where(dealt == fold, blocks.codes, -1))):
             out[:, rows] = rule.scores(x).T

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from discrim.core.law.bayes_bounds import is_regular
 from discrim.core.law.bayes_law import MassLaw, excess, least_risk
 from discrim.core.law.law_points import REPLICATES, Amount
+from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.expected_costs import joint_scores
 from discrim.core.rules.rules import log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.folds import generator
-from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import check_word, cost_matrix, prior_vector
 from discrim.models.fits.handed_out import HandedOut
 from discrim.models.fits.labels import labelled

@@ -12,11 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from_file
+from discrim.core.numerics.progress import late_bar, progress_bar
 from discrim.core.rules.rules import log_posteriors
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import gathered_rows, repeated, used_rows
-from discrim.inference.resampling import late_bar, progress_bar
 from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction, class_moments, refuse_large, usable_rows
@@ -123,7 +124,13 @@ def knn(
     [0.0, 0.4, 0.6]
     """
     check_options(k, metric, scale, grid)
-    blocks = read(formula, data, levels=levels, functions=functions)
+    blocks = read(
+        formula,
+        data,
+        levels=levels,
+        functions=functions,
+        in_memory="knn() compares rows with all others, and",
+    )
     refuse_large(blocks, "knn() keeps its rows")
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
     n = int(moments.total)

@@ -11,9 +11,8 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.normal.lda import LDAFit
 from discrim.core.shrinkage.shrinkage import spread_of
 from discrim.errors import DataError, warn_user
-from discrim.frame.blocks import read
+from discrim.frame.asked_rows import read
 from discrim.models.fits.arguments import check_word, is_whole, prior_vector
-from discrim.models.fits.moments import Moments, given_sample, table_given
 from discrim.models.fits.reading import (
     NaAction,
     collinear_error,
@@ -25,6 +24,8 @@ from discrim.models.fits.reading import (
     refuse_no_freedom,
     usable_rows,
 )
+from discrim.models.moments.given import given_sample, table_given
+from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import read_shrinking, warn_where_units_differ, with_units
 from discrim.models.normal.estimators import CovarianceEstimator
 from discrim.models.normal.lda_results import LDAResults, lda_fit

@@ -395,7 +395,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             return self.canonical().plot(ax=ax)
         if kind == "regions":
             return plot_regions(self._fit, ax)
-        labels = self._fit.labels_of(self._fit.rows("plot()"))
+        labels = self._fit.labels_of(self._fit.drawn_rows())
         axes = self._axes()
         centroids = pd.DataFrame(axes.scores[:, : self._shown], index=self.classes, columns=self._axis_names)
         return plots.scores(self.transform(), labels, centroids, ax=ax)

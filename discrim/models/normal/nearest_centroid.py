@@ -16,16 +16,18 @@ from discrim.core.normal.nearest_centroid import (
     has_spread,
 )
 from discrim.errors import CollinearError
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.labels import by_class_and_term
-from discrim.models.fits.moments import Moments, given_sample, table_given
 from discrim.models.fits.prediction import posterior_frame
 from discrim.models.fits.reading import NaAction, usable_rows
 from discrim.models.fits.refits import moment_refits
+from discrim.models.moments.given import given_sample, table_given
+from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import warn_of_units
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary

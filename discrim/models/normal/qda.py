@@ -17,13 +17,13 @@ from discrim.core.robust.robust import buffers_with_robust, with_robust
 from discrim.core.rules.rules import Rule
 from discrim.core.shrinkage.shrinkage import spread_of
 from discrim.errors import CollinearError, NotSupportedError
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.inference.log_determinants import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.fit import Fit, Model, as_scored, rule_of_numbers
-from discrim.models.fits.moments import Moments, given_sample, table_given
 from discrim.models.fits.reading import (
     NaAction,
     class_moments,
@@ -33,6 +33,8 @@ from discrim.models.fits.reading import (
     refuse_little_weight,
     usable_rows,
 )
+from discrim.models.moments.given import given_sample, table_given
+from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import (
     Shrinking,
     read_shrinking,
@@ -149,6 +151,9 @@ def qda(
 
 def _refuse_few_rows(blocks: Blocks, asked: Shrinking, na_action: NaAction, *, robust: bool) -> Blocks:
     """Blocks, refused where a class has too few rows for many columns, before their products are formed."""
+    if blocks.source is not None:
+        # It is read once, and its rows are counted as they are.
+        return blocks
     known, p = blocks.codes[blocks.codes >= 0], len(blocks.terms)
     rows = np.bincount(known)
     if not rows.size or rows[rows > 0].min() > p or len(rows) * p**2 <= ROOT_WORK:

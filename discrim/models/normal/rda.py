@@ -17,7 +17,8 @@ from discrim.core.normal.rda import RDAFit, fit_rda, needs_roots, too_few
 from discrim.core.normal.regularized_scatters import Pair, Parametrization
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.inference.folds import drawn_seed
 from discrim.models.fits.arguments import check_word, folds_or_cv, listed, prior_vector
 from discrim.models.fits.fit import Fit, Model, as_scored

@@ -21,13 +21,13 @@ from discrim.core.normal.leave_one_out_rda import left_out_groups
 from discrim.core.normal.rda import RDAFit, fit_rda, needs_roots, too_few
 from discrim.core.normal.rda_path import PathRule, path_rules, wrong_by_class
 from discrim.core.normal.regularized_scatters import Pair, Parametrization
+from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class, logs_of_prior
 from discrim.errors import DataError
 from discrim.frame.blocks import Blocks, of_arrays
 from discrim.frame.used_rows import used_codes, used_rows
 from discrim.inference.folds import check_folds, dealt_codes
 from discrim.inference.rates_along import TIE, as_good, rates_along
-from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.fold_moments import moment_folds
@@ -331,9 +331,9 @@ def _refit(blocks: Blocks, plan: Choice, again: dict[int, list[int]], wrong: Flo
                 continue
             without = weights.copy()
             without[row] -= min(1.0, own)
-            moments = class_moments(replace(blocks, weights=without), "class", rooted=plan.rooted)
+            moments = class_moments(replace(blocks, held_weights=without), "class", rooted=plan.rooted)
             missed = np.full((len(left), len(plan.prior)), np.nan)
-            x = blocks.row(row)
+            x = blocks.rows_at(np.array([row]))
             for rule in plan.rules(moments, [plan.pairs[i] for i in left]):
                 missed[rule.pairs] = wrong_by_class(rule, x, np.array([code]), np.array([own]))
             wrong[left] += missed

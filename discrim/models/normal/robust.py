@@ -19,7 +19,7 @@ from discrim.core.robust.student import NU_RANGE, Student, own_distances
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
-from discrim.frame.formula import response_codes
+from discrim.frame.filled import response_codes
 from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import repeated, used_rows
 from discrim.inference.error_rates import check_level
@@ -305,7 +305,7 @@ class RobustRows:
         from discrim.models.normal.robust_plots import distance_distance
 
         table = self.robust_distances()
-        blocks = self._fit.rows('plot("distances")')
+        blocks = self._fit.drawn_rows('plot("distances")')
         moments = class_moments(blocks, self._fit.numbers.moments.spread)
         fit = fit_lda if isinstance(self._fit.numbers, LDAFit) else fit_qda
         plain = fit(moments, self._fit.numbers.prior)

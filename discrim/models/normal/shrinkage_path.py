@@ -91,11 +91,13 @@ class Task:
         blocks, found = self.blocks, np.full(len(self.grid), np.nan)
         weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
         weights[position] -= min(1.0, weights[position])
-        moments = class_moments(replace(blocks, weights=weights), self.moments.spread)
+        moments = class_moments(replace(blocks, held_weights=weights), self.moments.spread)
         for i, g in enumerate(self.grid):
             if self.is_singular(moments, g):
                 continue
-            found[i] = self.rule_at(moments, g).scores(blocks.row(position))[0].argmax() != code
+            found[i] = (
+                self.rule_at(moments, g).scores(blocks.rows_at(np.array([position])))[0].argmax() != code
+            )
         return found
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.progress import late_bar
 from discrim.core.planes.perceptron import PerceptronFit, fit_perceptron, perceptron_from_file
 from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import lone_rows
 from discrim.frame.used_rows import gathered_rows
-from discrim.inference.resampling import late_bar
 from discrim.models.fits.arguments import check_word, is_number, is_whole, listed, told
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import NaAction

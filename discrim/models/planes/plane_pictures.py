@@ -30,7 +30,7 @@ def plot_distances(
             f"kind='distances' shows the plane between two classes; this fit has {len(fit.classes)}: see "
             "distance(a=, b=)."
         )
-    blocks = fit.rows("plot()")
+    blocks = fit.drawn_rows()
     labels = fit.labels_of(blocks)
     return plane_plots.distances(distance(), labels, list(fit.classes), margin=margin, ax=ax)
 
@@ -43,6 +43,6 @@ def plot_margin(
     from discrim.report.plots import numbers
 
     axes = plot_regions(fit, ax)
-    points = fit.rows("plot()").table.frame(list(fit.terms)).iloc[support]
+    points = fit.drawn_rows().table.frame(list(fit.terms)).iloc[support]
     draw_margin(axes, coef, intercept, numbers(points))
     return axes

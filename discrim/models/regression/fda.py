@@ -16,7 +16,8 @@ from discrim.core.regression.flexible import FlexibleFit
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import DataError, NotSupportedError
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import check_word, is_whole, prior_vector
 from discrim.models.fits.fit import Fit, Model, rule_of_numbers
@@ -90,7 +91,14 @@ def fda(
     >>> fit.confusion().to_numpy().tolist()
     [[50, 0, 0], [0, 49, 1], [0, 0, 50]]
     """
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
+    blocks = read(
+        formula,
+        data,
+        weights=weights,
+        levels=levels,
+        functions=functions,
+        in_memory="fda() gives its engine all rows, and",
+    )
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
     most = moments.n_classes - 1
     if ncomp is not None and not (is_whole(ncomp) and 1 <= ncomp <= most):
@@ -239,5 +247,5 @@ class FDAResults(ClassifierResults):
             return plot_regions(self._fit, ax)
         if kind == "posteriors":
             return plot_posteriors(self._fit, ax)
-        labels = self._fit.labels_of(self._fit.rows("plot()"))
+        labels = self._fit.labels_of(self._fit.drawn_rows())
         return plots.scores(self.transform(), labels, self.centroids, ax=ax)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.regression.indicator import IndicatorFit, fit_indicator, indicator_from_file
 from discrim.errors import CollinearError, NotSupportedError
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.inference.least_squares import regression_table, t_table
 from discrim.models.fits.arguments import check_word, listed
@@ -102,7 +103,7 @@ def indicator(
     check_word("collinear", collinear, ("raise", "drop"))
     blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
     if collinear == "raise":
-        _refuse_few(int((blocks.codes >= 0).sum()), blocks.terms)
+        _refuse_few(blocks.known, blocks.terms)
     blocks, moments = usable_rows(blocks, "pooled", na_action)
     if collinear == "raise":
         _refuse_few(int(moments.rows.sum()), blocks.terms)

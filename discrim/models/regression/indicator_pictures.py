@@ -42,7 +42,7 @@ def plot_fitted(
     """
     from discrim.models.regression.indicator_plots import fitted_values as draw
 
-    blocks = fit.rows("plot()")
+    blocks = fit.drawn_rows()
     used = list(blocks.design.columns)
     if column is not None and not (isinstance(column, str) and column in used):
         raise DataError(f"column={told(column)} is not in the formula: name one of {listed(used)}.")

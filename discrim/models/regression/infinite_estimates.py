@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.progress import progress_bar, watched
 from discrim.core.planes.evened_rows import evened_rows
 from discrim.core.planes.separation import Separation, separation
 from discrim.core.regression.logistic import PENALIZED_STEPS, Even, LogisticFit, fit_logistic
@@ -17,7 +18,6 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.cells import class_cells
 from discrim.frame.used_rows import GatheredRows, gathered_rows, used_codes
-from discrim.inference.resampling import progress_bar, watched
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.reading import class_moments
 from discrim.models.planes.separation_certificate import Certificate, Pair, labelled, separated_pairs
@@ -124,7 +124,7 @@ def refitted(fit: LogisticFit, terms: tuple[str, ...], blocks: Blocks) -> Logist
 
 def _has_far_rows(blocks: Blocks) -> bool:
     """Whether a row of the table lies far from the middle of the others."""
-    whole = blocks if blocks.weights is None else replace(blocks, weights=None)
+    whole = blocks.unweighted()
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(evened_rows(gathered_rows(whole).x).size.max() > FAR)
 
@@ -234,7 +234,7 @@ def searched(
         even = None
         if blocks.weights is not None:
             ones = np.where(blocks.weights > 0, 1.0, blocks.weights)
-            even = Even(replace(blocks, weights=ones), moments.rows.astype(np.float64))
+            even = Even(replace(blocks, held_weights=ones), moments.rows.astype(np.float64))
         with watched(table, PASSES) as rows:
             fit = fit.resume(rows, tol, maxiter, overlap=certificate is None, even=even)
     if certificate is None:

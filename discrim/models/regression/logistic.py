@@ -15,7 +15,8 @@ from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE, LogisticFit,
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, log_odds_against
 from discrim.errors import warn_user
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
 from discrim.models.fits.arguments import check_flag, check_word, listed, prior_vector
@@ -118,7 +119,7 @@ def logistic(
     blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
     check_word("collinear", collinear, ("raise", "drop"))
     if collinear == "raise":
-        refuse_wide(int((blocks.codes >= 0).sum()), blocks.terms)
+        refuse_wide(blocks.known, blocks.terms)
     refuse_many_levels(blocks)
     if na_action == "raise":
         blocks.refuse_missing()

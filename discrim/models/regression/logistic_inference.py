@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor
 
+from discrim.core.numerics.progress import watched
 from discrim.core.numerics.tails import chi2_isf, chi2_sf
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.profile_likelihood import deviance_without, profile_bounds
@@ -16,7 +17,6 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import gathered_rows
 from discrim.inference.error_rates import check_level
-from discrim.inference.resampling import watched
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
 from discrim.models.regression.logistic_design import held

@@ -263,7 +263,7 @@ class CanonicalResults(Shown):
         from discrim.report.biplot import biplot
 
         fit = self._fit
-        labels = fit.labels_of(fit.rows("plot()"))
+        labels = fit.labels_of(fit.drawn_rows())
         return biplot(
             self.scores(), labels, self.centroids, self.structure(structure), fit.rows_by_class, ax=ax
         )

@@ -58,7 +58,7 @@ def number(x: float) -> str:
 
 def row_items(fit: ClassifierResults) -> list[Item]:
     """How many rows the fit has, and how many it was not given."""
-    rows = "Rows used" if fit._fit.blocks.weights is None else "Sum of weights"
+    rows = "Rows used" if not fit._fit.blocks.weighted else "Sum of weights"
     return [
         (rows, fit.nobs, number(fit.nobs)),
         ("Rows dropped, missing", fit._fit.dropped, str(fit._fit.dropped)),

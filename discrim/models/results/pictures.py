@@ -25,7 +25,7 @@ def plot_regions(fit: Fit[Any], ax: Axes | None) -> Axes:
         raise NotSupportedError(
             f"kind='regions' draws the plane of two numeric columns of the table; this fit has {has}."
         )
-    blocks = fit.rows("plot()")
+    blocks = fit.drawn_rows()
     labels = fit.labels_of(blocks)
     return plots.regions(fit.predicted, blocks.table.frame(list(fit.terms)), labels, ax=ax)
 
@@ -34,7 +34,7 @@ def plot_posteriors(fit: Fit[Any], ax: Axes | None) -> Axes:
     """Posterior of each row's own class."""
     from discrim.report import plots
 
-    blocks = fit.rows("plot()")
+    blocks = fit.drawn_rows()
     labels = fit.labels_of(blocks)
     found = posterior_frame(blocks, fit.rule(), fit.classes, posteriors)
     return plots.posteriors(found, labels, ax=ax)

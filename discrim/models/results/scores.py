@@ -14,7 +14,8 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError
-from discrim.frame.blocks import Blocks, read
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import GatheredRows, gathered_rows
 from discrim.models.fits.arguments import listed
@@ -42,7 +43,8 @@ def read_rows(
     CollinearError
         A column is constant.
     """
-    blocks = read(formula, data, levels=levels, functions=functions)
+    why = "A plane between classes is found by going back to single rows, and"
+    blocks = read(formula, data, levels=levels, functions=functions, in_memory=why)
     blocks, moments = usable_rows(blocks, "diagonal", na_action)
     still = np.ptp(moments.means, axis=0) + moments.scatters.sum(axis=0) == 0
     if still.any():

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.canonical import Canonical
 from discrim.core.normal.lda import LDAFit
+from discrim.core.numerics.progress import progress_bar
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import check_level
-from discrim.inference.resampling import progress_bar
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import class_moments
 from discrim.models.judging.bootstrap import BootstrapSamples

@@ -97,7 +97,7 @@ def _parts(fit: Fit[Any], saved: Saved) -> tuple[dict[str, Any], dict[str, Float
         "keep": None if blocks.keep is None else list(blocks.keep),
         "left_out": {"constant": list(blocks.constant), "collinear": list(blocks.collinear)},
         "dropped": fit.dropped,
-        "weighted": blocks.weights is not None,
+        "weighted": blocks.weighted,
     }
     # Reading brings them within reach again.
     moments = getattr(numbers, "gathered", None) or numbers.moments

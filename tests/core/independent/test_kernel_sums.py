@@ -213,7 +213,7 @@ def test_scores_and_rows_left_out_show_a_bar_once_they_take_long(monkeypatch, ba
     fit.leave_one_out()
     assert not bars
     clock = iter(range(0, 50_000, 5))
-    monkeypatch.setattr("discrim.inference.resampling.monotonic", lambda: next(clock))
+    monkeypatch.setattr("discrim.core.numerics.progress.monotonic", lambda: next(clock))
     fit.predict()
     fit._fit.cache.clear()
     fit.leave_one_out()

@@ -248,8 +248,8 @@ def test_leaving_rows_out_shows_a_bar_once_it_takes_long(monkeypatch):
     table = pd.DataFrame(rng.normal(size=(300, 12))).add_prefix("x").assign(y=["a", "b"] * 150)
     fit = knn("y ~ .", table, k=3, metric="cityblock")
     clock = iter(range(0, 50_000, 5))
-    monkeypatch.setattr("discrim.inference.resampling.monotonic", lambda: next(clock))
-    monkeypatch.setattr("discrim.inference.resampling.progress_bar", lambda total, what, delay: Bar)
+    monkeypatch.setattr("discrim.core.numerics.progress.monotonic", lambda: next(clock))
+    monkeypatch.setattr("discrim.core.numerics.progress.progress_bar", lambda total, what, delay: Bar)
     fit._fit.refits.left_out(fit._fit)
     assert told[-1] == "closed"
     assert sum(told[:-1]) == 300

@@ -15,7 +15,7 @@ from discrim.frame.categories import shown
 from discrim.frame.design import Design
 from discrim.frame.scan import quote
 from discrim.models.fits.arguments import check_word, listed
-from discrim.models.fits.moments import Moments
+from discrim.models.moments.moments import Moments
 
 __all__ = ["from_stats"]
 

@@ -10,26 +10,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments.given_moments import among_classes, merged, reduced
+from discrim.core.moments.given_moments import among_classes, merged
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Spread
 from discrim.errors import DataError, FormulaError, NotSupportedError
-from discrim.frame.blocks import Blocks, read, weight_vector, without_rows
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.frame.design import Design
-from discrim.frame.formula import response_codes
+from discrim.frame.filled import response_codes
 from discrim.frame.response import with_new_classes
 from discrim.frame.table import Table
+from discrim.frame.weights import weight_vector
 from discrim.models.fits.arguments import check_word, listed
-from discrim.models.fits.reading import (
-    NaAction,
-    class_moments,
-    present_classes,
-    refuse_extreme,
-    varying,
-    warn_of_weights,
-)
+from discrim.models.fits.reading import NaAction, class_moments
 
-__all__ = ["Moments", "given_sample", "moments", "table_given"]
+__all__ = ["Moments", "moments"]
 
 Floats = NDArray[np.float64]
 Functions = Mapping[str, Callable[..., Any]]
@@ -262,7 +256,7 @@ def _gathered(
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
     return Moments(
-        blocks.design, held, by_class, levels_given, blocks.dropped, blocks.weights is not None,
+        blocks.design, held, by_class, levels_given, blocks.dropped, blocks.weighted,
         weights if isinstance(weights, str) else None, blocks.functions,
     )  # fmt: skip
 
@@ -296,60 +290,3 @@ def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
         "order they "
         "go together is not clear: pass levels= to both."
     )
-
-
-def table_given(verb: str, formula: str | None, data: Any) -> tuple[str, Any]:
-    """Formula and table of a verb that takes moments in their place.
-
-    Raises
-    ------
-    DataError
-        One of them is missing.
-    """
-    if formula is None or data is None:
-        missing = "formula" if formula is None else "table"
-        raise DataError(f"{verb}() was given no {missing}: pass formula and data, or moments=.")
-    return formula, data
-
-
-def given_sample(
-    given: Moments, spread: Spread, *, needs_rows: bool, **beside: Any
-) -> tuple[Blocks, ClassMoments]:
-    """What a verb fits to, of moments in the place of a table.
-
-    Parameters
-    ----------
-    given : Moments
-    spread : Spread
-    needs_rows : bool
-        Whether the model is no function of moments.
-    **beside
-        Arguments of the verb that are for tables; each has to be None.
-
-    Raises
-    ------
-    DataError
-        No moments, or an argument that is for tables; no rows, or of one class only.
-    NotSupportedError
-        The model needs the rows, or scatters by class where these are pooled.
-    """
-    if not isinstance(given, Moments):
-        raise DataError(f"moments={given!r}: give what discrim.moments() or discrim.from_stats() returns.")
-    named_too = [name for name, value in beside.items() if value is not None]
-    if named_too:
-        raise DataError(
-            f"moments= and {named_too[0]}= do not go together: moments have their own, so leave it out."
-        )
-    if needs_rows:
-        raise NotSupportedError(
-            "What method=, covariance= and shrinkage= ask for is found from the rows and not from their "
-            "moments: pass formula and data in the place of moments=, or give the shrinkage as a number."
-        )
-    if spread != "pooled":
-        given._need_classes("A model with a variance or covariance for each class")
-    if not given._held.total:
-        raise DataError(f"{given!r}: there is nothing to fit; add moments of complete rows.")
-    refuse_extreme(given._held, given._design.terms)
-    warn_of_weights(given._held, whole=given._held.total >= given._held.rows.sum())
-    blocks = without_rows(given._design, given._functions, weighted=given._weighted, dropped=given.dropped)
-    return varying(*present_classes(blocks, reduced(given._held, spread)))

@@ -1,0 +1,76 @@
+"""The rows that a formula asks of a table, or of a source of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from discrim.errors import DataError, NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.frame.discovery import discovered
+from discrim.frame.formula import resolve
+from discrim.frame.source_rows import SourceRows
+from discrim.frame.sources import source_of
+from discrim.frame.table import Table
+from discrim.frame.weights import weight_vector
+
+__all__ = ["read"]
+
+
+def read(
+    formula: str,
+    data: Any,
+    *,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    part: bool = False,
+    in_memory: str | None = None,
+) -> Blocks:
+    """The rows that a formula asks of a table, a part of one, or a source; see `Blocks` for what is left out.
+
+    Parameters
+    ----------
+    formula, data, weights, levels, functions
+        As of a verb.
+    part : bool
+        The table is a part of a larger one.
+    in_memory : str, optional
+        Why the rows have to be in memory, as a sentence; a source of tables is then refused.
+
+    Raises
+    ------
+    NotSupportedError
+        A source of tables is read part by part, and the rows have to be in memory.
+    """
+    source = source_of(data)
+    if source is not None:
+        return _read_source(formula, data, source, weights, levels, dict(functions or {}), in_memory)
+    table = Table(data, part=part, learnt_from=not part, held=True)
+    exclude = (weights,) if isinstance(weights, str) else ()
+    design, codes = resolve(formula, table, functions=functions, levels=levels, exclude=exclude)
+    return Blocks(design, table, codes, weight_vector(weights, table), dict(functions or {}))
+
+
+def _read_source(
+    formula: str,
+    data: Any,
+    source: Any,
+    weights: Any,
+    levels: Sequence[Any] | None,
+    functions: dict[str, Callable[..., Any]],
+    in_memory: str | None,
+) -> Blocks:
+    if in_memory is not None:
+        raise NotSupportedError(
+            f"{in_memory} {source.what} is read part by part. Pass a sample of its rows as a DataFrame, or "
+            "use lda(), qda() or logistic(), which make passes over them."
+        )
+    if weights is not None and not isinstance(weights, str):
+        raise DataError(
+            "weights= is an array, and the rows come from a source: name the column of the source that holds "
+            "them."
+        )
+    design, table = discovered(formula, data, source, functions, levels, weights)
+    rows = SourceRows(table, design, functions, weights)
+    return Blocks(design, table, None, functions=functions, source=rows)

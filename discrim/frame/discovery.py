@@ -1,0 +1,185 @@
+"""What a formula learns of a source, from one pass over the columns that tell it, or from none.
+
+The levels of categories, and what transforms learn, are found as in memory: a pass keeps the rows that show
+a level for the first time, and of transforms all complete rows of the columns that they read. The formula
+is then resolved against these. Where every term is made of numbers alone, and the type of the response or the
+user says which classes there are, the first part is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.memory import refuse_beyond_memory
+from discrim.core.numerics.progress import late_bar
+from discrim.errors import DataError
+from discrim.frame.design import Design
+from discrim.frame.factors import Categories, Memory, Rows, evaluate
+from discrim.frame.formula import Asked, Whole, asked, settle, spline_bases
+from discrim.frame.grammar import Call, Column, Expression
+from discrim.frame.own_functions import Functions, check_functions
+from discrim.frame.response import response_labels
+from discrim.frame.source_rows import SourceTable, named, tables
+from discrim.frame.sources import Source
+from discrim.frame.table import Table
+
+__all__ = ["discovered"]
+
+Positions = NDArray[np.intp]
+
+
+def discovered(
+    formula: str,
+    data: Any,
+    source: Source,
+    functions: Mapping[str, Callable[..., Any]] | None,
+    levels: Sequence[Any] | None,
+    weights: str | None,
+) -> tuple[Design, SourceTable]:
+    """The design of a formula over the rows of a source, and what stands for their table.
+
+    Raises
+    ------
+    DataError
+        The source has no rows.
+    FormulaError
+        As of `resolve`.
+    """
+    called = check_functions(functions)
+    names = Table(pd.DataFrame(columns=list(source.names)))
+    found = asked(formula, names, called, (weights,) if weights else ())
+    columns = list(dict.fromkeys((*found.columns, *found.beside)))
+    first = next((table for table, _ in tables(source, columns)), None)
+    if first is None:
+        raise DataError(f"{source.what} has no rows, so there is nothing to fit.")
+    table = SourceTable(source, data, first)
+    if _is_told(found, first, levels):
+        return settle(found, first, called, levels)[0], table
+    seen = _Seen(found, called, columns)
+    with late_bar(source.nrows or 0, "levels and transforms") as tell:
+        for part, where in tables(source, columns):
+            with named(where):
+                seen.look(part)
+            tell(part.nrows)
+    table.counted(seen.rows)
+    return settle(found, seen.table(), called, levels, seen.whole())[0], table
+
+
+def _is_told(found: Asked, first: Table, levels: Sequence[Any] | None) -> bool:
+    """Whether the first part says what classes there are, and there is nothing to learn."""
+    if any(_learns(each, first) for each in found.expressions.values()):
+        return False
+    if not Rows(first, 0, first.nrows).complete((*found.columns, *found.beside))[1].any():
+        return False
+    root = found.response.root
+    if levels is not None or not (isinstance(root, Column) and isinstance(first.data, pd.DataFrame)):
+        return levels is not None
+    return isinstance(first.dtype(root.name), pd.CategoricalDtype)
+
+
+def _learns(each: Expression, first: Table) -> bool:
+    """Whether the columns of a factor depend on what the rows hold."""
+    if each.stateful or each.functions or (isinstance(each.root, Call) and each.root.function == "C"):
+        return True
+    return any(first.kind(name) not in ("numeric", "boolean") for name in each.columns)
+
+
+class _Seen:
+    """What a pass has seen so far."""
+
+    def __init__(self, found: Asked, functions: Functions, columns: list[str]) -> None:
+        self._found, self._functions, self._columns = found, functions, columns
+        stateful = [each for each in found.expressions.values() if each.stateful]
+        self._learning = list(dict.fromkeys(name for each in stateful for name in each.columns))
+        self._known: dict[str, set[Any]] = {}
+        self._frames: list[pd.DataFrame] = []
+        self._learnt: list[pd.DataFrame] = []
+        self.rows = 0
+
+    def look(self, part: Table) -> None:
+        """Keep of a part the rows that show something new."""
+        self.rows += part.nrows
+        rows = Rows(part, 0, part.nrows)
+        complete, keep = rows.complete((*self._found.columns, *self._found.beside))
+        labels, labelled = response_labels(self._found.response, part, self._functions)
+        new = [np.flatnonzero(labelled)[self._news("", labels.values)]]
+        if keep.any():
+            new.extend(np.flatnonzero(keep)[at] for at in self._new_levels(part, complete))
+            if not self._frames:
+                new.append(np.flatnonzero(keep)[:1])
+            if self._learning:
+                self._hold(part, keep)
+        at = np.unique(np.concatenate(new))
+        if len(at):
+            self._frames.append(_native(part, self._columns, at))
+
+    def _new_levels(self, part: Table, complete: Rows) -> list[Positions]:
+        found = []
+        for code, each in self._found.expressions.items():
+            if each.stateful or not _learns(each, part):
+                continue
+            value = evaluate(each, complete, Memory(), self._functions, spline_bases())
+            if isinstance(value, Categories):
+                found.append(self._news(code, value.values))
+        return found
+
+    def _news(self, code: str, values: pd.Series) -> Positions:
+        """Positions of the values that were not met before, each once."""
+        known = self._known.setdefault(code, set())
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            # What is declared and has no row is no level; each category is looked at once.
+            held, labels = values.cat.codes.to_numpy(), values.cat.categories
+        else:
+            held, labels = pd.factorize(values)
+        used, first = np.unique(held, return_index=True)
+        new = [
+            position
+            for label, position in zip(used.tolist(), first.tolist(), strict=True)
+            if label >= 0 and labels[label] not in known
+        ]
+        known.update(labels[label] for label in used.tolist() if label >= 0)
+        return np.array(new, dtype=np.intp)
+
+    def _hold(self, part: Table, keep: NDArray[np.bool_]) -> None:
+        refuse_beyond_memory(
+            float(self.rows * len(self._learning)),
+            f"What transforms learn from ({self._learning[0]!r} and others, of {self.rows:,} rows)",
+            "Transform these columns in the source, or leave the transforms out of the formula",
+        )
+        self._learnt.append(part.frame(self._learning)[keep].astype(np.float64))
+
+    def table(self) -> Table:
+        """Rows that show every level, and nothing else that is new."""
+        if not self._frames:
+            names = ", ".join(map(repr, self._columns))
+            raise DataError(f"No row of the source has a value in any of {names}.")
+        joined = {name: _joined([frame[name] for frame in self._frames]) for name in self._columns}
+        return Table(pd.DataFrame(joined), learnt_from=True)
+
+    def whole(self) -> Whole:
+        """What all rows hold."""
+        learning = Table(pd.concat(self._learnt, ignore_index=True)) if self._learnt else None
+        return Whole(self.rows, learning)
+
+
+def _native(part: Table, columns: Sequence[str], at: Positions) -> pd.DataFrame:
+    """Some rows in the dtypes in which they came, where these are pandas'."""
+    if isinstance(part.data, pd.DataFrame):
+        held = part.data.iloc[at]
+        return pd.DataFrame({name: held.iloc[:, part.position(name)] for name in columns})
+    return part.frame(columns).iloc[at]
+
+
+def _joined(values: list[pd.Series]) -> pd.Series:
+    """One column of several; categories are those of all, in the order in which they are first declared."""
+    if not all(isinstance(each.dtype, pd.CategoricalDtype) for each in values):
+        return pd.concat(values, ignore_index=True)
+    declared = list(dict.fromkeys(label for each in values for label in each.cat.categories))
+    ordered = all(each.cat.ordered for each in values)
+    dtype = pd.CategoricalDtype(declared, ordered=ordered)
+    return pd.concat([each.astype(dtype) for each in values], ignore_index=True)
