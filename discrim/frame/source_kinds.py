@@ -12,7 +12,7 @@ from discrim.frame.given import given_frame
 from discrim.frame.source_parts import batch_rows, capital, listed, refuse_twice
 from discrim.frame.values import Kind, narwhals_kind, pandas_kind
 
-__all__ = ["Kinds", "frame_of", "slices"]
+__all__ = ["Kinds", "frame_of", "native", "slices"]
 
 _SAME_KIND = (
     "Give the column one type in all of them, or leave it out of the formula; a reader of text takes the "
@@ -48,17 +48,18 @@ def _whole(data: Any) -> Any:
 
 
 def slices(frame: Any) -> Iterator[Any]:
-    """The rows of a frame in parts of no more than a batch, as tables of their own library."""
+    """The rows of a frame in parts of no more than a batch, as frames like it."""
     step, nrows = batch_rows(len(frame.columns)), len(frame)
     if nrows <= 2 * step:
-        yield _native(frame)
+        yield frame
         return
     for start in range(0, nrows, step):
         stop = min(start + step, nrows)
-        yield frame.iloc[start:stop] if isinstance(frame, pd.DataFrame) else _native(frame[start:stop])
+        yield frame.iloc[start:stop] if isinstance(frame, pd.DataFrame) else frame[start:stop]
 
 
-def _native(frame: Any) -> Any:
+def native(frame: Any) -> Any:
+    """A frame as its own library has it."""
     return frame if isinstance(frame, pd.DataFrame) else frame.to_native()
 
 
@@ -81,7 +82,7 @@ class Kinds:
         }
 
     def fitted(self, frame: Any, what: str, columns: Sequence[str] | None = None) -> Any:
-        """A later frame, whose columns that are all missing are given the kind that they have in the first.
+        """A later frame as its library has it; columns that are all missing are of the kind of the first.
 
         Raises
         ------
@@ -102,7 +103,7 @@ class Kinds:
                     f"Column {name!r} is {dtype} in {self.what} and {other} in {what}. {_SAME_KIND}"
                 )
             frame = _with_kind(frame, labels[name], kind)
-        return frame
+        return native(frame)
 
     def _compare_names(self, names: tuple[str, ...], what: str) -> None:
         for these, those, here, there in (

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from discrim.errors import DataError, DiscrimError
 
-__all__ = ["Part", "Source", "batch_rows", "capital", "closed_at_end", "listed", "refuse_twice"]
+__all__ = ["OnceSource", "Part", "Source", "batch_rows", "capital", "closed_at_end", "listed", "refuse_twice"]
 
 ROWS = 2**16
 """Most rows of a part."""
@@ -53,7 +53,6 @@ class Source:
     def __init__(self, what: str, names: Sequence[str], *, once: bool = False) -> None:
         self.what, self.names, self.once = what, tuple(names), once
         refuse_twice(self.names, what)
-        self._begun = False
         self._rows: int | None = None
 
     @property
@@ -75,13 +74,11 @@ class Source:
             There is no such column, the rows could be read once only, or a part does not fit the others.
         """
         asked = None if columns is None else self._asked(columns)
-        if self.once and self._begun:
-            raise DataError(
-                f"{capital(self.what)} can be read once only, and that has been done: give a function that "
-                "makes it, as in data=lambda: frames(), so that its rows can be read again."
-            )
-        self._begun = True
-        return self._counted(self._read(asked))
+        return self._counted(self.begun(asked))
+
+    def begun(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        """A pass over columns that are there; nobody counts its rows."""
+        return self._read(columns)
 
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
         """The parts of a pass; the columns are there."""
@@ -120,6 +117,57 @@ class Source:
                 "several times needs the same each time. If it is a function, let it begin anew at each call."
             )
         self._rows = rows
+
+
+class OnceSource(Source):
+    """Rows that can be read once.
+
+    Who wants only the first part, to see what columns hold, may begin a pass and leave it: until the next
+    part is asked for, the pass has not been made.
+    """
+
+    def __init__(self, what: str, names: Sequence[str]) -> None:
+        super().__init__(what, names, once=True)
+        self.spent = False
+        self.asked: tuple[str, ...] | None = None
+        self._ahead: list[Part] = []
+        self._left: Iterator[Part] | None = None
+
+    def begun(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        """The one pass."""
+        self._refuse_second()
+        return self._once(columns)
+
+    def _once(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        self.asked = columns
+        yield from list(self._ahead)
+        self._refuse_second()
+        left = self._left = self._left or self._read(columns)
+        with closed_at_end(self):
+            if not any(len(part.data) for part in self._ahead):
+                for part in left:
+                    self._ahead.append(part)
+                    yield part
+                    if len(part.data):
+                        break
+            self._refuse_second()
+            self.spent = True
+            self._ahead.clear()
+            yield from left
+
+    def close(self) -> None:
+        """Let go of what is read, when the pass has gone beyond its first part."""
+        if self.spent and self._left is not None:
+            with closed_at_end(self._left):
+                self._left = None
+
+    def _refuse_second(self) -> None:
+        if self.spent:
+            raise DataError(
+                f"{capital(self.what)} can be read once only, and that has been done: give a function that "
+                "makes it, as in data=lambda: frames(), so that its rows can be read again; or levels=, "
+                "where the first pass only looked for the classes."
+            )
 
 
 @contextmanager
