@@ -22,11 +22,6 @@ FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".pq": "Parquet"
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 """Ends of the names of compressed files, which are read as the name before says."""
 
-_READ_OTHERWISE = (
-    "rename it, or give a function that reads it, as in data=lambda: pandas.read_csv({path!r}, sep=..., "
-    "chunksize=50_000)"
-)
-
 
 class File(NamedTuple):
     """A file of a table.
@@ -96,9 +91,10 @@ def files_of(data: Any) -> Files:
     for unknown in formats.keys() - {"CSV", "Parquet"}:
         path = formats[unknown]
         raise DataError(
-            f"{path!r} ends neither in .csv or .tsv nor in .parquet, so that it is not known what it is: "
-            f"{_READ_OTHERWISE.format(path=path)}. Of a folder, the other files are given by a pattern, as "
-            "in 'folder/*.parquet'."
+            f"{path!r} ends neither in .csv or .tsv nor in .parquet, so that it is not known what it is. "
+            f"Rename it; give a function that reads it, as in data=lambda: pandas.read_csv({path!r}, "
+            "sep=..., chunksize=50_000); or give the files of a folder by a pattern, as in "
+            "'folder/*.parquet'."
         )
     if len(formats) > 1:
         raise DataError(

@@ -14,11 +14,6 @@ from discrim.frame.values import Kind, narwhals_kind, pandas_kind
 
 __all__ = ["Kinds", "frame_of", "native", "slices"]
 
-_SAME_KIND = (
-    "Give the column one type in all of them, or leave it out of the formula; a reader of text takes the "
-    "types as dtype=."
-)
-
 
 def frame_of(data: Any, what: str) -> Any:
     """A frame of pandas, or of narwhals over any other library, of one that a function or an iterator gave.
@@ -32,7 +27,7 @@ def frame_of(data: Any, what: str) -> Any:
         return given_frame(_whole(data))
     except DataError as error:
         raise DataError(
-            f"{capital(what)} is no table, where each has to be one: {error} A file is read by its path, "
+            f"{capital(what)} is no table, where each has to be one: {error} Give a file by its path, "
             "as in data='table.csv'."
         ) from None
 
@@ -100,7 +95,8 @@ class Kinds:
                 continue
             if not _all_missing(frame[labels[name]]):
                 raise DataError(
-                    f"Column {name!r} is {dtype} in {self.what} and {other} in {what}. {_SAME_KIND}"
+                    f"Column {name!r} is {dtype} in {self.what} and {other} in {what}: give it one type in "
+                    "all of them (a reader of text takes types as dtype=), or leave it out of the formula."
                 )
             frame = _with_kind(frame, labels[name], kind)
         return native(frame)

@@ -117,7 +117,7 @@ class ParquetSource(Source):
                 empty = parquet.schema_arrow.empty_table()
                 if not set(own) <= set(empty.schema.names):
                     raise DataError(
-                        f"{file.path!r} was written anew since its columns were read: begin again."
+                        f"{file.path!r} was written anew since its columns were read: fit the model again."
                     )
                 yield Part(self._completed(empty, types, file), file.path)
                 for batch in parquet.iter_batches(batch_size=batch_rows(len(types)), columns=own):

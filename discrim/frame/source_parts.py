@@ -88,8 +88,8 @@ class Source:
         for name in columns:
             if name not in self.names:
                 near = get_close_matches(name, self.names, n=1, cutoff=0.6)
-                hint = f"Did you mean {near[0]!r}?" if near else f"Columns: {listed(self.names)}."
-                raise DataError(f"No column {name!r} in {self.what}. {hint}")
+                way_out = f"Did you mean {near[0]!r}?" if near else f"Columns: {listed(self.names)}."
+                raise DataError(f"No column {name!r} in {self.what}. {way_out}")
         # Without any column most readers do not know how many rows there are.
         return tuple(dict.fromkeys(columns)) or self.names[:1]
 
