@@ -6,6 +6,7 @@ object of theirs has come.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -30,6 +31,11 @@ class DatasetSource(Source):
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
         super().__init__("the Arrow dataset", dataset.schema.names)
+
+    def reads(self, path: str) -> bool:
+        """Whether a file of this path is one of those that are read."""
+        files = getattr(self._dataset, "files", ())
+        return os.path.realpath(path) in {os.path.realpath(file) for file in files}
 
     @cached_property
     def _fragments(self) -> list[Any] | None:

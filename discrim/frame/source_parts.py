@@ -60,6 +60,10 @@ class Source:
         """Rows, where they are known without reading them."""
         return self._rows
 
+    def reads(self, path: str) -> bool:
+        """Whether a file of this path is, or would be, one of those that are read."""
+        return False
+
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Part]:
         """The rows in order, from the first on.
 
