@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from discrim.errors import DataError
@@ -72,6 +73,7 @@ class Kinds:
         self.what = what
         self.names = _names(frame)
         refuse_twice(self.names, what)
+        self._dtypes = _dtypes(frame)
         self._first = {
             name: _described(frame[label]) for name, label in zip(self.names, frame.columns, strict=True)
         }
@@ -87,8 +89,11 @@ class Kinds:
         names = _names(frame)
         refuse_twice(names, what)
         self._compare_names(names, what)
-        labels = dict(zip(names, frame.columns, strict=True))
+        labels, dtypes = dict(zip(names, frame.columns, strict=True)), _dtypes(frame)
         for name in self.names if columns is None else columns:
+            # What Python's objects are, each of them says.
+            if dtypes[name] == self._dtypes[name] and dtypes[name] != np.dtype(object):
+                continue
             kind, dtype = self._first[name]
             now, other = _described(frame[labels[name]])
             if now == kind:
@@ -116,6 +121,11 @@ class Kinds:
 
 def _names(frame: Any) -> tuple[str, ...]:
     return tuple(str(label) for label in frame.columns)
+
+
+def _dtypes(frame: Any) -> dict[str, Any]:
+    held = frame.dtypes if isinstance(frame, pd.DataFrame) else frame.schema.values()
+    return dict(zip(_names(frame), held, strict=True))
 
 
 def _described(series: Any) -> tuple[Kind, str]:
