@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS
 from discrim.core.moments.given_moments import BARREN, root_of
-from discrim.core.moments.moments import ClassMoments, split
+from discrim.core.moments.moments import ClassMoments, split_mean
 
 __all__ = ["Remainder", "moments_without"]
 
@@ -102,7 +102,9 @@ def moments_without(whole: ClassMoments, gone: ClassMoments, known: Floats | Non
         return Remainder(None, none, "means", (k, j))
     share = np.divide(gone.counts, counts, out=np.zeros_like(counts), where=rows > 0)[:, None]
     base = np.where((rows > 0)[:, None], whole.centres, 0.0)
-    centres, rests = split(base, np.where((rows > 0)[:, None], whole.rests + share * gap, 0.0), whole.scale)
+    centres, rests = split_mean(
+        base, np.where((rows > 0)[:, None], whole.rests + share * gap, 0.0), whole.scale
+    )
     lift = np.sqrt(whole.counts[:, None] * share) * gap
     still = np.zeros(gap.shape, dtype=bool)
     if known is not None:
