@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.moments.level_counts import add_levels
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.moments.sparse_rows import SparseRows, indicators
 
@@ -121,6 +122,19 @@ class Tally:
         found.tables, found.sums, found.values = [n[keep] for n in self.tables], self.sums[keep], values
         return found
 
+    def columns(self, keep: Codes) -> Tally:
+        """The tally of some of the columns."""
+        plan, kept = self.plan, set(keep.tolist())
+
+        def among(own: Codes) -> list[int]:
+            return [i for i, j in enumerate(own.tolist()) if j in kept]
+
+        found = Tally(plan.columns(keep), self.n_classes)
+        found.tables = [self.tables[i] for i in among(plan.tables)]
+        found.sums = self.sums[:, among(plan.counts)]
+        found.values = [self.values[i] for i in among(plan.kernels)]
+        return found
+
     def by_class(self) -> list[list[tuple[Floats, Floats | None]]]:
         """Values and weights of each column with a kernel density, by class."""
         return [self._of_classes(column) for column in self.values]
@@ -138,8 +152,7 @@ class Tally:
             self._add_sparse(x, codes, weights)
             return
         for position, table in zip(plan.tables.tolist(), self.tables, strict=True):
-            cells = codes * table.shape[1] + x[:, position].astype(np.intp)
-            table += np.bincount(cells, weights, table.size).reshape(table.shape)
+            add_levels(table, codes, x[:, position], weights)
         if len(plan.counts):
             counts = x.T[plan.counts]
             counts = counts if weights is None else counts * weights

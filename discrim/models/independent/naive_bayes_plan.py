@@ -54,7 +54,7 @@ def plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
     levels = term_levels(blocks.design)
     families = np.array([NORMAL if each is None else TABLE for each in levels], dtype=np.intp)
     sizes = np.array([0 if each is None else len(each) for each in levels], dtype=np.intp)
-    for name in boolean_terms(blocks.design, blocks.table):
+    for name in boolean_terms(blocks.design):
         families[terms.index(name)], sizes[terms.index(name)] = TABLE, 2
     for family, what, wanted in ((COUNT, "counts", options.counts), (KERNEL, "kernel", options.kernel)):
         families[_wanted(what, wanted, terms, families)] = family
