@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.discovery import discovered
 from discrim.frame.formula import resolve
-from discrim.frame.source_rows import SourceRows
-from discrim.frame.sources import source_of
+from discrim.frame.source_rows import SourceRows, SourceTable, tables
+from discrim.frame.sources import Source, source_of
 from discrim.frame.table import Table
 from discrim.frame.weights import weight_vector
 
-__all__ = ["read"]
+__all__ = ["read", "source_blocks"]
 
 
 def read(
@@ -52,10 +53,26 @@ def read(
     return Blocks(design, table, codes, weight_vector(weights, table), dict(functions or {}))
 
 
+def source_blocks(blocks: Blocks, source: Source, data: Any) -> Blocks:
+    """The rows of a source as the formula of other blocks reads them; their classes are read if asked for.
+
+    Raises
+    ------
+    DataError
+        The source has no rows.
+    """
+    first = next((table for table, _ in tables(source, blocks.design.columns)), None)
+    if first is None:
+        raise DataError(f"{source.what} has no rows.")
+    table = SourceTable(source, data, first)
+    rows = SourceRows(table, blocks.design, blocks.functions)
+    return replace(blocks, table=table, held_codes=None, held_weights=None, source=rows)
+
+
 def _read_source(
     formula: str,
     data: Any,
-    source: Any,
+    source: Source,
     weights: Any,
     levels: Sequence[Any] | None,
     functions: dict[str, Callable[..., Any]],
