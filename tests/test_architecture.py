@@ -85,6 +85,8 @@ DOORS = {
     "dask": ("frame/distributed.py",),
     "pandas": ("frame/", "models/", "inference/", "report/", "datasets/", "cli.py"),
     "narwhals": ("frame/",),
+    "duckdb": ("frame/source_engines.py",),
+    "distributed": ("frame/distributed.py",),
     "polars": ("frame/", "cli.py"),
     "pyarrow": ("frame/", "cli.py"),
     "sklearn": ("sklearn/",),
@@ -433,10 +435,21 @@ def test_import_discrim_loads_nothing_heavy():
     )
 
 
+READERS = {"dask", "distributed", "duckdb", "polars", "pyarrow"}
+"""Libraries that are imported when something of theirs is given, or a path asks for them."""
+
+
 @pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes"])
 def test_a_verb_loads_only_what_a_fit_needs(verb):
     loaded = loaded_after(f"import discrim; discrim.{verb}")
-    assert loaded & {"patsy", "matplotlib", "statsmodels", "sklearn", "dask", "polars", "IPython"} == set()
+    assert loaded & {"patsy", "matplotlib", "statsmodels", "sklearn", "IPython"} == set()
+    # pandas itself loads pyarrow, where it is there.
+    assert loaded & (READERS - {"pyarrow"}) == set()
+
+
+def test_a_fit_of_a_frame_asks_for_no_other_reader_of_tables():
+    without = f"sys.modules.update(dict.fromkeys({sorted(READERS)}))"
+    loaded_after(f"{without}; import discrim; discrim.lda('species ~ .', data=discrim.datasets.load_iris())")
 
 
 def project_files() -> list[Path]:

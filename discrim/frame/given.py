@@ -63,6 +63,10 @@ def _narwhals_frame(data: Any) -> Any:
 
     try:
         return nw.from_native(data, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        raise DataError(
+            f"{' '.join(str(error).split())}: rename the columns so that each name stands for one."
+        ) from error
     except TypeError:
         raise DataError(
             f"data is {_told(data)}, not a table: pass a pandas DataFrame, a polars or pyarrow "

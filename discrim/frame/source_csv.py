@@ -1,0 +1,199 @@
+"""Files of CSV as one table, read in parts as `pandas.read_csv` reads them, with one kind of value a column.
+
+What a column holds is what its first values say: truth values, whole numbers, numbers or text. Whole numbers
+may be missing or become fractions later. Any other value that does not fit is an error that names it:
+pandas, which has the whole of a file before it, would make text of all the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import PurePath
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from discrim.errors import DataError, DiscrimError, UnreadableFileError
+from discrim.frame.categories import shown
+from discrim.frame.source_files import Files
+from discrim.frame.source_parts import Part, Source, batch_rows, refuse_twice
+from discrim.frame.values import pandas_kind
+
+__all__ = ["CSVSource"]
+
+Held = Literal["truth values", "whole numbers", "numbers", "text"]
+
+_EXACT = 2.0**53
+"""Up to this doubles hold every whole number."""
+
+
+class CSVSource(Source):
+    """Files of comma-separated values, or (.tsv) of tab-separated ones, in UTF-8, each with its header.
+
+    Parameters
+    ----------
+    files : Files
+        The columns are those of all of them; one that a file lacks is refused when it is asked for.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self._paths = [file.path for file in files.files]
+        self._headers = {path: _header(path) for path in self._paths}
+        self._held: dict[str, Held] = {}
+        self._read_through = False
+        super().__init__(files.what, list(dict.fromkeys(name for h in self._headers.values() for name in h)))
+
+    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        asked = self.names if columns is None else columns
+        for name in asked:
+            lacking = [path for path, header in self._headers.items() if name not in header]
+            if lacking:
+                there = next(path for path, header in self._headers.items() if name in header)
+                raise DataError(
+                    f"{lacking[0]!r} lacks the column {name!r}, which {there!r} has: leave the column out "
+                    "of the formula, or give files that have it."
+                )
+        return self._parts(asked)
+
+    def _parts(self, columns: Sequence[str]) -> Iterator[Part]:
+        self._learn([name for name in columns if name not in self._held])
+        for path in self._paths:
+            # Only where all columns are read does pandas notice that a row has too many values.
+            header = self._headers[path]
+            chosen = columns if self._read_through else header
+            text = [name for name in chosen if self._held.get(name, "text") == "text"]
+            for frame in _frames(path, header, chosen, text):
+                found = {name: self._fitted(frame[name], name, path) for name in columns}
+                yield Part(pd.DataFrame(found, index=frame.index), path)
+        self._read_through = True
+
+    def _learn(self, columns: Sequence[str]) -> None:
+        """Learn what columns hold by the first part of the files in which each has a value."""
+        unknown = list(columns)
+        for path in self._paths:
+            if not unknown:
+                return
+            for frame in _frames(path, self._headers[path], unknown, ()):
+                found = {name: held for name in unknown if (held := _held(frame[name])) is not None}
+                self._held.update(found)
+                unknown = [name for name in unknown if name not in found]
+                if not unknown:
+                    break
+        # What is missing everywhere is so whatever it would be.
+        self._held.update(dict.fromkeys(unknown, "numbers"))
+
+    def _fitted(self, column: pd.Series, name: str, path: str) -> pd.Series:
+        """The values of a part as what the column holds everywhere."""
+        held = self._held[name]
+        if held == "text":
+            return column
+        found = _held(column)
+        if found is None:
+            return pd.Series(np.nan, column.index, dtype="boolean" if held == "truth values" else "float64")
+        numbers = ("whole numbers", "numbers")
+        if held != found and not (held in numbers and found in numbers):
+            row = int(_other_than(column, held).to_numpy().argmax())
+            raise DataError(
+                f"Column {name!r} holds {shown(column.iloc[row])} at row {shown(column.index[row])} of "
+                f"{path!r}, and {held} before: if that stands for a missing value, give "
+                f"data=lambda: pandas.read_csv({path!r}, na_values=[{str(column.iloc[row])!r}], "
+                f"chunksize=50_000); if all are labels, dtype={{{name!r}: str}} in its place."
+            )
+        if held == "numbers":
+            return column.astype(np.float64)
+        whole = column.dtype == np.float64 and bool(column.isna().any()) and _whole(column.dropna())
+        return column.astype("Int64") if whole else column
+
+
+def _held(column: pd.Series) -> Held | None:
+    """What a column that pandas has read holds, None where all of it is missing."""
+    if column.isna().all():
+        return None
+    kind = pandas_kind(column)
+    if kind == "boolean":
+        return "truth values"
+    if kind != "numeric":
+        return "text"
+    return "whole numbers" if column.dtype.kind in "iu" else "numbers"
+
+
+def _whole(numbers: pd.Series) -> bool:
+    return bool(((numbers % 1 == 0) & (numbers.abs() <= _EXACT)).all())
+
+
+def _other_than(column: pd.Series, held: Held) -> pd.Series:
+    """Which values of a column are neither missing nor what it holds elsewhere."""
+    values = column.astype(object)
+    if held == "truth values":
+        fit = values.map(
+            lambda value: isinstance(value, bool | np.bool_) or str(value).lower() in ("true", "false")
+        )
+    else:
+        truth = values.map(lambda value: isinstance(value, bool | np.bool_))
+        fit = pd.to_numeric(values.where(~truth), errors="coerce").notna()
+    return column.notna() & ~fit
+
+
+def _frames(
+    path: str, header: Sequence[str], columns: Sequence[str], text: Sequence[str]
+) -> Iterator[pd.DataFrame]:
+    """The rows of a file in parts; one without rows where it has none."""
+    rest: dict[str, Any] = {} if len(columns) == len(header) else {"usecols": list(columns)}
+    dtypes: Any = dict.fromkeys(text, str)
+    size = batch_rows(len(columns))
+    with _read_errors(path), _reader(path, chunksize=size, dtype=dtypes, low_memory=False, **rest) as reader:
+        frames = iter(reader)
+        for number in count():
+            frame = next(frames, None)
+            if frame is None:
+                if number == 0:
+                    yield _reader(path, nrows=0, dtype=dtypes, **rest)
+                return
+            yield frame
+
+
+def _reader(path: str, **options: Any) -> Any:
+    # pandas before 3.1 reads numbers fast and wrong in the last digit unless told otherwise.
+    release = tuple(int(part) for part in pd.__version__.split(".")[:2])
+    if release < (3, 1):
+        options["float_precision"] = "round_trip"
+    return pd.read_csv(path, sep="\t" if ".tsv" in PurePath(path.lower()).suffixes else ",", **options)
+
+
+def _header(path: str) -> tuple[str, ...]:
+    """The names of the columns of a file, as pandas gives them.
+
+    Raises
+    ------
+    DataError
+        Two are the same, or rows are longer than the first.
+    """
+    with _read_errors(path):
+        written = _reader(path, header=None, nrows=1, dtype=str, keep_default_na=False)
+        first = _reader(path, nrows=1)
+    refuse_twice([name for name in map(str, written.iloc[0]) if name], repr(path))
+    if not isinstance(first.index, pd.RangeIndex):
+        raise DataError(f"{path!r} has rows longer than its first: give every column a name there.")
+    return tuple(map(str, first.columns))
+
+
+@contextmanager
+def _read_errors(path: str) -> Iterator[None]:
+    """Name the file of an error of reading it, which may be of a kind that only its unpacker knows."""
+    try:
+        yield
+    except (DiscrimError, MemoryError):
+        raise
+    except UnicodeDecodeError as error:
+        raise UnreadableFileError(
+            f"{path!r} is not text in UTF-8: save it as CSV in UTF-8, or Parquet."
+        ) from error
+    except Exception as error:
+        said = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        raise UnreadableFileError(
+            f"{path!r} cannot be read as CSV: {said}. Correct the file, or give a function that reads it, "
+            f"as in data=lambda: pandas.read_csv({path!r}, chunksize=50_000)."
+        ) from error

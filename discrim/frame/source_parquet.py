@@ -1,0 +1,213 @@
+"""Parquet files as one table: their ends are read first, and say what does not fit before a row is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discrim.errors import DataError, UnreadableFileError
+from discrim.frame.source_files import File, Files
+from discrim.frame.source_parts import Part, Source, batch_rows, refuse_twice
+from discrim.frame.values import Kind
+
+__all__ = ["ParquetSource"]
+
+BUFFER = 2**20
+"""Bytes of a column that are read at once: else a whole row group of it is held."""
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+
+
+class _End(NamedTuple):
+    """What the end of a Parquet file says.
+
+    Attributes
+    ----------
+    types : dict of str to pyarrow.DataType
+        Of its columns, those of its folder's name included.
+    own : frozenset of str
+        Columns that are in the file itself.
+    nrows : int
+    """
+
+    types: dict[str, Any]
+    own: frozenset[str]
+    nrows: int
+
+
+class ParquetSource(Source):
+    """Parquet files that follow one another, read as `pandas.read_parquet` reads them.
+
+    The index of a DataFrame that pandas wrote is no column; what folders are named for (``year=2024``) is
+    one of categories.
+
+    Parameters
+    ----------
+    files : Files
+        The columns are those of all of them; one that a file lacks is refused when it is asked for.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self._files = files.files
+        self._keys = _key_values(self._files)
+        self._ends = [self._end(file) for file in self._files]
+        names = dict.fromkeys(name for end in self._ends for name in end.types)
+        super().__init__(files.what, list(names))
+        self._rows = sum(end.nrows for end in self._ends)
+
+    def _end(self, file: File) -> _End:
+
+        with _read_errors(file.path), _opened(file.path) as parquet:
+            schema, nrows = parquet.schema_arrow, parquet.metadata.num_rows
+        refuse_twice(schema.names, repr(file.path))
+        described = schema.pandas_metadata or {}
+        index = {name for name in described.get("index_columns", []) if isinstance(name, str)}
+        types = {field.name: field.type for field in schema if field.name not in index}
+        keys = {
+            name: pa.dictionary(pa.int32(), self._keys[name].type)
+            for name in file.keys
+            if name not in schema.names
+        }
+        return _End({**types, **keys}, frozenset(types), nrows)
+
+    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        asked = self.names if columns is None else columns
+        types = {name: self._type(name) for name in asked}
+        return self._batches(types)
+
+    def _type(self, name: str) -> Any:
+        """The type of a column where files have several: whole numbers and others are floating.
+
+        Raises
+        ------
+        DataError
+            A file lacks the column, or it is of another kind there.
+        """
+        known, where = pa.null(), self._files[0].path
+        numbers = set()
+        for file, end in zip(self._files, self._ends, strict=True):
+            if name not in end.types:
+                there = next(f.path for f, e in zip(self._files, self._ends, strict=True) if name in e.types)
+                raise DataError(
+                    f"{file.path!r} lacks the column {name!r}, which {there!r} has: leave the column out "
+                    "of the formula, or give files that have it."
+                )
+            now = end.types[name]
+            if pa.types.is_null(now):
+                continue
+            if pa.types.is_null(known):
+                known, where = now, file.path
+            elif arrow_kind(now) != arrow_kind(known):
+                raise DataError(
+                    f"Column {name!r} is {known} in {where!r} and {now} in {file.path!r}: write one of "
+                    "them again with the type of the other, or leave the column out of the formula."
+                )
+            numbers.add((pa.types.is_integer(now), pa.types.is_floating(now)))
+        return pa.float64() if numbers == {(True, False), (False, True)} else known
+
+    def _batches(self, types: dict[str, Any]) -> Iterator[Part]:
+        for file, end in zip(self._files, self._ends, strict=True):
+            own = [name for name in types if name in end.own]
+            with _read_errors(file.path), _opened(file.path) as parquet:
+                empty = parquet.schema_arrow.empty_table()
+                if not set(own) <= set(empty.schema.names):
+                    raise DataError(
+                        f"{file.path!r} was written anew since its columns were read: begin again."
+                    )
+                yield Part(self._completed(empty, types, file), file.path)
+                for batch in parquet.iter_batches(batch_size=batch_rows(len(types)), columns=own):
+                    yield Part(self._completed(batch, types, file), file.path)
+
+    def _completed(self, batch: Any, types: dict[str, Any], file: File) -> Any:
+        """A batch as a table with the columns that are asked for, in their order and of their types."""
+        columns = []
+        for name, dtype in types.items():
+            if name in batch.schema.names:
+                columns.append(_cast(batch.column(name), dtype, name, file.path))
+            else:
+                columns.append(_repeated(self._keys[name], file.keys[name], batch.num_rows))
+        return pa.table(columns, names=list(types))
+
+
+def arrow_kind(dtype: Any) -> Kind:
+    """What a column of an Arrow type holds."""
+    if pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
+        return "numeric"
+    if pa.types.is_boolean(dtype):
+        return "boolean"
+    if pa.types.is_dictionary(dtype):
+        return "categorical"
+    return "text" if str(dtype) in ("string", "large_string", "string_view") else "other"
+
+
+def _opened(path: str) -> Any:
+
+    # What is buffered before and what is read at once may be as large as a file; checksums are verified
+    # where a file has them.
+    return pq.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True)
+
+
+@contextmanager
+def _read_errors(path: str) -> Iterator[None]:
+    """Name the file of an error of reading it."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, DataError):
+            raise
+        said = " ".join(str(error).split()).rstrip(".")
+        raise UnreadableFileError(
+            f"{path!r} cannot be read as Parquet: {said}. Write the file again, or leave it out."
+        ) from error
+
+
+def _key_values(files: Sequence[File]) -> dict[str, Any]:
+    """What folders are named for, as categories in the order of the files: whole numbers, else text."""
+    found: dict[str, dict[str, None]] = {}
+    for file in files:
+        for name, value in file.keys.items():
+            known = found.setdefault(name, {})
+            if value is not None:
+                known[value] = None
+    values = {}
+    for name, texts in found.items():
+        whole = bool(texts) and all(_WHOLE.fullmatch(text) for text in texts)
+        numbers = dict.fromkeys(int(text) for text in texts) if whole else {}
+        values[name] = (
+            pa.array(list(numbers), _whole_type(numbers)) if whole else pa.array(list(texts), pa.string())
+        )
+    return values
+
+
+def _whole_type(numbers: Iterable[int]) -> Any:
+
+    return pa.int32() if all(-(2**31) <= number < 2**31 for number in numbers) else pa.int64()
+
+
+def _repeated(values: Any, text: str | None, nrows: int) -> Any:
+    """One of the values as a column of categories; a missing one where there is no text."""
+    value = text if text is None or pa.types.is_string(values.type) else int(text)
+    place = pa.scalar(None if value is None else values.index(value).as_py(), pa.int32())
+    return pa.DictionaryArray.from_arrays(pa.repeat(place, nrows), values)
+
+
+def _cast(column: Any, dtype: Any, name: str, path: str) -> Any:
+    """A column that has no type, or whole numbers where other files hold fractions, as of a type."""
+    if pa.types.is_null(column.type):
+        return pa.nulls(len(column), dtype)
+    if not (pa.types.is_float64(dtype) and pa.types.is_integer(column.type)):
+        return column
+    try:
+        return column.cast(dtype)
+    except pa.ArrowInvalid as error:
+        raise DataError(
+            f"Column {name!r} is {column.type} in {path!r} and floating in other files, where it would be "
+            f"rounded ({str(error).rstrip('.')}): write it with one type in all files."
+        ) from error

@@ -1,0 +1,159 @@
+"""What a source of tables is: its columns, and its rows part by part, as often as they are asked for.
+
+A table that does not fit in memory is read from a source. Whatever the source is, its parts are tables of
+some `ROWS` rows, with the same columns, each of one kind throughout.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from discrim.errors import DataError, DiscrimError
+
+__all__ = ["Part", "Source", "batch_rows", "capital", "closed_at_end", "listed", "refuse_twice"]
+
+ROWS = 2**16
+"""Most rows of a part."""
+
+FEWEST_ROWS, NUMBERS = 2**10, 2**21
+"""Rows of a part whose columns are many, and the most numbers of one whose columns are fewer."""
+
+
+class Part(NamedTuple):
+    """Some rows of a source.
+
+    Attributes
+    ----------
+    data : DataFrame of pandas or polars, pyarrow.Table, or any other that `Table` takes
+    where : str or None
+        The file that they are from, for messages.
+    """
+
+    data: Any
+    where: str | None = None
+
+
+class Source:
+    """Rows that are read part by part.
+
+    Attributes
+    ----------
+    what : str
+        What it is in words, as a message says it: "the LazyFrame".
+    names : tuple of str
+        Its columns, in order.
+    once : bool
+        Its rows can be read once only.
+    """
+
+    def __init__(self, what: str, names: Sequence[str], *, once: bool = False) -> None:
+        self.what, self.names, self.once = what, tuple(names), once
+        refuse_twice(self.names, what)
+        self._begun = False
+        self._rows: int | None = None
+
+    @property
+    def nrows(self) -> int | None:
+        """Rows, where they are known without reading them."""
+        return self._rows
+
+    def parts(self, columns: Sequence[str] | None = None) -> Iterator[Part]:
+        """The rows in order, from the first on.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            The only columns that are read, where that can be; without it, all.
+
+        Raises
+        ------
+        DataError
+            There is no such column, the rows could be read once only, or a part does not fit the others.
+        """
+        asked = None if columns is None else self._asked(columns)
+        if self.once and self._begun:
+            raise DataError(
+                f"{capital(self.what)} can be read once only, and that has been done: give a function that "
+                "makes it, as in data=lambda: frames(), so that its rows can be read again."
+            )
+        self._begun = True
+        return self._counted(self._read(asked))
+
+    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        """The parts of a pass; the columns are there."""
+        raise NotImplementedError
+
+    def _asked(self, columns: Sequence[str]) -> tuple[str, ...]:
+        for name in columns:
+            if name not in self.names:
+                near = get_close_matches(name, self.names, n=1, cutoff=0.6)
+                hint = f"Did you mean {near[0]!r}?" if near else f"Columns: {listed(self.names)}."
+                raise DataError(f"No column {name!r} in {self.what}. {hint}")
+        # Without any column most readers do not know how many rows there are.
+        return tuple(dict.fromkeys(columns)) or self.names[:1]
+
+    def _counted(self, parts: Iterator[Part]) -> Iterator[Part]:
+        """The parts; an error says after how many rows it came, and all passes have as many rows."""
+        rows, where = 0, None
+        with closed_at_end(parts):
+            while True:
+                try:
+                    part = next(parts)
+                except StopIteration:
+                    break
+                except DiscrimError:
+                    raise
+                except Exception as error:
+                    there = "" if where is None else f" of {where!r}"
+                    error.add_note(f"{capital(self.what)} raised this after {rows:,} rows{there}.")
+                    raise
+                where = part.where
+                rows += len(part.data)
+                yield part
+        if self._rows is not None and rows != self._rows:
+            raise DataError(
+                f"{capital(self.what)} has {rows:,} rows now and had {self._rows:,} before: what reads rows "
+                "several times needs the same each time. If it is a function, let it begin anew at each call."
+            )
+        self._rows = rows
+
+
+@contextmanager
+def closed_at_end(iterator: Any) -> Iterator[None]:
+    """Close an iterator at the end of a block, where it can be closed: it may hold files, or a connection."""
+    try:
+        yield
+    finally:
+        close = getattr(iterator, "close", None)
+        if callable(close):
+            close()
+
+
+def batch_rows(columns: int) -> int:
+    """Rows of a part with so many columns."""
+    return min(ROWS, max(FEWEST_ROWS, NUMBERS // max(columns, 1)))
+
+
+def capital(text: str) -> str:
+    """The text as the beginning of a sentence."""
+    return text[:1].upper() + text[1:]
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Names in quotes, of many only the first."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def refuse_twice(names: Sequence[str], where: str) -> None:
+    """Raise a DataError where two columns have the same name."""
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise DataError(
+            f"Duplicate column name{'s' if len(twice) > 1 else ''} {listed(twice)} in {where}: rename the "
+            "columns so that each name stands for one."
+        )
