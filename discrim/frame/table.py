@@ -31,8 +31,10 @@ from discrim.frame.values import (
     narwhals_kind,
     narwhals_values,
     pandas_kind,
+    plain_numbers,
     refuse_surrogates,
     rounded_integers,
+    text_codes,
 )
 
 TELLING = 1e-6
@@ -376,10 +378,18 @@ class Table:
         """A column's own memory where it is plain NumPy numbers: looked up once, read block by block."""
         if name not in self._arrays:
             series = self.native(name)
-            plain = isinstance(series, pd.Series) and isinstance(series.dtype, np.dtype)
-            numbers = plain and series.dtype.kind in "biuf"
-            self._arrays[name] = series.to_numpy() if numbers else None
+            if isinstance(series, pd.Series):
+                numbers = isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf"
+                self._arrays[name] = series.to_numpy() if numbers else None
+            else:
+                # Of a whole table this might be a copy of it.
+                self._arrays[name] = plain_numbers(series) if self.part else None
         return self._arrays[name]
+
+    def factorized(self, name: str) -> tuple[NDArray[np.intp], list[str]] | None:
+        """Codes (n,) of a column of text, -1 where it is missing, and its texts; None where it takes long."""
+        series = self.native(name)
+        return None if isinstance(series, pd.Series) else text_codes(series)
 
     def native(self, name: str) -> Any:
         """A column as it came, a Series of pandas or narwhals."""
