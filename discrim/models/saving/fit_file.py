@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.numerics.whole_file import names_folder, target_of
 from discrim.core.shrinkage.shrinkage import is_regular, spread_of
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.frame.blocks import without_rows
@@ -29,7 +30,6 @@ from discrim.models.saving.saved_description import check_description, check_val
 from discrim.models.saving.saved_moments import checked_moments
 from discrim.models.saving.saved_rule import without_score
 from discrim.models.saving.tensor_file import DamagedFileError, check_finite, damaged, read_file, write_file
-from discrim.models.saving.whole_file import names_folder, target_of
 
 __all__ = ["read_fit", "save"]
 
