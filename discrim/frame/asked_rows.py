@@ -10,8 +10,8 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.discovery import discovered
 from discrim.frame.formula import resolve
-from discrim.frame.source_rows import SourceRows, SourceTable, tables
 from discrim.frame.source_parts import capital
+from discrim.frame.source_rows import SourceRows, SourceTable, tables
 from discrim.frame.sources import Source, source_of
 from discrim.frame.table import Table
 from discrim.frame.weights import weight_vector
@@ -86,8 +86,8 @@ def _read_source(
         )
     if source.once:
         raise NotSupportedError(
-            f"{capital(source.what)} can be read once, and this fit reads its rows more often: give a function that "
-            "makes the iterator anew, or use lda(), qda() or another verb that takes moments=."
+            f"{capital(source.what)} can be read once, and this fit reads its rows more often: give a "
+            "function that makes the iterator anew, or use lda(), qda() or another verb that takes moments=."
         )
     if weights is not None and not isinstance(weights, str):
         raise DataError(
