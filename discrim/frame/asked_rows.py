@@ -64,7 +64,7 @@ def source_blocks(blocks: Blocks, source: Source, data: Any) -> Blocks:
     """
     first = next((table for table, _ in tables(source, blocks.design.columns)), None)
     if first is None:
-        raise DataError(f"{source.what} has no rows.")
+        raise DataError(f"{capital(source.what)} has no rows: give one that has some.")
     table = SourceTable(source, data, first)
     rows = SourceRows(table, blocks.design, blocks.functions)
     return replace(blocks, table=table, held_codes=None, held_weights=None, source=rows)

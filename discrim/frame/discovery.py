@@ -25,8 +25,8 @@ from discrim.frame.formula import Asked, Whole, asked, settle, spline_bases
 from discrim.frame.grammar import Call, Column, Expression
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import classes_and_codes, response_labels
+from discrim.frame.source_parts import Source, capital
 from discrim.frame.source_rows import SourceTable, named, tables
-from discrim.frame.sources import Source
 from discrim.frame.table import Table
 
 __all__ = ["discovered"]
@@ -57,7 +57,9 @@ def discovered(
     columns = list(dict.fromkeys((*found.columns, *found.beside)))
     first = next((table for table, _ in tables(source, columns)), None)
     if first is None:
-        raise DataError(f"{source.what} has no rows, so there is nothing to fit.")
+        raise DataError(
+            f"{capital(source.what)} has no rows, so there is nothing to fit: give one that has some."
+        )
     table = SourceTable(source, data, first)
     complete = Rows(first, 0, first.nrows).complete((*found.columns, *found.beside))[1].any()
     if not complete or any(_learns(each, first) for each in found.expressions.values()):
@@ -178,7 +180,7 @@ class _Seen:
         """Rows that show every level, and nothing else that is new."""
         if not self._frames:
             names = ", ".join(map(repr, self._columns))
-            raise DataError(f"No row of the source has a value in any of {names}.")
+            raise DataError(f"No row of the source has a value in any of {names}: give rows that have.")
         joined = {name: _joined([frame[name] for frame in self._frames]) for name in self._columns}
         return Table(pd.DataFrame(joined), learnt_from=True)
 

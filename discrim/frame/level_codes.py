@@ -117,8 +117,12 @@ def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
     DataError
         The message names column, row and value.
     """
+    if not names:
+        return
+    fine = counts and table.sparse is not None and not table.sparse.has_beyond(0.0, np.inf)
+    there = set(table.names)
     for name in names:
-        if name not in table.names or table.kind(name) != "numeric":
+        if name not in there or table.kind(name) != "numeric" or (fine and table.is_sparse(name)):
             continue
         values = table.column(name).to_numpy(dtype=np.float64)
         bad = values < 0 if counts else ~(np.isnan(values) | (values == 0) | (values == 1))

@@ -86,7 +86,7 @@ class named:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, DiscrimError) and self._where is not None and self._where not in str(error):
-            raise type(error)(f"{error} This is in {self._where!r}.") from None
+            error.args = (f"{error} This is in {self._where!r}.",)
 
 
 def _tells_nothing(table: Table, name: str, kind: Kind) -> bool:

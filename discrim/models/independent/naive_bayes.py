@@ -98,6 +98,9 @@ def naive_bayes(
     Leave-one-out is a refit's without each row: bandwidths by a rule and the smoothing are computed anew; the
     prior and the levels of each column are held.
 
+    Columns of a Sparse dtype, as of `pandas.DataFrame.sparse.from_spmatrix`, are never written out at once:
+    fit, prediction and leave-one-out of counts take time and memory by what is stored.
+
     A row that is impossible in every class (only without `laplace`) has no posterior: 0/0. Its label and
     posteriors are missing, with a warning, and error rates leave it out; R's e1071 puts 0.001 for each zero.
 
@@ -111,6 +114,16 @@ def naive_bayes(
     >>> mixed = naive_bayes("species ~ bill_length_mm + island + sex", load_penguins(), laplace=1)
     >>> mixed.tables["sex"].round(3).loc["Adelie"].tolist()
     [0.5, 0.5]
+
+    Counts of words, of which most are zero and none of these is stored:
+
+    >>> import pandas as pd
+    >>> from scipy.sparse import csr_array
+    >>> counts = csr_array([[2, 0, 0], [1, 1, 0], [0, 0, 3], [0, 1, 1]])
+    >>> texts = pd.DataFrame.sparse.from_spmatrix(counts, columns=["ham", "egg", "spam"])
+    >>> texts["kind"] = ["food", "food", "mail", "mail"]
+    >>> naive_bayes("kind ~ .", texts, counts=True, laplace=1).multinomial.round(3).loc["food"].tolist()
+    [0.571, 0.286, 0.143]
     """
     why = "A kernel density is made of all rows, and" if kernel else None
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
