@@ -20,6 +20,14 @@ __all__ = ["ParquetSource"]
 BUFFER = 2**20
 """Bytes of a column that are read at once: else a whole row group of it is held."""
 
+LONG_GROUP = 2**15
+"""Rows that a group has at least, on average, where texts are read as codes."""
+
+TEXT = ("string", "large_string", "string_view")
+
+FEW_BYTES = 2
+"""Bytes a row of a column of text up to which its texts are few."""
+
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
@@ -118,14 +126,15 @@ class ParquetSource(Source):
         for file, end in zip(self._files, self._ends, strict=True):
             own = [name for name in types if name in end.own]
             with _read_errors(file.path), _opened(file.path) as parquet:
-                empty = parquet.schema_arrow.empty_table()
+                empty, coded = parquet.schema_arrow.empty_table(), _repeated_texts(parquet, own)
                 if not set(own) <= set(empty.schema.names):
                     raise DataError(
                         f"{file.path!r} was written anew since its columns were read: fit the model again."
                     )
                 yield Part(self._completed(empty, types, file), file.path)
+            with _read_errors(file.path), _opened(file.path, coded) as parquet:
                 for batch in parquet.iter_batches(batch_size=batch_rows(len(types)), columns=own):
-                    yield Part(self._completed(batch, types, file), file.path)
+                    yield Part(self._completed(batch, types, file), file.path, coded)
 
     def _completed(self, batch: Any, types: dict[str, Any], file: File) -> Any:
         """A batch as a table with the columns that are asked for, in their order and of their types."""
@@ -146,14 +155,38 @@ def arrow_kind(dtype: Any) -> Kind:
         return "boolean"
     if pa.types.is_dictionary(dtype):
         return "categorical"
-    return "text" if str(dtype) in ("string", "large_string", "string_view") else "other"
+    return "text" if str(dtype) in TEXT else "other"
 
 
-def _opened(path: str) -> Any:
+def _opened(path: str, coded: Sequence[str] = ()) -> Any:
 
     # What is buffered before and what is read at once may be as large as a file; checksums are verified
     # where a file has them.
-    return pq.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True)
+    return pq.ParquetFile(
+        path,
+        read_dictionary=list(coded),
+        pre_buffer=False,
+        buffer_size=BUFFER,
+        page_checksum_verification=True,
+    )
+
+
+def _repeated_texts(parquet: Any, columns: Sequence[str]) -> tuple[str, ...]:
+    """Columns of a few texts, which are faster read as the codes that a file has of them.
+
+    Batches of codes end where a group of rows ends, so that the groups have to be long.
+    """
+    schema, groups = parquet.schema_arrow, parquet.metadata.num_row_groups
+    texts = {name for name in columns if name in schema.names and str(schema.field(name).type) in TEXT}
+    if not texts or parquet.metadata.num_rows < groups * LONG_GROUP:
+        return ()
+    first = parquet.metadata.row_group(0)
+    held = (first.column(j) for j in range(first.num_columns))
+    return tuple(
+        each.path_in_schema
+        for each in held
+        if each.path_in_schema in texts and each.total_uncompressed_size <= FEW_BYTES * first.num_rows
+    )
 
 
 @contextmanager

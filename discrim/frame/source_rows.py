@@ -62,9 +62,9 @@ def tables(
     A column without any value is of the kind that it is in other parts.
     """
     start = 0
-    for data, where in source.parts(columns):
+    for data, where, coded in source.parts(columns):
         with named(where):
-            table = Table(data, part=True, learnt_from=True, before=start)
+            table = Table(data, part=True, learnt_from=True, before=start, coded=coded)
             if not table.nrows:
                 continue
             bare = [name for name, kind in (kinds or {}).items() if _tells_nothing(table, name, kind)]
