@@ -287,7 +287,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         row = self._sizes() | {"df_model": self.df_model, "df_resid": self.df_resid}
         return pd.DataFrame([row])
 
-    def augment(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def _augmented(self, unseen: Unseen | None, data: Any) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the fitted values (`.score.<class>`)."""
         rows = self._fit.new_rows(data, unseen)
         return self._fit.augmented(rows, self._values(rows), "score")
