@@ -245,7 +245,7 @@ def held() -> dict[str, tuple[Any, pd.DataFrame]]:
 
 
 def write_moments(folder: Path) -> dict[str, Any]:
-    """Write a file for each of the moments; what they hold, and the posteriors of a fit to them and all rows."""
+    """Write a file for each of the moments; posteriors are those of a fit to them and their table."""
     about: dict[str, Any] = {}
     for name, (moments, data) in held().items():
         moments.save(folder / f"{name}.moments")
