@@ -143,7 +143,7 @@ class OnceSource(Source):
 
     def __init__(self, what: str, names: Sequence[str]) -> None:
         super().__init__(what, names, once=True)
-        self.spent = False
+        self.spent = self.is_read = False
         self.asked: tuple[str, ...] | None = None
         self._ahead: list[Part] = []
         self._left: Iterator[Part] | None = None
@@ -154,9 +154,16 @@ class OnceSource(Source):
         return self._once(columns)
 
     def _once(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        self.asked = columns
-        yield from list(self._ahead)
-        self._refuse_second()
+        self.asked, self.is_read = columns, True
+        try:
+            yield from list(self._ahead)
+            self._refuse_second()
+            yield from self._beyond(columns)
+        finally:
+            self.is_read = False
+
+    def _beyond(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        """What follows the parts that were looked at."""
         left = self._left = self._left or self._read(columns)
         with closed_at_end(self):
             if not any(len(part.data) for part in self._ahead):

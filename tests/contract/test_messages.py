@@ -47,6 +47,7 @@ MAKERS = {
 
 REASONS = {
     ("discrim/__init__.py", "has no attribute"): "Python's own words for a name that a module has not",
+    ("discrim/frame/sinks.py", "{ENOENT}"): "the number of the system's error, which words follow",
     ("discrim/__main__.py", ""): "the exit code of the command line",
     (
         "discrim/core/planes/hyperplane.py",

@@ -50,7 +50,7 @@ from discrim.core.moments.row_sums import (
 )
 from discrim.errors import DataError
 
-__all__ = ["ClassMoments", "Spread", "gather", "gather_parts"]
+__all__ = ["ClassMoments", "Spread", "asks_for_roots", "gather", "gather_parts", "split_mean"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -178,7 +178,7 @@ class ClassMoments:
         middle = anchor + share @ (means - anchor)
         lift = np.sqrt(self.counts)[:, None] * (means - middle)
         whole = self.pooled()
-        centres, rests = _split(self.origin, middle, self.scale)
+        centres, rests = split_mean(self.origin, middle, self.scale)
         roots = None
         if whole.roots is not None:
             roots = self._rooted(np.concatenate([whole.roots[0], lift]))[None]
@@ -249,7 +249,7 @@ class ClassMoments:
         # A class that is new here is taken over as it stands, not reached from a mean of zero.
         base = np.where((self.counts == 0)[:, None], other.centres, self.centres)
         step = np.where((self.counts == 0)[:, None], other.rests, self.rests + share * gap)
-        centres, rests = _split(base, step, self.scale)
+        centres, rests = split_mean(base, step, self.scale)
         lift = np.sqrt(self.counts[:, None] * share) * gap
         scatters = self.scatters + other.scatters
         by_class = self.spread in ("class", "thin class")
@@ -326,6 +326,12 @@ def gather(
             sums.add(*block)
     few = int(sums.rows.sum()) * n_columns**2 <= ROOT_WORK
     return _settled(blocks, sums, spread, few, rooted)
+
+
+def asks_for_roots(moments: ClassMoments, *, rooted: bool = True) -> bool:
+    """Whether `gather` would take roots of the rows of a scatter: they are few, or digits ask for it."""
+    few = int(moments.rows.sum()) * moments.n_columns**2 <= ROOT_WORK
+    return few or (rooted and _ask_for_roots(moments))
 
 
 def gather_parts(
@@ -422,7 +428,7 @@ def _with_roots(blocks: RowBlocks, sums: Sums, moments: ClassMoments) -> ClassMo
 
 def _moved(moments: ClassMoments, step: Floats) -> ClassMoments:
     """The same scatters about means moved by a step (K, p) of their rounding, in units of z."""
-    centres, rests = _split(moments.centres, moments.rests + step, moments.scale)
+    centres, rests = split_mean(moments.centres, moments.rests + step, moments.scale)
     return replace(moments, centres=centres, rests=rests)
 
 
@@ -430,12 +436,12 @@ def _moments(sums: Sums) -> ClassMoments:
     shifts = sums.shifts()
     present = sums.counts > 0
     base = np.where(present, sums.centres, 0.0).T
-    centres, rests = _split(base, np.where(present, shifts, 0.0).T, sums.scale)
+    centres, rests = split_mean(base, np.where(present, shifts, 0.0).T, sums.scale)
     scatters = sums.about_means()
     return ClassMoments(sums.counts, sums.rows, centres, rests, sums.scale, scatters)
 
 
-def _split(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Floats]:
+def split_mean(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Floats]:
     """Base + step / scale as the nearest number and, in units of z, what that leaves."""
     # In one memory layout, so that moments read from a file give the same bits.
     centres = np.add(base, step / scale, order="C")

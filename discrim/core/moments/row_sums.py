@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from discrim.core.numerics.memory import refuse_beyond_memory
 
 __all__ = [
+    "SAFE",
     "Part",
     "RowBlock",
     "RowBlocks",
