@@ -54,7 +54,8 @@ class CSVSource(Source):
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
         asked = self.names if columns is None else columns
         for path, header in self._headers.items():
-            for name in set(asked).difference(header):
+            held = set(header)
+            for name in (name for name in asked if name not in held):
                 there = next(each for each, names in self._headers.items() if name in names)
                 raise DataError(
                     f"{path!r} lacks the column {name!r}, which {there!r} has: leave the column out "
