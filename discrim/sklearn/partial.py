@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d
 
@@ -16,7 +15,7 @@ from discrim.core.moments.row_sums import Spread
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, NotSupportedError
 from discrim.frame.arrays import with_column
 from discrim.frame.scan import quote
-from discrim.models.fits.arguments import listed, prior_vector
+from discrim.models.fits.arguments import listed, prior_of_some
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.verb import moments
 from discrim.sklearn.base import WeightedClassifier, only_if, response_name
@@ -161,7 +160,7 @@ class PartialClassifier(WeightedClassifier):
             return None, f"{only} so far: give a batch with rows of another class."
         options = {**self.get_params(deep=False), "moments": whole}
         if "prior" in options:
-            options["prior"] = _among(options["prior"], classes, present, whole.counts.to_numpy(np.float64))
+            options["prior"] = prior_of_some(options["prior"], classes.tolist(), present)
         with warnings.catch_warnings():
             # That a class has no rows yet is nothing to be warned of.
             warnings.filterwarnings("ignore", "No row is left in class", DiscrimWarning)
@@ -191,7 +190,8 @@ def _codes(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
     labels = column_or_1d(y, warn=True)
     assert_all_finite(labels, input_name="y")
     check_consistent_length(rows, labels)
-    codes = pd.Index(classes.tolist()).get_indexer(labels.tolist())
+    position = {label: k for k, label in enumerate(classes.tolist())}
+    codes = np.array([position.get(label, -1) for label in labels.tolist()], dtype=np.intp)
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         raise DataError(
@@ -199,14 +199,4 @@ def _codes(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
             f"{listed(classes.tolist())}: "
             "name all that will come as classes= of the first call."
         )
-    return np.asarray(codes, dtype=np.intp)
-
-
-def _among(prior: Any, classes: Array, present: NDArray[np.bool_], counts: NDArray[np.float64]) -> Any:
-    """A prior over all classes as one over those that have rows."""
-    if prior is None or isinstance(prior, str) or present.all():
-        return prior
-    shares = prior_vector(prior, pd.Index(classes.tolist()), counts)[present]
-    if not shares.sum() > 0:
-        return "equal"
-    return (shares / shares.sum()).tolist()
+    return codes
