@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -43,9 +44,13 @@ def written(frame: pd.DataFrame, path, *, large: bool = False) -> str:
     return str(path)
 
 
-def test_texts_are_read_as_codes_where_they_are_few(tmp_path):
+@pytest.mark.parametrize("of", ["path", "dataset"])
+def test_texts_are_read_as_codes_where_they_are_few(of, tmp_path):
     frame = a_frame().assign(t=[f"row {i} and more text" for i in range(NROWS)])
-    parts = [part for part in source_of(written(frame, tmp_path / "x.parquet")).parts() if len(part.data)]
+    path = written(frame, tmp_path / "x.parquet")
+    parts = [
+        part for part in source_of(ds.dataset(path) if of == "dataset" else path).parts() if len(part.data)
+    ]
     assert {part.coded for part in parts} == {("y",)}
     assert all(pa.types.is_dictionary(part.data.schema.field("y").type) for part in parts)
 
