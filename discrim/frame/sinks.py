@@ -115,9 +115,7 @@ def _opener(path: Path, given: str) -> Opener:
 
 def _refuse_folder(path: Path) -> None:
     if not path.parent.is_dir():
-        raise FileNotFoundError(
-            ENOENT, "There is no such folder: make it, or name another", str(path.parent)
-        )
+        raise FileNotFoundError(ENOENT, "There is no such folder: make it, or name another", str(path.parent))
     if path.is_dir():
         if any(path.iterdir()):
             raise DataError(f"The folder {str(path)!r} holds files already: name a new one, or empty it.")

@@ -49,6 +49,8 @@ def source_of(data: Any) -> Source | None:
     """
     if isinstance(data, pd.DataFrame | dict):
         return None
+    if isinstance(data, Source):
+        return data
     if is_path(data):
         return _of_paths(data)
     library = type(data).__module__.partition(".")[0]
