@@ -297,12 +297,13 @@ def _labelled(fit: Any, data: Any, prior: Any, out: str | None, *, proba: bool, 
     from discrim.models.results.by_parts import answered
 
     if not proba:
-        labels = fit.predict(data, prior=prior, unseen=unseen, out=out)
+        labels: Any = fit.predict(data, prior=prior, unseen=unseen, out=out)
         return labels.to_frame() if isinstance(labels, pd.Series) else labels
 
     def answer(part: Any) -> pd.DataFrame:
         rows = fit._fit.new_rows(part, unseen)
-        return pd.concat([fit.predict(rows, prior=prior), fit.predict_proba(rows, prior=prior)], axis=1)
+        parts = [fit.predict(rows, prior=prior), fit.predict_proba(rows, prior=prior)]
+        return pd.DataFrame(pd.concat(parts, axis=1))
 
     return answered(fit._fit, data, out, answer)
 

@@ -68,5 +68,5 @@ class WrittenLabels(Source):
 
 def _of_type(texts: pd.Series, known: pd.Series) -> pd.Series:
     """Texts as the labels that they are known for."""
-    places = known.index.get_indexer(texts.astype(object).where(texts.notna(), None))
+    places = known.index.get_indexer(pd.Index(texts.astype(object).where(texts.notna(), None)))
     return known.iloc[places].set_axis(texts.index)

@@ -106,7 +106,7 @@ def test_predictions_of_a_folder_are_those_of_the_file(more, places, capsys, tmp
 
 
 def test_what_is_wrong_names_the_file(places, capsys, tmp_path):
-    whole, folder = places
+    _, folder = places
     broken = Path(folder) / "3.csv"
     broken.write_text("y,x,code,z\n2,unknown,7,1\n")
     assert "3.csv" in refused(capsys, "lda", "y ~ x", folder)
