@@ -86,6 +86,8 @@ def labels_in(source: Source, name: str) -> list[Any]:
     found: dict[Any, None] = {}
     with late_bar(source.nrows or 0, "classes of rows") as tell:
         for table, _ in tables(source, [name]):
-            found.update(dict.fromkeys(table.column(name).dropna().unique().tolist()))
+            # As they are: beside a missing one `column` has whole numbers as doubles.
+            held = table.native(name).unique()
+            found.update(dict.fromkeys(held.to_list() if hasattr(held, "to_list") else held.tolist()))
             tell(table.nrows)
     return list(found)
