@@ -9,6 +9,7 @@ user says which classes there are, the first part is enough.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,9 @@ from discrim.frame.factors import Categories, Memory, Rows, evaluate
 from discrim.frame.formula import Asked, Whole, asked, settle, spline_bases
 from discrim.frame.grammar import Call, Column, Expression
 from discrim.frame.own_functions import Functions, check_functions
-from discrim.frame.response import response_labels
+from discrim.frame.response import classes_and_codes, response_labels
+from discrim.frame.source_parts import Source, capital
 from discrim.frame.source_rows import SourceTable, named, tables
-from discrim.frame.sources import Source
 from discrim.frame.table import Table
 
 __all__ = ["discovered"]
@@ -56,30 +57,39 @@ def discovered(
     columns = list(dict.fromkeys((*found.columns, *found.beside)))
     first = next((table for table, _ in tables(source, columns)), None)
     if first is None:
-        raise DataError(f"{source.what} has no rows, so there is nothing to fit.")
+        raise DataError(
+            f"{capital(source.what)} has no rows, so there is nothing to fit: give one that has some."
+        )
     table = SourceTable(source, data, first)
-    if _is_told(found, first, levels):
+    complete = Rows(first, 0, first.nrows).complete((*found.columns, *found.beside))[1].any()
+    if not complete or any(_learns(each, first) for each in found.expressions.values()):
+        seen = _seen(found, called, columns, table)
+        return settle(found, seen.table(), called, levels, seen.whole())[0], table
+    if levels is not None or _is_closed(found.response, first):
         return settle(found, first, called, levels)[0], table
-    seen = _Seen(found, called, columns)
-    with late_bar(source.nrows or 0, "levels and transforms") as tell:
-        for part, where in tables(source, columns):
+    # Of numbers alone nothing is learnt but the classes.
+    seen = _seen(found, called, list(found.response.columns), table)
+    classes, _, kind = classes_and_codes(found.response, seen.table(), called, None, rows=seen.rows)
+    return replace(settle(found, first, called, classes)[0], labels=kind), table
+
+
+def _seen(found: Asked, functions: Functions, columns: list[str], table: SourceTable) -> _Seen:
+    """What a pass over some columns has seen."""
+    seen = _Seen(found, functions, columns)
+    with late_bar(table.source.nrows or 0, "levels and transforms") as tell:
+        for part, where in tables(table.source, columns):
             with named(where):
                 seen.look(part)
             tell(part.nrows)
     table.counted(seen.rows)
-    return settle(found, seen.table(), called, levels, seen.whole())[0], table
+    return seen
 
 
-def _is_told(found: Asked, first: Table, levels: Sequence[Any] | None) -> bool:
-    """Whether the first part says what classes there are, and there is nothing to learn."""
-    if any(_learns(each, first) for each in found.expressions.values()):
+def _is_closed(response: Expression, first: Table) -> bool:
+    """Whether the type of the response says which classes there are."""
+    if not (isinstance(response.root, Column) and isinstance(first.data, pd.DataFrame)):
         return False
-    if not Rows(first, 0, first.nrows).complete((*found.columns, *found.beside))[1].any():
-        return False
-    root = found.response.root
-    if levels is not None or not (isinstance(root, Column) and isinstance(first.data, pd.DataFrame)):
-        return levels is not None
-    return isinstance(first.dtype(root.name), pd.CategoricalDtype)
+    return isinstance(first.dtype(response.root.name), pd.CategoricalDtype)
 
 
 def _learns(each: Expression, first: Table) -> bool:
@@ -104,19 +114,32 @@ class _Seen:
     def look(self, part: Table) -> None:
         """Keep of a part the rows that show something new."""
         self.rows += part.nrows
-        rows = Rows(part, 0, part.nrows)
-        complete, keep = rows.complete((*self._found.columns, *self._found.beside))
+        new = [self._new_classes(part)]
+        if set(self._found.columns) <= set(self._columns):
+            rows = Rows(part, 0, part.nrows)
+            complete, keep = rows.complete((*self._found.columns, *self._found.beside))
+            new.extend(self._of_complete(part, complete, keep))
+        at = np.unique(np.concatenate(new))
+        if len(at):
+            self._frames.append(_native(part, self._columns, at))
+
+    def _new_classes(self, part: Table) -> Positions:
+        root = self._found.response.root
+        texts = part.factorized(root.name) if isinstance(root, Column) else None
+        if texts is not None:
+            return self._first_of("", *texts)
         labels, labelled = response_labels(self._found.response, part, self._functions)
-        new = [np.flatnonzero(labelled)[self._news("", labels.values)]]
+        return np.flatnonzero(labelled)[self._news("", labels.values)]
+
+    def _of_complete(self, part: Table, complete: Rows, keep: NDArray[np.bool_]) -> list[Positions]:
+        new: list[Positions] = []
         if keep.any():
             new.extend(np.flatnonzero(keep)[at] for at in self._new_levels(part, complete))
             if not self._frames:
                 new.append(np.flatnonzero(keep)[:1])
             if self._learning:
                 self._hold(part, keep)
-        at = np.unique(np.concatenate(new))
-        if len(at):
-            self._frames.append(_native(part, self._columns, at))
+        return new
 
     def _new_levels(self, part: Table, complete: Rows) -> list[Positions]:
         found = []
@@ -130,20 +153,20 @@ class _Seen:
 
     def _news(self, code: str, values: pd.Series) -> Positions:
         """Positions of the values that were not met before, each once."""
-        known = self._known.setdefault(code, set())
         if isinstance(values.dtype, pd.CategoricalDtype):
             # What is declared and has no row is no level; each category is looked at once.
             held, labels = values.cat.codes.to_numpy(), values.cat.categories
         else:
             held, labels = pd.factorize(values)
-        used, first = np.unique(held, return_index=True)
-        new = [
-            position
-            for label, position in zip(used.tolist(), first.tolist(), strict=True)
-            if label >= 0 and labels[label] not in known
-        ]
-        known.update(labels[label] for label in used.tolist() if label >= 0)
-        return np.array(new, dtype=np.intp)
+        return self._first_of(code, held, labels)
+
+    def _first_of(self, code: str, held: NDArray[Any], labels: Any) -> Positions:
+        """Positions of the first of each label that was not met before, by codes of which -1 is none."""
+        known = self._known.setdefault(code, set())
+        used = np.flatnonzero(np.bincount(held + 1, minlength=1)[1:]).tolist()
+        new = [label for label in used if labels[label] not in known]
+        known.update(labels[label] for label in new)
+        return np.array([int(np.argmax(held == label)) for label in new], dtype=np.intp)
 
     def _hold(self, part: Table, keep: NDArray[np.bool_]) -> None:
         refuse_beyond_memory(
@@ -157,7 +180,7 @@ class _Seen:
         """Rows that show every level, and nothing else that is new."""
         if not self._frames:
             names = ", ".join(map(repr, self._columns))
-            raise DataError(f"No row of the source has a value in any of {names}.")
+            raise DataError(f"No row of the source has a value in any of {names}: give rows that have.")
         joined = {name: _joined([frame[name] for frame in self._frames]) for name in self._columns}
         return Table(pd.DataFrame(joined), learnt_from=True)
 

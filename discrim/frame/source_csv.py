@@ -19,7 +19,7 @@ import pandas as pd
 from discrim.errors import DataError, DiscrimError, UnreadableFileError
 from discrim.frame.categories import shown
 from discrim.frame.source_files import Files
-from discrim.frame.source_parts import Part, Source, batch_rows, refuse_twice
+from discrim.frame.source_parts import Part, Source, batch_rows, one_line, refuse_twice
 from discrim.frame.values import pandas_kind
 
 __all__ = ["CSVSource"]
@@ -53,12 +53,12 @@ class CSVSource(Source):
 
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
         asked = self.names if columns is None else columns
-        for name in asked:
-            lacking = [path for path, header in self._headers.items() if name not in header]
-            if lacking:
-                there = next(path for path, header in self._headers.items() if name in header)
+        for path, header in self._headers.items():
+            held = set(header)
+            for name in (name for name in asked if name not in held):
+                there = next(each for each, names in self._headers.items() if name in names)
                 raise DataError(
-                    f"{lacking[0]!r} lacks the column {name!r}, which {there!r} has: leave the column out "
+                    f"{path!r} lacks the column {name!r}, which {there!r} has: leave the column out "
                     "of the formula, or give files that have it."
                 )
         return self._parts(asked)
@@ -197,7 +197,7 @@ def _read_errors(path: str) -> Iterator[None]:
             f"{path!r} is not text in UTF-8: save it as CSV in UTF-8, or Parquet."
         ) from error
     except Exception as error:
-        said = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        said = one_line(error)
         raise UnreadableFileError(
             f"{path!r} cannot be read as CSV: {said}. Correct the file, or give a function that reads it, "
             f"as in data=lambda: pandas.read_csv({path!r}, chunksize=50_000)."

@@ -127,7 +127,8 @@ class FunctionSource(Source):
         return source
 
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        if isinstance(self._ready, OnceSource) and self._ready.spent:
+        # While one pass goes on another may ask for other columns.
+        if isinstance(self._ready, OnceSource) and (self._ready.spent or self._ready.is_read):
             self._ready = self._called()
         return self._ready.begun(columns)
 

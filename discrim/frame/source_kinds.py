@@ -107,11 +107,14 @@ class Kinds:
         return native(frame)
 
     def _compare_names(self, names: tuple[str, ...], what: str) -> None:
+        if names == self.names:
+            return
         for these, those, here, there in (
             (self.names, names, what, self.what),
             (names, self.names, self.what, what),
         ):
-            lost = [name for name in these if name not in set(those)]
+            known = set(those)
+            lost = [name for name in these if name not in known]
             if lost:
                 raise DataError(
                     f"{capital(here)} lacks the column{'s' if len(lost) > 1 else ''} {listed(lost)} of "

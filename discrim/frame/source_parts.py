@@ -14,7 +14,17 @@ from typing import Any, NamedTuple
 
 from discrim.errors import DataError, DiscrimError
 
-__all__ = ["OnceSource", "Part", "Source", "batch_rows", "capital", "closed_at_end", "listed", "refuse_twice"]
+__all__ = [
+    "OnceSource",
+    "Part",
+    "Source",
+    "batch_rows",
+    "capital",
+    "closed_at_end",
+    "listed",
+    "one_line",
+    "refuse_twice",
+]
 
 ROWS = 2**16
 """Most rows of a part."""
@@ -89,8 +99,9 @@ class Source:
         raise NotImplementedError
 
     def _asked(self, columns: Sequence[str]) -> tuple[str, ...]:
+        known = set(self.names)
         for name in columns:
-            if name not in self.names:
+            if name not in known:
                 near = get_close_matches(name, self.names, n=1, cutoff=0.6)
                 way_out = f"Did you mean {near[0]!r}?" if near else f"Columns: {listed(self.names)}."
                 raise DataError(f"No column {name!r} in {self.what}. {way_out}")
@@ -132,7 +143,7 @@ class OnceSource(Source):
 
     def __init__(self, what: str, names: Sequence[str]) -> None:
         super().__init__(what, names, once=True)
-        self.spent = False
+        self.spent = self.is_read = False
         self.asked: tuple[str, ...] | None = None
         self._ahead: list[Part] = []
         self._left: Iterator[Part] | None = None
@@ -143,9 +154,16 @@ class OnceSource(Source):
         return self._once(columns)
 
     def _once(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        self.asked = columns
-        yield from list(self._ahead)
-        self._refuse_second()
+        self.asked, self.is_read = columns, True
+        try:
+            yield from list(self._ahead)
+            self._refuse_second()
+            yield from self._beyond(columns)
+        finally:
+            self.is_read = False
+
+    def _beyond(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        """What follows the parts that were looked at."""
         left = self._left = self._left or self._read(columns)
         with closed_at_end(self):
             if not any(len(part.data) for part in self._ahead):
@@ -199,6 +217,11 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     """Names in quotes, of many only the first."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def one_line(error: Exception) -> str:
+    """What an error says, on one line and without a stop."""
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
 def refuse_twice(names: Sequence[str], where: str) -> None:

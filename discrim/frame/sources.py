@@ -10,7 +10,7 @@ import pandas as pd
 
 from discrim.errors import DataError
 from discrim.frame.given import given_frame
-from discrim.frame.source_engines import DatasetSource, LazyFrameSource, RelationSource, StreamSource
+from discrim.frame.source_engines import LazyFrameSource, RelationSource, StreamSource
 from discrim.frame.source_files import Files, files_of, is_path
 from discrim.frame.source_frames import FunctionSource, IteratorSource
 from discrim.frame.source_parts import Part, Source, capital
@@ -49,6 +49,8 @@ def source_of(data: Any) -> Source | None:
     """
     if isinstance(data, pd.DataFrame | dict):
         return None
+    if isinstance(data, Source):
+        return data
     if is_path(data):
         return _of_paths(data)
     library = type(data).__module__.partition(".")[0]
@@ -57,6 +59,8 @@ def source_of(data: Any) -> Source | None:
 
         return dask_source(data)
     if _is(data, "pyarrow.dataset", "Dataset"):
+        from discrim.frame.source_dataset import DatasetSource
+
         return DatasetSource(data)
     if _is(data, "polars", "LazyFrame"):
         return LazyFrameSource(data)

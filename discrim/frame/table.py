@@ -17,27 +17,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import DataError, warn_user
+from discrim.errors import DataError
 from discrim.frame.categories import shown
+from discrim.frame.doubles import compare_to_doubles
 from discrim.frame.fingerprint import NEVER_WRITTEN, Fingerprint, column_values, every_so_many
 from discrim.frame.given import given_frame, held_frame
-from discrim.frame.rounding import rounding
 from discrim.frame.sparse import WHOLE, SparseColumns, SparseFrame, found_columns
 from discrim.frame.values import (
     Kind,
     as_floats,
     as_series,
     dictionary,
-    exact_values,
     narwhals_kind,
     narwhals_values,
     pandas_kind,
+    plain_numbers,
     refuse_surrogates,
     rounded_integers,
+    text_codes,
 )
-
-TELLING = 1e-6
-"""Share of a column's range up to which its rounding leaves a fit what the column says."""
 
 
 class Table:
@@ -333,29 +331,9 @@ class Table:
             if name in self._compared:
                 continue
             array = self._array(name)
-            if array is None or array.dtype.kind in "iu":
-                self._compare(name)
+            if (array is None or array.dtype.kind in "iu") and self.kind(name) == "numeric":
+                compare_to_doubles(self.native(name), name, self.label, refused=self.learnt_from)
         self._compared.update(names)
-
-    def _compare(self, name: str) -> None:
-        if self.kind(name) != "numeric":
-            return
-        values, rows = exact_values(self.native(name), name)
-        lost = None if values is None else rounding(values)
-        if lost is None or values is None or rows is None:
-            return
-        row = self.label(int(rows[lost.position]))
-        what = f"the number {values[lost.position]} of column {name!r}, at row {row!r},"
-        way_out = (
-            f"Subtract one origin from the column in every table, as in data[{name!r}] - {lost.low}, or "
-            "convert it to float64 if such differences mean nothing."
-        )
-        if self.learnt_from and lost.error > TELLING * lost.spread:
-            raise DataError(
-                f"Double precision rounds {what} by {lost.error:.3g}, and the column ranges over "
-                f"{lost.spread:.3g}: too little of what it says is left. {way_out}"
-            )
-        warn_user(f"Double precision rounds {what} by {lost.error:.3g}. {way_out}")
 
     def _refuse_text(self, name: str) -> None:
         values = self.column(name)
@@ -422,14 +400,25 @@ class Table:
         """A column's own memory where it is plain NumPy numbers: looked up once, read block by block."""
         if name not in self._arrays:
             series: Any = None if self.is_sparse(name) else self.native(name)
-            plain = isinstance(series, pd.Series) and isinstance(series.dtype, np.dtype)
-            numbers = plain and series.dtype.kind in "biuf"
-            self._arrays[name] = series.to_numpy() if numbers else None
+            if isinstance(series, pd.Series):
+                numbers = isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf"
+                self._arrays[name] = series.to_numpy() if numbers else None
+            else:
+                # Of a whole table this might be a copy of it.
+                self._arrays[name] = plain_numbers(series) if self.part and series is not None else None
         return self._arrays[name]
+
+    def factorized(self, name: str) -> tuple[NDArray[np.intp], list[str]] | None:
+        """Codes (n,) of a column of text, -1 where it is missing, and its texts; None where it takes long."""
+        series = self.native(name)
+        return None if isinstance(series, pd.Series) else text_codes(series)
 
     def native(self, name: str) -> Any:
         """A column as it came, a Series of pandas or narwhals."""
-        return self.data[self._labels[self.position(name)]]
+        label = self._labels[self.position(name)]
+        # By brackets narwhals takes ten times as long, at each column of each part.
+        quick = getattr(self.data, "get_column", None)
+        return self.data[label] if quick is None else quick(label)
 
 
 def _remade(data: Any, part: bool, learnt_from: bool) -> Table:

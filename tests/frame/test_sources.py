@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from functools import partial
 
 import duckdb
@@ -537,3 +538,35 @@ def test_kinds_of_columns_that_nobody_asks_for_may_change():
     assert rows_of(source_of(iter(frames)), ["x"])["x"].tolist() == [1.0, 2.0]
     with pytest.raises(DataError, match="'id'"):
         rows_of(source_of(iter(frames)))
+
+
+@pytest.mark.parametrize("of", ["path", "dataset", "filtered"])
+def test_no_more_is_held_than_a_few_parts(of, tmp_path):
+    nrows, path = 2**19, tmp_path / "t.parquet"
+    table = pa.table({f"x{j}": np.random.default_rng(j).normal(size=nrows) for j in range(8)})
+    # Short groups of rows only where Arrow cannot do with less than one.
+    pq.write_table(table, path, row_group_size=2**13 if of == "filtered" else nrows, use_dictionary=False)
+    del table
+    data = str(path) if of == "path" else ds.dataset(path)
+    source = source_of(data.filter(ds.field("x0") > -9) if of == "filtered" else data)
+    before, most, rows = pa.total_allocated_bytes(), 0, 0
+    for part in source.parts():
+        rows += len(part.data)
+        most = max(most, pa.total_allocated_bytes() - before)
+        # A reader that runs ahead has the time to do so.
+        time.sleep(0.005)
+    assert rows == nrows
+    assert most < 0.5 * nrows * 8 * 8
+
+
+def test_a_dataset_has_the_types_that_it_was_given(tmp_path):
+    pq.write_table(pa.table({"y": ["a", "b"], "x": [1, 2]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"y": ["b", "a"]}), tmp_path / "b.parquet")
+    kinds = ds.ParquetFileFormat(dictionary_columns=["y"])
+    source = source_of(ds.dataset(tmp_path, format=kinds))
+    assert Table(next(source.parts(["y"])).data).kind("y") == "categorical"
+    schema = pa.schema([("x", pa.float64()), ("y", pa.string())])
+    found = rows_of(source_of(ds.dataset(tmp_path, schema=schema)))
+    assert found["x"].tolist()[:2] == [1.0, 2.0]
+    assert found["x"].isna().tolist() == [False, False, True, True]
+    assert found["y"].tolist() == ["a", "b", "b", "a"]

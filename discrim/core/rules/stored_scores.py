@@ -40,7 +40,7 @@ def stored_scores(rule: Rule, rows: SparseRows) -> Floats:
             total = total + each.log_densities(rows)
         return np.asarray(total.T)
     if not isinstance(rule, LinearRule):
-        raise TypeError(f"{type(rule).__name__} takes rows that are written out")
+        raise TypeError(f"{type(rule).__name__} takes rows that are written out: pass rows.dense().")
     with np.errstate(over="ignore", invalid="ignore"):
         base = ((rows.base - rule.origin) * rule.scale) @ rule.coef + rule.intercept
         scores = rows.products(base, rule.coef * rule.scale[:, None])

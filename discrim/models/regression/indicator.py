@@ -24,6 +24,7 @@ from discrim.models.fits.reading import NaAction, collinear_error, drop_columns,
 from discrim.models.fits.refits import moment_refits
 from discrim.models.moments.given import given_sample, table_given
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.once import by_moments
 from discrim.models.planes.plane_pictures import plot_distances
 from discrim.models.regression.indicator_pictures import plot_fitted
 from discrim.models.regression.optimal_scoring import OptimalScoring
@@ -41,6 +42,7 @@ __all__ = ["IndicatorResults", "indicator"]
 Floats = NDArray[np.float64]
 
 
+@by_moments("pooled")
 def indicator(
     formula: str | None = None,
     data: Any = None,
@@ -287,7 +289,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         row = self._sizes() | {"df_model": self.df_model, "df_resid": self.df_resid}
         return pd.DataFrame([row])
 
-    def augment(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def _augmented(self, unseen: Unseen | None, data: Any) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the fitted values (`.score.<class>`)."""
         rows = self._fit.new_rows(data, unseen)
         return self._fit.augmented(rows, self._values(rows), "score")
