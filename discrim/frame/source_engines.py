@@ -24,8 +24,7 @@ class StreamSource(OnceSource):
     """
 
     def __init__(self, stream: Any) -> None:
-        import pyarrow as pa
-
+        pa = _pyarrow(stream)
         self._reader: Any = stream
         if not isinstance(stream, pa.RecordBatchReader):
             try:
@@ -81,6 +80,7 @@ class RelationSource(Source):
     """
 
     def __init__(self, relation: Any) -> None:
+        _pyarrow(relation)
         self._relation = relation
         super().__init__("the DuckDB relation", relation.columns)
 
@@ -104,3 +104,14 @@ def _tables(reader: Any, columns: tuple[str, ...]) -> Iterator[Part]:
             table = pa.Table.from_batches([batch]).select(list(columns))
             for start in range(0, len(table), step):
                 yield Part(table.slice(start, step))
+
+
+def _pyarrow(data: Any) -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise DataError(
+            f"The rows of a {type(data).__name__} are read by pyarrow, which is not there: pip install "
+            "pyarrow."
+        ) from None
+    return pa

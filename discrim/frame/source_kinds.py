@@ -25,22 +25,12 @@ def frame_of(data: Any, what: str) -> Any:
         It is no table.
     """
     try:
-        return given_frame(_whole(data))
+        return given_frame(data)
     except DataError as error:
         raise DataError(
             f"{capital(what)} is no table, where each has to be one: {error} Give a file by its path, "
             "as in data='table.csv'."
         ) from None
-
-
-def _whole(data: Any) -> Any:
-    """A batch of Arrow as a table of it; all else as it is."""
-    if type(data).__module__.partition(".")[0] == "pyarrow":
-        import pyarrow as pa
-
-        if isinstance(data, pa.RecordBatch):
-            return pa.Table.from_batches([data])
-    return data
 
 
 def slices(frame: Any) -> Iterator[Any]:

@@ -47,7 +47,7 @@ def source_of(data: Any) -> Source | None:
     >>> source.names, source.once, [len(part.data) for part in source.parts()]
     (('x',), False, [2, 1])
     """
-    if isinstance(data, pd.DataFrame | dict):
+    if isinstance(data, pd.DataFrame | dict | type):
         return None
     if isinstance(data, Source):
         return data
@@ -76,7 +76,7 @@ def source_of(data: Any) -> Source | None:
         )
     if hasattr(data, "__arrow_c_stream__"):
         return None if _is_table(data) else StreamSource(data)
-    return FunctionSource(data, source_of) if callable(data) and not isinstance(data, type) else None
+    return FunctionSource(data, source_of) if callable(data) else None
 
 
 def _of_paths(data: Any) -> Source:

@@ -373,11 +373,18 @@ def gathered(
     design, places, sizes = with_positions(blocks.design)
     wider = replace(blocks, design=design)
     watched = Watched(wider, len(design.levels), len(blocks.terms), places, sizes)
-    held = class_moments(blocks, scatters, lambda _: watched)
-    if wider.dropped and na_action == "raise":
+
+    def watch(rows: Any) -> Watched:
+        # Sparse rows come as they are stored.
+        watched.blocks = wider if rows is blocks else rows
+        return watched
+
+    held = class_moments(blocks, scatters, watch)
+    dropped = wider.dropped or blocks.dropped
+    if dropped and na_action == "raise":
         blocks.refuse_missing()
     return Moments(
-        blocks.design, held, watched.counts, scatters, levels_given, wider.dropped, blocks.weighted,
+        blocks.design, held, watched.counts, scatters, levels_given, dropped, blocks.weighted,
         weights if isinstance(weights, str) else None, blocks.functions,
     )  # fmt: skip
 

@@ -73,8 +73,10 @@ def by_moments(scatters: Scatters) -> Callable[[Callable[P, R]], Callable[P, R]]
             if not isinstance(data, Iterator) and not hasattr(data, "__arrow_c_stream__"):
                 return verb(*args, **kwargs)
             source = source_of(data)
+            if source is None or not source.once:
+                return verb(*args, **kwargs)
             given = bind(*args, **kwargs).arguments
-            if source is None or not source.once or "moments" in given or "formula" not in given:
+            if "moments" in given or "formula" not in given:
                 return verb(*args, **kwargs)
             table = {name: given.pop(name) for name in OF_TABLES if name in given}
             fit: Callable[..., R] = verb
