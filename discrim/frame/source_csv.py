@@ -7,7 +7,7 @@ pandas, which has the whole of a file before it, would make text of all the othe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import PurePath
@@ -37,15 +37,18 @@ class CSVSource(Source):
     ----------
     files : Files
         The columns are those of all of them; one that a file lacks is refused when it is asked for.
+    as_text : callable, optional
+        Which of the columns it is given are text, whatever they hold.
     """
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, as_text: Callable[[Sequence[str]], list[str]] | None = None) -> None:
         self._given = files
         self._paths = [file.path for file in files.files]
         self._headers = {path: _header(path) for path in self._paths}
         self._held: dict[str, Held] = {}
         self._read_through = False
         super().__init__(files.what, list(dict.fromkeys(name for h in self._headers.values() for name in h)))
+        self._held.update(dict.fromkeys(as_text(self.names) if as_text else (), "text"))
 
     def reads(self, path: str) -> bool:
         """Whether a file of this path is, or would be, one of those that are read."""
