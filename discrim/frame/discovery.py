@@ -9,6 +9,7 @@ user says which classes there are, the first part is enough.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,14 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
-from discrim.errors import DataError
+from discrim.errors import DataError, kept_warnings
 from discrim.frame.design import Design
 from discrim.frame.factors import Categories, Memory, Rows, evaluate
 from discrim.frame.formula import Asked, Whole, asked, settle, spline_bases
 from discrim.frame.grammar import Call, Column, Expression
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import response_labels
-from discrim.frame.source_rows import SourceTable, named, tables
+from discrim.frame.source_rows import SourceTable, named, part_table, tables
 from discrim.frame.sources import Source
 from discrim.frame.table import Table
 
@@ -54,6 +55,8 @@ def discovered(
     names = Table(pd.DataFrame(columns=list(source.names)))
     found = asked(formula, names, called, (weights,) if weights else ())
     columns = list(dict.fromkeys((*found.columns, *found.beside)))
+    if source.apart:
+        return _discovered_apart(found, data, source, called, levels, columns)
     first = next((table for table, _ in tables(source, columns)), None)
     if first is None:
         raise DataError(f"{source.what} has no rows, so there is nothing to fit.")
@@ -70,12 +73,62 @@ def discovered(
     return settle(found, seen.table(), called, levels, seen.whole())[0], table
 
 
+def _discovered_apart(
+    found: Asked, data: Any, source: Any, called: Functions, levels: Sequence[Any] | None, columns: list[str]
+) -> tuple[Design, SourceTable]:
+    """The same of rows that lie apart: each part is looked at where it is, and sends what shows something."""
+    meta = Table(source.meta, part=True, learnt_from=True)
+    plain = found.is_plain(meta)
+    if plain and _has_levels(found, meta, levels):
+        return settle(found, meta, called, levels)[0], SourceTable(source, data, meta)
+    # Where the types say what all other columns hold, the response alone is looked at.
+    looked = found._replace(expressions={}, terms=[], exclude=()) if plain else found
+    names = list(found.response.columns) if plain else columns
+    seen = source.reduced(names, partial(_look, looked, called, names), _Seen.joined)
+    if seen is None:
+        raise DataError(f"{source.what} has no rows, so there is nothing to fit.")
+    shown = _with_types(seen.table(), source.meta)
+    table = SourceTable(source, data, shown)
+    table.counted(seen.rows)
+    return settle(found, shown, called, levels, seen.whole())[0], table
+
+
+def _look(found: Asked, called: Functions, columns: list[str], data: Any, given: None) -> _Seen | None:
+    """What one part shows; None of one without rows."""
+    part = part_table(data)
+    if part is None:
+        return None
+    seen = _Seen(found, called, columns)
+    with kept_warnings():
+        seen.look(part)
+    return seen
+
+
+def _with_types(shown: Table, meta: pd.DataFrame) -> Table:
+    """Rows that were sent, beside columns of which no value was, and of which their types say enough."""
+    columns = {}
+    for label in meta.columns:
+        name, dtype = str(label), meta[label].dtype
+        if name in shown.names:
+            columns[name] = shown.native(name)
+        elif isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+            columns[name] = pd.Series(np.zeros(shown.nrows, dtype))
+        else:
+            columns[name] = meta[label].reset_index(drop=True).reindex(range(shown.nrows))
+    return Table(pd.DataFrame(columns), learnt_from=True)
+
+
 def _is_told(found: Asked, first: Table, levels: Sequence[Any] | None) -> bool:
     """Whether the first part says what classes there are, and there is nothing to learn."""
     if any(_learns(each, first) for each in found.expressions.values()):
         return False
     if not Rows(first, 0, first.nrows).complete((*found.columns, *found.beside))[1].any():
         return False
+    return _has_levels(found, first, levels)
+
+
+def _has_levels(found: Asked, first: Table, levels: Sequence[Any] | None) -> bool:
+    """Whether the user, or the type of the response, says what classes there are."""
     root = found.response.root
     if levels is not None or not (isinstance(root, Column) and isinstance(first.data, pd.DataFrame)):
         return levels is not None
@@ -101,9 +154,23 @@ class _Seen:
         self._learnt: list[pd.DataFrame] = []
         self.rows = 0
 
+    def joined(self, other: _Seen) -> _Seen:
+        """What both have seen, this one first."""
+        both = _Seen(self._found, self._functions, self._columns)
+        both._known = {code: set(labels) for code, labels in self._known.items()}
+        both._frames, both._learnt = list(self._frames), [*self._learnt, *other._learnt]
+        for frame in other._frames:
+            # What the other has kept shows all that it saw, and what is new of it is kept again.
+            both._show(Table(frame, part=True, learnt_from=True), learns=False)
+        both.rows = self.rows + other.rows
+        return both
+
     def look(self, part: Table) -> None:
         """Keep of a part the rows that show something new."""
         self.rows += part.nrows
+        self._show(part, learns=bool(self._learning))
+
+    def _show(self, part: Table, *, learns: bool) -> None:
         rows = Rows(part, 0, part.nrows)
         complete, keep = rows.complete((*self._found.columns, *self._found.beside))
         labels, labelled = response_labels(self._found.response, part, self._functions)
@@ -112,7 +179,7 @@ class _Seen:
             new.extend(np.flatnonzero(keep)[at] for at in self._new_levels(part, complete))
             if not self._frames:
                 new.append(np.flatnonzero(keep)[:1])
-            if self._learning:
+            if learns:
                 self._hold(part, keep)
         at = np.unique(np.concatenate(new))
         if len(at):

@@ -48,7 +48,11 @@ class Source:
         Its columns, in order.
     once : bool
         Its rows can be read once only.
+    apart : bool
+        Its parts can be worked on where they lie; such a source has `reduced`, `lengths` and `meta`.
     """
+
+    apart = False
 
     def __init__(self, what: str, names: Sequence[str], *, once: bool = False) -> None:
         self.what, self.names, self.once = what, tuple(names), once

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.moments.apart import gather_parts_apart
 from discrim.core.moments.given_moments import merged
 from discrim.core.moments.moments import ClassMoments, Spread, gather_parts
 from discrim.frame.blocks import Blocks
@@ -22,7 +23,7 @@ def moment_folds(
     """Moments of the rows outside each fold, all from one pass; as of `gather_parts`."""
     n_classes = len(blocks.design.levels)
     both = np.where(dealt >= 0, dealt * n_classes + blocks.codes, -1)
-    parts = gather_parts(
+    parts = (gather_parts_apart if blocks.apart else gather_parts)(
         replace(blocks, held_codes=both),
         n_parts=folds,
         n_classes=n_classes,

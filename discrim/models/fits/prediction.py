@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import MANY_CLASSES, IndependentRule, LinearRule, Rule, best_class, posteriors
 from discrim.errors import warn_user
+from discrim.frame.apart import small_codes
 from discrim.frame.blocks import Blocks
 
 __all__ = [
@@ -112,6 +114,19 @@ def warn_impossible(count: int, first: Any) -> None:
 
 def predicted_codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
     """Predicted class (n,) of each row of the table, -1 where a value is missing."""
+    task = partial(_codes, rule=rule, n_classes=n_classes, decision=decision)
+    return blocks.reduced(partial(_sent, task), _joined).astype(np.intp) if blocks.apart else task(blocks)
+
+
+def _sent(task: Callable[[Blocks], Codes], part: Blocks) -> NDArray[Any]:
+    return small_codes(task(part))
+
+
+def _joined(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([a, b])
+
+
+def _codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
     codes = np.empty(blocks.table.nrows, dtype=np.intp)
     for place, scores in scored(blocks, rule, n_classes):
         codes[place] = decision.codes(scores)

@@ -11,11 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Dependency, constant_columns
+from discrim.core.moments.apart import gather_apart
 from discrim.core.moments.moments import ClassMoments, Spread, gather
 from discrim.core.moments.row_sums import RowBlock
 from discrim.core.moments.standardized import in_units, within_sd
 from discrim.core.moments.weights import LIGHT
 from discrim.core.numerics.memory import at_hand
+from discrim.core.numerics.parts import is_apart
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
@@ -240,8 +242,11 @@ def class_moments(
     blocks: Blocks, spread: Spread, watch: Watch | None = None, *, rooted: bool = True
 ) -> ClassMoments:
     """Moments of the blocks' complete rows; `watch` as for `usable_rows`, `rooted` as for `gather`."""
-    return gather(
-        blocks if watch is None else watch(blocks),
+    rows = blocks if watch is None else watch(blocks)
+    # Who wants to see each row go by does not see those that stay where they lie.
+    made, of = (gather_apart, rows if is_apart(rows) else blocks) if blocks.apart else (gather, rows)
+    return made(
+        of,
         n_classes=len(blocks.design.levels),
         n_columns=len(blocks.terms),
         spread=spread,
