@@ -202,7 +202,9 @@ def _check_target(target: str, force: bool) -> None:
     if place.exists() and not place.is_file():
         raise OSError(EINVAL, "This is a device, a pipe or a socket: name a file", target)
     try:
-        discrim.load(target)
+        held = discrim.load(target)
+        if isinstance(held, discrim.Moments) and not force:
+            raise NotAFitError(f"{target!r} holds moments and no fit")
     except NotAFitError:
         if not force:
             raise DataError(
@@ -245,6 +247,12 @@ def _predict(arguments: argparse.Namespace) -> str:
     import discrim
 
     fit = discrim.load(arguments.fit)
+    if isinstance(fit, discrim.Moments):
+        raise DataError(
+            f"{arguments.fit!r} holds moments and no fit: fit them, as "
+            "discrim.lda(moments=discrim.load(...)), and "
+            "name a file of that fit"
+        )
     table = read_table(arguments.data, labels_of_fit(fit, whole="augment" in arguments))
     unseen = {"unseen": arguments.unseen} if "unseen" in arguments else {}
     if "augment" in arguments:

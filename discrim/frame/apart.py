@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import DataError, kept_warnings, warn_user
+from discrim.errors import kept_warnings, warn_user
 from discrim.frame.design import Design
 from discrim.frame.filled import response_codes
 from discrim.frame.own_functions import Functions
+from discrim.frame.source_parts import no_rows
 from discrim.frame.source_rows import SourceRows, has_fractions, kinds_of, part_table
 from discrim.frame.table import Table
 from discrim.frame.weights import weight_vector
@@ -148,7 +149,7 @@ def reduced_blocks(
         given = _dealt(Given(None if held is None else small_codes(held), weights, blocks.lost), source)
     made = source.reduced(columns, work, _Merge(merge), given)
     if made is None:
-        raise DataError(f"{source.what} has no rows, so there is nothing to fit.")
+        raise no_rows(source)
     rows.table.counted(source.nrows)
     if weights is None:
         rows.held["fractions"] = rows.held.get("fractions", False) or made.fractions

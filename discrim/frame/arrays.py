@@ -11,9 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.errors import DataError
+from discrim.frame.sparse import SparseFrame
 from discrim.frame.table import Table
 
-__all__ = ["array_table", "refuse_missing", "with_column"]
+__all__ = ["array_table", "incomplete_rows", "last_column", "refuse_missing", "with_column"]
 
 
 def array_table(x: NDArray[Any], names: Sequence[str]) -> pd.DataFrame:
@@ -23,7 +24,7 @@ def array_table(x: NDArray[Any], names: Sequence[str]) -> pd.DataFrame:
 
 def with_column(
     data: Any, names: Sequence[str], name: str, codes: NDArray[np.intp], levels: Sequence[Any]
-) -> pd.DataFrame:
+) -> Any:
     """Columns of a table and one more, a categorical of codes and levels; those of pandas are not copied.
 
     Parameters
@@ -38,6 +39,8 @@ def with_column(
     """
     values = pd.Categorical.from_codes(codes, categories=pd.Index(levels))
     kept = [each for each in names if each != name]
+    if isinstance(data, SparseFrame):
+        return data.with_column(name, values)
     if not isinstance(data, pd.DataFrame):
         frame = Table(data).frame(kept)
     elif list(data.columns) == kept:
@@ -59,7 +62,10 @@ def refuse_missing(data: Any, names: Sequence[str]) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         if columns is not None and np.isfinite(columns.sum()):
             return
+    known = table.sparse is not None and not table.sparse.misses()
     for name in names:
+        if known and table.is_sparse(name):
+            continue
         missing = table.column(name).isna().to_numpy()
         if missing.any():
             row, more = table.label(int(np.argmax(missing))), int(missing.sum()) - 1
@@ -67,3 +73,19 @@ def refuse_missing(data: Any, names: Sequence[str]) -> None:
                 f"Column {name!r} is missing (NaN) at row {row!r}{f' and in {more} more' if more else ''}: "
                 "impute it, for example with sklearn.impute, or leave the row out."
             )
+
+
+def last_column(data: pd.DataFrame | SparseFrame) -> pd.Series:
+    """The column that `with_column` put last."""
+    return (data.beside if isinstance(data, SparseFrame) else data).iloc[:, -1]
+
+
+def incomplete_rows(data: pd.DataFrame | SparseFrame) -> int:
+    """Number of rows with a missing value."""
+    if not isinstance(data, SparseFrame):
+        return int(data.isna().any(axis=1).sum())
+    values = data.matrix.data
+    if values.dtype.kind != "f":
+        return 0
+    row = np.repeat(np.arange(len(data)), np.diff(data.matrix.indptr))
+    return len(np.unique(row[np.isnan(values)]))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.discovery import discovered
 from discrim.frame.formula import resolve
-from discrim.frame.source_rows import SourceRows
-from discrim.frame.sources import source_of
+from discrim.frame.source_parts import capital
+from discrim.frame.source_rows import SourceRows, SourceTable, tables
+from discrim.frame.sources import Source, source_of
 from discrim.frame.table import Table
 from discrim.frame.weights import weight_vector
 
-__all__ = ["read"]
+__all__ = ["read", "source_blocks"]
 
 
 def read(
@@ -52,10 +54,26 @@ def read(
     return Blocks(design, table, codes, weight_vector(weights, table), dict(functions or {}))
 
 
+def source_blocks(blocks: Blocks, source: Source, data: Any) -> Blocks:
+    """The rows of a source as the formula of other blocks reads them; their classes are read if asked for.
+
+    Raises
+    ------
+    DataError
+        The source has no rows.
+    """
+    first = next((table for table, _ in tables(source, blocks.design.columns)), None)
+    if first is None:
+        raise DataError(f"{capital(source.what)} has no rows: give one that has some.")
+    table = SourceTable(source, data, first)
+    rows = SourceRows(table, blocks.design, blocks.functions)
+    return replace(blocks, table=table, held_codes=None, held_weights=None, source=rows)
+
+
 def _read_source(
     formula: str,
     data: Any,
-    source: Any,
+    source: Source,
     weights: Any,
     levels: Sequence[Any] | None,
     functions: dict[str, Callable[..., Any]],
@@ -65,6 +83,11 @@ def _read_source(
         raise NotSupportedError(
             f"{in_memory} {source.what} is read part by part. Pass a sample of its rows as a DataFrame, or "
             "use lda(), qda() or logistic(), which make passes over them."
+        )
+    if source.once:
+        raise NotSupportedError(
+            f"{capital(source.what)} can be read once, and this fit reads its rows more often: give a "
+            "function that makes the iterator anew, or use lda(), qda() or another verb that takes moments=."
         )
     if weights is not None and not isinstance(weights, str):
         raise DataError(

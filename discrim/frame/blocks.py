@@ -41,6 +41,9 @@ MANY_ROWS = 2**20
 LONG_ROWS, LONG_NUMBERS = 4096, 2**22
 """Rows of a block that is read in place, and its most numbers: short runs of a column are read slowly."""
 
+SPARSE_NUMBERS = 2**21
+"""Most numbers of a block that sparse columns are written out to, where its rows are not too few."""
+
 
 T = TypeVar("T")
 
@@ -328,6 +331,9 @@ class Blocks:
         columns = table.view(self.design.columns) if self.design.plain else None
         if columns is not None:
             m = max(m, min(LONG_ROWS, LONG_NUMBERS // p, n // 4))
+        if columns is None and table.sparse is not None:
+            # Sparse tables are wide, and the fewest rows of a block would not be few numbers.
+            m = min(m, max(SPARSE_NUMBERS // max(p, 1), EVEN_ROWS))
         m = max(m - m % EVEN_ROWS, min(m, EVEN_ROWS))
         buffer = np.empty((p, min(m, n))) if columns is None else columns
         for start in range(0, n, m):

@@ -9,6 +9,7 @@ user says which classes there are, the first part is enough.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,9 +25,9 @@ from discrim.frame.factors import Categories, Memory, Rows, evaluate
 from discrim.frame.formula import Asked, Whole, asked, settle, spline_bases
 from discrim.frame.grammar import Call, Column, Expression
 from discrim.frame.own_functions import Functions, check_functions
-from discrim.frame.response import response_labels
+from discrim.frame.response import classes_and_codes, response_labels
+from discrim.frame.source_parts import Source, no_rows
 from discrim.frame.source_rows import SourceTable, named, part_table, tables
-from discrim.frame.sources import Source
 from discrim.frame.table import Table
 
 __all__ = ["discovered"]
@@ -59,38 +60,56 @@ def discovered(
         return _discovered_apart(found, data, source, called, levels, columns)
     first = next((table for table, _ in tables(source, columns)), None)
     if first is None:
-        raise DataError(f"{source.what} has no rows, so there is nothing to fit.")
+        raise no_rows(source)
     table = SourceTable(source, data, first)
-    if _is_told(found, first, levels):
+    complete = Rows(first, 0, first.nrows).complete((*found.columns, *found.beside))[1].any()
+    if not complete or any(_learns(each, first) for each in found.expressions.values()):
+        seen = _seen(found, called, columns, table)
+        return settle(found, seen.table(), called, levels, seen.whole())[0], table
+    if levels is not None or _is_closed(found.response, first):
         return settle(found, first, called, levels)[0], table
-    seen = _Seen(found, called, columns)
-    with late_bar(source.nrows or 0, "levels and transforms") as tell:
-        for part, where in tables(source, columns):
+    # Of numbers alone nothing is learnt but the classes.
+    seen = _seen(found, called, list(found.response.columns), table)
+    classes, _, kind = classes_and_codes(found.response, seen.table(), called, None, rows=seen.rows)
+    return replace(settle(found, first, called, classes)[0], labels=kind), table
+
+
+def _seen(found: Asked, functions: Functions, columns: list[str], table: SourceTable) -> _Seen:
+    """What a pass over some columns has seen."""
+    seen = _Seen(found, functions, columns)
+    with late_bar(table.source.nrows or 0, "levels and transforms") as tell:
+        for part, where in tables(table.source, columns):
             with named(where):
                 seen.look(part)
             tell(part.nrows)
     table.counted(seen.rows)
-    return settle(found, seen.table(), called, levels, seen.whole())[0], table
+    return seen
 
 
 def _discovered_apart(
     found: Asked, data: Any, source: Any, called: Functions, levels: Sequence[Any] | None, columns: list[str]
 ) -> tuple[Design, SourceTable]:
     """The same of rows that lie apart: each part is looked at where it is, and sends what shows something."""
-    meta = Table(source.meta, part=True, learnt_from=True)
-    plain = found.is_plain(meta)
-    if plain and _has_levels(found, meta, levels):
-        return settle(found, meta, called, levels)[0], SourceTable(source, data, meta)
-    # Where the types say what all other columns hold, the response alone is looked at.
-    looked = found._replace(expressions={}, terms=[], exclude=()) if plain else found
-    names = list(found.response.columns) if plain else columns
-    seen = source.reduced(names, partial(_look, looked, called, names), _Seen.joined)
+    types = Table(source.meta, part=True, learnt_from=True)
+    if not found.is_plain(types):
+        seen = _seen_apart(found, called, columns, source)
+        shown = _with_types(seen.table(), source.meta)
+        design, _ = settle(found, shown, called, levels, seen.whole())
+        return design, SourceTable(source, data, shown)
+    table = SourceTable(source, data, types)
+    if levels is not None or _is_closed(found.response, types):
+        return settle(found, types, called, levels)[0], table
+    seen = _seen_apart(found, called, list(found.response.columns), source)
+    classes, _, kind = classes_and_codes(found.response, seen.table(), called, None, rows=seen.rows)
+    return replace(settle(found, types, called, classes)[0], labels=kind), table
+
+
+def _seen_apart(found: Asked, called: Functions, columns: list[str], source: Any) -> _Seen:
+    """What a pass over some columns has seen of parts that stay where they lie."""
+    seen: _Seen | None = source.reduced(columns, partial(_look, found, called, columns), _Seen.joined)
     if seen is None:
-        raise DataError(f"{source.what} has no rows, so there is nothing to fit.")
-    shown = _with_types(seen.table(), source.meta)
-    table = SourceTable(source, data, shown)
-    table.counted(seen.rows)
-    return settle(found, shown, called, levels, seen.whole())[0], table
+        raise no_rows(source)
+    return seen
 
 
 def _look(found: Asked, called: Functions, columns: list[str], data: Any, given: None) -> _Seen | None:
@@ -118,21 +137,11 @@ def _with_types(shown: Table, meta: pd.DataFrame) -> Table:
     return Table(pd.DataFrame(columns), learnt_from=True)
 
 
-def _is_told(found: Asked, first: Table, levels: Sequence[Any] | None) -> bool:
-    """Whether the first part says what classes there are, and there is nothing to learn."""
-    if any(_learns(each, first) for each in found.expressions.values()):
+def _is_closed(response: Expression, first: Table) -> bool:
+    """Whether the type of the response says which classes there are."""
+    if not (isinstance(response.root, Column) and isinstance(first.data, pd.DataFrame)):
         return False
-    if not Rows(first, 0, first.nrows).complete((*found.columns, *found.beside))[1].any():
-        return False
-    return _has_levels(found, first, levels)
-
-
-def _has_levels(found: Asked, first: Table, levels: Sequence[Any] | None) -> bool:
-    """Whether the user, or the type of the response, says what classes there are."""
-    root = found.response.root
-    if levels is not None or not (isinstance(root, Column) and isinstance(first.data, pd.DataFrame)):
-        return levels is not None
-    return isinstance(first.dtype(root.name), pd.CategoricalDtype)
+    return isinstance(first.dtype(response.root.name), pd.CategoricalDtype)
 
 
 def _learns(each: Expression, first: Table) -> bool:
@@ -158,32 +167,42 @@ class _Seen:
         """What both have seen, this one first."""
         both = _Seen(self._found, self._functions, self._columns)
         both._known = {code: set(labels) for code, labels in self._known.items()}
-        both._frames, both._learnt = list(self._frames), [*self._learnt, *other._learnt]
+        both._frames = list(self._frames)
         for frame in other._frames:
             # What the other has kept shows all that it saw, and what is new of it is kept again.
-            both._show(Table(frame, part=True, learnt_from=True), learns=False)
-        both.rows = self.rows + other.rows
+            both.look(Table(frame, part=True, learnt_from=True))
+        both._learnt, both.rows = [*self._learnt, *other._learnt], self.rows + other.rows
         return both
 
     def look(self, part: Table) -> None:
         """Keep of a part the rows that show something new."""
         self.rows += part.nrows
-        self._show(part, learns=bool(self._learning))
+        new = [self._new_classes(part)]
+        if set(self._found.columns) <= set(self._columns):
+            rows = Rows(part, 0, part.nrows)
+            complete, keep = rows.complete((*self._found.columns, *self._found.beside))
+            new.extend(self._of_complete(part, complete, keep))
+        at = np.unique(np.concatenate(new))
+        if len(at):
+            self._frames.append(_native(part, self._columns, at))
 
-    def _show(self, part: Table, *, learns: bool) -> None:
-        rows = Rows(part, 0, part.nrows)
-        complete, keep = rows.complete((*self._found.columns, *self._found.beside))
+    def _new_classes(self, part: Table) -> Positions:
+        root = self._found.response.root
+        texts = part.factorized(root.name) if isinstance(root, Column) else None
+        if texts is not None:
+            return self._first_of("", *texts)
         labels, labelled = response_labels(self._found.response, part, self._functions)
-        new = [np.flatnonzero(labelled)[self._news("", labels.values)]]
+        return np.flatnonzero(labelled)[self._news("", labels.values)]
+
+    def _of_complete(self, part: Table, complete: Rows, keep: NDArray[np.bool_]) -> list[Positions]:
+        new: list[Positions] = []
         if keep.any():
             new.extend(np.flatnonzero(keep)[at] for at in self._new_levels(part, complete))
             if not self._frames:
                 new.append(np.flatnonzero(keep)[:1])
-            if learns:
+            if self._learning:
                 self._hold(part, keep)
-        at = np.unique(np.concatenate(new))
-        if len(at):
-            self._frames.append(_native(part, self._columns, at))
+        return new
 
     def _new_levels(self, part: Table, complete: Rows) -> list[Positions]:
         found = []
@@ -197,20 +216,20 @@ class _Seen:
 
     def _news(self, code: str, values: pd.Series) -> Positions:
         """Positions of the values that were not met before, each once."""
-        known = self._known.setdefault(code, set())
         if isinstance(values.dtype, pd.CategoricalDtype):
             # What is declared and has no row is no level; each category is looked at once.
             held, labels = values.cat.codes.to_numpy(), values.cat.categories
         else:
             held, labels = pd.factorize(values)
-        used, first = np.unique(held, return_index=True)
-        new = [
-            position
-            for label, position in zip(used.tolist(), first.tolist(), strict=True)
-            if label >= 0 and labels[label] not in known
-        ]
-        known.update(labels[label] for label in used.tolist() if label >= 0)
-        return np.array(new, dtype=np.intp)
+        return self._first_of(code, held, labels)
+
+    def _first_of(self, code: str, held: NDArray[Any], labels: Any) -> Positions:
+        """Positions of the first of each label that was not met before, by codes of which -1 is none."""
+        known = self._known.setdefault(code, set())
+        used = np.flatnonzero(np.bincount(held + 1, minlength=1)[1:]).tolist()
+        new = [label for label in used if labels[label] not in known]
+        known.update(labels[label] for label in new)
+        return np.array([int(np.argmax(held == label)) for label in new], dtype=np.intp)
 
     def _hold(self, part: Table, keep: NDArray[np.bool_]) -> None:
         refuse_beyond_memory(
@@ -224,7 +243,7 @@ class _Seen:
         """Rows that show every level, and nothing else that is new."""
         if not self._frames:
             names = ", ".join(map(repr, self._columns))
-            raise DataError(f"No row of the source has a value in any of {names}.")
+            raise DataError(f"No row of the source has a value in any of {names}: give rows that have.")
         joined = {name: _joined([frame[name] for frame in self._frames]) for name in self._columns}
         return Table(pd.DataFrame(joined), learnt_from=True)
 

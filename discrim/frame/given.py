@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from discrim.errors import DataError
+from discrim.frame.sparse import SparseFrame
 
 __all__ = ["given_frame", "held_frame"]
 
@@ -21,7 +22,7 @@ def given_frame(data: Any) -> Any:
     """
     if isinstance(data, dict):
         data = _frame_of_dict(data)
-    return data if isinstance(data, pd.DataFrame) else _narwhals_frame(data)
+    return data if isinstance(data, pd.DataFrame | SparseFrame) else _narwhals_frame(data)
 
 
 def held_frame(frame: Any) -> Any:
@@ -30,6 +31,8 @@ def held_frame(frame: Any) -> Any:
     What is done to the caller's frame by its own library does not reach it: columns that are added, renamed
     or left out, rows that are sorted or dropped; with pandas from 3.0 on, values that are set.
     """
+    if isinstance(frame, SparseFrame):
+        return frame
     if isinstance(frame, pd.DataFrame):
         return frame.copy(deep=False)
     return frame.clone() if frame.implementation.is_polars() else frame

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.categories import Scalar
@@ -21,10 +22,13 @@ from discrim.frame.table import Table
 __all__ = [
     "boolean_terms",
     "codes_are_positions",
+    "known_values",
     "level_design",
+    "level_terms",
     "mark_unseen",
     "refuse_values",
     "term_levels",
+    "with_positions",
 ]
 
 
@@ -89,7 +93,7 @@ def codes_are_positions(design: Design) -> bool:
     return True
 
 
-def boolean_terms(design: Design, table: Table) -> tuple[str, ...]:
+def boolean_terms(design: Design) -> tuple[str, ...]:
     """Terms that are a column of truth values, which the design holds as 0 and 1."""
     alone = design.columns
     if design.spec is not None:
@@ -97,8 +101,85 @@ def boolean_terms(design: Design, table: Table) -> tuple[str, ...]:
         single = [product[0][0] for product in design.spec.products if len(product) == 1]
         codes = [design.spec.factors[factor].code for factor in single]
         alone = tuple(names[code] for code in codes if code in names)
-    terms = set(design.terms)
-    return tuple(name for name in alone if name in terms and table.kind(name) == "boolean")
+    terms, truths = set(design.terms), set(design.boolean_columns)
+    return tuple(name for name in alone if name in terms and name in truths)
+
+
+def level_terms(design: Design) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Terms of a `level_design` that have levels, in order, and how many: categories and truth values."""
+    truths = set(boolean_terms(design))
+    sizes = [
+        2 if term in truths else len(levels or ())
+        for term, levels in zip(design.terms, term_levels(design), strict=True)
+    ]
+    pairs = [(term, size) for term, size in zip(design.terms, sizes, strict=True) if size]
+    return tuple(term for term, _ in pairs), tuple(size for _, size in pairs)
+
+
+def with_positions(design: Design) -> tuple[Design, tuple[int, ...], tuple[int, ...]]:
+    """The design with columns of positions after its own, where they are, and how many levels each has.
+
+    They are of the `level_terms` of the `level_design`, of which truth values are columns already. There is
+    none where a category is multiplied with another factor.
+    """
+    try:
+        coded = level_design(design)
+    except NotSupportedError:
+        return design, (), ()
+    names, sizes = level_terms(coded)
+    if design.spec is None or coded.spec is None:
+        return design, tuple(design.terms.index(name) for name in names), sizes
+    truths, known = boolean_terms(coded), len(design.spec.codings)
+    products = tuple(p for p in coded.spec.products if len(p) == 1 and p[0][1] >= known)
+    added = tuple(name for name in names if name not in truths)
+    # No term of a formula has such a name, whatever the columns of the table are called.
+    terms = (*design.terms, *(f"levels of {name}\0" for name in added))
+    spec = replace(coded.spec, products=(*design.spec.products, *products))
+    places = {name: len(design.terms) + i for i, name in enumerate(added)}
+    places |= {name: design.terms.index(name) for name in names if name in truths}
+    return replace(design, terms=terms, spec=spec), tuple(places[name] for name in names), sizes
+
+
+def known_values(design: Design, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The one value (K, p) that a column of a design has in the rows of a class, as its levels say; else NaN.
+
+    Parameters
+    ----------
+    design : Design
+        With categories as they are coded.
+    tables : sequence of (K, L) float
+        Counts by class and level of its `level_terms`; none of published statistics.
+    """
+    found = np.full((len(design.levels), len(design.terms)), np.nan)
+    for (columns, coded), table in zip(_level_columns(design) if tables else [], tables, strict=True):
+        there = (table > 0)[:, :, None]
+        low = np.where(there, coded, np.inf).min(axis=1)
+        high = np.where(there, coded, -np.inf).max(axis=1)
+        found[:, columns] = np.where(low == high, low, np.nan)
+    return found
+
+
+def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]]:
+    """Columns of each of the `level_terms`, and what they hold of each level (L, width)."""
+    truths, pair = set(boolean_terms(level_design(design))), np.array([[0.0], [1.0]])
+    spec = design.spec
+    if spec is None:
+        return [([j], pair) for j, term in enumerate(design.terms) if term in truths]
+    found: list[tuple[list[int], NDArray[np.float64]]] = []
+    stop = 0
+    for product in spec.products:
+        start, stop = stop, stop + int(np.prod(spec.widths(product)))
+        factor, coding = product[0]
+        if len(product) > 1 or coding < 0:
+            found.extend(([j], pair) for j in range(start, stop) if design.terms[j] in truths)
+            continue
+        picks, matrix = spec.codings[coding].picks, spec.codings[coding].matrix
+        levels = np.arange(len(spec.factors[factor].levels or ()))[:, None]
+        coded = (
+            np.array(matrix) if picks is None else (levels == np.array(picks, dtype=np.intp)).astype(float)
+        )
+        found.append((list(range(start, stop)), coded))
+    return found
 
 
 def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
@@ -117,8 +198,12 @@ def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
     DataError
         The message names column, row and value.
     """
+    if not names:
+        return
+    fine = counts and table.sparse is not None and not table.sparse.has_beyond(0.0, np.inf)
+    there = set(table.names)
     for name in names:
-        if name not in table.names or table.kind(name) != "numeric":
+        if name not in there or table.kind(name) != "numeric" or (fine and table.is_sparse(name)):
             continue
         values = table.column(name).to_numpy(dtype=np.float64)
         bad = values < 0 if counts else ~(np.isnan(values) | (values == 0) | (values == 1))

@@ -86,6 +86,11 @@ def classes_and_codes(
 
 def codes_of(response: Expression, table: Table, functions: Functions, levels: Sequence[Scalar]) -> Codes:
     """The class of each row among known levels, (n,); -1 where the response is missing."""
+    if isinstance(response.root, Column):
+        found = table.factorized(response.root.name)
+        if found is not None and set(found[1]) <= set(levels):
+            position = {label: k for k, label in enumerate(levels)}
+            return np.array([*(position[text] for text in found[1]), -1], dtype=np.intp)[found[0]]
     values, keep = response_labels(response, table, functions)
     return _spread(encode(values.values, levels, _called(response)), keep)
 

@@ -40,11 +40,16 @@ class CSVSource(Source):
     """
 
     def __init__(self, files: Files) -> None:
+        self._given = files
         self._paths = [file.path for file in files.files]
         self._headers = {path: _header(path) for path in self._paths}
         self._held: dict[str, Held] = {}
         self._read_through = False
         super().__init__(files.what, list(dict.fromkeys(name for h in self._headers.values() for name in h)))
+
+    def reads(self, path: str) -> bool:
+        """Whether a file of this path is, or would be, one of those that are read."""
+        return self._given.include(path)
 
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
         asked = self.names if columns is None else columns

@@ -6,12 +6,13 @@ object of theirs has come.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 from discrim.errors import DataError, UnreadableFileError
-from discrim.frame.source_parts import Part, Source, batch_rows, closed_at_end
+from discrim.frame.source_parts import OnceSource, Part, Source, batch_rows, closed_at_end
 
 __all__ = ["DatasetSource", "LazyFrameSource", "RelationSource", "StreamSource"]
 
@@ -30,6 +31,11 @@ class DatasetSource(Source):
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
         super().__init__("the Arrow dataset", dataset.schema.names)
+
+    def reads(self, path: str) -> bool:
+        """Whether a file of this path is one of those that are read."""
+        files = getattr(self._dataset, "files", ())
+        return os.path.realpath(path) in {os.path.realpath(file) for file in files}
 
     @cached_property
     def _fragments(self) -> list[Any] | None:
@@ -115,7 +121,7 @@ def _read_all(dataset: Any, columns: list[str]) -> None:
         pass
 
 
-class StreamSource(Source):
+class StreamSource(OnceSource):
     """A stream of Arrow batches, which can be read once.
 
     Parameters
@@ -135,11 +141,11 @@ class StreamSource(Source):
                     f"data is a {type(stream).__name__}, whose Arrow is no table ({_said(error)}): give a "
                     "table, or a stream of batches."
                 ) from error
-        super().__init__(f"the {type(stream).__name__}", self._reader.schema.names, once=True)
+        super().__init__(f"the {type(stream).__name__}", self._reader.schema.names)
 
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        asked = self.names if columns is None else columns
-        return _tables(self._reader, asked)
+        # The columns are there whether they are asked for or not, and a pass may yet ask for others.
+        return _tables(self._reader, self.names)
 
 
 class LazyFrameSource(Source):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from fnmatch import fnmatch
 from glob import glob, has_magic
 from itertools import takewhile
 from pathlib import PurePath
@@ -21,11 +22,6 @@ FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".pq": "Parquet"
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 """Ends of the names of compressed files, which are read as the name before says."""
-
-_READ_OTHERWISE = (
-    "rename it, or give a function that reads it, as in data=lambda: pandas.read_csv({path!r}, sep=..., "
-    "chunksize=50_000)"
-)
 
 
 class File(NamedTuple):
@@ -52,11 +48,21 @@ class Files(NamedTuple):
         "CSV" or "Parquet".
     what : str
         What they are in words, for messages.
+    given : tuple of str
+        The paths, folders and patterns that stand for them.
     """
 
     files: tuple[File, ...]
     format: str
     what: str
+    given: tuple[str, ...] = ()
+
+    def include(self, path: str) -> bool:
+        """Whether a path is that of one of the files, or of one that would be read with them."""
+        real = os.path.realpath(path)
+        return any(real == os.path.realpath(file.path) for file in self.files) or any(
+            _covers(each, real) for each in self.given
+        )
 
 
 def is_path(data: Any) -> bool:
@@ -96,9 +102,10 @@ def files_of(data: Any) -> Files:
     for unknown in formats.keys() - {"CSV", "Parquet"}:
         path = formats[unknown]
         raise DataError(
-            f"{path!r} ends neither in .csv or .tsv nor in .parquet, so that it is not known what it is: "
-            f"{_READ_OTHERWISE.format(path=path)}. Of a folder, the other files are given by a pattern, as "
-            "in 'folder/*.parquet'."
+            f"{path!r} ends neither in .csv or .tsv nor in .parquet, so that it is not known what it is. "
+            f"Rename it; give a function that reads it, as in data=lambda: pandas.read_csv({path!r}, "
+            "sep=..., chunksize=50_000); or give the files of a folder by a pattern, as in "
+            "'folder/*.parquet'."
         )
     if len(formats) > 1:
         raise DataError(
@@ -106,7 +113,8 @@ def files_of(data: Any) -> Files:
             "by the pattern 'folder/*.parquet'."
         )
     (kind,) = formats
-    return Files(found, str(kind), _in_words(given, len(found), str(kind)))
+    what = _in_words(given, len(found), str(kind))
+    return Files(found, str(kind), what, tuple(_text(path) for path in given))
 
 
 def format_of(path: str) -> str | None:
@@ -188,6 +196,19 @@ def _keys(path: str, base: str) -> dict[str, str | None]:
         unquote(name): None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value)
         for name, _, value in pairs
     }
+
+
+def _covers(given: str, real: str) -> bool:
+    """Whether a folder holds a path, or a pattern matches it, and what is below it."""
+    parts = PurePath(real).parts
+    if os.path.isdir(given):
+        return parts[: len(folder := PurePath(os.path.realpath(given)).parts)] == folder
+    if os.path.isfile(given):
+        return False
+    pattern = PurePath(os.path.abspath(given)).parts
+    before = pattern[: pattern.index("**")] if "**" in pattern else pattern
+    fits = all(fnmatch(part, like) for part, like in zip(parts, before, strict=False))
+    return fits and len(parts) >= len(before) and ("**" not in pattern or fnmatch(parts[-1], pattern[-1]))
 
 
 def _missing(path: str) -> MissingFileError:

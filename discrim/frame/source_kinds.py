@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from discrim.errors import DataError
@@ -12,12 +13,7 @@ from discrim.frame.given import given_frame
 from discrim.frame.source_parts import batch_rows, capital, listed, refuse_twice
 from discrim.frame.values import Kind, narwhals_kind, pandas_kind
 
-__all__ = ["Kinds", "frame_of", "slices"]
-
-_SAME_KIND = (
-    "Give the column one type in all of them, or leave it out of the formula; a reader of text takes the "
-    "types as dtype=."
-)
+__all__ = ["Kinds", "frame_of", "native", "slices"]
 
 
 def frame_of(data: Any, what: str) -> Any:
@@ -32,7 +28,7 @@ def frame_of(data: Any, what: str) -> Any:
         return given_frame(_whole(data))
     except DataError as error:
         raise DataError(
-            f"{capital(what)} is no table, where each has to be one: {error} A file is read by its path, "
+            f"{capital(what)} is no table, where each has to be one: {error} Give a file by its path, "
             "as in data='table.csv'."
         ) from None
 
@@ -48,17 +44,18 @@ def _whole(data: Any) -> Any:
 
 
 def slices(frame: Any) -> Iterator[Any]:
-    """The rows of a frame in parts of no more than a batch, as tables of their own library."""
+    """The rows of a frame in parts of no more than a batch, as frames like it."""
     step, nrows = batch_rows(len(frame.columns)), len(frame)
     if nrows <= 2 * step:
-        yield _native(frame)
+        yield frame
         return
     for start in range(0, nrows, step):
         stop = min(start + step, nrows)
-        yield frame.iloc[start:stop] if isinstance(frame, pd.DataFrame) else _native(frame[start:stop])
+        yield frame.iloc[start:stop] if isinstance(frame, pd.DataFrame) else frame[start:stop]
 
 
-def _native(frame: Any) -> Any:
+def native(frame: Any) -> Any:
+    """A frame as its own library has it."""
     return frame if isinstance(frame, pd.DataFrame) else frame.to_native()
 
 
@@ -76,12 +73,13 @@ class Kinds:
         self.what = what
         self.names = _names(frame)
         refuse_twice(self.names, what)
+        self._dtypes = _dtypes(frame)
         self._first = {
             name: _described(frame[label]) for name, label in zip(self.names, frame.columns, strict=True)
         }
 
     def fitted(self, frame: Any, what: str, columns: Sequence[str] | None = None) -> Any:
-        """A later frame, whose columns that are all missing are given the kind that they have in the first.
+        """A later frame as its library has it; columns that are all missing are of the kind of the first.
 
         Raises
         ------
@@ -91,18 +89,22 @@ class Kinds:
         names = _names(frame)
         refuse_twice(names, what)
         self._compare_names(names, what)
-        labels = dict(zip(names, frame.columns, strict=True))
+        labels, dtypes = dict(zip(names, frame.columns, strict=True)), _dtypes(frame)
         for name in self.names if columns is None else columns:
+            # What Python's objects are, each of them says.
+            if dtypes[name] == self._dtypes[name] and dtypes[name] != np.dtype(object):
+                continue
             kind, dtype = self._first[name]
             now, other = _described(frame[labels[name]])
             if now == kind:
                 continue
             if not _all_missing(frame[labels[name]]):
                 raise DataError(
-                    f"Column {name!r} is {dtype} in {self.what} and {other} in {what}. {_SAME_KIND}"
+                    f"Column {name!r} is {dtype} in {self.what} and {other} in {what}: give it one type in "
+                    "all of them (a reader of text takes types as dtype=), or leave it out of the formula."
                 )
             frame = _with_kind(frame, labels[name], kind)
-        return frame
+        return native(frame)
 
     def _compare_names(self, names: tuple[str, ...], what: str) -> None:
         for these, those, here, there in (
@@ -119,6 +121,11 @@ class Kinds:
 
 def _names(frame: Any) -> tuple[str, ...]:
     return tuple(str(label) for label in frame.columns)
+
+
+def _dtypes(frame: Any) -> dict[str, Any]:
+    held = frame.dtypes if isinstance(frame, pd.DataFrame) else frame.schema.values()
+    return dict(zip(_names(frame), held, strict=True))
 
 
 def _described(series: Any) -> tuple[Kind, str]:

@@ -53,7 +53,7 @@ class ParquetSource(Source):
     """
 
     def __init__(self, files: Files) -> None:
-        self._files = files.files
+        self._given, self._files = files, files.files
         self._keys = _key_values(self._files)
         self._ends = [self._end(file) for file in self._files]
         names = dict.fromkeys(name for end in self._ends for name in end.types)
@@ -74,6 +74,10 @@ class ParquetSource(Source):
             if name not in schema.names
         }
         return _End({**types, **keys}, frozenset(types), nrows)
+
+    def reads(self, path: str) -> bool:
+        """Whether a file of this path is, or would be, one of those that are read."""
+        return self._given.include(path)
 
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
         asked = self.names if columns is None else columns
@@ -117,7 +121,7 @@ class ParquetSource(Source):
                 empty = parquet.schema_arrow.empty_table()
                 if not set(own) <= set(empty.schema.names):
                     raise DataError(
-                        f"{file.path!r} was written anew since its columns were read: begin again."
+                        f"{file.path!r} was written anew since its columns were read: fit the model again."
                     )
                 yield Part(self._completed(empty, types, file), file.path)
                 for batch in parquet.iter_batches(batch_size=batch_rows(len(types)), columns=own):

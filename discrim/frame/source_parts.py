@@ -14,7 +14,17 @@ from typing import Any, NamedTuple
 
 from discrim.errors import DataError, DiscrimError
 
-__all__ = ["Part", "Source", "batch_rows", "capital", "closed_at_end", "listed", "refuse_twice"]
+__all__ = [
+    "OnceSource",
+    "Part",
+    "Source",
+    "batch_rows",
+    "capital",
+    "closed_at_end",
+    "listed",
+    "no_rows",
+    "refuse_twice",
+]
 
 ROWS = 2**16
 """Most rows of a part."""
@@ -57,13 +67,16 @@ class Source:
     def __init__(self, what: str, names: Sequence[str], *, once: bool = False) -> None:
         self.what, self.names, self.once = what, tuple(names), once
         refuse_twice(self.names, what)
-        self._begun = False
         self._rows: int | None = None
 
     @property
     def nrows(self) -> int | None:
         """Rows, where they are known without reading them."""
         return self._rows
+
+    def reads(self, path: str) -> bool:
+        """Whether a file of this path is, or would be, one of those that are read."""
+        return False
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Part]:
         """The rows in order, from the first on.
@@ -79,13 +92,11 @@ class Source:
             There is no such column, the rows could be read once only, or a part does not fit the others.
         """
         asked = None if columns is None else self._asked(columns)
-        if self.once and self._begun:
-            raise DataError(
-                f"{capital(self.what)} can be read once only, and that has been done: give a function that "
-                "makes it, as in data=lambda: frames(), so that its rows can be read again."
-            )
-        self._begun = True
-        return self._counted(self._read(asked))
+        return self._counted(self.begun(asked))
+
+    def begun(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        """A pass over columns that are there; nobody counts its rows."""
+        return self._read(columns)
 
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
         """The parts of a pass; the columns are there."""
@@ -95,8 +106,8 @@ class Source:
         for name in columns:
             if name not in self.names:
                 near = get_close_matches(name, self.names, n=1, cutoff=0.6)
-                hint = f"Did you mean {near[0]!r}?" if near else f"Columns: {listed(self.names)}."
-                raise DataError(f"No column {name!r} in {self.what}. {hint}")
+                way_out = f"Did you mean {near[0]!r}?" if near else f"Columns: {listed(self.names)}."
+                raise DataError(f"No column {name!r} in {self.what}. {way_out}")
         # Without any column most readers do not know how many rows there are.
         return tuple(dict.fromkeys(columns)) or self.names[:1]
 
@@ -126,6 +137,64 @@ class Source:
         self._rows = rows
 
 
+class OnceSource(Source):
+    """Rows that can be read once.
+
+    Who wants only the first part, to see what columns hold, may begin a pass and leave it: until the next
+    part is asked for, the pass has not been made.
+    """
+
+    def __init__(self, what: str, names: Sequence[str]) -> None:
+        super().__init__(what, names, once=True)
+        self.spent = self.is_read = False
+        self.asked: tuple[str, ...] | None = None
+        self._ahead: list[Part] = []
+        self._left: Iterator[Part] | None = None
+
+    def begun(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        """The one pass."""
+        self._refuse_second()
+        return self._once(columns)
+
+    def _once(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        self.asked, self.is_read = columns, True
+        try:
+            yield from list(self._ahead)
+            self._refuse_second()
+            yield from self._beyond(columns)
+        finally:
+            self.is_read = False
+
+    def _beyond(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
+        """What follows the parts that were looked at."""
+        left = self._left = self._left or self._read(columns)
+        with closed_at_end(self):
+            if not any(len(part.data) for part in self._ahead):
+                for part in left:
+                    self._ahead.append(part)
+                    yield part
+                    if len(part.data):
+                        break
+            self._refuse_second()
+            self.spent = True
+            self._ahead.clear()
+            yield from left
+
+    def close(self) -> None:
+        """Let go of what is read, when the pass has gone beyond its first part."""
+        if self.spent and self._left is not None:
+            with closed_at_end(self._left):
+                self._left = None
+
+    def _refuse_second(self) -> None:
+        if self.spent:
+            raise DataError(
+                f"{capital(self.what)} can be read once only, and that has been done: give a function that "
+                "makes it, as in data=lambda: frames(), so that its rows can be read again; or levels=, "
+                "where the first pass only looked for the classes."
+            )
+
+
 @contextmanager
 def closed_at_end(iterator: Any) -> Iterator[None]:
     """Close an iterator at the end of a block, where it can be closed: it may hold files, or a connection."""
@@ -140,6 +209,13 @@ def closed_at_end(iterator: Any) -> Iterator[None]:
 def batch_rows(columns: int) -> int:
     """Rows of a part with so many columns."""
     return min(ROWS, max(FEWEST_ROWS, NUMBERS // max(columns, 1)))
+
+
+def no_rows(source: Source) -> DataError:
+    """The error of a source that has no rows."""
+    return DataError(
+        f"{capital(source.what)} has no rows, so there is nothing to fit: give one that has some."
+    )
 
 
 def capital(text: str) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
-from discrim.errors import DataError, DiscrimError, DiscrimWarning
+from discrim.errors import DiscrimError, DiscrimWarning
 from discrim.frame.design import Design
 from discrim.frame.filled import response_codes
 from discrim.frame.own_functions import Functions
@@ -98,7 +98,7 @@ class named:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, DiscrimError) and self._where is not None and self._where not in str(error):
-            raise type(error)(f"{error} This is in {self._where!r}.") from None
+            error.args = (f"{error} This is in {self._where!r}.",)
 
 
 def _tells_nothing(table: Table, name: str, kind: Kind) -> bool:
@@ -150,18 +150,7 @@ class SourceTable(Table):
         return pd.RangeIndex(self.nrows)
 
     def counted(self, rows: int) -> None:
-        """Take note of how many rows a pass found.
-
-        Raises
-        ------
-        DataError
-            Another pass found others.
-        """
-        if self._rows is not None and self._rows != rows:
-            raise DataError(
-                f"The source gave {rows:,} rows, and {self._rows:,} before: it has changed since. Fit the "
-                "model again."
-            )
+        """Take note of how many rows a pass found."""
         self._rows = rows
 
     def kind(self, name: str) -> Kind:
@@ -184,7 +173,7 @@ class SourceTable(Table):
         return self._first
 
     def watch(self, names: Sequence[str]) -> None:
-        """Do nothing: values are read anew, and `counted` notices other rows."""
+        """Do nothing: values are read anew, and the source notices where rows are more or fewer."""
 
     def refuse_changes(self) -> None:
         """Do nothing, likewise."""

@@ -9,34 +9,33 @@ or as a pandas Series whose missing values are NaN or None (`Table.column`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import DataError, warn_user
+from discrim.errors import DataError
 from discrim.frame.categories import shown
+from discrim.frame.doubles import compare_to_doubles
 from discrim.frame.fingerprint import NEVER_WRITTEN, Fingerprint, column_values, every_so_many
 from discrim.frame.given import given_frame, held_frame
-from discrim.frame.rounding import rounding
+from discrim.frame.sparse import WHOLE, SparseColumns, SparseFrame, found_columns, is_sparse_number
 from discrim.frame.values import (
     Kind,
     as_floats,
     as_series,
     dictionary,
-    exact_values,
     narwhals_kind,
     narwhals_values,
     pandas_kind,
+    plain_numbers,
     refuse_surrogates,
     rounded_integers,
+    text_codes,
 )
-
-TELLING = 1e-6
-"""Share of a column's range up to which its rounding leaves a fit what the column says."""
 
 
 class Table:
@@ -82,6 +81,8 @@ class Table:
         "_kinds",
         "_labels",
         "_nrows",
+        "_places",
+        "_sparse",
         "_views",
         "_watched",
         "data",
@@ -116,13 +117,16 @@ class Table:
         self._views: dict[tuple[str, ...], NDArray[np.float64] | None] = {}
         self._kinds: dict[str, Kind] = {}
         self._compared: set[str] = set()
+        self._places: dict[tuple[str, ...], tuple[NDArray[np.intp], NDArray[np.intp], list[int]]] = {}
         self.made: dict[Any, Any] = {}
         self._fingerprint: Fingerprint | None = None
         # Of these the fingerprint may lack some, as no one writes to them.
         self._watched: frozenset[str] = frozenset()
-        self._dtypes = list(data.dtypes) if isinstance(data, pd.DataFrame) else []
+        typed = isinstance(data, pd.DataFrame | SparseFrame)
+        self._dtypes: list[Any] = list(data.dtypes) if typed else []
+        self._sparse: SparseColumns | Literal["unknown"] | None = "unknown"
         self._nrows = len(data)
-        own = isinstance(data, pd.DataFrame) and not (before and isinstance(data.index, pd.RangeIndex))
+        own = typed and not (before and isinstance(data.index, pd.RangeIndex))
         self._index = data.index if own else pd.RangeIndex(before, before + len(data))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -175,7 +179,8 @@ class Table:
         together = set().union(*values)
         for name in names:
             dtype = self._dtypes[self.position(name)] if self._dtypes else None
-            if name in together or isinstance(dtype, NEVER_WRITTEN):
+            # Of sparse columns the table has a copy.
+            if name in together or isinstance(dtype, NEVER_WRITTEN) or is_sparse_number(dtype):
                 continue
             array = self._array(name)
             array = column_values(self.native(name), step) if array is None else array[::step].copy()
@@ -196,12 +201,35 @@ class Table:
         """What a column holds: numeric, boolean, categorical, text or other."""
         if name not in self._kinds:
             dtype = self._dtypes[self.position(name)] if self._dtypes else None
-            if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-                return "boolean" if dtype.kind == "b" else "numeric"
+            plain: Any = dtype.subtype if is_sparse_number(dtype) else dtype
+            if isinstance(plain, np.dtype) and plain.kind in "biuf":
+                return "boolean" if plain.kind == "b" else "numeric"
             series = self.native(name)
             pandas = isinstance(series, pd.Series)
             self._kinds[name] = pandas_kind(series) if pandas else narwhals_kind(series.dtype)
         return self._kinds[name]
+
+    @property
+    def sparse(self) -> SparseColumns | None:
+        """The columns of numbers with a Sparse dtype, side by side; None where there is none."""
+        if self._sparse == "unknown":
+            self._sparse = found_columns(self.data, self._dtypes) if self._dtypes else None
+        return self._sparse
+
+    def is_sparse(self, name: str) -> bool:
+        """Whether a column is among those of `sparse`."""
+        return self.sparse is not None and self.position(name) in self.sparse.place
+
+    def sparse_places(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp], list[int]]:
+        """Of the columns that are sparse, positions in `sparse` and among the names; and where others are."""
+        asked = tuple(names)
+        if asked not in self._places:
+            place = {} if self.sparse is None else self.sparse.place
+            found = [place.get(self.position(name), -1) for name in asked]
+            at = np.flatnonzero(np.array(found) >= 0)
+            others = [j for j, position in enumerate(found) if position < 0]
+            self._places[asked] = np.array(found, dtype=np.intp)[at], at, others
+        return self._places[asked]
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> pd.Series:
         """Rows start to stop of a column as a pandas Series on the table's index.
@@ -210,9 +238,14 @@ class Table:
         numbers become float64 with NaN (integers that doubles would round stay integers where none is
         missing), categories stay categorical, text is object.
         """
-        series = self.native(name)
         stop = self.nrows if stop is None else min(stop, self.nrows)
         values: Any
+        if self.sparse is not None and self.is_sparse(name) and not self.sparse.has_beyond(-WHOLE, WHOLE):
+            values = self.sparse.column(self.position(name), start, stop)
+            if self.kind(name) == "boolean" and not np.isnan(values).any():
+                values = values.astype(bool)
+            return as_series(values, self.index[start:stop], name)
+        series = self.native(name)
         if not isinstance(series, pd.Series):
             exact = rounded_integers(series[start:stop], name)
             values = narwhals_values(series[start:stop]) if exact is None else exact
@@ -266,7 +299,12 @@ class Table:
 
     def fill(self, names: Sequence[str], start: int, stop: int, out: NDArray[np.float64]) -> None:
         """Write rows start to stop of numeric or boolean columns into out (stop - start, p)."""
-        for j, name in enumerate(names):
+        others: Iterable[int] = range(len(names))
+        if self.sparse is not None:
+            places, at, others = self.sparse_places(names)
+            self.sparse.write(places, at, start, stop, out)
+        for j in others:
+            name = names[j]
             values = self._array(name)
             if values is not None:
                 out[:, j] = values[start:stop]
@@ -285,31 +323,16 @@ class Table:
         DataError
             A model is to be fitted, and of what a column says too little is left.
         """
+        if self._compared.issuperset(names):
+            return
+        exact = self.sparse is not None and not self.sparse.has_beyond(-WHOLE, WHOLE)
         for name in names:
-            array = None if name in self._compared else self._array(name)
-            if name not in self._compared and (array is None or array.dtype.kind in "iu"):
-                self._compare(name)
-            self._compared.add(name)
-
-    def _compare(self, name: str) -> None:
-        if self.kind(name) != "numeric":
-            return
-        values, rows = exact_values(self.native(name), name)
-        lost = None if values is None else rounding(values)
-        if lost is None or values is None or rows is None:
-            return
-        row = self.label(int(rows[lost.position]))
-        what = f"the number {values[lost.position]} of column {name!r}, at row {row!r},"
-        way_out = (
-            f"Subtract one origin from the column in every table, as in data[{name!r}] - {lost.low}, or "
-            "convert it to float64 if such differences mean nothing."
-        )
-        if self.learnt_from and lost.error > TELLING * lost.spread:
-            raise DataError(
-                f"Double precision rounds {what} by {lost.error:.3g}, and the column ranges over "
-                f"{lost.spread:.3g}: too little of what it says is left. {way_out}"
-            )
-        warn_user(f"Double precision rounds {what} by {lost.error:.3g}. {way_out}")
+            if name in self._compared or (exact and self.is_sparse(name)):
+                continue
+            array = self._array(name)
+            if (array is None or array.dtype.kind in "iu") and self.kind(name) == "numeric":
+                compare_to_doubles(self.native(name), name, self.label, refused=self.learnt_from)
+        self._compared.update(names)
 
     def _refuse_text(self, name: str) -> None:
         values = self.column(name)
@@ -331,7 +354,7 @@ class Table:
         return self._views[asked]
 
     def _view(self, names: tuple[str, ...]) -> NDArray[np.float64] | None:
-        if not names or not self.nrows:
+        if not names or not self.nrows or (self.sparse is not None and self.is_sparse(names[0])):
             return None
         positions = [self.position(name) for name in names]
         dtypes = {self._dtypes[j] for j in positions} if self._dtypes else set()
@@ -375,15 +398,26 @@ class Table:
     def _array(self, name: str) -> NDArray[Any] | None:
         """A column's own memory where it is plain NumPy numbers: looked up once, read block by block."""
         if name not in self._arrays:
-            series = self.native(name)
-            plain = isinstance(series, pd.Series) and isinstance(series.dtype, np.dtype)
-            numbers = plain and series.dtype.kind in "biuf"
-            self._arrays[name] = series.to_numpy() if numbers else None
+            series: Any = None if self.is_sparse(name) else self.native(name)
+            if isinstance(series, pd.Series):
+                numbers = isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf"
+                self._arrays[name] = series.to_numpy() if numbers else None
+            else:
+                # Of a whole table this might be a copy of it.
+                self._arrays[name] = plain_numbers(series) if self.part and series is not None else None
         return self._arrays[name]
+
+    def factorized(self, name: str) -> tuple[NDArray[np.intp], list[str]] | None:
+        """Codes (n,) of a column of text, -1 where it is missing, and its texts; None where it takes long."""
+        series = self.native(name)
+        return None if isinstance(series, pd.Series) else text_codes(series)
 
     def native(self, name: str) -> Any:
         """A column as it came, a Series of pandas or narwhals."""
-        return self.data[self._labels[self.position(name)]]
+        label = self._labels[self.position(name)]
+        # By brackets narwhals takes ten times as long, at each column of each part.
+        quick = getattr(self.data, "get_column", None)
+        return self.data[label] if quick is None else quick(label)
 
 
 def _remade(data: Any, part: bool, learnt_from: bool) -> Table:

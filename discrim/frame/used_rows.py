@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,9 @@ UsedRows = tuple[slice | Codes, Floats, Codes, Floats | None]
 
 def used_rows(blocks: Blocks) -> Iterator[UsedRows]:
     """Rows that a fit uses, block by block: their positions in the table, x, codes and weights."""
+    if blocks.source is not None:
+        # They are read before the pass that asks for them, and not in the midst of it.
+        blocks = replace(blocks, held_codes=blocks.codes, held_weights=blocks.weights)
     for place, x, missing in blocks.every_row():
         used = used_of_block(blocks, place, x, missing)
         if used is not None:

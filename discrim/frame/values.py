@@ -227,6 +227,33 @@ def narwhals_values(series: Any) -> Any:
     return objects(series.to_list())
 
 
+def plain_numbers(series: Any) -> NDArray[Any] | None:
+    """A column of another library as NumPy numbers, as far as they say all that it holds."""
+    kind = narwhals_kind(series.dtype)
+    if kind not in ("numeric", "boolean") or (series.null_count() and not series.dtype.is_float()):
+        return None
+    native = series.to_native()
+    if getattr(native, "num_chunks", 0) == 1:
+        native = native.chunk(0)
+        values = np.asarray(native.to_numpy(zero_copy_only=False))
+    else:
+        values = np.asarray(native.to_numpy())
+    return values if values.dtype.kind in "biuf" else None
+
+
+def text_codes(series: Any) -> tuple[NDArray[np.intp], list[str]] | None:
+    """Codes of a column of text of another library, -1 where it is missing, and its texts."""
+    if narwhals_kind(series.dtype) != "text":
+        return None
+    try:
+        found = series.to_arrow().dictionary_encode()
+    except ImportError:
+        return None
+    found = found.combine_chunks() if hasattr(found, "combine_chunks") else found
+    codes = found.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+    return codes, found.dictionary.to_pylist()
+
+
 def _narwhals_categories(series: Any) -> pd.Categorical:
     """Categories in their own order where they have one: an Enum's, or an Arrow dictionary's; else sorted."""
     values = objects(series.to_list())

@@ -217,7 +217,7 @@ _OTHERS = {
     "load": "discrim.models.store",
     "lr_test": "discrim.models.comparing.covariance_tests",
     "manova": "discrim.models.comparing.manova",
-    "moments": "discrim.models.moments.moments",
+    "moments": "discrim.models.moments.verb",
     "stepwise": "discrim.models.comparing.stepwise",
 }
 

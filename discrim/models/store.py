@@ -1,4 +1,4 @@
-"""The verb `load`: a fit that was saved."""
+"""The verb `load`: a fit, or moments, that were saved."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from discrim.models.moments.file import NAME, contents_of
+from discrim.models.moments.moments import of_contents
 from discrim.models.registry import BY_VERB, resolve
-from discrim.models.saving.fit_file import read_fit
+from discrim.models.saving.fit_file import fit_of, path_of
+from discrim.models.saving.tensor_file import read_file
 
 __all__ = ["load"]
 
 
 def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., Any]] | None = None) -> Any:
-    """Read a fit that `save` wrote.
+    """Read a fit, or moments, that `save` wrote.
 
     Parameters
     ----------
@@ -23,9 +26,9 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
 
     Returns
     -------
-    ClassifierResults
-        The results of the verb that made the fit, as `LDAResults`.
-        It predicts what the saved one predicts. What needs the rows of the fit takes `data=` or says so.
+    ClassifierResults or Moments
+        The results of the verb that made the fit, as `LDAResults`; or the moments.
+        A fit predicts what the saved one predicts. What needs the rows of the fit takes `data=` or says so.
 
     Raises
     ------
@@ -47,6 +50,10 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     ...     load(f"{folder}/iris.fit").predict(iris.head(2)).tolist()
     ['setosa', 'setosa']
     """
-    fit = read_fit(path, functions)
+    place = path_of(path)
+    about, tensors = read_file(place)
+    if about.get("model") == NAME:
+        return of_contents(contents_of(place, about, tensors, functions))
+    fit = fit_of(place, about, tensors, functions)
     row = BY_VERB[fit.model.name]
     return resolve(f"{row.results_module}:{row.results}")(fit)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
@@ -23,6 +24,7 @@ from sklearn.utils.validation import (
 from discrim.errors import CollinearError, DataError, DiscrimError, warn_user
 from discrim.frame.arrays import array_table, refuse_missing, with_column
 from discrim.frame.scan import quote
+from discrim.frame.sparse import SparseFrame
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.results.results import ClassifierResults
 
@@ -199,13 +201,19 @@ class VerbClassifier(FittedClassifier):
     """
 
     verb: ClassVar[Callable[..., Any]]
+    takes_sparse: ClassVar[bool] = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.takes_sparse
+        return tags
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the verb to rows.
 
         Parameters
         ----------
-        X : (n, p) array, or frame
+        X : (n, p) array, or frame; scipy's sparse ones too, where the estimator's tags say so
         y : (n,) array of class labels
 
         Returns
@@ -257,8 +265,13 @@ class VerbClassifier(FittedClassifier):
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         """X as a table with the columns of the fit: a frame as it is, an array as a view."""
+        rules: dict[str, Any]
+        if scipy.sparse.issparse(X) and self.takes_sparse:
+            rules = {"accept_sparse": "csr", "dtype": None if X.dtype.kind in NUMBERS else np.float64}
+            held = validate_data(self, X, reset=reset, ensure_all_finite=False, **rules)
+            return SparseFrame(held, self._names())
         kind = getattr(getattr(X, "dtype", None), "kind", "O")
-        rules: dict[str, Any] = {
+        rules = {
             "dtype": None if kind in NUMBERS else np.float64,
             "ensure_all_finite": False,
         }

@@ -12,6 +12,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.errors import CollinearError, DataError, DiscrimWarning, warn_user
+from discrim.frame.arrays import incomplete_rows, last_column
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.independent.naive_bayes import naive_bayes
 from discrim.models.independent.shrunken_centroids import shrunken_centroids
@@ -54,6 +55,7 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
     """
 
     verb = staticmethod(lda)
+    takes_sparse = True
 
     def __init__(
         self,
@@ -137,7 +139,7 @@ MOST_FEW = 2
 
 def _counts(data: Any, options: Mapping[str, Any]) -> Any:
     """Rows of each class, or the sum of their weights; the response is the last column of the table."""
-    labels, weights = data.iloc[:, -1], options.get("weights")
+    labels, weights = last_column(data), options.get("weights")
     if weights is None:
         counts = labels.value_counts()
         return counts[counts > 0]
@@ -311,6 +313,7 @@ class NaiveBayesClassifier(WeightedClassifier):
     """
 
     verb = staticmethod(naive_bayes)
+    takes_sparse = True
 
     def __init__(
         self,
@@ -341,7 +344,7 @@ class NaiveBayesClassifier(WeightedClassifier):
         singular, missing = options.pop("singular"), options.pop("missing")
         check_word("singular", singular, ("smooth", "raise"))
         check_word("missing", missing, ("integrate", "raise"))
-        incomplete = int(data.isna().any(axis=1).sum()) if missing == "integrate" else 0
+        incomplete = incomplete_rows(data) if missing == "integrate" else 0
         if incomplete:
             options["na_action"] = "drop"
             rows = "row misses" if incomplete == 1 else "rows miss"
@@ -394,6 +397,7 @@ class ShrunkenCentroidsClassifier(WeightedClassifier):
     """
 
     verb = staticmethod(shrunken_centroids)
+    takes_sparse = True
 
     def __init__(
         self,
@@ -427,7 +431,7 @@ class ShrunkenCentroidsClassifier(WeightedClassifier):
             counts = _counts(data, options)
             if single == "raise" or options["threshold"] is not None or counts.min() > MOST_FEW:
                 raise
-            some = data.iloc[:, -1].isin(counts.index[counts > MOST_FEW]).to_numpy()
+            some = last_column(data).isin(counts.index[counts > MOST_FEW]).to_numpy()
             threshold = 0.0
             if (counts > MOST_FEW).sum() > 1:
                 threshold = self._threshold(formula, data, some, options)

@@ -83,6 +83,7 @@ class IndicatorClassifier(FrequencyClassifier):
     """
 
     verb = staticmethod(indicator)
+    takes_sparse = True
 
     def __init__(self, *, collinear: str = "drop") -> None:
         self.collinear = collinear

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import discrim
 from discrim import cli, datasets, lda, load
 
 FORMULA = "species ~ ."
@@ -53,6 +54,19 @@ def test_the_table_that_is_read_is_not_overwritten(table, capsys, how):
     assert "is no saved fit" in err
     assert "--force" in err
     assert table.read_bytes() == before
+
+
+def test_moments_are_no_fit(tmp_path, capsys):
+    path = tmp_path / "moments"
+    discrim.moments(FORMULA, discrim.datasets.load_iris()).save(path)
+    before = path.read_bytes()
+    status, _, err = run(capsys, "lda", FORMULA, "iris", "--save", str(path))
+    assert status == 2
+    assert "is no saved fit" in err
+    assert path.read_bytes() == before
+    status, _, err = run(capsys, "predict", str(path), "iris")
+    assert status == 2
+    assert "holds moments and no fit: fit them" in err
 
 
 @pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"PK\3\4", b"{}" * 40, b"\0" * 4096])

@@ -40,12 +40,14 @@ MAKERS = {
     "self._fit.numbers.robust.refusal": "says which method takes it",
     "_not_finite": "ends with a hint for each function",
     "_unreadable": "says to put the name in backticks",
+    "_missing": "says which path is near, or what to give",
     "_no_levels": "says to correct or drop the row",
 }
 """Functions that make the whole message: what the way out of it is."""
 
 REASONS = {
     ("discrim/__init__.py", "has no attribute"): "Python's own words for a name that a module has not",
+    ("discrim/frame/sinks.py", "{ENOENT}"): "the number of the system's error, which words follow",
     ("discrim/__main__.py", ""): "the exit code of the command line",
     (
         "discrim/core/planes/hyperplane.py",
@@ -100,9 +102,9 @@ REASONS = {
     ): "ends with WAYS_OUT, or with what Newton's method met",
     ("discrim/models/comparing/shared_folds.py", "has no length"): "caught a few lines below, and said anew",
     ("discrim/models/saving/fit_file.py", "{E"): "errno's number, with words of ours behind it",
-    ("discrim/models/saving/whole_file.py", "{E"): "errno's number, with words of ours behind it",
+    ("discrim/core/numerics/whole_file.py", "{E"): "errno's number, with words of ours behind it",
     (
-        "discrim/models/saving/whole_file.py",
+        "discrim/core/numerics/whole_file.py",
         "{error.errno}",
     ): "the system's words and the path",
     ("discrim/cli.py", "{source} cannot be"): "ends with the way out of what went wrong",
@@ -242,7 +244,7 @@ def test_what_is_no_table_is_said():
         fit.predict({"a": [1.0], "b": [1.0, 2.0]})
     with pytest.raises(DataError, match="the formula, which goes first"):
         discrim.lda(IRIS, "species ~ .")
-    with pytest.raises(DataError, match=r"pandas\.read_csv"):
+    with pytest.raises(DataError, match=r"No file 'iris\.csv'"):
         discrim.lda("species ~ .", "iris.csv")
     one = {name: [5.0] for name in IRIS.columns[:4]}
     assert len(fit.predict(one)) == 1

@@ -253,10 +253,10 @@ def test_a_function_that_fails_is_named_with_its_partition():
 
 def test_a_frame_without_rows():
     frame = a_frame()
-    with pytest.raises(DataError, match="the Dask DataFrame has no rows"):
+    with pytest.raises(DataError, match="The Dask DataFrame has no rows"):
         discrim.lda(FORMULA, in_parts(frame[:0], frame[:0]))
     whole = dd.from_pandas(frame, npartitions=2)
-    with pytest.raises(DataError, match="the Dask DataFrame has no rows"):
+    with pytest.raises(DataError, match="The Dask DataFrame has no rows"):
         discrim.lda("level ~ u", whole[whole.u < 0])
 
 
@@ -298,7 +298,7 @@ def test_partitions_that_are_read_here_come_one_at_a_time():
     with dask.config.set(scheduler="threads"):
         parts = source_of(lazy).parts(["u", "g"])
         for number, part in enumerate(parts):
-            assert MADE == list(range(0, 48 * number + 1, 48))
+            assert list(range(0, 48 * number + 1, 48)) == MADE
             pd.testing.assert_series_equal(part.data["u"], frame["u"][48 * number : 48 * number + 48])
     assert number == 4
 

@@ -47,7 +47,7 @@ def rows_of(source, columns=None) -> pd.DataFrame:
     frames = []
     for part in source.parts(columns):
         table = Table(part.data, part=True)
-        frames.append(table.frame(columns or table.names))
+        frames.append(table.frame(columns or source.names))
     values = {
         name: pd.concat([frame[name].astype(object) for frame in frames], ignore_index=True)
         for name in frames[0].columns
@@ -493,3 +493,47 @@ def test_files_are_closed(tmp_path):
     next(parts)
     parts.close()
     assert connection.sql("select 1").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize("kind", sorted(ONCE))
+def test_the_first_part_of_a_single_pass_may_be_looked_at(kind, tmp_path):
+    frame = a_frame()
+    source = source_of(KINDS[kind](frame, tmp_path))
+    for columns in (["x"], ["class", "kind"]):
+        first = next(part for part in source.parts(columns) if len(part.data))
+        assert Table(first.data).column("x").iloc[0] == frame["x"][0]
+    left = source.parts()
+    assert_same(rows_of(source), frame)
+    with pytest.raises(DataError, match="once only"):
+        next(left)
+    with pytest.raises(DataError, match="once only"):
+        source.parts()
+
+
+def test_a_function_is_not_called_again_for_a_look():
+    calls = []
+
+    def frames():
+        calls.append(1)
+        yield a_frame()[:0]
+        yield from halves(a_frame())
+
+    source = source_of(frames)
+    next(source.parts(["x"]))
+    rows_of(source)
+    assert len(calls) == 1
+    rows_of(source)
+    assert len(calls) == 2
+
+
+def test_a_first_frame_without_rows_says_nothing_of_kinds():
+    frames = [pd.DataFrame({"x": [], "y": []}, dtype=object), pd.DataFrame({"x": [1.0], "y": ["a"]})]
+    source = source_of(iter(frames))
+    assert rows_of(source).to_dict("list") == {"x": [1.0], "y": ["a"]}
+
+
+def test_kinds_of_columns_that_nobody_asks_for_may_change():
+    frames = [pd.DataFrame({"x": [1.0], "id": [1]}), pd.DataFrame({"x": [2.0], "id": ["b"]})]
+    assert rows_of(source_of(iter(frames)), ["x"])["x"].tolist() == [1.0, 2.0]
+    with pytest.raises(DataError, match="'id'"):
+        rows_of(source_of(iter(frames)))

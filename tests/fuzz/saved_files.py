@@ -159,6 +159,10 @@ FITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "hyperplane": ("hyperplane", {}, ("plain", "scaled", "categories")),
     "knn": ("knn", {"k": 3}, ("plain", "interactions")),
     "knn-mahalanobis": ("knn", {"k": 3, "metric": "mahalanobis"}, ("plain",)),
+    "moments": ("moments", {}, ("plain", "mixed", "scaled", "levels")),
+    "moments-diagonal": ("moments", {"scatters": "diagonal", "weights": "w"}, ("counted", "interactions")),
+    "moments-pooled": ("moments", {"scatters": "pooled"}, ("categories",)),
+    "moments-typed": ("moments", {"levels": ["ape", "bee", "cat", "dog"]}, ("plain", "categories")),
     "knn-cityblock": ("knn", {"k": 3, "metric": "cityblock", "scale": False}, ("scaled",)),
 }
 
@@ -492,9 +496,37 @@ def used(path: str, name: str) -> str:
     return (complaint and f"FINDING {complaint}") or "loaded"
 
 
+def _questions_of_moments(held: Any, data: pd.DataFrame) -> dict[str, Callable[[], str | None]]:
+    """The same of moments."""
+    import discrim
+
+    def fitted(verb: str, **options: Any) -> Callable[[], str | None]:
+        def ask() -> str | None:
+            fit = getattr(discrim, verb)(moments=held, **options)
+            values = np.asarray(fit.decision_function(data), dtype=float)
+            return f"{verb} NaN score: {values.tolist()}" if np.isnan(values).any() else None
+
+        return ask
+
+    return {
+        "lda": fitted("lda"),
+        "rda": fitted("rda", alpha=0.5, gamma=0.5),
+        "naive_bayes": fitted("naive_bayes", laplace=1.0, smoothing=1e-3),
+        "means": lambda: None if len(held.means) == len(held.classes) else "classes without means",
+        "sum": lambda: None if (held + held).nobs >= held.nobs else "fewer rows",
+        "difference": lambda: None if (held - held).nobs <= held.nobs else "more rows",
+        "of": lambda: None if held.of(data, weights=np.ones(len(data))).nobs else "no rows",
+        "print": lambda: None if str(held) else "no text",
+    }
+
+
 def _questions(fit: Any, data: pd.DataFrame) -> dict[str, Callable[[], str | None]]:
-    """What is asked of a fit that was read; each gives a complaint or none."""
+    """What is asked of a fit, or of moments, that were read; each gives a complaint or none."""
+    from discrim import Moments
     from discrim.errors import DiscrimError
+
+    if isinstance(fit, Moments):
+        return _questions_of_moments(fit, data)
 
     def posteriors() -> str | None:
         try:

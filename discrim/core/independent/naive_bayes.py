@@ -76,6 +76,11 @@ class NaiveBayesFit:
         return not self.others
 
     @property
+    def takes_stored(self) -> bool:
+        """Whether every column is a count, so that rows are left out by what is stored of them."""
+        return self.normal is None and all(getattr(each, "takes_stored", False) for each in self.others)
+
+    @property
     def others(self) -> tuple[Other, ...]:
         """The columns that are not normal."""
         return tuple(part for part in (self.tables, self.kernels, self.counts) if part is not None)

@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.moments.level_counts import add_levels
 from discrim.core.moments.row_sums import RowBlocks
+from discrim.core.moments.sparse_rows import SparseRows, indicators
 from discrim.core.numerics.parts import is_apart, reduced
 
 __all__ = ["ColumnPlan", "Piece", "Tally"]
@@ -19,6 +21,9 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Piece = tuple[Floats, Codes, Floats | None]
 T = TypeVar("T")
+
+FEW_COLUMNS = 8
+"""Columns of sparse rows that are written out at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +133,19 @@ class Tally:
         found.values = [a + b for a, b in zip(self.values, other.values, strict=True)]
         return found
 
+    def columns(self, keep: Codes) -> Tally:
+        """The tally of some of the columns."""
+        plan, kept = self.plan, set(keep.tolist())
+
+        def among(own: Codes) -> list[int]:
+            return [i for i, j in enumerate(own.tolist()) if j in kept]
+
+        found = Tally(plan.columns(keep), self.n_classes)
+        found.tables = [self.tables[i] for i in among(plan.tables)]
+        found.sums = self.sums[:, among(plan.counts)]
+        found.values = [self.values[i] for i in among(plan.kernels)]
+        return found
+
     def by_class(self) -> list[list[tuple[Floats, Floats | None]]]:
         """Values and weights of each column with a kernel density, by class."""
         return [self._of_classes(column) for column in self.values]
@@ -139,11 +157,13 @@ class Tally:
         own = [np.flatnonzero(codes == k) for k in range(self.n_classes)]
         return [(values[rows], None if weights is None else weights[rows]) for rows in own]
 
-    def _add(self, x: Floats, codes: Codes, weights: Floats | None) -> None:
+    def _add(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> None:
         plan = self.plan
+        if isinstance(x, SparseRows):
+            self._add_sparse(x, codes, weights)
+            return
         for position, table in zip(plan.tables.tolist(), self.tables, strict=True):
-            cells = codes * table.shape[1] + x[:, position].astype(np.intp)
-            table += np.bincount(cells, weights, table.size).reshape(table.shape)
+            add_levels(table, codes, x[:, position], weights)
         if len(plan.counts):
             counts = x.T[plan.counts]
             counts = counts if weights is None else counts * weights
@@ -152,6 +172,29 @@ class Tally:
             own, held = codes.copy(), None if weights is None else weights.copy()
             for position, pieces in zip(plan.kernels.tolist(), self.values, strict=True):
                 pieces.append((x[:, position].copy(), own, held))
+
+    def _add_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> None:
+        plan = self.plan
+        if len(plan.counts):
+            counts, member = x.columns(plan.counts), indicators(codes, weights, self.n_classes)
+            self.sums += (member @ counts.steps).toarray()
+            self.sums += np.outer(np.bincount(codes, weights, self.n_classes), counts.base)
+        for part, start in self._parts(plan.tables, x, codes, weights):
+            for table, more in zip(self.tables[start:], part.tables, strict=False):
+                table += more
+        for part, start in self._parts(plan.kernels, x, codes, weights):
+            for pieces, own in zip(self.values[start:], part.values, strict=False):
+                pieces += own
+
+    def _parts(
+        self, columns: Codes, x: SparseRows, codes: Codes, weights: Floats | None
+    ) -> Iterator[tuple[Tally, int]]:
+        """Tallies of some columns written out, and where they start among these."""
+        for start in range(0, len(columns), FEW_COLUMNS):
+            some = columns[start : start + FEW_COLUMNS]
+            part = Tally(self.plan.columns(some), self.n_classes)
+            part._add(x.columns(some).dense(), codes, weights)
+            yield part, start
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,12 @@ from discrim.core.moments.moments import (
     ROOT_WORK,
     ClassMoments,
     Spread,
-    ask_for_roots,
+    asks_for_roots,
     gather_parts,
-    products,
+    lacks_digits,
     settled,
 )
-from discrim.core.moments.row_sums import Part, RowBlocks, Sums
+from discrim.core.moments.row_sums import Part, RowBlocks, Sums, products
 from discrim.core.numerics.parts import reduced
 
 __all__ = ["gather_apart", "gather_parts_apart"]
@@ -34,8 +34,7 @@ def gather_apart(
     found = reduced(blocks, partial(task, roots=False), merged)
     if products(spread) != spread or spread == "diagonal" or not found.total:
         return found
-    few = int(found.rows.sum()) * n_columns**2 <= ROOT_WORK
-    if few or (rooted and ask_for_roots(found)):
+    if asks_for_roots(found, rooted=rooted):
         return reduced(blocks, partial(task, roots=True), merged)
     return found
 
@@ -55,7 +54,7 @@ def gather_parts_apart(
     if spread == "diagonal" or not rooted:
         return found
     few = sum(int(each.rows.sum()) for each in found) * n_columns**2 <= ROOT_WORK
-    if few or any(ask_for_roots(each) for each in found if each.total):
+    if few or any(lacks_digits(each) for each in found if each.total):
         rooted_parts = partial(_rooted_parts, *task.args, **task.keywords)
         return reduced(blocks, rooted_parts, _merged_each)
     return found

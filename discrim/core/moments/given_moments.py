@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread, column_scale
 
-__all__ = ["among_classes", "given_moments", "merged", "reduced"]
+__all__ = ["among_classes", "given_moments", "merged", "reduced", "root_of"]
 
 Floats = NDArray[np.float64]
 
@@ -49,21 +49,25 @@ def given_moments(means: Floats, covariances: Floats, counts: Floats, divisors: 
     sd = np.sqrt(np.where(variances > 0, variances, 1.0))
     scale = np.ldexp(1.0, -np.round(np.log2(sd)).astype(int))
     scatters = covariances * (scale[:, None] * scale) * divisors[:, None, None]
-    roots = np.stack([_root(scatter) for scatter in scatters])
+    roots = np.stack([root_of(scatter) for scatter in scatters])
     rows = np.minimum(counts, 2.0**52).astype(np.int64)
     return ClassMoments(counts, rows, means, np.zeros_like(means), scale, scatters, roots)
 
 
-def _root(scatter: Floats) -> Floats:
-    """Upper triangular root (p, p); the row of a column that those before it determine is zero."""
+def root_of(scatter: Floats, barren: float | Floats = BARREN) -> Floats:
+    """Upper triangular root (p, p); the row of a column that those before it determine is zero.
+
+    Barren is the share of a column's sum of squares, one for all or (p,), that is rounding.
+    """
+    least = np.broadcast_to(barren, len(scatter))
     sd = np.sqrt(np.diagonal(scatter))
     unit = np.where(sd > 0, sd, 1.0)
     rest = scatter / unit / unit[:, None]
     root, failed = scipy.linalg.lapack.dpotrf(rest)
-    if failed or not (np.diagonal(root) ** 2 > BARREN).all():
+    if failed or not (np.diagonal(root) ** 2 > least).all():
         root = np.zeros_like(rest)
         for j in range(len(rest)):
-            if rest[j, j] > BARREN:
+            if rest[j, j] > least[j]:
                 root[j, j:] = rest[j, j:] / np.sqrt(rest[j, j])
                 rest[j:, j:] -= root[j, j:, None] * root[j, j:]
     return np.asarray(np.triu(root) * unit)
@@ -73,7 +77,7 @@ def reduced(moments: ClassMoments, spread: Spread) -> ClassMoments:
     """Moments by class with what a model needs of the scatter and no more: "class", "pooled", "diagonal"."""
     if spread == "pooled":
         return moments.pooled()
-    if spread == "diagonal":
+    if spread == "diagonal" and moments.scatters.ndim == 3:
         squares = np.diagonal(moments.scatters, axis1=1, axis2=2).copy()
         return replace(moments, scatters=squares, roots=None)
     return moments

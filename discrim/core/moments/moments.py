@@ -43,6 +43,7 @@ from discrim.core.moments.row_sums import (
     column_scale,
     ill_conditioned,
     peaks,
+    products,
     refuse_wide,
     sorted_by,
     trapezium,
@@ -50,7 +51,10 @@ from discrim.core.moments.row_sums import (
 )
 from discrim.errors import DataError
 
-__all__ = ["ClassMoments", "Spread", "ask_for_roots", "gather", "gather_parts", "products", "settled"]
+__all__ = [
+    "ClassMoments", "Spread", "asks_for_roots", "gather", "gather_parts", "lacks_digits", "settled",
+    "split_mean",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -178,7 +182,7 @@ class ClassMoments:
         middle = anchor + share @ (means - anchor)
         lift = np.sqrt(self.counts)[:, None] * (means - middle)
         whole = self.pooled()
-        centres, rests = _split(self.origin, middle, self.scale)
+        centres, rests = split_mean(self.origin, middle, self.scale)
         roots = None
         if whole.roots is not None:
             roots = self._rooted(np.concatenate([whole.roots[0], lift]))[None]
@@ -249,7 +253,7 @@ class ClassMoments:
         # A class that is new here is taken over as it stands, not reached from a mean of zero.
         base = np.where((self.counts == 0)[:, None], other.centres, self.centres)
         step = np.where((self.counts == 0)[:, None], other.rests, self.rests + share * gap)
-        centres, rests = _split(base, step, self.scale)
+        centres, rests = split_mean(base, step, self.scale)
         lift = np.sqrt(self.counts[:, None] * share) * gap
         scatters = self.scatters + other.scatters
         by_class = self.spread in ("class", "thin class")
@@ -328,6 +332,12 @@ def gather(
     return settled(blocks, sums, spread, few, rooted)
 
 
+def asks_for_roots(moments: ClassMoments, *, rooted: bool = True) -> bool:
+    """Whether `gather` would take roots of the rows of a scatter: they are few, or digits ask for it."""
+    few = int(moments.rows.sum()) * moments.n_columns**2 <= ROOT_WORK
+    return few or (rooted and lacks_digits(moments))
+
+
 def gather_parts(
     blocks: RowBlocks,
     *,
@@ -376,11 +386,6 @@ def gather_parts(
     return found
 
 
-def products(spread: Spread) -> Spread:
-    """What a pass adds up for a spread."""
-    return "diagonal" if spread in ("thin", "thin class") else spread
-
-
 def settled(blocks: RowBlocks, sums: Sums, spread: Spread, few: bool, rooted: bool) -> ClassMoments:
     """Moments of the sums of a pass, with what their digits ask for; with roots where rows are few."""
     if sums.out_of_range():
@@ -394,12 +399,12 @@ def settled(blocks: RowBlocks, sums: Sums, spread: Spread, few: bool, rooted: bo
         return replace(_moved(moments, left), scatters=(held**2).sum(axis=1), roots=held)
     if sums.spread == "diagonal" or not moments.total:
         return moments
-    if few or (rooted and ask_for_roots(moments)):
+    if few or (rooted and lacks_digits(moments)):
         return _with_roots(blocks, sums, moments)
     return moments
 
 
-def ask_for_roots(moments: ClassMoments) -> bool:
+def lacks_digits(moments: ClassMoments) -> bool:
     """Whether a scatter is ill-conditioned, but for columns that are the same number in all rows."""
     if (moments.rows if moments.spread == "class" else moments.rows.sum()).min() <= moments.n_columns:
         return True
@@ -422,7 +427,7 @@ def _with_roots(blocks: RowBlocks, sums: Sums, moments: ClassMoments) -> ClassMo
 
 def _moved(moments: ClassMoments, step: Floats) -> ClassMoments:
     """The same scatters about means moved by a step (K, p) of their rounding, in units of z."""
-    centres, rests = _split(moments.centres, moments.rests + step, moments.scale)
+    centres, rests = split_mean(moments.centres, moments.rests + step, moments.scale)
     return replace(moments, centres=centres, rests=rests)
 
 
@@ -430,12 +435,12 @@ def _moments(sums: Sums) -> ClassMoments:
     shifts = sums.shifts()
     present = sums.counts > 0
     base = np.where(present, sums.centres, 0.0).T
-    centres, rests = _split(base, np.where(present, shifts, 0.0).T, sums.scale)
+    centres, rests = split_mean(base, np.where(present, shifts, 0.0).T, sums.scale)
     scatters = sums.about_means()
     return ClassMoments(sums.counts, sums.rows, centres, rests, sums.scale, scatters)
 
 
-def _split(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Floats]:
+def split_mean(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Floats]:
     """Base + step / scale as the nearest number and, in units of z, what that leaves."""
     # In one memory layout, so that moments read from a file give the same bits.
     centres = np.add(base, step / scale, order="C")

@@ -19,7 +19,9 @@ from discrim.core.moments.moments import ClassMoments, Spread
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, log_posteriors, logs_of_prior
 from discrim.errors import DataError, NotSupportedError
+from discrim.frame.asked_rows import source_blocks
 from discrim.frame.blocks import Blocks
+from discrim.frame.sources import source_of
 from discrim.frame.table import Table
 from discrim.frame.unseen import Unseen, unseen_rows
 from discrim.models.fits.arguments import check_word, prior_vector
@@ -92,7 +94,10 @@ def read_rows(fit: Fit[Any], data: Any, unseen: Unseen | None) -> Blocks:
     """The rows of a table, or those of the fit where there is none, as the fit reads them."""
     if data is None:
         return fit.rows("predict", "pass data=")
-    table = Table(data)
+    source = None if isinstance(data, Table) else source_of(data)
+    if source is not None:
+        return source_blocks(fit.blocks, source, data)
+    table = data if isinstance(data, Table) else Table(data)
     blocks = replace(
         fit.blocks, table=table, held_codes=np.full(table.nrows, -1), held_weights=None, source=None
     )

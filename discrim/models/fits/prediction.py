@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import MANY_CLASSES, IndependentRule, LinearRule, Rule, best_class, posteriors
+from discrim.core.rules.stored_scores import stored_scores, takes_stored
 from discrim.errors import warn_user
 from discrim.frame.apart import small_codes
 from discrim.frame.blocks import Blocks
+from discrim.models.fits.sparse_blocks import every_sparse_row
 
 __all__ = [
     "Decision",
@@ -72,15 +74,32 @@ def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, 
     independent = isinstance(rule, IndependentRule)
     impossible: list[int] = []
     with late_bar(blocks.table.nrows, "scores of rows") as tell:
-        for place, x, missing in blocks.every_row(checked=not isinstance(rule, LinearRule)):
-            for rows, scores in block_scores(blocks, rule, n_classes, place, x, missing):
-                if independent:
-                    none = rows.start + np.flatnonzero(np.isneginf(scores).all(axis=1))
-                    impossible.extend(none.tolist())
-                yield rows, scores
-                tell(rows.stop - rows.start)
+        for rows, scores in _pieces(blocks, rule, n_classes):
+            if independent:
+                none = rows.start + np.flatnonzero(np.isneginf(scores).all(axis=1))
+                impossible.extend(none.tolist())
+            yield rows, scores
+            tell(rows.stop - rows.start)
     if impossible:
         warn_impossible(len(impossible), blocks.table.label(impossible[0]))
+
+
+def _pieces(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
+    """Scores of all rows, by what is stored of them where that is little and the rule takes it."""
+    stored = every_sparse_row(blocks) if takes_stored(rule) else None
+    if stored is None or (blocks.partial and stored[1].any()):
+        for place, x, missing in blocks.every_row(checked=not isinstance(rule, LinearRule)):
+            yield from block_scores(blocks, rule, n_classes, place, x, missing)
+        return
+    rows, missing = stored
+    piece = max(2**21 // n_classes, 64)
+    for start in range(0, len(rows), piece):
+        place = slice(start, min(start + piece, len(rows)))
+        part = rows.rows(place)
+        lost = missing[place]
+        scores = stored_scores(rule, part)
+        scores[lost] = np.nan
+        yield place, scores
 
 
 def block_scores(

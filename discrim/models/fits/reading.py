@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Dependency, constant_columns
 from discrim.core.moments.apart import gather_apart
-from discrim.core.moments.moments import ClassMoments, Spread, gather
+from discrim.core.moments.moments import ClassMoments, Spread, asks_for_roots, gather
 from discrim.core.moments.row_sums import RowBlock
+from discrim.core.moments.sparse_rows import gather_sparse
 from discrim.core.moments.standardized import in_units, within_sd
 from discrim.core.moments.weights import LIGHT
 from discrim.core.numerics.memory import at_hand
@@ -22,6 +23,7 @@ from discrim.errors import CollinearError, DataError, NotSupportedError, warn_us
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.models.fits.arguments import check_word, listed
+from discrim.models.fits.sparse_blocks import used_sparse_rows
 
 __all__ = [
     "NaAction",
@@ -118,7 +120,8 @@ def varying(
     CollinearError
         Every column is constant.
     """
-    still = [j for j in constant_columns(moments) if j not in held]
+    stays = set(held)
+    still = [j for j in constant_columns(moments) if j not in stays]
     if not still:
         return blocks, moments
     terms = blocks.terms
@@ -242,16 +245,18 @@ def class_moments(
     blocks: Blocks, spread: Spread, watch: Watch | None = None, *, rooted: bool = True
 ) -> ClassMoments:
     """Moments of the blocks' complete rows; `watch` as for `usable_rows`, `rooted` as for `gather`."""
-    rows = blocks if watch is None else watch(blocks)
-    # Who wants to see each row go by does not see those that stay where they lie.
-    made, of = (gather_apart, rows if is_apart(rows) else blocks) if blocks.apart else (gather, rows)
-    return made(
-        of,
-        n_classes=len(blocks.design.levels),
-        n_columns=len(blocks.terms),
-        spread=spread,
-        rooted=rooted,
-    )
+    shape = {"n_classes": len(blocks.design.levels), "n_columns": len(blocks.terms)}
+    if blocks.apart:
+        rows: Any = blocks if watch is None else watch(blocks)
+        # Who wants to see each row go by does not see those that stay where they lie.
+        return gather_apart(rows if is_apart(rows) else blocks, **shape, spread=spread, rooted=rooted)
+    sparse = used_sparse_rows(blocks) if spread in ("diagonal", "pooled") else None
+    if sparse is not None:
+        seen: Any = watch or iter
+        found = gather_sparse(seen(sparse), **shape, spread=spread)
+        if found is not None and not (spread == "pooled" and asks_for_roots(found, rooted=rooted)):
+            return found
+    return gather(blocks if watch is None else watch(blocks), **shape, spread=spread, rooted=rooted)
 
 
 def in_own_units(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:
@@ -264,7 +269,8 @@ def _without_empty(
     blocks: Blocks, moments: ClassMoments, present: NDArray[np.intp]
 ) -> tuple[Blocks, ClassMoments]:
     levels = blocks.design.levels
-    gone = [label for k, label in enumerate(levels) if k not in set(present.tolist())]
+    there = set(present.tolist())
+    gone = [label for k, label in enumerate(levels) if k not in there]
     warn_user(
         f"No row is left in {'class' if len(gone) == 1 else 'classes'} {listed(gone)}: left out of the fit."
     )

@@ -11,10 +11,13 @@ import pandas as pd
 
 from discrim.core.independent.naive_bayes import fit_naive_bayes
 from discrim.core.independent.tally import Tally
+from discrim.core.moments.moments import ClassMoments
 from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import level_design
 from discrim.models.fits.arguments import prior_vector
 from discrim.models.fits.reading import NaAction, class_moments, usable_rows
+from discrim.models.independent.naive_bayes_moments import given_tally
 from discrim.models.independent.naive_bayes_plan import (
     Options,
     plan_of,
@@ -22,14 +25,17 @@ from discrim.models.independent.naive_bayes_plan import (
     refuse_no_density,
 )
 from discrim.models.independent.naive_bayes_results import NaiveBayesResults, naive_bayes_fit
+from discrim.models.moments.given import table_given
+from discrim.models.moments.moments import Moments
 
 __all__ = ["naive_bayes"]
 
 
 def naive_bayes(
-    formula: str,
-    data: Any,
+    formula: str | None = None,
+    data: Any = None,
     *,
+    moments: Moments | None = None,
     kernel: bool | Sequence[str] = False,
     bandwidth: Literal["nrd0", "nrd"] | float | Mapping[str, float] = "nrd0",
     counts: bool | Sequence[str] = False,
@@ -50,8 +56,9 @@ def naive_bayes(
 
     Parameters
     ----------
-    formula, data, prior, weights, levels, na_action, functions
-        As for `discrim.lda`. A category is a term of its own, not multiplied with another column.
+    formula, data, moments, prior, weights, levels, na_action, functions
+        As for `discrim.lda`; moments hold no rows for kernel densities. A category is a term of its own, not
+        multiplied with another column.
     kernel : bool or list of str
         Columns whose density is a sum of normal kernels about the rows of the class, exact to rounding (not
         on a grid, as R's density() and klaR's NaiveBayes do); True for every numeric column.
@@ -98,6 +105,9 @@ def naive_bayes(
     Leave-one-out is a refit's without each row: bandwidths by a rule and the smoothing are computed anew; the
     prior and the levels of each column are held.
 
+    Columns of a Sparse dtype, as of `pandas.DataFrame.sparse.from_spmatrix`, are never written out at once:
+    fit, prediction and leave-one-out of counts take time and memory by what is stored.
+
     A row that is impossible in every class (only without `laplace`) has no posterior: 0/0. Its label and
     posteriors are missing, with a warning, and error rates leave it out; R's e1071 puts 0.001 for each zero.
 
@@ -111,26 +121,49 @@ def naive_bayes(
     >>> mixed = naive_bayes("species ~ bill_length_mm + island + sex", load_penguins(), laplace=1)
     >>> mixed.tables["sex"].round(3).loc["Adelie"].tolist()
     [0.5, 0.5]
+
+    Counts of words, of which most are zero and none of these is stored:
+
+    >>> import pandas as pd
+    >>> from scipy.sparse import csr_array
+    >>> counts = csr_array([[2, 0, 0], [1, 1, 0], [0, 0, 3], [0, 1, 1]])
+    >>> texts = pd.DataFrame.sparse.from_spmatrix(counts, columns=["ham", "egg", "spam"])
+    >>> texts["kind"] = ["food", "food", "mail", "mail"]
+    >>> naive_bayes("kind ~ .", texts, counts=True, laplace=1).multinomial.round(3).loc["food"].tolist()
+    [0.571, 0.286, 0.143]
     """
-    why = "A kernel density is made of all rows, and" if kernel else None
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
+    options = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen)
+    if moments is None:
+        asked_of = table_given("naive_bayes", formula, data)
+        why = "A kernel density is made of all rows, and" if kernel else None
+        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions, in_memory=why)
+        blocks, held, tally = _tallied(blocks, options, na_action)
+    else:
+        blocks, held, tally = given_tally(
+            moments, options, formula=formula, data=data, weights=weights, levels=levels, functions=functions
+        )
+    refuse_no_density(held, tally, blocks)
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
+    fit = fit_naive_bayes(held, tally, shares, estimated_prior=prior is None)
+    refuse_no_bandwidth(fit, blocks)
+    return NaiveBayesResults(naive_bayes_fit(fit, blocks, has_rows=moments is None))
+
+
+def _tallied(blocks: Blocks, options: Options, na_action: NaAction) -> tuple[Blocks, ClassMoments, Tally]:
+    """Blocks of the rows that can be used, with columns of levels, their moments and their tally."""
     blocks = replace(blocks, design=level_design(blocks.design))
-    plan = plan_of(blocks, Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen))
+    plan = plan_of(blocks, options)
     if blocks.source is not None:
         blocks = replace(blocks, counts=tuple(blocks.terms[j] for j in plan.counts))
     tally = Tally(plan, len(blocks.design.levels))
     classes, terms = blocks.design.levels, blocks.terms
     # Beside others a constant count has its share of their sum.
-    blocks, moments = usable_rows(blocks, "diagonal", na_action, tally.watch, held=plan.counts.tolist())
+    blocks, held = usable_rows(blocks, "diagonal", na_action, tally.watch, held=plan.counts.tolist())
     if blocks.constant:
         constant = set(blocks.constant)
         kept = [j for j, term in enumerate(terms) if term not in constant]
         tally = Tally(plan.columns(np.array(kept)), len(blocks.design.levels))
-        moments = class_moments(blocks, "diagonal", tally.watch)
+        held = class_moments(blocks, "diagonal", tally.watch)
     elif len(blocks.design.levels) < len(classes):
         tally = tally.classes(np.array([classes.index(level) for level in blocks.design.levels]))
-    refuse_no_density(moments, tally, blocks)
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
-    fit = fit_naive_bayes(moments, tally, shares, estimated_prior=prior is None)
-    refuse_no_bandwidth(fit, blocks)
-    return NaiveBayesResults(naive_bayes_fit(fit, blocks))
+    return blocks, held, tally

@@ -54,13 +54,14 @@ def plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
     levels = term_levels(blocks.design)
     families = np.array([NORMAL if each is None else TABLE for each in levels], dtype=np.intp)
     sizes = np.array([0 if each is None else len(each) for each in levels], dtype=np.intp)
-    for name in boolean_terms(blocks.design, blocks.table):
+    for name in boolean_terms(blocks.design):
         families[terms.index(name)], sizes[terms.index(name)] = TABLE, 2
     for family, what, wanted in ((COUNT, "counts", options.counts), (KERNEL, "kernel", options.kernel)):
         families[_wanted(what, wanted, terms, families)] = family
     if blocks.source is None:
         refuse_values(blocks.table, [terms[j] for j in np.flatnonzero(families == COUNT)], counts=True)
-    made = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in blocks.design.columns]
+    columns = set(blocks.design.columns)
+    made = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in columns]
     if made:
         raise DataError(
             f"counts= takes columns of the table as they stand, and {listed(made)} is computed: compute "
@@ -82,15 +83,16 @@ def _wanted(
     if not isinstance(asked_for, Sequence) or not all(isinstance(name, str) for name in asked_for):
         raise DataError(f"{what}={wanted!r}: give True, or a list of the columns that are meant.")
     numeric = [term for term, family in zip(terms, families, strict=True) if family == NORMAL]
+    place = {term: j for j, term in enumerate(terms)}
     for name in asked_for:
-        if name in terms and name not in numeric:
-            kind = "in counts=, too" if families[terms.index(name)] == COUNT else "categorical"
+        if name in place and families[place[name]] != NORMAL:
+            kind = "in counts=, too" if families[place[name]] == COUNT else "categorical"
             raise DataError(f"{what}= names {name!r}, which is {kind}: leave it out of one of the two.")
-        if name not in terms:
+        if name not in place:
             raise DataError(
                 f"{what}= names {name!r}, which is no numeric column of the fit: {listed(numeric)}."
             )
-    return [terms.index(name) for name in asked_for]
+    return [place[name] for name in asked_for]
 
 
 def _bandwidths(

@@ -26,6 +26,8 @@ from discrim.models.fits.refits import moment_refits
 from discrim.models.fits.tuning import held_path
 from discrim.models.independent.shrunken_choice import Search, choose_threshold
 from discrim.models.judging.splits import Splits, read_splits
+from discrim.models.moments.given import given_sample, table_given
+from discrim.models.moments.moments import Moments
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
 from discrim.models.results.pictures import plot_posteriors, plot_regions
@@ -37,13 +39,16 @@ if TYPE_CHECKING:
 
 __all__ = ["ShrunkenCentroidsResults", "shrunken_centroids"]
 
+CHOSEN_FROM_ROWS = "A threshold is chosen by the rows and not by their moments: give threshold="
+
 Floats = NDArray[np.float64]
 
 
 def shrunken_centroids(
-    formula: str,
-    data: Any,
+    formula: str | None = None,
+    data: Any = None,
     *,
+    moments: Moments | None = None,
     threshold: float | None = None,
     offset: float | Literal["median"] = "median",
     folds: int | Splits = 10,
@@ -65,8 +70,8 @@ def shrunken_centroids(
 
     Parameters
     ----------
-    formula, data, prior, weights, levels, na_action, functions
-        As for `discrim.lda`.
+    formula, data, moments, prior, weights, levels, na_action, functions
+        As for `discrim.lda`. Of moments the threshold is to be given, as the choice needs the rows.
     threshold : float, optional
         By how much the standardized differences between class means and common mean are shrunk. Chosen by
         cross-validation where it is not given.
@@ -131,15 +136,22 @@ def shrunken_centroids(
     folds = folds_or_cv("shrunken_centroids", folds, cv)
     check_word("select", select, ("min", "1se"))
     _check_numbers(threshold, offset)
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
-    blocks, moments = usable_rows(blocks, "diagonal", na_action)
-    if moments.total <= moments.n_classes:
+    if moments is None:
+        asked_of = table_given("shrunken_centroids", formula, data)
+        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
+        blocks, held = usable_rows(blocks, "diagonal", na_action)
+    else:
+        blocks, held = given_sample(
+            moments, "diagonal", why_rows=CHOSEN_FROM_ROWS if threshold is None else "",
+            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
+        )  # fmt: skip
+    if held.total <= held.n_classes:
         raise CollinearError(
-            f"{moments.total:g} rows in {moments.n_classes} classes leave nothing to tell the spread "
+            f"{held.total:g} rows in {held.n_classes} classes leave nothing to tell the spread "
             "within classes by: a class has to have two rows, and weights have to count rows."
         )
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
-    fit = _fitted(moments, shares, threshold or 0.0, offset, prior is None)
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
+    fit = _fitted(held, shares, threshold or 0.0, offset, prior is None)
     _refuse_constant(fit, blocks)
     path = search = None
     if threshold is None:
@@ -148,13 +160,16 @@ def shrunken_centroids(
         count: Any = len(splits) or folds
         search = Search(grid, n_thresholds, count, drawn_seed(seed), select, splits)
         chosen, path = choose_threshold(blocks, fit, search)
-        fit = _fitted(moments, shares, chosen, offset, prior is None)
+        fit = _fitted(held, shares, chosen, offset, prior is None)
     if not fit.shrunken().any():
         warn_user(
             f"At threshold {fit.threshold:g} no column is left: every row has the prior probabilities, and "
             f"the class of the largest. The last column goes at {fit.reach().max():.4g}."
         )
-    return ShrunkenCentroidsResults(shrunken_centroids_fit(fit, blocks, search=search, path=path))
+    has_rows = moments is None
+    return ShrunkenCentroidsResults(
+        shrunken_centroids_fit(fit, blocks, has_rows=has_rows, search=search, path=path)
+    )
 
 
 def _fitted(

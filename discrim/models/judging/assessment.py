@@ -179,7 +179,9 @@ def judged_scores(
                 f'method="{method}" leaves out rows of the fit: it does not go with data=.'
             )
         blocks = fit.new_rows(data, plan.unseen)
-        actual = response_codes(blocks.design, blocks.table, blocks.functions)
+        actual = blocks.codes
+        if blocks.source is None:
+            actual = response_codes(blocks.design, blocks.table, blocks.functions)
         return actual, _scores(fit, blocks), None, blocks
     blocks = fit.rows(f'method="{method}"', "pass data=" if method == "apparent" else "fit formula and data")
     if method == "loo":

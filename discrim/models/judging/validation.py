@@ -18,6 +18,7 @@ from discrim.core.moments.row_sums import sorted_by
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.leave_one_out import FullLeftOut
 from discrim.core.rules.rules import Rule
+from discrim.core.rules.stored_scores import stored_scores, takes_stored
 from discrim.errors import FormulaError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
@@ -29,6 +30,7 @@ from discrim.models.fits.fit import Fit
 from discrim.models.fits.fold_moments import moment_folds
 from discrim.models.fits.prediction import warn_impossible
 from discrim.models.fits.refits import rule_of_rows
+from discrim.models.fits.sparse_blocks import StoredUsedRows, every_sparse_row, used_stored_rows
 from discrim.models.judging.refitted_prior import left_out_shift, refits_prior
 
 __all__ = ["LEFT_OUT", "LeftOutScores", "counts_without", "deal_folds", "fold_scores", "left_out_scores"]
@@ -52,7 +54,8 @@ def left_out_scores(fit: Fit[Any], refit_prior: bool | None = None) -> Floats:
         return kept
     found = LeftOutScores(fit, blocks, anew=anew)
     with late_bar(blocks.table.nrows, "rows left out") as tell:
-        for block in used_rows(blocks):
+        stored = used_stored_rows(blocks) if getattr(fit.numbers, "takes_stored", False) else None
+        for block in used_rows(blocks) if stored is None else stored:
             found.add(block)
             tell(len(block[1]))
     return found.settled()
@@ -77,8 +80,9 @@ class LeftOutScores:
         self._used, self._done = np.zeros(blocks.table.nrows, dtype=bool), 0
         self._shifted = anew and fit.model.prior_without == "held"
 
-    def add(self, block: UsedRows) -> None:
+    def add(self, block: UsedRows | StoredUsedRows) -> None:
         """Score the rows of the next block."""
+        x: Any
         rows, x, codes, weights = block
         if callable(self._scores):
             self._out[:, rows] = self._scores(x, codes, weights).T
@@ -251,6 +255,8 @@ def fold_scores(
     rules = _rules_without(fits, dealt, nested=nested)
     if any(rule is None for rule in rules):
         raise _no_rule(fit, blocks, dealt, [rule is None for rule in rules].index(True), labels)
+    if _score_stored(rules, blocks, dealt, out):
+        return out.T
     for rows, x, _, _ in used_rows(blocks):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         own = dealt[positions]
@@ -261,6 +267,21 @@ def fold_scores(
             if rule is not None and stop > start:
                 out[:, positions[order[start:stop]]] = rule.scores(columns[:, start:stop].T).T
     return out.T
+
+
+def _score_stored(rules: Sequence[Rule | None], blocks: Blocks, dealt: Codes, out: Floats) -> bool:
+    """Write scores (K, n) of sparse rows by the rules without their folds, where all rules take them so."""
+    if not all(rule is not None and takes_stored(rule) for rule in rules):
+        return False
+    stored = every_sparse_row(blocks)
+    if stored is None:
+        return False
+    rows, missing = stored
+    for fold, rule in enumerate(rules):
+        at = np.flatnonzero((dealt == fold) & ~missing)
+        if rule is not None:
+            out[:, at] = stored_scores(rule, rows.rows(at)).T
+    return True
 
 
 def counts_without(blocks: Blocks, dealt: Codes, folds: int) -> Floats:

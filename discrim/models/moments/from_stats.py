@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.moments.given_moments import given_moments
+from discrim.core.moments.level_counts import LevelCounts
 from discrim.errors import DataError
 from discrim.frame.categories import shown
 from discrim.frame.design import Design
@@ -95,7 +96,10 @@ def from_stats(
     levels = tuple(means.index.tolist())
     design = Design(formula, response, (response,), terms, terms, levels, True, None, ())
     held = given_moments(centres, matrices, sizes, divisors)
-    return Moments(design, held, by_class, False, 0, bool((sizes != np.round(sizes)).any()))
+    # Of rows that nobody has no value is known to be negative.
+    counts = LevelCounts((), np.zeros(len(terms), dtype=bool))
+    weighted = bool((sizes != np.round(sizes)).any())
+    return Moments(design, held, counts, "class" if by_class else "pooled", False, 0, weighted)
 
 
 def _pooled_divisor(sizes: Floats, method: str) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discrim.core.moments.given_moments import reduced
@@ -12,7 +13,14 @@ from discrim.frame.blocks import Blocks, without_rows
 from discrim.models.fits.reading import present_classes, refuse_extreme, varying, warn_of_weights
 from discrim.models.moments.moments import Moments
 
-__all__ = ["given_sample", "table_given"]
+__all__ = ["FOUND_FROM_ROWS", "check_given", "fitting", "given_sample", "table_given"]
+
+FOUND_FROM_ROWS = (
+    "What method=, covariance= and shrinkage= ask for is found from the rows and not from their moments: "
+    "give the "
+    "shrinkage as a number"
+)
+"""Why covariances that are not a function of moments cannot be fitted to them, and the way out."""
 
 
 def table_given(verb: str, formula: str | None, data: Any) -> tuple[str, Any]:
@@ -30,16 +38,16 @@ def table_given(verb: str, formula: str | None, data: Any) -> tuple[str, Any]:
 
 
 def given_sample(
-    given: Moments, spread: Spread, *, needs_rows: bool, **beside: Any
+    given: Moments, spread: Spread, *, why_rows: str = "", **beside: Any
 ) -> tuple[Blocks, ClassMoments]:
     """What a verb fits to, of moments in the place of a table.
 
     Parameters
     ----------
     given : Moments
-    spread : Spread
-    needs_rows : bool
-        Whether the model is no function of moments.
+    spread : {"pooled", "class", "diagonal"}
+    why_rows : str
+        What of the arguments is found from the rows, and a way out; empty where nothing is.
     **beside
         Arguments of the verb that are for tables; each has to be None.
 
@@ -50,6 +58,17 @@ def given_sample(
     NotSupportedError
         The model needs the rows, or scatters by class where these are pooled.
     """
+    check_given(given, why_rows, beside)
+    if spread == "pooled":
+        given._need("A model with one covariance for all classes", spread)
+    else:
+        given._need("A model with a variance or covariance for each class", spread)
+    blocks = without_rows(given._design, given._functions, weighted=given._weighted, dropped=given.dropped)
+    return fitting(given, blocks, reduced(given._held, spread))
+
+
+def check_given(given: Any, why_rows: str, beside: Mapping[str, Any]) -> None:
+    """Raise where moments do not stand for a table; as of `given_sample`."""
     if not isinstance(given, Moments):
         raise DataError(f"moments={given!r}: give what discrim.moments() or discrim.from_stats() returns.")
     named_too = [name for name, value in beside.items() if value is not None]
@@ -57,16 +76,34 @@ def given_sample(
         raise DataError(
             f"moments= and {named_too[0]}= do not go together: moments have their own, so leave it out."
         )
-    if needs_rows:
-        raise NotSupportedError(
-            "What method=, covariance= and shrinkage= ask for is found from the rows and not from their "
-            "moments: pass formula and data in the place of moments=, or give the shrinkage as a number."
-        )
-    if spread != "pooled":
-        given._need_classes("A model with a variance or covariance for each class")
-    if not given._held.total:
+    if why_rows:
+        raise NotSupportedError(f"{why_rows}, or pass formula and data in the place of moments=.")
+
+
+def fitting(
+    given: Moments, blocks: Blocks, held: ClassMoments, keep: Sequence[int] = ()
+) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments of the classes that have rows and of the columns that vary, as of `usable_rows`.
+
+    Parameters
+    ----------
+    given : Moments
+    blocks : Blocks
+        Without rows.
+    held : ClassMoments
+        Of the columns of the blocks.
+    keep : sequence of int
+        Columns that stay though they are constant.
+
+    Raises
+    ------
+    DataError
+        No rows, or of one class only.
+    CollinearError
+        Every column is constant.
+    """
+    if not held.total:
         raise DataError(f"{given!r}: there is nothing to fit; add moments of complete rows.")
-    refuse_extreme(given._held, given._design.terms)
-    warn_of_weights(given._held, whole=given._held.total >= given._held.rows.sum())
-    blocks = without_rows(given._design, given._functions, weighted=given._weighted, dropped=given.dropped)
-    return varying(*present_classes(blocks, reduced(given._held, spread)))
+    refuse_extreme(held, blocks.terms)
+    warn_of_weights(held, whole=held.total >= held.rows.sum())
+    return varying(*present_classes(blocks, held), held=keep)

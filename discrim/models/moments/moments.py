@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.moments.given_moments import among_classes, merged
+from discrim.core.moments.level_counts import LevelCounts, Watched
 from discrim.core.moments.moments import ClassMoments
-from discrim.errors import DataError, FormulaError, NotSupportedError
-from discrim.frame.asked_rows import read
+from discrim.core.moments.moments_without import moments_without
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.design import Design
 from discrim.frame.filled import response_codes
+from discrim.frame.level_codes import known_values, with_positions
 from discrim.frame.response import with_new_classes
+from discrim.frame.source_rows import named, tables
+from discrim.frame.sources import Source, source_of
 from discrim.frame.table import Table
 from discrim.frame.weights import weight_vector
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.reading import NaAction, class_moments
+from discrim.models.moments.alike import common_levels, refuse_unlike, remainder, with_all_labels
+from discrim.models.moments.file import Contents, Scatters, write_moments
 
-__all__ = ["Moments", "moments"]
+__all__ = ["Moments", "gathered", "of_contents"]
 
 Floats = NDArray[np.float64]
 Functions = Mapping[str, Callable[..., Any]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Moments:
     """Rows, means and covariances of classes, for the columns of a formula; made by `discrim.moments`.
 
-    Moments of two tables add up with `+` to those of their rows together, whatever the order.
+    Moments of two tables add up with `+` to those of their rows together, whatever the order, and rows are
+    taken out again with `-`. Both give new moments; `update` alone changes those it is asked of.
 
     Attributes
     ----------
@@ -48,13 +56,16 @@ class Moments:
         Covariance within classes, divisor N - K.
     covs : dict of class to DataFrame
         Covariance of each class, divisor n_k - 1; missing for a class of one row.
+    variances : DataFrame, classes by terms
+        Variances of each class, divisor n_k - 1.
     dropped : int
         Rows left out because a value is missing.
     """
 
     _design: Design
     _held: ClassMoments
-    _by_class: bool
+    _level_counts: LevelCounts
+    _scatters: Scatters
     _levels_given: bool
     dropped: int = 0
     _weighted: bool = False
@@ -98,34 +109,55 @@ class Moments:
     @property
     def cov(self) -> pd.DataFrame:
         """Covariance within classes, divisor N - K; K counts the classes with rows."""
+        self._need("cov", "pooled")
         held = self._held
         return self._frame(held.scatters.sum(axis=0), held.total - np.count_nonzero(held.counts))
 
     @property
     def covs(self) -> dict[Any, pd.DataFrame]:
         """Covariance of each class, divisor n_k - 1."""
-        self._need_classes("covs")
+        self._need("covs", "class")
         each = zip(self.classes, self._held.scatters, self._held.counts, strict=True)
         return {label: self._frame(scatter, count - 1) for label, scatter, count in each}
+
+    @property
+    def variances(self) -> pd.DataFrame:
+        """Variances of each class, divisor n_k - 1."""
+        self._need("variances", "diagonal")
+        free = self._held.counts[:, None] - 1
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shown = np.where(
+                free > 0, self._held.squares / self._held.scale / self._held.scale / free, np.nan
+            )
+        return pd.DataFrame(shown, index=self.classes, columns=self.terms)
 
     def _frame(self, scatter: Floats, divisor: float) -> pd.DataFrame:
         unit = 1 / self._held.scale
         matrix = scatter * unit[:, None] * unit / divisor if divisor > 0 else np.full_like(scatter, np.nan)
         return pd.DataFrame(matrix, index=self.terms, columns=self.terms)
 
-    def _need_classes(self, what: str) -> None:
-        if not self._by_class:
+    def _need(self, what: str, spread: str) -> None:
+        """Raise where what is held of the scatters is not enough: pooled, by class, or squares by class."""
+        if self._scatters in ("class", spread):
+            return
+        if self._scatters == "diagonal":
             raise NotSupportedError(
-                f"{what} takes the covariance of each class, and these moments hold one for all: "
-                'make them with scatters="class", or from_stats with a covariance for each class.'
+                f"{what} takes covariances, and these moments hold variances alone: make them with "
+                f'scatters="{spread}".'
             )
+        needed = "variances" if spread == "diagonal" else "the covariance"
+        raise NotSupportedError(
+            f"{what} takes {needed} of each class, and these moments hold one covariance for all: make "
+            "them with "
+            f'scatters="{spread}", or from_stats with a covariance for each class.'
+        )
 
     def of(self, data: Any, *, weights: Any = None, na_action: NaAction = "drop") -> Moments:
         """Moments of the rows of another table, by the same formula and what it learnt of the first table.
 
         Parameters
         ----------
-        data : DataFrame, or any table narwhals knows
+        data : DataFrame, or any table or source of tables
             With the same columns. Levels of categories, centres and the like are those of the first table.
         weights : str or (n,) array, optional
             By default the column that was named for the first table.
@@ -142,7 +174,32 @@ class Moments:
             A column is missing; a category that the first table had not; a class that is not of `levels=`;
             no weights, where those of the first table were an array.
         """
-        table, design = Table(data, part=True), self._design
+        source = source_of(data)
+        if source is not None:
+            return self._of_source(source, weights, na_action)
+        return self._of_table(Table(data, part=True), weights, na_action)
+
+    def _of_source(self, source: Source, weights: Any, na_action: NaAction) -> Moments:
+        """The sum over the parts of a source."""
+        column = self._weights if weights is None else weights
+        if column is not None and not isinstance(column, str):
+            raise DataError(
+                "weights= is an array, and the rows come from a source: name the column of the source that "
+                "holds "
+                "them."
+            )
+        design, found = self._design, None
+        names = (*design.response_columns, *design.columns, *([] if column is None else [column]))
+        for table, where in tables(source, list(dict.fromkeys(names))):
+            with named(where):
+                part = self._of_table(table, weights, na_action)
+            found = part if found is None else found + part
+        if found is None:
+            raise DataError(f"There is no row in {source.what}: give one that has some.")
+        return found
+
+    def _of_table(self, table: Table, weights: Any, na_action: NaAction) -> Moments:
+        design = self._design
         weights = self._weights if weights is None else weights
         if weights is None and self._weighted:
             raise DataError(
@@ -153,36 +210,156 @@ class Moments:
             design = with_new_classes(design, table, self._functions)
         codes = response_codes(design, table, self._functions)
         blocks = Blocks(design, table, codes, weight_vector(weights, table), self._functions)
-        return _gathered(
-            blocks, na_action, by_class=self._by_class, levels_given=self._levels_given, weights=weights
+        return gathered(
+            blocks, na_action, scatters=self._scatters, levels_given=self._levels_given, weights=weights
         )
+
+    def update(self, data: Any, *, weights: Any = None, na_action: NaAction = "drop") -> None:
+        """Add the rows of another table to these moments, in place; as of a Counter, there is no result.
+
+        `moments + moments.of(data)` is the same as new moments, which leaves these as they are. Where an
+        error is raised nothing was added.
+
+        Parameters
+        ----------
+        data, weights, na_action
+            As for `of`.
+
+        Raises
+        ------
+        DataError
+            As of `of`.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> iris = discrim.datasets.load_iris()
+        >>> held = discrim.moments("species ~ .", iris[:120])
+        >>> held.update(iris[120:])
+        >>> held
+        Moments of 'species ~ .': 150 rows of 3 classes, 4 columns
+        """
+        whole = self + self.of(data, weights=weights, na_action=na_action)
+        for each in fields(self):
+            setattr(self, each.name, getattr(whole, each.name))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the moments to a file, whole or not at all; `discrim.load` reads it.
+
+        Raises
+        ------
+        OSError
+            There is no such folder, the disk is full, and the like. What was there before is still there.
+
+        Examples
+        --------
+        >>> import tempfile, discrim
+        >>> iris = discrim.datasets.load_iris()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     discrim.moments("species ~ .", iris[:100]).save(f"{folder}/monday")
+        ...     discrim.load(f"{folder}/monday")
+        Moments of 'species ~ .': 100 rows of 2 classes, 4 columns
+        """
+        write_moments(path, self._contents())
 
     def __add__(self, other: Any) -> Moments:
         if not isinstance(other, Moments):
             return NotImplemented
-        levels = _common_levels(self._design, other._design)
+        self._refuse_other_scatters(other)
+        levels = common_levels(self._design, other._design)
         labels = self._design.labels if self._design.labels == other._design.labels else None
-        if self._by_class != other._by_class:
-            raise DataError('One of the moments has scatters="class" and one "pooled": make both alike.')
-        held = merged(self._among(levels), other._among(levels))
+        held = merged(self._among(levels)._held, other._among(levels)._held)
+        counts = self._among(levels)._level_counts.merge(other._among(levels)._level_counts)
         return replace(
             self,
             _design=replace(self._design, levels=levels, labels=labels),
             _held=held,
+            _level_counts=counts,
             dropped=self.dropped + other.dropped,
             _levels_given=self._levels_given or other._levels_given,
             _weighted=self._weighted or other._weighted,
         )
 
+    def __sub__(self, other: Any) -> Moments:
+        """Moments without the rows of others that are among them: a day or a hospital taken out again.
+
+        What is left of a sum of squares W is known to within about 16 roundings, 4e-15, times W times
+        1 + sqrt(n_2/n_1), for n_2 rows that go and n_1 that are left.
+
+        Raises
+        ------
+        DataError
+            Rows, weights or a class that are not there; rows that are no part of these.
+        NotSupportedError
+            Rounding leaves no digit of a variance; the message names class and column.
+        """
+        if not isinstance(other, Moments):
+            return NotImplemented
+        self._refuse_other_scatters(other)
+        refuse_unlike(self._design, other._design)
+        part, levels = other._with_rows(), self._design.levels
+        unknown = [label for label in part._design.levels if label not in levels]
+        if unknown:
+            raise DataError(
+                f"There is no class {listed(unknown)} to take rows out of; the classes are {listed(levels)}. "
+                "Take out what was added."
+            )
+        if other.dropped > self.dropped:
+            raise DataError(
+                f"{other.dropped} rows were left out of what is to be taken out, and {self.dropped} of "
+                "all: it was "
+                "not added. Take out what was added."
+            )
+        part = part._among(levels)
+        counts = self._level_counts.without(part._level_counts)
+        left = moments_without(self._held, part._held, known_values(self._design, counts.tables))
+        held = remainder(left, counts, self._design)
+        less = replace(self, _held=held, _level_counts=counts, dropped=self.dropped - other.dropped)
+        labels = self._design.labels
+        # Of text the classes are those met, and the ones whose rows are gone are no more among them.
+        return less if self._levels_given or (labels and labels.categories) else less._with_rows()
+
     def __radd__(self, other: Any) -> Moments:
         # sum() starts at 0.
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
-    def _among(self, levels: tuple[Any, ...]) -> ClassMoments:
+    def _refuse_other_scatters(self, other: Moments) -> None:
+        if self._scatters != other._scatters:
+            raise DataError(
+                f'One of the moments has scatters="{self._scatters}" and one "{other._scatters}": make '
+                "both alike."
+            )
+
+    def _among(self, levels: tuple[Any, ...]) -> Moments:
+        """The same with these classes, which hold its own."""
         if levels == self._design.levels:
-            return self._held
+            return self
         position = np.array([levels.index(label) for label in self._design.levels], dtype=np.intp)
-        return among_classes(self._held, position, len(levels), by_class=self._by_class)
+        by_class = self._scatters != "pooled"
+        return replace(
+            self,
+            _design=replace(self._design, levels=levels),
+            _held=among_classes(self._held, position, len(levels), by_class=by_class),
+            _level_counts=self._level_counts.among(position, len(levels)),
+        )
+
+    def _with_rows(self) -> Moments:
+        """The same without the classes that have no rows, unless none has."""
+        keep = np.flatnonzero(self._held.rows > 0)
+        if len(keep) in (0, len(self._design.levels)):
+            return self
+        return replace(
+            self,
+            _design=replace(self._design, levels=tuple(self._design.levels[k] for k in keep)),
+            _held=self._held.classes(keep),
+            _level_counts=self._level_counts.classes(keep),
+        )
+
+    def _contents(self) -> Contents:
+        return Contents(
+            self._design, self._held, self._level_counts, self._scatters, self._levels_given, self.dropped,
+            self._weighted, self._weights, self._functions,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         rows = f"{self.nobs:,} rows of {len(self.classes)} classes" if self.nobs else "no rows"
@@ -190,103 +367,24 @@ class Moments:
         return f"Moments of {self.formula!r}: {rows}, {columns}"
 
 
-def moments(
-    formula: str,
-    data: Any,
-    *,
-    weights: Any = None,
-    scatters: Literal["class", "pooled"] = "class",
-    levels: Sequence[Any] | None = None,
-    na_action: NaAction = "drop",
-    functions: Functions | None = None,
+def gathered(
+    blocks: Blocks, na_action: NaAction, *, scatters: Scatters, levels_given: bool, weights: Any
 ) -> Moments:
-    """Counts, means and covariances of classes for the columns of a formula, to be added up and fitted.
-
-    Parameters
-    ----------
-    formula, data, weights, na_action, functions
-        As for `discrim.lda`.
-    scatters : {"class", "pooled"}
-        Hold sums of squares and products by class, as `qda` and diagonal covariances need them, or one for
-        all classes, which is enough for `lda` and takes K times less memory.
-    levels : sequence, optional
-        The classes in order; a table need not have rows of all of them. By default those of the categories,
-        else the labels met so far, sorted.
-
-    Returns
-    -------
-    Moments
-        `a + b` are the moments of the rows of both; `lda(moments=a + b)` fits them.
-
-    Raises
-    ------
-    FormulaError, DataError
-        As for `discrim.lda`, but that the rows may be of one class.
-
-    Notes
-    -----
-    What a formula learns of a table (the levels of a category, the centre of `center(x)`, the basis of
-    `poly(x, 2)`) has to be the same for all that is added: `first.of(data)` takes it from the first table.
-    Levels that come later have to be declared, by the type of the column or as in `C(x, levels=["a", "b"])`.
-    Merged after Chan, Golub & LeVeque (1983), The American Statistician 37, 242-247.
-
-    Examples
-    --------
-    >>> import discrim
-    >>> iris = discrim.datasets.load_iris()
-    >>> whole = sum(discrim.moments("species ~ .", iris[start : start + 30]) for start in range(0, 150, 30))
-    >>> whole
-    Moments of 'species ~ .': 150 rows of 3 classes, 4 columns
-    >>> discrim.lda(moments=whole).explained.round(4).tolist()
-    [0.9912, 0.0088]
-    """
-    check_word("scatters", scatters, ("class", "pooled"))
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, part=True)
-    if not blocks.terms:
-        raise DataError(f"The formula {formula!r} has no predictor: name a column on its right side.")
-    by_class, levels_given = scatters == "class", levels is not None
-    return _gathered(blocks, na_action, by_class=by_class, levels_given=levels_given, weights=weights)
-
-
-def _gathered(
-    blocks: Blocks, na_action: NaAction, *, by_class: bool, levels_given: bool, weights: Any
-) -> Moments:
+    """Moments of the rows of blocks, and counts of their levels, by one pass."""
     check_word("na_action", na_action, ("drop", "raise"))
-    held = class_moments(blocks, "class" if by_class else "pooled")
-    if blocks.dropped and na_action == "raise":
+    blocks = replace(blocks, design=with_all_labels(blocks.design))
+    design, places, sizes = with_positions(blocks.design)
+    wider = replace(blocks, design=design)
+    watched = Watched(wider, len(design.levels), len(blocks.terms), places, sizes)
+    held = class_moments(blocks, scatters, lambda _: watched)
+    if wider.dropped and na_action == "raise":
         blocks.refuse_missing()
     return Moments(
-        blocks.design, held, by_class, levels_given, blocks.dropped, blocks.weighted,
+        blocks.design, held, watched.counts, scatters, levels_given, wider.dropped, blocks.weighted,
         weights if isinstance(weights, str) else None, blocks.functions,
     )  # fmt: skip
 
 
-def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
-    """The levels of both, where the designs are the same but for these."""
-    if replace(a, levels=(), formula="", labels=None, truths=()) != replace(
-        b, levels=(), formula="", labels=None, truths=()
-    ):
-        if a.response != b.response or (a.formula != b.formula and {*a.terms} != {*b.terms}):
-            why = f"one is of {a.formula!r}, one of {b.formula!r}"
-        elif a.terms != b.terms:
-            other = sorted({*a.terms} ^ {*b.terms}) or ["the same ones in another order"]
-            why = f"their columns differ: {listed(other)}"
-        else:
-            why = "a category, a centre or a basis was learnt of each table anew"
-        raise FormulaError(
-            f"These moments do not add up: {why}. Take the second from the first: first.of(data)."
-        )
-    short, long = sorted((a.levels, b.levels), key=len)
-    if tuple(label for label in long if label in short) == short:
-        return long
-    union = {*a.levels, *b.levels}
-    try:
-        if all(list(levels) == sorted(levels) for levels in (a.levels, b.levels)):
-            return tuple(sorted(union))
-    except TypeError:
-        pass
-    raise DataError(
-        f"The classes of one are {listed(a.levels)}, of the other {listed(b.levels)}, and in which "
-        "order they "
-        "go together is not clear: pass levels= to both."
-    )
+def of_contents(contents: Contents) -> Moments:
+    """Moments that were read from a file."""
+    return Moments(*contents)

@@ -24,7 +24,7 @@ from discrim.models.fits.reading import (
     refuse_no_freedom,
     usable_rows,
 )
-from discrim.models.moments.given import given_sample, table_given
+from discrim.models.moments.given import FOUND_FROM_ROWS, given_sample, table_given
 from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import read_shrinking, warn_where_units_differ, with_units
 from discrim.models.normal.estimators import CovarianceEstimator
@@ -162,8 +162,9 @@ def lda(
         spread = spread_of(asked.structure, "pooled", thin=is_wide(blocks))
         blocks, held = usable_rows(blocks, spread, na_action)
     else:
+        needs_rows = asked.needs_rows or wanted is not None
         blocks, held = given_sample(
-            moments, spread_of(asked.structure, "pooled"), needs_rows=asked.needs_rows or wanted is not None,
+            moments, spread_of(asked.structure, "pooled"), why_rows=FOUND_FROM_ROWS if needs_rows else "",
             formula=formula, data=data, weights=weights, levels=levels, functions=functions,
         )  # fmt: skip
     refuse_no_freedom(held, blocks.terms, diagonal=not asked.takes_full_rank(held.n_columns))

@@ -111,7 +111,7 @@ def nearest_centroid(
         blocks, held = usable_rows(blocks, "diagonal", na_action)
     else:
         blocks, held = given_sample(
-            moments, "diagonal", needs_rows=False,
+            moments, "diagonal",
             formula=formula, data=data, weights=weights, levels=levels, functions=functions,
         )  # fmt: skip
     if not has_spread(held):

@@ -33,7 +33,7 @@ from discrim.models.fits.reading import (
     refuse_little_weight,
     usable_rows,
 )
-from discrim.models.moments.given import given_sample, table_given
+from discrim.models.moments.given import FOUND_FROM_ROWS, given_sample, table_given
 from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import (
     Shrinking,
@@ -130,8 +130,9 @@ def qda(
             blocks, spread_of(asked.structure, "class", thin=is_wide(blocks)), na_action
         )
     else:
+        needs_rows = asked.needs_rows or wanted is not None
         blocks, held = given_sample(
-            moments, spread_of(asked.structure, "class"), needs_rows=asked.needs_rows or wanted is not None,
+            moments, spread_of(asked.structure, "class"), why_rows=FOUND_FROM_ROWS if needs_rows else "",
             formula=formula, data=data, weights=weights, levels=levels, functions=functions,
         )  # fmt: skip
     refuse_singular(held, blocks.terms, blocks.design.levels, asked, robust=wanted is not None)

@@ -26,6 +26,8 @@ from discrim.models.fits.reading import NaAction, is_wide, lean, usable_rows
 from discrim.models.fits.refits import moment_refits
 from discrim.models.fits.tuning import held_path
 from discrim.models.judging.splits import Split, Splits, read_splits
+from discrim.models.moments.given import given_sample, table_given
+from discrim.models.moments.moments import Moments
 from discrim.models.normal.covariance_options import warn_of_units
 from discrim.models.normal.rda_choice import Choice, chosen_by
 from discrim.models.results.class_covariances import SeparateCovariances
@@ -38,13 +40,18 @@ if TYPE_CHECKING:
 
 __all__ = ["RDAResults", "rda"]
 
+CHOSEN_FROM_ROWS = (
+    "alpha and gamma are chosen by the rows and not by their moments: give both, as alpha=0.5, gamma=0.5"
+)
+
 Floats = NDArray[np.float64]
 
 
 def rda(
-    formula: str,
-    data: Any,
+    formula: str | None = None,
+    data: Any = None,
     *,
+    moments: Moments | None = None,
     alpha: float | None = None,
     gamma: float | None = None,
     parametrization: Parametrization = "esl",
@@ -65,8 +72,8 @@ def rda(
 
     Parameters
     ----------
-    formula, data, prior, weights, method, levels, na_action, functions
-        As for `discrim.qda`.
+    formula, data, moments, prior, weights, method, levels, na_action, functions
+        As for `discrim.qda`. Of moments alpha and gamma are both to be given, as the choice needs the rows.
     alpha : float, optional
         From 0, one covariance as in LDA, to 1, a covariance for each class as in QDA; lambda of Friedman and
         klaR is 1 - alpha. Chosen where it is not given.
@@ -143,17 +150,24 @@ def rda(
         raise DataError(f"standardize={standardize!r}: give True or False.")
     given = {"alpha": _within("alpha", alpha), "gamma": _within("gamma", gamma)}
     pairs = _pairs(given, grid)
-    blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
-    spread: Spread = "thin class" if is_wide(blocks) else "class"
     chooses = None in given.values()
-    # A choice by folds sees to roots where it comes to them.
-    rooted = (not chooses or isinstance(folds, str)) and needs_roots(pairs, parametrization)
-    blocks, moments = usable_rows(blocks, spread, na_action, rooted=rooted)
+    if moments is None:
+        asked_of = table_given("rda", formula, data)
+        blocks = lean(read(*asked_of, weights=weights, levels=levels, functions=functions))
+        spread: Spread = "thin class" if is_wide(blocks) else "class"
+        # A choice by folds sees to roots where it comes to them.
+        rooted = (not chooses or isinstance(folds, str)) and needs_roots(pairs, parametrization)
+        blocks, held = usable_rows(blocks, spread, na_action, rooted=rooted)
+    else:
+        blocks, held = given_sample(
+            moments, "class", why_rows=CHOSEN_FROM_ROWS if chooses else "",
+            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
+        )  # fmt: skip
     splits = _splits(folds, blocks)
     if len(splits) == 1 and select == "1se":
         raise DataError('select="1se" takes the standard error of the splits, and folds is one: give two.')
-    _refuse_single(moments, blocks.design.levels)
-    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), moments.counts)
+    _refuse_single(held, blocks.design.levels)
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     # Choices in folds are made by the same seed, so that they can be made again.
     plan = Choice(
         pairs,
@@ -167,11 +181,13 @@ def rda(
         splits=splits if chooses else (),
         standardize=bool(standardize),
     )
-    fit, path = plan.chosen(blocks, moments) if chooses else (plan.fit(moments, pairs[0]), None)
+    fit, path = plan.chosen(blocks, held) if chooses else (plan.fit(held, pairs[0]), None)
     _refuse_singular(fit, blocks)
     if not standardize and fit.ridged:
-        warn_of_units(moments, blocks.terms, "The ridge")
-    return RDAResults(rda_fit(fit, blocks, plan=None if path is None else plan, path=path))
+        warn_of_units(held, blocks.terms, "The ridge")
+    return RDAResults(
+        rda_fit(fit, blocks, has_rows=moments is None, plan=None if path is None else plan, path=path)
+    )
 
 
 def _splits(folds: Any, blocks: Blocks) -> tuple[Split, ...]:

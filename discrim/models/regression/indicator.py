@@ -22,6 +22,8 @@ from discrim.models.fits.fit import Fit, Model, as_scored
 from discrim.models.fits.labels import by_class_and_term, in_brooms_names
 from discrim.models.fits.reading import NaAction, collinear_error, drop_columns, lean, usable_rows
 from discrim.models.fits.refits import moment_refits
+from discrim.models.moments.given import given_sample, table_given
+from discrim.models.moments.moments import Moments
 from discrim.models.planes.plane_pictures import plot_distances
 from discrim.models.regression.indicator_pictures import plot_fitted
 from discrim.models.regression.optimal_scoring import OptimalScoring
@@ -40,9 +42,10 @@ Floats = NDArray[np.float64]
 
 
 def indicator(
-    formula: str,
-    data: Any,
+    formula: str | None = None,
+    data: Any = None,
     *,
+    moments: Moments | None = None,
     weights: Any = None,
     collinear: Literal["raise", "drop"] = "raise",
     levels: Sequence[Any] | None = None,
@@ -55,7 +58,7 @@ def indicator(
 
     Parameters
     ----------
-    formula, data, weights, levels, na_action, functions
+    formula, data, moments, weights, levels, na_action, functions
         As for `discrim.lda`.
     collinear : {"raise", "drop"}
         Refuse columns that others determine over all rows, or drop the later ones with a warning, as R's
@@ -101,18 +104,26 @@ def indicator(
     []
     """
     check_word("collinear", collinear, ("raise", "drop"))
-    blocks = lean(read(formula, data, weights=weights, levels=levels, functions=functions))
+    if moments is None:
+        asked_of = table_given("indicator", formula, data)
+        blocks = lean(read(*asked_of, weights=weights, levels=levels, functions=functions))
+        if collinear == "raise":
+            _refuse_few(blocks.known, blocks.terms)
+        blocks, held = usable_rows(blocks, "pooled", na_action)
+    else:
+        blocks, held = given_sample(
+            moments, "pooled",
+            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
+        )  # fmt: skip
     if collinear == "raise":
-        _refuse_few(blocks.known, blocks.terms)
-    blocks, moments = usable_rows(blocks, "pooled", na_action)
-    if collinear == "raise":
-        _refuse_few(int(moments.rows.sum()), blocks.terms)
-    found = dependencies(moments.as_one())
+        _refuse_few(int(held.rows.sum()), blocks.terms)
+    found = dependencies(held.as_one())
     if found and collinear == "raise":
         raise collinear_error(found, blocks.terms, OVER_ALL)
     if found:
-        blocks, moments = drop_columns(blocks, moments, found, OVER_ALL)
-    return IndicatorResults(indicator_fit(fit_indicator(moments), blocks, drops=collinear == "drop"))
+        blocks, held = drop_columns(blocks, held, found, OVER_ALL)
+    fit = indicator_fit(fit_indicator(held), blocks, has_rows=moments is None, drops=collinear == "drop")
+    return IndicatorResults(fit)
 
 
 OVER_ALL = "over all rows"
@@ -276,7 +287,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         row = self._sizes() | {"df_model": self.df_model, "df_resid": self.df_resid}
         return pd.DataFrame([row])
 
-    def augment(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def _augmented(self, unseen: Unseen | None, data: Any) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the fitted values (`.score.<class>`)."""
         rows = self._fit.new_rows(data, unseen)
         return self._fit.augmented(rows, self._values(rows), "score")

@@ -6,6 +6,7 @@ A child gives names to its numbers, and its summary's sections; rows and labels 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from discrim.models.fits.handed_out import HandedOut
 from discrim.models.fits.labels import missing_if_refused
 from discrim.models.fits.prediction import Decision, posterior_frame
 from discrim.models.fits.shown import ShownModel
+from discrim.models.results.by_parts import answered
 from discrim.models.results.judging import Judging
 
 if TYPE_CHECKING:
@@ -111,13 +113,15 @@ class ClassifierResults(Judging, ShownModel):
         reject: float | None = None,
         outlier: float | None = None,
         unseen: Unseen | None = None,
+        out: str | PathLike[str] | None = None,
     ) -> pd.Series:
         """Predicted class of each row.
 
         Parameters
         ----------
         data : table, optional
-            New rows; the response need not be there. Without it, the rows of the fit.
+            New rows; the response need not be there. Without it, the rows of the fit. A source of tables
+            gives an iterator of DataFrames with one column, the labels of part after part.
         prior : optional
             In any form that the verb takes; the fit's own by default.
         costs : DataFrame or (K, K) array, optional
@@ -130,6 +134,9 @@ class ClassifierResults(Judging, ShownModel):
         unseen : {"raise", "missing"}, optional
             Rows with a level that the fit has not seen: an error, or as rows with a missing value, with a
             warning that counts them. An error by default, but of `naive_bayes(unseen="missing")`.
+        out : path, optional
+            Write the labels to a file of Parquet or CSV, or to a folder of Parquet files, of which the path
+            comes back.
 
         Returns
         -------
@@ -146,14 +153,20 @@ class ClassifierResults(Judging, ShownModel):
         for name, bound in (("reject", reject), ("outlier", outlier)):
             if bound is not None and not (is_number(bound) and 0 <= bound < np.inf):
                 raise DataError(f"{name}={told(bound)}: give a number from 0 on.")
-        blocks = self._fit.new_rows(data, unseen)
+        check_word("unseen", unseen, ("raise", "missing"), optional=True)
         if costs is not None or reject is not None:
             self._fit.need_posteriors("costs= and reject=")
-        codes = self._fit.predicted_codes(blocks, prior, Decision(cost_matrix(costs, self.classes), reject))
-        if outlier is not None:
-            strange = (self.typicality(blocks).to_numpy() < outlier).all(axis=1)
-            codes[strange & (codes >= 0)] = len(self.classes) + 1
-        return self._fit.labelled(codes, blocks.table.index)
+        decision = Decision(cost_matrix(costs, self.classes), reject)
+
+        def labels(rows: Any) -> pd.Series:
+            blocks = self._fit.new_rows(rows, unseen)
+            codes = self._fit.predicted_codes(blocks, prior, decision)
+            if outlier is not None:
+                strange = (self.typicality(blocks).to_numpy() < outlier).all(axis=1)
+                codes[strange & (codes >= 0)] = len(self.classes) + 1
+            return self._fit.labelled(codes, blocks.table.index)
+
+        return answered(self._fit, data, out, labels)
 
     def predict_proba(
         self,
@@ -163,12 +176,13 @@ class ClassifierResults(Judging, ShownModel):
         method: Method = "plugin",
         convention: Literal["MASS"] | None = None,
         unseen: Unseen | None = None,
+        out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
         """Posterior probabilities, rows by classes.
 
         Parameters
         ----------
-        data, prior, unseen : optional
+        data, prior, unseen, out : optional
             As for `predict`.
         method : {"plugin", "predictive", "debiased"}
             Estimates for the parameters, the parameters integrated out, or unbiased log densities.
@@ -180,7 +194,7 @@ class ClassifierResults(Judging, ShownModel):
         DataFrame
             Each row sums to one, or is missing where the row has a missing value.
         """
-        return self._posterior_frame(data, prior, method, convention, posteriors, unseen)
+        return self._posterior_frame(data, prior, method, convention, posteriors, unseen, out)
 
     def predict_log_proba(
         self,
@@ -190,12 +204,17 @@ class ClassifierResults(Judging, ShownModel):
         method: Method = "plugin",
         convention: Literal["MASS"] | None = None,
         unseen: Unseen | None = None,
+        out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
         """Logarithms of the posterior probabilities; they hold where the posterior itself underflows."""
-        return self._posterior_frame(data, prior, method, convention, log_posteriors, unseen)
+        return self._posterior_frame(data, prior, method, convention, log_posteriors, unseen, out)
 
     def decision_function(
-        self, data: Any = None, *, unseen: Unseen | None = None
+        self,
+        data: Any = None,
+        *,
+        unseen: Unseen | None = None,
+        out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame | pd.Series:
         """Values by which the rule decides, rows by classes: the class of the largest is predicted.
 
@@ -210,7 +229,9 @@ class ClassifierResults(Judging, ShownModel):
             without posteriors the fitted values, or those of the planes. For two classes what the second
             has above the first, as the log odds: positive is the second class.
         """
-        return self._fit.decision_values(self._fit.new_rows(data, unseen))
+        return answered(
+            self._fit, data, out, lambda rows: self._fit.decision_values(self._fit.new_rows(rows, unseen))
+        )
 
     def _posterior_frame(
         self,
@@ -220,16 +241,29 @@ class ClassifierResults(Judging, ShownModel):
         convention: str | None,
         finish: Callable[[Floats], Floats],
         unseen: Unseen | None = None,
+        out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
         self._fit.need_posteriors("predict_proba()")
         check_word("method", method, ("plugin", "predictive", "debiased"))
         check_word("convention", convention, ("MASS",), optional=True)
-        blocks = self._fit.new_rows(data, unseen)
         rule = self._fit.rule(prior, method, convention)
-        return posterior_frame(blocks, rule, self.classes, finish)
 
-    def augment(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`)."""
+        def frame(rows: Any) -> pd.DataFrame:
+            return posterior_frame(self._fit.new_rows(rows, unseen), rule, self.classes, finish)
+
+        return answered(self._fit, data, out, frame)
+
+    def augment(
+        self, data: Any = None, *, unseen: Unseen | None = None, out: str | PathLike[str] | None = None
+    ) -> pd.DataFrame:
+        """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`).
+
+        Of a model without posteriors their place is taken by its values (`.score.<class>`). `unseen` and
+        `out` are as for `predict`, and so is what a source of tables gives.
+        """
+        return answered(self._fit, data, out, partial(self._augmented, unseen), whole=True)
+
+    def _augmented(self, unseen: Unseen | None, data: Any) -> pd.DataFrame:
         rows = self._fit.new_rows(data, unseen)
         return self._fit.augmented(rows, self.predict_proba(rows), "posterior")
 

@@ -90,7 +90,7 @@ class SeparatingLines(ValuesOnly):
         """Coefficients of the planes, of which each is known up to a factor."""
         return int((len(self.terms) + 1) * (1 if len(self.classes) == 2 else len(self.classes)))
 
-    def augment(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+    def _augmented(self: Any, unseen: Unseen | None, data: Any) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the values of the planes (`.score.<class>`)."""
         rows = self._fit.new_rows(data, unseen)
         held: pd.DataFrame = self._fit.augmented(rows, pd.DataFrame(self.decision_function(rows)), "score")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.numerics.whole_file import names_folder, target_of
 from discrim.core.shrinkage.shrinkage import is_regular, spread_of
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.frame.blocks import without_rows
@@ -26,16 +27,15 @@ from discrim.models.registry import BY_VERB, resolve
 from discrim.models.saving.earlier_files import in_this_form, is_earlier, refuse_collinear
 from discrim.models.saving.saved import Saved
 from discrim.models.saving.saved_description import check_description, check_values, names_left_out
-from discrim.models.saving.saved_moments import checked_moments
+from discrim.models.saving.saved_moments import checked_moments, moment_buffers
 from discrim.models.saving.saved_rule import without_score
-from discrim.models.saving.tensor_file import DamagedFileError, check_finite, damaged, read_file, write_file
-from discrim.models.saving.whole_file import names_folder, target_of
+from discrim.models.saving.tensor_file import DamagedFileError, check_finite, damaged, write_file
 
-__all__ = ["read_fit", "save"]
+__all__ = ["BROKEN", "check_functions_given", "file_of", "fit_of", "path_of", "save"]
 
 Floats = NDArray[np.float64]
 
-_BROKEN = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+BROKEN = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 """What reading parts that do not go together may raise."""
 
 
@@ -62,15 +62,13 @@ def save(fit: Fit[Any], path: str | os.PathLike[str]) -> None:
     OSError
         There is no such folder, the disk is full, and the like. What was there before is still there.
     """
-    place = path_of(path)
-    if names_folder(os.fsdecode(path)):
-        raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", os.fsdecode(path))
+    path_of(path)
     saved = saved_of(fit.model.name)
     if saved is None:
         raise NotSupportedError(
             f"{fit.title} cannot be saved: pickle the fit, or keep the call that made it."
         )
-    target_of(place)
+    place = file_of(path)
     about, tensors = _parts(fit, saved)
     try:
         json_of = json.loads(json.dumps(about))
@@ -101,14 +99,25 @@ def _parts(fit: Fit[Any], saved: Saved) -> tuple[dict[str, Any], dict[str, Float
     }
     # Reading brings them within reach again.
     moments = getattr(numbers, "gathered", None) or numbers.moments
-    tensors = {
-        key: getattr(moments, key) for key in ("counts", "rows", "centres", "rests", "scale", "scatters")
-    }
-    if moments.roots is not None:
-        tensors["roots"] = moments.roots
-    tensors["prior"] = numbers.prior
-    tensors |= saved.buffers(numbers)
+    tensors = moment_buffers(moments) | {"prior": numbers.prior} | saved.buffers(numbers)
     return about, {key: np.ascontiguousarray(value, dtype=np.float64) for key, value in tensors.items()}
+
+
+def file_of(path: Any) -> Path:
+    """The path of a file that can be written, as it is given.
+
+    Raises
+    ------
+    DataError
+        It is no path, or no system takes it as one.
+    OSError
+        It is a folder, a device or read-only, or its folder is missing.
+    """
+    place = path_of(path)
+    if names_folder(os.fsdecode(path)):
+        raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", os.fsdecode(path))
+    target_of(place)
+    return place
 
 
 def path_of(path: Any) -> Path:
@@ -134,13 +143,6 @@ def path_of(path: Any) -> Path:
     return place
 
 
-def read_fit(path: Any, functions: Mapping[str, Callable[..., Any]] | None) -> Fit[Any]:
-    """The fit of a file; see `discrim.load`."""
-    place = path_of(path)
-    about, tensors = read_file(place)
-    return fit_of(place, about, tensors, functions)
-
-
 def fit_of(
     path: Path,
     about: dict[str, Any],
@@ -160,16 +162,14 @@ def fit_of(
         dropped, weighted = about["dropped"], about["weighted"]
     except FormulaError:
         raise
-    except _BROKEN as error:
+    except BROKEN as error:
         raise damaged(path, f"its description is incomplete ({error})") from None
     if model is None:
         raise damaged(path, f"its description is incomplete ({name!r})")
     robust = "robust" in model.shapes(2, 1)
     check_description(path, options, model.options, design, keep, dropped, weighted, robust=robust)
     gone = names_left_out(path, left_out)
-    missing = [name for name in design.functions if name not in (functions or {})]
-    if missing:
-        raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
+    check_functions_given(design, functions)
     p = len(design.terms) if keep is None else len(keep)
     structure = options.get("structure", model.structure)
     thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
@@ -194,11 +194,18 @@ def fit_of(
         wrong = without_score(fit, at_means=model.scored_at_means)
     except DiscrimError as error:
         raise damaged(path, str(error).rstrip(".")) from None
-    except _BROKEN as error:
+    except BROKEN as error:
         raise damaged(path, f"its numbers do not go together ({type(error).__name__}: {error})") from None
     if wrong is not None:
         raise damaged(path, wrong)
     return fit
+
+
+def check_functions_given(design: Design, functions: Mapping[str, Callable[..., Any]] | None) -> None:
+    """Raise a DataError where the formula of a file calls a function that was not given."""
+    missing = [name for name in design.functions if name not in (functions or {})]
+    if missing:
+        raise DataError(f"The formula calls {missing[0]!r}: pass functions={{{missing[0]!r}: ...}} to load.")
 
 
 def _own_buffers(path: Any, model: Saved, tensors: dict[str, Floats], k: int, p: int) -> dict[str, Floats]:

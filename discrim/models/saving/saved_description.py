@@ -12,7 +12,7 @@ from discrim.core.shrinkage.shrinkage import Chosen, Structure
 from discrim.frame.design import Design
 from discrim.models.saving.tensor_file import damaged
 
-__all__ = ["check_description", "check_values", "names_left_out"]
+__all__ = ["MOST_ROWS", "check_description", "check_values", "names_left_out"]
 
 MOST_ROWS = 2**53
 """Rows that a file may say were left out."""

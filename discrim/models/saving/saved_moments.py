@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discrim.core.moments.moments import ClassMoments, Spread
 from discrim.models.saving.tensor_file import damaged
 
-__all__ = ["checked_moments"]
+__all__ = ["checked_moments", "moment_buffers"]
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +38,15 @@ CLOSE = 1e-6
 """Relative difference of a scatter from the square of its root."""
 
 
+def moment_buffers(moments: ClassMoments) -> dict[str, Floats]:
+    """Moments as named buffers."""
+    names = ("counts", "rows", "centres", "rests", "scale", "scatters")
+    tensors = {key: getattr(moments, key) for key in names}
+    if moments.roots is not None:
+        tensors["roots"] = moments.roots
+    return {key: np.ascontiguousarray(value, dtype=np.float64) for key, value in tensors.items()}
+
+
 def checked_moments(
     path: Any,
     tensors: Mapping[str, Floats],
@@ -48,6 +57,7 @@ def checked_moments(
     singular: bool,
     constant: bool,
     weighted: bool,
+    part: bool = False,
 ) -> ClassMoments:
     """Moments from buffers, each of the shape and range that moments have.
 
@@ -65,17 +75,21 @@ def checked_moments(
         There may be columns that do not vary.
     weighted : bool
         The counts are sums of weights.
+    part : bool
+        They are of a part of a table, which may have one class, or classes without rows; there is no prior.
 
     Raises
     ------
     DataError
         The buffers are no moments.
     """
-    _check_shapes(path, tensors, k, p, spread)
+    _check_shapes(path, tensors, k, p, spread, part=part)
     counts, rows, scale, scatters = (tensors[key] for key in ("counts", "rows", "scale", "scatters"))
     roots = tensors.get("roots")
     with np.errstate(all="ignore"):
-        _check_counts(path, counts, rows, weighted=weighted)
+        _check_counts(path, counts, rows, weighted=weighted, part=part)
+        if part:
+            _check_empty(path, tensors, by_class=spread != "pooled")
         _check_sizes(path, tensors)
         _check_spread(path, tensors, singular=singular, constant=constant)
         if roots is not None:
@@ -83,7 +97,7 @@ def checked_moments(
             if np.tril(roots, -1).any() or not full:
                 raise damaged(path, "its roots are not triangular, or singular")
             # Where columns are compared, the squares of those of far smaller units sink to zero.
-            sunk = SUNK if singular else 0.0
+            sunk = SUNK if singular and not part else 0.0
             if not all(_is_square(each, root, sunk) for each, root in zip(scatters, roots, strict=True)):
                 raise damaged(path, "its scatters are not the squares of its roots")
         elif spread != "diagonal":
@@ -94,7 +108,9 @@ def checked_moments(
     )
 
 
-def _check_shapes(path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: Spread) -> None:
+def _check_shapes(
+    path: Any, tensors: Mapping[str, Floats], k: int, p: int, spread: Spread, *, part: bool
+) -> None:
     scatter: tuple[int, ...] = {
         "diagonal": (k, p),
         "pooled": (1, p, p),
@@ -103,9 +119,10 @@ def _check_shapes(path: Any, tensors: Mapping[str, Floats], k: int, p: int, spre
         "thin class": (k, p),
     }[spread]
     shapes: dict[str, tuple[int, ...]] = {
-        "counts": (k,), "rows": (k,), "centres": (k, p), "rests": (k, p), "scale": (p,), "prior": (k,),
-        "scatters": scatter,
+        "counts": (k,), "rows": (k,), "centres": (k, p), "rests": (k, p), "scale": (p,), "scatters": scatter,
     }  # fmt: skip
+    if not part:
+        shapes["prior"] = (k,)
     if "roots" in tensors and spread != "diagonal":
         found = tensors["roots"].shape
         thin = (scatter[0], found[1] if len(found) == 3 else 0, p)
@@ -115,17 +132,27 @@ def _check_shapes(path: Any, tensors: Mapping[str, Floats], k: int, p: int, spre
     for key, shape in shapes.items():
         if tensors[key].shape != shape:
             raise damaged(path, f"{key!r} has shape {tensors[key].shape}, where {shape} is read")
-    if k < 2 or not p:
+    if k < (0 if part else 2) or not p:
         raise damaged(path, f"it has {k} classes and {p} columns")
 
 
-def _check_counts(path: Any, counts: Floats, rows: Floats, *, weighted: bool) -> None:
-    if not ((rows >= 1) & (rows == np.round(rows)) & (rows <= MOST_ROWS)).all():
+def _check_counts(path: Any, counts: Floats, rows: Floats, *, weighted: bool, part: bool) -> None:
+    if not ((rows >= (0 if part else 1)) & (rows == np.round(rows)) & (rows <= MOST_ROWS)).all():
         raise damaged(path, "its rows by class are no numbers of rows")
-    if not ((counts > 0).all() and counts.sum() <= LARGEST):
+    if not (((counts > 0) | (part & (rows == 0) & (counts == 0))).all() and counts.sum() <= LARGEST):
         raise damaged(path, "its class counts are not positive, or have no sum")
     if not weighted and (np.minimum(counts, MOST_ROWS) != rows).any():
         raise damaged(path, "its class counts are not its rows by class")
+
+
+def _check_empty(path: Any, tensors: Mapping[str, Floats], *, by_class: bool) -> None:
+    """Raise where there is something of a class without rows."""
+    empty = tensors["rows"] == 0
+    names = ("counts", "centres", "rests", *(("scatters", "roots") if by_class else ()))
+    if any(tensors[key][empty].any() for key in names if key in tensors):
+        raise damaged(path, "a class without rows has moments")
+    if empty.all() and tensors["scatters"].any():
+        raise damaged(path, "it has moments, and no rows")
 
 
 def _check_sizes(path: Any, tensors: Mapping[str, Floats]) -> None:
@@ -137,9 +164,9 @@ def _check_sizes(path: Any, tensors: Mapping[str, Floats]) -> None:
     if not (squares >= 0).all():
         raise damaged(path, "a sum of squares is negative")
     total = float(tensors["counts"].sum())
-    # Class by class: the sum of what is in range may be out of it.
-    typical = np.sqrt((squares / total).sum(axis=0))
-    size = np.abs(centres).max(axis=0) * scale
+    # Class by class: the sum of what is in range may be out of it. Without rows there is nothing to divide.
+    typical = np.sqrt((squares / (total or 1.0)).sum(axis=0))
+    size = np.abs(centres).max(axis=0, initial=0.0) * scale
     held = (typical == 0) | ((typical >= 1 / FARTHEST) & (typical <= FARTHEST))
     if not (held & (size <= LARGEST)).all():
         raise damaged(path, "its class means, or what varies about them, are out of range")
@@ -150,8 +177,10 @@ def _check_sizes(path: Any, tensors: Mapping[str, Floats]) -> None:
 def _check_spread(path: Any, tensors: Mapping[str, Floats], *, singular: bool, constant: bool) -> None:
     scatters = tensors["scatters"]
     squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
+    if constant:
+        return
     varies = squares.sum(axis=0) + np.ptp(tensors["centres"], axis=0) > 0
-    if not (constant or (squares.any() if singular else varies.all())):
+    if not (squares.any() if singular else varies.all()):
         raise damaged(path, "a column of it does not vary")
 
 

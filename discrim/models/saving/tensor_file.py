@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.numerics.whole_file import replaced
 from discrim.errors import DataError, MissingFileError, NotAFitError, UnreadableFileError
-from discrim.models.saving.whole_file import replaced
 
 __all__ = ["DamagedFileError", "check_finite", "damaged", "read_file", "write_file"]
 

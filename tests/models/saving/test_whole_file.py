@@ -16,9 +16,10 @@ import pandas as pd
 import pytest
 
 from discrim import knn, lda, load, shrunken_centroids
+from discrim.core.numerics import whole_file
 from discrim.datasets import load_iris
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.saving import fit_file, tensor_file, whole_file
+from discrim.models.saving import fit_file, tensor_file
 
 IRIS = load_iris()
 OLD = lda("species ~ petal_width", IRIS)

@@ -1,0 +1,173 @@
+"""Counts of levels by class, gathered while the rows of a pass go by; they add up as moments do.
+
+Of columns that hold positions of levels a mean says little, and counts of levels from means of indicators
+have lost digits. So they are counted: n_kl is the number of rows, or the sum of weights, of class k and
+level l.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import EPS
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import RowBlock, RowBlocks
+from discrim.core.numerics.parts import is_apart, reduced
+
+__all__ = ["LevelCounts", "Watched", "add_levels", "as_columns", "count_sums"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+T = TypeVar("T")
+
+ROUNDED = 64 * EPS
+"""Share of a sum of weights that may be the rounding of a difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelCounts:
+    """Counts of levels by class.
+
+    Attributes
+    ----------
+    tables : tuple of (K, L_j) float
+        Rows, or weights, by class and level, of each column of levels.
+    negative : (p,) bool
+        Columns of numbers in which a value below zero was met, which no counts of things have.
+    """
+
+    tables: tuple[Floats, ...]
+    negative: NDArray[np.bool_]
+
+    def merge(self, other: LevelCounts) -> LevelCounts:
+        """The counts of both sets of rows together; none where one of them has none."""
+        if len(self.tables) != len(other.tables):
+            return LevelCounts((), self.negative | other.negative)
+        tables = tuple(a + b for a, b in zip(self.tables, other.tables, strict=True))
+        return LevelCounts(tables, self.negative | other.negative)
+
+    def without(self, other: LevelCounts) -> LevelCounts:
+        """The counts of what is left without the other rows; below zero where these are no part of them.
+
+        Whether a negative value is left is not known, so that one that was met stays.
+        """
+
+        def less(a: Floats, b: Floats) -> Floats:
+            left = a - b
+            return np.asarray(np.where(np.abs(left) <= ROUNDED * a, 0.0, left))
+
+        if len(self.tables) != len(other.tables):
+            return LevelCounts((), self.negative)
+        tables = tuple(less(a, b) for a, b in zip(self.tables, other.tables, strict=True))
+        return LevelCounts(tables, self.negative)
+
+    def classes(self, keep: Codes) -> LevelCounts:
+        """The counts of some of the classes."""
+        return LevelCounts(tuple(table[keep] for table in self.tables), self.negative)
+
+    def among(self, position: Codes, n_classes: int) -> LevelCounts:
+        """The same counts where there are more classes: class k is class position[k] of them."""
+        placed = []
+        for table in self.tables:
+            out = np.zeros((n_classes, table.shape[1]))
+            out[position] = table
+            placed.append(out)
+        return LevelCounts(tuple(placed), self.negative)
+
+
+def add_levels(table: Floats, codes: Codes, levels: Floats, weights: Floats | None) -> None:
+    """Add rows of classes (m,) and positions of levels (m,) to a table (K, L)."""
+    cells = codes * table.shape[1] + levels.astype(np.intp)
+    table += np.bincount(cells, weights, table.size).reshape(table.shape)
+
+
+@dataclass(slots=True)
+class Watched:
+    """Blocks whose levels are counted whenever they are read to the end.
+
+    Attributes
+    ----------
+    blocks : re-iterable of (x (m, q), codes (m,), weights (m,) or None)
+    n_classes, n_columns : int
+        What goes on are the first p columns.
+    places, sizes : tuple of int
+        Columns of x that hold positions of levels, and how many levels they have.
+    """
+
+    blocks: RowBlocks
+    n_classes: int
+    n_columns: int
+    places: tuple[int, ...]
+    sizes: tuple[int, ...]
+    counts: LevelCounts = field(init=False)
+
+    def __post_init__(self) -> None:
+        tables = tuple(np.zeros((self.n_classes, size)) for size in self.sizes)
+        self.counts = LevelCounts(tables, np.zeros(self.n_columns, dtype=bool))
+
+    def __iter__(self) -> Iterator[RowBlock]:
+        tables = tuple(np.zeros((self.n_classes, size)) for size in self.sizes)
+        negative = np.zeros(self.n_columns, dtype=bool)
+        for x, codes, weights in self.blocks:
+            for place, table in zip(self.places, tables, strict=True):
+                add_levels(table, codes, x[:, place], weights)
+            columns = x[:, : self.n_columns]
+            if len(x) and not negative.all():
+                negative |= columns.min(axis=0) < 0
+            yield columns, codes, weights
+        self.counts = LevelCounts(tables, negative)
+
+    @property
+    def apart(self) -> bool:
+        """Whether they lie in parts elsewhere."""
+        return is_apart(self.blocks)
+
+    def reduced(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
+        """What a task makes of them, merged, and the counts of each part with it."""
+        bare = replace(self, blocks=())
+        found: tuple[T, LevelCounts] = reduced(
+            self.blocks, partial(_with_counts, task, bare), partial(_both, merge)
+        )
+        self.counts = found[1]
+        return found[0]
+
+
+def _with_counts(task: Callable[[Any], T], watched: Watched, blocks: RowBlocks) -> tuple[T, LevelCounts]:
+    own = replace(watched, blocks=blocks)
+    return task(own), own.counts
+
+
+def _both(
+    merge: Callable[[T, T], T], a: tuple[T, LevelCounts], b: tuple[T, LevelCounts]
+) -> tuple[T, LevelCounts]:
+    return merge(a[0], b[0]), a[1].merge(b[1])
+
+
+def as_columns(tables: tuple[Floats, ...], counts: Floats) -> tuple[Floats, Floats]:
+    """Means (K, q) and sums of squares about them (K, q) of the positions of levels that tables count."""
+    means, squares = np.zeros((len(counts), len(tables))), np.zeros((len(counts), len(tables)))
+    whole = np.where(counts > 0, counts, 1.0)[:, None]
+    for j, table in enumerate(tables):
+        # From the level of most rows, so that a column of one level has that as its mean to the last bit.
+        usual = table.argmax(axis=1)[:, None]
+        steps = np.arange(table.shape[1]) - usual
+        shift = (table * steps).sum(axis=1, keepdims=True) / whole
+        means[:, j] = np.where(counts > 0, (usual + shift)[:, 0], 0.0)
+        squares[:, j] = (table * (steps - shift) ** 2).sum(axis=1)
+    return means, squares
+
+
+def count_sums(moments: ClassMoments, columns: Codes) -> Floats:
+    """Sums (K, J) of columns of counts by class, whole where they are whole but for rounding."""
+    held = moments.columns(columns)
+    # Powers of two apart, so that neither product rounds more than once.
+    sums = held.counts[:, None] * held.centres + held.counts[:, None] * (held.rests / held.scale)
+    slack = ROUNDED * np.abs(sums).sum(axis=0)
+    whole = np.round(sums)
+    return np.asarray(np.where(np.abs(sums - whole) <= slack, whole, sums))

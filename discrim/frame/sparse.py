@@ -1,0 +1,164 @@
+"""Columns of which most values are the same, held as what differs: pandas' Sparse dtypes, scipy's matrices.
+
+A table finds its sparse columns once and holds them side by side, row by row. They are written out block by
+block where a model works on blocks; `sparse_rows` gives them as they are to what works on stored numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+import pandas as pd
+import scipy
+from numpy.typing import NDArray
+
+__all__ = ["SparseColumns", "SparseFrame", "found_columns", "is_sparse_number"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+WHOLE = 2.0**53
+"""Whole numbers up to which doubles round none."""
+
+
+def is_sparse_number(dtype: Any) -> TypeGuard[pd.SparseDtype]:
+    """Whether a dtype is a sparse one of numbers or truth values."""
+    return isinstance(dtype, pd.SparseDtype) and getattr(dtype.subtype, "kind", "O") in "biuf"
+
+
+class SparseFrame:
+    """A scipy matrix seen as a table, with columns of a pandas frame after those of the matrix.
+
+    Parameters
+    ----------
+    matrix : (n, p) sparse array or matrix
+        Of numbers or truth values; entries that are stored twice are added up.
+    names : sequence of str
+        Of its columns.
+    beside : DataFrame, optional
+        Further columns, of n rows.
+    """
+
+    __slots__ = ("_place", "beside", "columns", "dtypes", "index", "matrix")
+
+    def __init__(self, matrix: Any, names: Sequence[str], beside: pd.DataFrame | None = None) -> None:
+        held = scipy.sparse.csr_array(matrix)
+        if not held.has_canonical_format:
+            # The caller's own stays as it is.
+            held = held.copy()
+            held.sum_duplicates()
+        self.matrix = held
+        self.beside = pd.DataFrame(index=pd.RangeIndex(held.shape[0])) if beside is None else beside
+        self.index = self.beside.index
+        self._place = {name: j for j, name in enumerate(names)}
+        self.columns = [*names, *self.beside.columns]
+        dtype = pd.SparseDtype(held.dtype, held.dtype.type(0))
+        self.dtypes: list[Any] = [*[dtype] * len(names), *self.beside.dtypes]
+
+    def __len__(self) -> int:
+        return int(self.matrix.shape[0])
+
+    def __getitem__(self, name: Any) -> Any:
+        if isinstance(name, np.ndarray):
+            # Rows, as of a frame.
+            return SparseFrame(self.matrix[name], self.columns[: len(self._place)], self.beside[name])
+        place = self._place.get(name)
+        if place is None:
+            return self.beside[name]
+        sparse: Any = pd.DataFrame.sparse
+        return sparse.from_spmatrix(self.matrix[:, [place]], index=self.index).iloc[:, 0].rename(name)
+
+    def with_column(self, name: str, values: Any) -> SparseFrame:
+        """The same with a column more."""
+        beside = self.beside.copy(deep=False)
+        beside[name] = values
+        held = object.__new__(SparseFrame)
+        held.matrix, held.beside, held.index, held._place = self.matrix, beside, self.index, self._place
+        names = self.columns[: len(self._place)]
+        held.columns, held.dtypes = [*names, *beside.columns], [*self.dtypes[: len(names)], *beside.dtypes]
+        return held
+
+
+class SparseColumns:
+    """The sparse columns of a table.
+
+    Attributes
+    ----------
+    place : dict of int to int
+        From the position of a column in the table to that in the matrix.
+    matrix : (n, q) csr_array of float
+        Stored values; without duplicates, and of its own memory.
+    fill : (q,) float
+        What stands where nothing is stored; NaN where that is missing.
+    rows : dict
+        What `discrim.frame.stored_rows` made of some of them, by their names.
+    """
+
+    __slots__ = ("_by_column", "fill", "matrix", "place", "rows")
+
+    def __init__(self, place: dict[int, int], matrix: scipy.sparse.csr_array, fill: Floats) -> None:
+        self.place, self.matrix, self.fill = place, matrix, fill
+        self.rows: dict[Any, Any] = {}
+        self._by_column: scipy.sparse.csc_array | None = None
+
+    def column(self, position: int, start: int, stop: int) -> Floats:
+        """Rows start to stop of a column of the table."""
+        if self._by_column is None:
+            self._by_column = self.matrix.tocsc()
+        held, j = self._by_column, self.place[position]
+        own = slice(held.indptr[j], held.indptr[j + 1])
+        values = np.full(self.matrix.shape[0], self.fill[j])
+        values[held.indices[own]] = held.data[own]
+        return values[start:stop]
+
+    def has_beyond(self, low: float, high: float) -> bool:
+        """Whether some value is less than low or more than high."""
+        return any(bool(((each < low) | (each > high)).any()) for each in (self.matrix.data, self.fill))
+
+    def misses(self) -> bool:
+        """Whether some value is missing."""
+        return bool(np.isnan(self.matrix.data).any() or np.isnan(self.fill).any())
+
+    def write(self, places: Codes, at: Codes, start: int, stop: int, out: Floats) -> None:
+        """Write rows start to stop of some columns of the matrix into columns of out (stop - start, p)."""
+        part = self.matrix[start:stop]
+        out[:, at] = self.fill[places]
+        target = np.full(len(self.fill), -1, dtype=np.intp)
+        target[places] = at
+        columns = target[part.indices]
+        rows = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
+        asked = columns >= 0
+        out[rows[asked], columns[asked]] = part.data[asked]
+
+
+def found_columns(data: Any, dtypes: Sequence[Any]) -> SparseColumns | None:
+    """The sparse columns of a frame; None where it has none."""
+    if isinstance(data, SparseFrame):
+        width = data.matrix.shape[1]
+        if data.matrix.dtype.kind not in "biuf":
+            return None
+        matrix = scipy.sparse.csr_array(data.matrix, dtype=np.float64, copy=True)
+        return SparseColumns({j: j for j in range(width)}, matrix, np.zeros(width))
+    positions = [j for j, dtype in enumerate(dtypes) if is_sparse_number(dtype)]
+    if not positions:
+        return None
+    values, rows, fill = [], [], np.empty(len(positions))
+    for i, array in enumerate(_arrays(data, positions)):
+        values.append(array.sp_values.astype(np.float64))
+        rows.append(array.sp_index.indices)
+        fill[i] = array.fill_value
+    starts = np.concatenate([[0], np.cumsum([len(each) for each in rows])])
+    shape = (len(data), len(positions))
+    held = scipy.sparse.csc_array((np.concatenate(values), np.concatenate(rows), starts), shape=shape)
+    return SparseColumns({j: i for i, j in enumerate(positions)}, held.tocsr(), fill)
+
+
+def _arrays(data: pd.DataFrame, positions: Sequence[int]) -> Iterator[Any]:
+    """The arrays of columns, by position."""
+    # A Series for each of 50,000 columns takes longer than a fit to them: pandas has no public way past it.
+    quick = getattr(data, "_iter_column_arrays", None)
+    every = (series.array for _, series in data.items()) if quick is None else quick()
+    wanted = set(positions)
+    return (array for j, array in enumerate(every) if j in wanted)

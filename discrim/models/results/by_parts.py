@@ -1,0 +1,74 @@
+"""Answers for the rows of a source, frame by frame, or in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from os import PathLike
+from typing import Any, TypeVar, cast
+
+import pandas as pd
+
+from discrim.core.numerics.progress import late_bar
+from discrim.frame.blocks import Blocks
+from discrim.frame.sinks import write_frames
+from discrim.frame.source_rows import named, tables
+from discrim.frame.sources import Source, source_of
+from discrim.models.fits.fit import Fit
+
+__all__ = ["answered"]
+
+T = TypeVar("T", pd.Series, pd.DataFrame, "pd.DataFrame | pd.Series")
+
+
+def answered(
+    fit: Fit[Any],
+    data: Any,
+    out: str | PathLike[str] | None,
+    answer: Callable[[Any], T],
+    *,
+    whole: bool = False,
+) -> T:
+    """What a fit says of the rows of a table; of a source an iterator of frames; a path where it is written.
+
+    Parameters
+    ----------
+    fit : Fit
+    data : table, source of tables, or None
+    out : path, optional
+        A file of Parquet or CSV, or a folder, that the answers are written to.
+    answer : callable
+        From a table to labels or scores of its rows.
+    whole : bool
+        The answer has the table's columns too.
+
+    Returns
+    -------
+    Series or DataFrame, an iterator of DataFrames, or a Path
+        What comes back for sources and files is none of the types that a table's answer has; type checkers
+        are told that of a table.
+    """
+    source = None if isinstance(data, Blocks) else source_of(data)
+    if source is None:
+        if out is None:
+            return answer(data)
+        return cast("T", write_frames(iter([_frame(answer(data))]), out))
+    columns = source.names if whole else fit.blocks.design.columns
+    frames = _frames(source, columns, answer)
+    if out is None:
+        return cast("T", frames)
+    return cast("T", write_frames(frames, out, source=source))
+
+
+def _frames(
+    source: Source, columns: tuple[str, ...], answer: Callable[[Any], pd.DataFrame | pd.Series]
+) -> Iterator[pd.DataFrame]:
+    with late_bar(source.nrows or 0, "rows predicted") as tell:
+        for table, where in tables(source, columns):
+            with named(where):
+                frame = _frame(answer(table))
+            yield frame
+            tell(table.nrows)
+
+
+def _frame(answer: pd.DataFrame | pd.Series) -> pd.DataFrame:
+    return answer.to_frame() if isinstance(answer, pd.Series) else answer

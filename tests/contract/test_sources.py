@@ -1,0 +1,248 @@
+"""Every verb on rows that come part by part says what it says of them in memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.errors import DataError, DiscrimError, NotSupportedError
+
+BY_PASSES = {
+    "lda": {},
+    "qda": {},
+    "rda": {"alpha": 0.5, "gamma": 0.5},
+    "rda chosen": {"folds": 4, "seed": 1, "grid": [0.0, 0.5, 1.0]},
+    "naive_bayes": {},
+    "naive_bayes counts": {"counts": ["n"]},
+    "shrunken_centroids": {"threshold": 0.5},
+    "shrunken_centroids chosen": {"folds": 4, "seed": 1},
+    "nearest_centroid": {},
+    "indicator": {},
+    "logistic": {},
+    "lda diagonal": {"covariance": "diagonal"},
+    "lda shrunk": {"covariance": "shrunk"},
+    "lda t": {"method": "t"},
+}
+IN_MEMORY = {
+    "knn": {"k": 3},
+    "perceptron": {},
+    "hyperplane": {},
+    "naive_bayes kernel": {"kernel": True},
+}
+UNWEIGHTED = ("lda shrunk", "lda t")
+FORMULAS = ("y ~ a + b + n", "y ~ a + center(b) + g + n", "y ~ poly(a, 2) + C(h) + log(exp(b))")
+
+
+def rows(n: int = 300) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    y = rng.choice(["low", "mid", "top"], n, p=[0.5, 0.3, 0.2])
+    shift = pd.Series({"low": 0.0, "mid": 1.0, "top": 2.5})[y].to_numpy()
+    data = pd.DataFrame({"a": rng.normal(size=n) + shift, "b": rng.normal(5.0, 2.0, n) - shift})
+    data["n"] = rng.poisson(2.0 + shift)
+    data["g"] = rng.choice(["u", "v", "w"], n)
+    data["w"], data["h"] = rng.integers(1, 4, n), rng.integers(0, 3, n)
+    data["y"] = y
+    data.loc[7::29, "a"] = np.nan
+    data.loc[11::41, "y"] = None
+    return data
+
+
+def even(data: pd.DataFrame) -> list[pd.DataFrame]:
+    return [data[start : start + 70] for start in range(0, len(data), 70)]
+
+
+def odd(data: pd.DataFrame) -> list[pd.DataFrame]:
+    """Parts of no row, of one row, of one class, and one in which a column has no value."""
+    data = data.sort_values("y", kind="stable", na_position="first")
+    bare = data[40:60].assign(a=None)
+    return [data[:0], data[:1], data[1:40], bare, data[60:61], data[61:200], data[200:200], data[200:]]
+
+
+def read(parts: list[pd.DataFrame]) -> Callable[[], Iterator[pd.DataFrame]]:
+    return lambda: iter(parts)
+
+
+def whole(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat([part.astype({"a": float}) for part in parts], ignore_index=True)
+
+
+def close(one: object, other: object, tolerance: float = 1e-12) -> None:
+    a, b = pd.DataFrame(one), pd.DataFrame(other)
+    pd.testing.assert_index_equal(a.columns, b.columns)
+    for column in a:
+        if pd.api.types.is_numeric_dtype(a[column]) and not isinstance(a[column].dtype, pd.BooleanDtype):
+            x, y = a[column].to_numpy(float), b[column].to_numpy(float)
+            size = np.nanmax(np.abs(x[np.isfinite(x)]), initial=1e-300)
+            np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance * size)
+        else:
+            pd.testing.assert_series_equal(a[column], b[column])
+
+
+def check(case: str, parts: list[pd.DataFrame], formula: str, weights: str | None) -> None:
+    """Hold a fit of parts to that of their table."""
+    verb, options = case.split()[0], BY_PASSES[case]
+    fit, tolerance = getattr(discrim, verb), 1e-10 if verb == "logistic" else 1e-12
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        memory = fit(formula, whole(parts), weights=weights, **options)
+        source = fit(formula, read(parts), weights=weights, **options)
+        assert (source.formula, source.nobs) == (memory.formula, memory.nobs)
+        assert source.terms.tolist() == memory.terms.tolist()
+        close(source.tidy(), memory.tidy(), 100 * tolerance)
+        for name in ("predict_log_proba", "decision_function"):
+            if verb != "indicator" or name == "decision_function":
+                close(getattr(source, name)(), getattr(memory, name)(), 10 * tolerance)
+        pd.testing.assert_series_equal(source.predict(), memory.predict())
+
+
+@pytest.mark.parametrize("case", BY_PASSES)
+def test_many_parts_are_one_table(case):
+    turn = list(BY_PASSES).index(case)
+    formula = FORMULAS[0 if "counts" in case else turn % 3]
+    check(case, odd(rows()), formula, "w" if turn % 2 and case not in UNWEIGHTED else None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("made", [even, odd])
+@pytest.mark.parametrize("case", BY_PASSES)
+def test_many_parts_are_one_table_whatever_the_formula(case, made):
+    for formula in FORMULAS[: 1 if "counts" in case else None]:
+        for weights in (None,) if case in UNWEIGHTED else (None, "w"):
+            check(case, made(rows()), formula, weights)
+
+
+JUDGED = {
+    "leave_one_out": lambda fit: fit.leave_one_out(),
+    "error_rates": lambda fit: fit.error_rates(["apparent", "cv"], folds=4, seed=2),
+    "confusion": lambda fit: fit.confusion(method="loo"),
+    "cross_validate": lambda fit: discrim.cross_validate(fit, 4, seed=3).table(),
+    "augment": lambda fit: fit.augment(),
+    "summary": lambda fit: pd.Series(fit.summary().as_text().splitlines()),
+}
+
+
+@pytest.mark.parametrize("what", JUDGED)
+@pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes", "logistic"])
+def test_a_fit_of_a_source_is_judged_as_one_of_a_table(verb, what):
+    if verb == "logistic" and what in ("leave_one_out", "confusion"):
+        what = "error_rates"  # Each row that is left out is a fit of its own.
+    parts = even(rows())
+    fit = getattr(discrim, verb)
+    memory = fit("y ~ a + center(b) + g", whole(parts), weights="w")
+    source = fit("y ~ a + center(b) + g", read(parts), weights="w")
+    close(JUDGED[what](source), JUDGED[what](memory), 1e-9 if verb == "logistic" else 1e-11)
+
+
+def test_tests_of_moments_take_sources():
+    parts = even(rows())
+    for verb in (discrim.box_m, discrim.manova, discrim.covariance_models):
+        mine, theirs = verb("y ~ a + b", read(parts)), verb("y ~ a + b", whole(parts))
+        close(getattr(mine, "table", mine), getattr(theirs, "table", theirs))
+    mine = discrim.moments("y ~ a + b + g", read(parts), weights="w")
+    theirs = discrim.moments("y ~ a + b + g", whole(parts), weights="w")
+    close(mine.cov, theirs.cov)
+    assert mine.dropped == theirs.dropped
+    chosen = discrim.stepwise("y ~ a + b + n", read(parts))
+    assert str(chosen.summary()) == str(discrim.stepwise("y ~ a + b + n", whole(parts)).summary())
+
+
+class Watched:
+    """A producer that counts how often it was asked."""
+
+    def __init__(self, parts: list[pd.DataFrame]) -> None:
+        self.parts, self.asked = parts, 0
+
+    def __call__(self) -> Iterator[pd.DataFrame]:
+        for part in self.parts:
+            self.asked += 1
+            yield part
+
+
+@pytest.mark.parametrize("case", IN_MEMORY)
+def test_what_needs_all_rows_refuses_before_it_reads(case):
+    source = Watched(even(rows()))
+    with pytest.raises(NotSupportedError, match=r"read part by part\. Pass a sample"):
+        getattr(discrim, case.split()[0])("y ~ a + b", source, **IN_MEMORY[case])
+    # Its first part tells what kind of producer it is.
+    assert source.asked <= 1
+
+
+@pytest.mark.parametrize("verb", ["lda", "qda", "indicator", "shrunken_centroids", "nearest_centroid"])
+def test_the_rows_are_read_once_where_classes_are_declared(verb):
+    parts = [
+        part.assign(y=part["y"].astype(pd.CategoricalDtype(["low", "mid", "top"]))) for part in even(rows())
+    ]
+    options = {"threshold": 0.5} if verb == "shrunken_centroids" else {}
+    source = Watched(parts)
+    getattr(discrim, verb)("y ~ a + b + n", source, **options)
+    # What columns hold is looked up in the first part. So few rows are looked at again for their roots.
+    assert source.asked <= 2 * len(parts) + 2
+
+
+def test_a_picture_of_rows_refuses():
+    fit = discrim.lda("y ~ a + b", read(even(rows())))
+    with pytest.raises(NotSupportedError, match="fit a sample"):
+        fit.plot()
+
+
+def test_a_producer_that_fails_half_way_leaves_nothing():
+    def broken() -> Iterator[pd.DataFrame]:
+        yield rows()
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        discrim.lda("y ~ a + b", broken)
+
+
+def test_a_source_that_changes_is_noticed():
+    parts = even(rows())
+    fit = discrim.lda("y ~ a + b", lambda: iter(parts))
+    parts.pop()
+    with pytest.raises(DataError, match="has 280 rows now and had 300 before"):
+        fit.predict()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"a": np.inf}, r"Column 'a' is infinite at row 140"),
+        ({"w": -1}, r"weights 'w' are negative at row 140"),
+    ],
+)
+def test_a_row_at_fault_is_called_by_its_number_in_the_source(change, message):
+    parts = [part.reset_index(drop=True) for part in even(rows().dropna().reset_index(drop=True))]
+    parts[2] = parts[2].assign(
+        **{name: parts[2][name].where(parts[2].index != 0, value) for name, value in change.items()}
+    )
+    with pytest.raises(DataError, match=message):
+        discrim.lda("y ~ a + b", read(parts), weights="w")
+
+
+def test_missing_rows_are_refused_when_asked():
+    with pytest.raises(DataError, match="Column 'y' is missing at row 11"):
+        discrim.lda("y ~ b", read(even(rows())), na_action="raise")
+
+
+@pytest.mark.parametrize("what", ["predict", "predict_proba", "decision_function", "augment"])
+def test_predictions_of_a_source_come_part_by_part(what):
+    data = rows()
+    fit = discrim.lda("y ~ a + center(b) + g", data)
+    frames = list(getattr(fit, what)(read([data[:100], data[:0], data[100:]])))
+    assert [len(frame) for frame in frames] == [100, 200]
+    expected = getattr(fit, what)(data)
+    close(pd.concat(frames), expected.to_frame() if isinstance(expected, pd.Series) else expected)
+    close(fit.confusion(read([data[:100], data[100:]])), fit.confusion(data))
+
+
+def test_a_row_of_a_source_that_cannot_be_predicted_is_named():
+    data = rows()
+    fit = discrim.lda("y ~ a + g", data)
+    frames = fit.predict(read([data[:100], data[100:].assign(g="new")]))
+    next(frames)
+    with pytest.raises(DiscrimError, match="'new'"):
+        next(frames)

@@ -1,0 +1,188 @@
+"""Moments in a file, and back."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import DataError, FormulaError, NotAFitError
+from discrim.models.saving.tensor_file import read_file, write_file
+
+IRIS, PENGUINS = load_iris(), load_penguins()
+WEIGHTS = np.arange(len(PENGUINS)) % 3 / 2 + 0.25
+MIXED = "species ~ bill_length_mm + C(island, Sum) + sex + poly(body_mass_g, 2)"
+
+
+def half(x):
+    return x / 2
+
+
+MADE = {
+    "class": lambda: discrim.moments("species ~ .", IRIS),
+    "pooled": lambda: discrim.moments("species ~ .", IRIS, scatters="pooled"),
+    "diagonal": lambda: discrim.moments(MIXED, PENGUINS, scatters="diagonal", weights=WEIGHTS),
+    "mixed": lambda: discrim.moments(MIXED, PENGUINS),
+    "one_class": lambda: discrim.moments("species ~ .", IRIS[:50]),
+    "one_row": lambda: discrim.moments("species ~ .", IRIS[:1]),
+    "no_row": lambda: discrim.moments("species ~ .", IRIS.assign(sepal_width=np.nan)),
+    "empty_classes": lambda: discrim.moments(
+        "species ~ sepal_width", IRIS[:60], levels=["none", "setosa", "versicolor", "virginica"]
+    ),
+    "flags": lambda: discrim.moments("y ~ flag + x", FLAGS, weights="w"),
+    "functions": lambda: discrim.moments("species ~ half(sepal_width)", IRIS, functions={"half": half}),
+    "less": lambda: (m := discrim.moments("species ~ .", IRIS)) - m.of(IRIS[::3]),
+}  # fmt: skip
+FLAGS = pd.DataFrame({"y": list("abab") * 9, "flag": [True, False, False] * 12, "x": np.arange(36.0)})
+FLAGS["w"] = np.tile([0.5, 1.0, 2.0], 12)
+
+
+@pytest.fixture(params=MADE)
+def held(request):
+    return MADE[request.param]()
+
+
+def test_what_is_loaded_is_what_was_saved(held, tmp_path):
+    held.save(tmp_path / "m")
+    again = discrim.load(tmp_path / "m", functions={"half": half} if "half" in held.formula else None)
+    assert isinstance(again, discrim.Moments)
+    assert (repr(again), again._design, again.dropped) == (repr(held), held._design, held.dropped)
+    assert (again._weights, again._weighted, again._levels_given, again._scatters) == (
+        held._weights,
+        held._weighted,
+        held._levels_given,
+        held._scatters,
+    )
+    for name in ("counts", "rows", "centres", "rests", "scale", "scatters"):
+        np.testing.assert_array_equal(getattr(again._held, name), getattr(held._held, name))
+    if held._held.roots is not None:
+        np.testing.assert_array_equal(again._held.roots, held._held.roots)
+    for ours, theirs in zip(again._level_counts.tables, held._level_counts.tables, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(again._level_counts.negative, held._level_counts.negative)
+
+
+def test_a_file_of_published_statistics(tmp_path):
+    means = pd.DataFrame([[0.0, 1.0], [3.0, 1.0]], ["a", "b"], ["u", "v"])
+    held = discrim.from_stats(means, [[2.0, 1.0], [1.0, 2.0]], [10, 12])
+    held.save(tmp_path / "m")
+    fit = discrim.lda(moments=discrim.load(tmp_path / "m"))
+    assert fit.coef.equals(discrim.lda(moments=held).coef)
+
+
+def test_a_loaded_one_takes_more_rows(tmp_path):
+    monday, tuesday = PENGUINS[::2], PENGUINS[1::2]
+    discrim.moments(MIXED, monday, weights=WEIGHTS[::2]).save(tmp_path / "monday")
+    held = discrim.load(tmp_path / "monday")
+    held.update(tuesday, weights=WEIGHTS[1::2])
+    first = discrim.moments(MIXED, monday, weights=WEIGHTS[::2])
+    whole = first + first.of(tuesday, weights=WEIGHTS[1::2])
+    assert pickle.dumps(held._held) == pickle.dumps(whole._held)
+    assert discrim.lda(moments=held, covariance="diagonal").nobs == whole.nobs
+
+
+def test_functions_are_asked_for_again(tmp_path):
+    MADE["functions"]().save(tmp_path / "m")
+    with pytest.raises(DataError, match=r"pass functions=\{'half': ...\} to load"):
+        discrim.load(tmp_path / "m")
+    held = discrim.load(tmp_path / "m", functions={"half": half})
+    assert held.of(IRIS).nobs == 150
+
+
+def test_a_folder_that_is_not_there_is_named_and_what_was_there_stays(tmp_path):
+    held = MADE["class"]()
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        held.save(tmp_path / "none" / "m")
+    with pytest.raises(IsADirectoryError):
+        held.save(f"{tmp_path}/")
+    with pytest.raises(DataError, match="give its path"):
+        held.save(3)
+    (tmp_path / "text").write_text("hello, world")
+    with pytest.raises(NotAFitError):
+        discrim.load(tmp_path / "text")
+
+
+def ones(values):
+    return np.ones_like(values)
+
+
+def at(place, value):
+    def change(values):
+        values = values.copy()
+        values[place] = value
+        return values
+
+    return change
+
+
+SPOILT = [
+    ("counts", at(0, 3.0), "class counts are not its rows"),
+    ("rows", at(0, 0), "class counts are not"),
+    ("rows", at(0, 0.5), "no numbers of rows"),
+    ("centres", lambda x: x[:, :2], "'centres' has shape"),
+    ("centres", at((0, 0), 1e301), "out of range"),
+    ("rests", ones, "larger than any rounding"),
+    ("scale", at(0, 3.0), "powers of two"),
+    ("scatters", at((0, 0, 0), -1.0), "a sum of squares is negative"),
+    ("scatters", lambda x: x * 2, "not the squares of its roots"),
+    ("roots", np.swapaxes, "not triangular"),
+    ("tables", lambda x: x + 1, "counts of levels are not those"),
+    ("tables", lambda x: -x, "counts of levels are no counts"),
+    ("tables", lambda x: x[:, 1:], "counts of levels are no counts"),
+    ("sizes", lambda x: x + 1, "not of its columns"),
+    ("sizes", lambda x: x[:1], "not of its columns"),
+    ("negative", lambda x: x + 2, "not of its columns"),
+    ("prior", None, "its buffers are"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "said"), SPOILT)
+def test_spoilt_numbers_are_not_read(name, change, said, tmp_path):
+    discrim.moments("species ~ bill_length_mm + island + sex", PENGUINS).save(tmp_path / "m")
+    about, tensors = read_file(tmp_path / "m")
+    if change is None:
+        tensors[name] = np.ones(3) / 3
+    else:
+        tensors[name] = change(tensors[name], 1, 2) if change is np.swapaxes else change(tensors[name])
+    write_file(tmp_path / "m", about, tensors)
+    with pytest.raises(DataError, match=said):
+        discrim.load(tmp_path / "m")
+
+
+DESCRIBED = [
+    ({"scatters": "all"}, "not that of moments"),
+    ({"scatters": []}, "not that of moments"),
+    ({"scatters": "pooled"}, "has shape"),
+    ({"levels_given": 1}, "not that of moments"),
+    ({"dropped": -1}, "is no count"),
+    ({"weights": "w"}, "no name of a column"),
+    ({"weights": 3, "weighted": True}, "no name of a column"),
+    ({"extra": 1}, "'extra'.*Update discrim"),
+    ({"model": "lda"}, "incomplete|options"),
+    ({"design": {}}, "Design does not have the parts"),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), DESCRIBED)
+def test_a_spoilt_description_is_not_read(change, said, tmp_path):
+    MADE["class"]().save(tmp_path / "m")
+    about, tensors = read_file(tmp_path / "m")
+    write_file(tmp_path / "m", about | change, tensors)
+    with pytest.raises((DataError, FormulaError), match=said):
+        discrim.load(tmp_path / "m")
+
+
+def test_moments_of_a_class_without_rows_are_not_read(tmp_path):
+    MADE["empty_classes"]().save(tmp_path / "m")
+    about, tensors = read_file(tmp_path / "m")
+    for name in ("centres", "scatters", "roots"):
+        write_file(tmp_path / "m", about, tensors | {name: ones(tensors[name])})
+        with pytest.raises(DataError):
+            discrim.load(tmp_path / "m")
+    MADE["no_row"]().save(tmp_path / "m")
+    about, tensors = read_file(tmp_path / "m")
+    write_file(tmp_path / "m", about, tensors | {"scatters": ones(tensors["scatters"])})
+    with pytest.raises(DataError, match=r"has moments|and no rows"):
+        discrim.load(tmp_path / "m")

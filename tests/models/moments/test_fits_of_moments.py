@@ -1,0 +1,196 @@
+"""Verbs fitted to moments in the place of a table: the same numbers, and reasons where rows are needed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+
+IRIS, PENGUINS = load_iris(), load_penguins()
+RNG = np.random.default_rng(16)
+WORDS = pd.DataFrame(
+    {"y": RNG.choice(list("abc"), 240), **{f"w{j}": RNG.poisson(j / 2, 240) for j in range(4)}}
+).assign(flag=RNG.random(240) < 0.3, g=RNG.choice(["u", "v", "x"], 240), same="k", x=RNG.random(240))
+WORDS.loc[7, "g"] = None
+
+FITS = {
+    "rda": (discrim.rda, "species ~ .", IRIS, {"alpha": 0.3, "gamma": 0.6}),
+    "rda_klar": (
+        discrim.rda,
+        "species ~ log(body_mass_g) + sex",
+        PENGUINS,
+        {"alpha": 0.5, "gamma": 0.2, "parametrization": "klar", "standardize": True},
+    ),
+    "rda_no_ridge": (discrim.rda, "species ~ .", IRIS, {"alpha": 0, "gamma": 1}),
+    "indicator": (discrim.indicator, "species ~ log(petal_length) + sepal_width", IRIS, {}),
+    "shrunken": (discrim.shrunken_centroids, "species ~ .", IRIS, {"threshold": 1.0}),
+    "shrunken_offset": (
+        discrim.shrunken_centroids,
+        "species ~ island + body_mass_g",
+        PENGUINS,
+        {"threshold": 0.0, "offset": 0.5, "prior": "equal"},
+    ),
+    "nearest": (discrim.nearest_centroid, "species ~ .", IRIS, {"prior": None}),
+    "naive": (discrim.naive_bayes, "species ~ .", IRIS, {"smoothing": 1e-3}),
+    "naive_mixed": (discrim.naive_bayes, "species ~ .", PENGUINS, {"laplace": 1}),
+    "naive_coded": (discrim.naive_bayes, "species ~ C(sex, Sum) + island", PENGUINS, {}),
+    "naive_counts": (
+        discrim.naive_bayes,
+        "y ~ flag + g + w0 + w1 + w2 + w3 + x",
+        WORDS,
+        {"counts": ["w0", "w1", "w2", "w3"], "laplace": 0.5},
+    ),
+    "naive_flags": (discrim.naive_bayes, "y ~ flag + x", WORDS, {"method": "mle"}),
+}
+
+
+def added_up(formula, data, **options):
+    first = discrim.moments(formula, data[:90], **options)
+    return sum((first.of(data[start : start + 61]) for start in range(90, len(data), 61)), first)
+
+
+@pytest.mark.parametrize("weights", [None, "times"])
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_of_moments_is_that_of_the_rows(name, weights, tmp_path):
+    verb, formula, data, options = FITS[name]
+    data = data.sample(frac=1, random_state=1).reset_index(drop=True)
+    data["times"] = np.random.default_rng(1).integers(1, 4, len(data)) if weights else 1
+    formula = formula if weights else formula.replace("~ .", "~ . - times")
+    theirs = verb(formula, data, weights=weights, **options)
+    by_squares = verb is not discrim.rda and verb is not discrim.indicator
+    for scatters in ("class", "diagonal") if by_squares else ("class",):
+        held = added_up(formula, data, weights=weights, scatters=scatters)
+        ours = verb(moments=held, **options)
+        assert (ours.nobs, ours.classes.tolist(), ours.terms.tolist()) == (
+            theirs.nobs,
+            theirs.classes.tolist(),
+            theirs.terms.tolist(),
+        )
+        ours.save(tmp_path / "fit")
+        for fit in (ours, discrim.load(tmp_path / "fit")):
+            np.testing.assert_allclose(
+                fit.decision_function(data), theirs.decision_function(data), rtol=1e-11, atol=1e-11
+            )
+        numbers = [fit.tidy().select_dtypes("number").to_numpy() for fit in (ours, theirs)]
+        np.testing.assert_allclose(*numbers, rtol=1e-9, atol=1e-12)
+        assert ours.title in ours.summary().as_text()
+        pd.testing.assert_frame_equal(ours.confusion(data), theirs.confusion(data))
+
+
+def test_tables_and_sums_of_counts_are_whole_numbers():
+    formula, options = "y ~ g + flag + w0 + w1 + w2", {"counts": ["w0", "w1", "w2"]}
+    fit = discrim.naive_bayes(moments=added_up(formula, WORDS), **options)
+    rows = WORDS.dropna()
+    wanted = rows.groupby("y")[["w0", "w1", "w2"]].sum()
+    np.testing.assert_array_equal(fit._fit.numbers.counts.sums, wanted)
+    for found, column in zip(fit._fit.numbers.tables.counts, ("g", "flag"), strict=True):
+        np.testing.assert_array_equal(found, pd.crosstab(rows["y"], rows[column]))
+
+
+def test_tables_of_text_labels_take_new_classes():
+    # Blocks of one class: the levels of the response are joined, and the tables with them.
+    parts = [WORDS[WORDS["y"] == label] for label in "cab"]
+    held = discrim.moments("y ~ C(g, levels=['u', 'v', 'x']) + x", parts[0])
+    held = held + held.of(parts[1]) + held.of(parts[2])
+    ours = discrim.naive_bayes(moments=held)
+    theirs = discrim.naive_bayes("y ~ C(g, levels=['u', 'v', 'x']) + x", WORDS)
+    np.testing.assert_allclose(ours.predict_log_proba(WORDS), theirs.predict_log_proba(WORDS), rtol=1e-12)
+
+
+def test_columns_of_one_value_and_classes_without_rows_are_left_out_as_of_a_table():
+    gone = WORDS.assign(
+        y=pd.Categorical(WORDS["y"], list("abcd")), x=WORDS["x"].mask(WORDS["y"] == "b"), one=1.0
+    )
+    formula = "y ~ same + g + one + w1 + w2 + x"
+    options = {"counts": ["w1", "w2"], "laplace": 1}
+    with pytest.warns(DiscrimWarning) as theirs_said:
+        theirs = discrim.naive_bayes(formula, gone, **options)
+    with pytest.warns(DiscrimWarning) as ours_said:
+        ours = discrim.naive_bayes(moments=discrim.moments(formula, gone), **options)
+    assert str(ours_said[-1].message) == str(theirs_said[-1].message)
+    assert ours.classes.tolist() == ["a", "c"]
+    assert ours.terms.tolist() == ["g", "w1", "w2", "x"]
+    np.testing.assert_allclose(ours.predict_log_proba(gone), theirs.predict_log_proba(gone), rtol=1e-12)
+
+
+def test_published_statistics_serve_these_verbs_too():
+    groups = IRIS.groupby("species", observed=True)
+    covs = {label: rows.drop(columns="species").cov() for label, rows in groups}
+    given = discrim.from_stats(groups.mean(), covs, groups.size())
+    for name in ("rda", "shrunken", "nearest", "naive"):
+        verb, formula, data, options = FITS[name]
+        ours, theirs = verb(moments=given, **options), verb(formula, data, **options)
+        np.testing.assert_allclose(ours.predict_log_proba(IRIS), theirs.predict_log_proba(IRIS), rtol=1e-7)
+    pooled = discrim.from_stats(groups.mean(), discrim.lda("species ~ .", IRIS).cov, groups.size())
+    np.testing.assert_allclose(
+        discrim.indicator(moments=pooled).coef, discrim.indicator("species ~ .", IRIS).coef, rtol=1e-9
+    )
+
+
+def test_variances_alone_are_those_of_numpy_and_say_what_they_have_not():
+    held = discrim.moments("species ~ .", IRIS, scatters="diagonal")
+    wanted = IRIS.groupby("species", observed=True).var()
+    np.testing.assert_allclose(held.variances, wanted, rtol=1e-12)
+    np.testing.assert_allclose(discrim.moments("species ~ .", IRIS).variances, wanted, rtol=1e-12)
+    for ask in (lambda: held.cov, lambda: held.covs, lambda: discrim.lda(moments=held)):
+        with pytest.raises(NotSupportedError, match=r"hold variances alone: make them with scatters="):
+            ask()
+    assert discrim.lda(moments=held, covariance="diagonal").nobs == 150
+    pooled = discrim.moments("species ~ .", IRIS, scatters="pooled")
+    for verb in (discrim.naive_bayes, discrim.nearest_centroid):
+        with pytest.raises(NotSupportedError, match=r'variances of each class.*scatters="diagonal"'):
+            verb(moments=pooled)
+
+
+HELD = discrim.moments("species ~ .", IRIS)
+REFUSED = [
+    (lambda: discrim.rda(moments=HELD), "chosen by the rows.*give both"),
+    (lambda: discrim.rda(moments=HELD, alpha=0.5), "chosen by the rows.*give both"),
+    (lambda: discrim.shrunken_centroids(moments=HELD), r"chosen by the rows.*give threshold="),
+    (lambda: discrim.naive_bayes(moments=HELD, kernel=True), "leave out kernel="),
+    (lambda: discrim.naive_bayes(moments=HELD, kernel=["petal_width"]), "leave out kernel="),
+    (lambda: discrim.naive_bayes(moments=HELD).confusion(), r"needs the rows.*pass data="),
+    (lambda: discrim.rda(moments=HELD, alpha=0.5, gamma=0.5).leave_one_out(), "needs the rows"),
+    (lambda: discrim.indicator(moments=HELD).masked, "needs the rows"),
+]
+
+
+@pytest.mark.parametrize(("ask", "said"), REFUSED)
+def test_what_needs_rows_says_so_and_the_way_out(ask, said):
+    with pytest.raises(NotSupportedError, match=said):
+        ask()
+
+
+@pytest.mark.parametrize(
+    "verb", [discrim.rda, discrim.naive_bayes, discrim.indicator, discrim.shrunken_centroids]
+)
+def test_a_table_beside_moments_or_neither_is_refused(verb):
+    options = {discrim.rda: {"alpha": 0.5, "gamma": 0.5}, discrim.shrunken_centroids: {"threshold": 1.0}}
+    with pytest.raises(DataError, match=r"moments= and weights= do not go together"):
+        verb(moments=HELD, weights="w", **options.get(verb, {}))
+    with pytest.raises(DataError, match=f"{verb.__name__}\\(\\) was given no formula"):
+        verb(data=IRIS)
+    with pytest.raises(DataError, match=r"give what discrim\.moments"):
+        verb(moments=IRIS, **options.get(verb, {}))
+
+
+def test_bad_columns_are_named_as_of_a_table():
+    less = WORDS.assign(w1=WORDS["w1"] - 1)
+    with pytest.raises(DataError, match=r"'w1' holds values below zero.*leave it out of counts="):
+        discrim.naive_bayes(moments=discrim.moments("y ~ w0 + w1", less), counts=True, laplace=1)
+    with pytest.raises(DataError, match=r"its mean in class 'a' is"):
+        discrim.naive_bayes(moments=discrim.moments("y ~ w1 + w0", less.assign(w1=-1.0)), counts=["w1", "w0"])
+    with pytest.raises(NotSupportedError, match=r"multiplies the categories 'g'"):
+        discrim.naive_bayes(moments=discrim.moments("y ~ g:x", WORDS))
+    flat = IRIS.assign(petal_width=IRIS["petal_width"].where(IRIS["species"] != "setosa", 0.2))
+    with pytest.raises(CollinearError, match=r"petal_width.*constant in class 'setosa'.*smoothing="):
+        discrim.naive_bayes(moments=discrim.moments("species ~ .", flat))
+    numbers = WORDS[["y", "flag", "x"]].astype({"flag": float})
+    groups = numbers.groupby("y")
+    covs = {label: rows.drop(columns="y").cov() for label, rows in groups}
+    published = discrim.from_stats(groups.mean(), covs, groups.size())
+    both = discrim.moments("y ~ flag + x", WORDS) + published
+    with pytest.raises(NotSupportedError, match=r"no counts of the levels of 'flag'.*published"):
+        discrim.naive_bayes(moments=both)

@@ -1,0 +1,128 @@
+"""Moments without rows that were added, and moments that take in more rows where they are."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import DataError, DiscrimWarning, FormulaError, NotSupportedError
+
+IRIS, PENGUINS = load_iris(), load_penguins()
+TEXT = IRIS.astype({"species": str})
+SHUFFLED = TEXT.sample(frac=1, random_state=5).reset_index(drop=True)
+FORMULA = "species ~ ."
+
+
+def same(a, b, rtol=1e-12):
+    assert a.classes.tolist() == b.classes.tolist()
+    assert (a.nobs, a.dropped) == (b.nobs, b.dropped)
+    np.testing.assert_allclose(a.means, b.means, rtol=rtol)
+    if a._scatters != "diagonal":
+        np.testing.assert_allclose(a.cov, b.cov, rtol=rtol, atol=rtol)
+    if a._scatters != "pooled":
+        np.testing.assert_allclose(a.variances, b.variances, rtol=rtol)
+    for left, right in zip(a._level_counts.tables, b._level_counts.tables, strict=True):
+        np.testing.assert_allclose(left, right, rtol=rtol)
+
+
+@pytest.mark.parametrize("scatters", ["class", "pooled", "diagonal"])
+def test_a_day_is_taken_out_again(scatters):
+    formula = "species ~ bill_length_mm + island + sex + log(body_mass_g)"
+    days = [PENGUINS.iloc[start::4] for start in range(4)]
+    first = discrim.moments(formula, days[0], scatters=scatters)
+    held = [first.of(day) for day in days]
+    same(sum(held) - held[2], held[0] + held[1] + held[3])
+    same(sum(held) - held[2] - held[0], held[1] + held[3])
+    assert sum(held).dropped == sum(each.dropped for each in held) > 0
+    if scatters != "pooled":
+        ours = discrim.naive_bayes(moments=sum(held) - held[2], laplace=1)
+        theirs = discrim.naive_bayes(formula, pd.concat([days[j] for j in (0, 1, 3)]), laplace=1)
+        np.testing.assert_allclose(ours.predict_log_proba(days[2]), theirs.predict_log_proba(days[2]))
+
+
+def test_a_class_that_came_with_the_rows_goes_with_them():
+    few = SHUFFLED[SHUFFLED["species"] != "setosa"]
+    a, b = discrim.moments(FORMULA, few), discrim.moments(FORMULA, SHUFFLED[SHUFFLED["species"] == "setosa"])
+    assert (a + b).classes.tolist() == ["setosa", "versicolor", "virginica"]
+    same((a + b) - b, a)
+    # Classes that were declared stay, and a fit says that they have no rows.
+    declared = discrim.moments(FORMULA, IRIS.astype({"species": "category"}))
+    left = declared - declared.of(IRIS[:50].astype({"species": "category"}))
+    assert left.counts.tolist() == [0, 50, 50]
+    with pytest.warns(DiscrimWarning, match=r"No row is left in class 'setosa'"):
+        discrim.lda(moments=left)
+    everything = declared - declared
+    assert everything.nobs == 0
+    assert not everything._held.scatters.any()
+
+
+def test_weights_of_tenths_leave_no_level_behind():
+    table = pd.DataFrame({"y": list("aabbab"), "g": list("uvuvuu"), "x": [1.0, 2.0, 4.0, 7.0, 3.0, 5.0]})
+    first = discrim.moments("y ~ g + x", table, weights=[0.1, 0.2, 1.0, 1.0, 0.3, 1.0])
+    gone = first.of(table[1:2], weights=[0.2])
+    left = first - gone
+    # 0.2 - 0.2, and of the sums 0.1 + 0.3.
+    assert left._level_counts.tables[0][0].tolist() == [0.4, 0.0]
+
+
+NOT_A_PART = [
+    (DataError, "More rows of class 'setosa'", lambda a: a.of(TEXT[:40]) - a.of(TEXT[:50])),
+    (DataError, "no class 'rosa'", lambda a: a - a.of(TEXT[:5].assign(species="rosa"))),
+    (DataError, "of class 'setosa' are no part.*another mean", lambda a: a.of(TEXT[:25]) - a.of(TEXT[25:50])),
+    (
+        DataError,
+        "'sepal_length' has larger squares",
+        lambda a: a - a.of(TEXT[:20].assign(sepal_length=range(20))),
+    ),
+    (
+        DataError,
+        "were left out of what is to be taken out",
+        lambda a: a - a.of(TEXT[:9].assign(sepal_width=np.nan)),
+    ),
+    (DataError, "make both alike", lambda a: a - discrim.moments(FORMULA, TEXT, scatters="pooled")),
+    (FormulaError, "do not belong together", lambda a: a - discrim.moments("species ~ petal_width", TEXT)),
+    (DataError, "rows and the weights of class 'setosa'", lambda a: a - a.of(TEXT[:50], weights=[0.5] * 50)),
+    (TypeError, "unsupported operand", lambda a: a - 1),
+]
+
+
+@pytest.mark.parametrize(("error", "said", "ask"), NOT_A_PART)
+def test_what_is_no_part_of_the_moments_is_not_taken_out(error, said, ask):
+    with pytest.raises(error, match=said):
+        ask(discrim.moments(FORMULA, TEXT))
+
+
+def test_a_level_that_is_not_there_is_not_taken_out():
+    first = discrim.moments("species ~ island + body_mass_g", PENGUINS)
+    other = PENGUINS.assign(island=PENGUINS["island"].where(PENGUINS["species"] != "Adelie", "Dream"))
+    with pytest.raises(DataError, match=r"More rows of a level|are no part"):
+        first - first.of(other[PENGUINS["species"] == "Adelie"][:100])
+
+
+def test_where_rounding_leaves_no_digit_class_and_column_are_named():
+    near = SHUFFLED[:75].assign(petal_width=lambda d: 1 + 1e-9 * d["petal_width"])
+    both = discrim.moments(FORMULA, near)
+    far = both.of(SHUFFLED[75:].assign(petal_width=lambda d: 100 * d["petal_width"]))
+    with pytest.raises(NotSupportedError, match=r"'petal_width' in class 'setosa'.*no digit.*Gather"):
+        both + far - far
+    # The way out.
+    assert both.of(near).nobs == 75
+
+
+@pytest.mark.parametrize("scatters", ["class", "pooled", "diagonal"])
+def test_an_update_is_the_sum(scatters):
+    held = discrim.moments(FORMULA, SHUFFLED[:30], scatters=scatters)
+    before = pickle.loads(pickle.dumps(held))
+    alias, new = held, held + held.of(SHUFFLED[30:])
+    assert held.update(SHUFFLED[30:]) is None
+    same(held, new, rtol=0)
+    # What was made of them before is not changed by it.
+    same(new - new.of(SHUFFLED[30:]), before)
+    assert alias is held
+    assert before.nobs == 30
+    with pytest.raises(DataError):
+        held.update(SHUFFLED.drop(columns="petal_width"))
+    same(held, new, rtol=0)
