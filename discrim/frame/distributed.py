@@ -208,7 +208,7 @@ def _on_cluster(client: Any, root: Any, leaves: list[Any], tell: Callable[[int],
     future, *marks = client.compute([root, *(mark(leaf) for leaf in leaves)])
     numbers = {each.key: number for number, each in enumerate(marks)}
     for done in as_completed(marks):
-        if done.status != "finished":
+        if done.status in ("error", "cancelled"):
             _raise_of(numbers[done.key], done)
         tell(1)
     found: Counted = future.result()
