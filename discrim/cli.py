@@ -12,7 +12,7 @@ import csv
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from errno import EINVAL, EISDIR, ENOENT
 from functools import partial
 from pathlib import Path, PurePath
@@ -22,8 +22,9 @@ from discrim import datasets
 from discrim.cli_files import readable
 from discrim.cli_labels import Labels, labels_of_fit, labels_to_fit
 from discrim.cli_options import build_parser, parse_prior
+from discrim.cli_sources import labels_in, source_given
 from discrim.cli_streams import prepare, say, standard_output, write
-from discrim.errors import DataError, DiscrimError, DiscrimWarning, NotAFitError, warn_user
+from discrim.errors import DataError, DiscrimError, DiscrimWarning, NotAFitError, NotSupportedError, warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,10 +174,13 @@ def _whole_columns(table: pd.DataFrame, file: Any) -> pd.DataFrame:
     return table.assign(**{name: again[name] for name in whole}) if whole else table
 
 
-def _classes_as_typed(prior: Any, formula: str, table: Any) -> Any:
+def _classes_as_typed(prior: Any, formula: str, data: Any) -> Any:
     """Give a prior by class the labels of the response column, which need not be text."""
     response = formula.partition("~")[0].strip().strip("`")
-    return _by_label(prior, table[response].unique()) if response in table.columns else prior
+    columns = getattr(data, "columns", None)
+    if not isinstance(prior, dict) or response not in (data.names if columns is None else columns):
+        return prior
+    return _by_label(prior, labels_in(data, response) if columns is None else data[response].unique())
 
 
 def _by_label(prior: Any, labels: Any) -> Any:
@@ -223,27 +227,39 @@ def _summarize(arguments: argparse.Namespace) -> tuple[str, Callable[[], None]]:
     target, force = options.pop("save", None), options.pop("force", False)
     if target is not None:
         _check_target(target, force)
-    table = read_table(options.pop("data"), labels_to_fit(formula))
-    style, sections = options.pop("format"), options.pop("sections", None)
+    given, style, sections = options.pop("data"), options.pop("format"), options.pop("sections", None)
     if "prior" in options:
-        options["prior"] = _classes_as_typed(parse_prior(options["prior"]), formula, table)
-
-    import discrim
-
-    fit = getattr(discrim, verb.replace("-", "_"))(formula, data=table, **options)
+        options["prior"] = parse_prior(options["prior"])
+    labels = labels_to_fit(formula)
+    source = source_given(given, labels)
+    try:
+        fit = _fitted(verb, formula, read_table(given, labels) if source is None else source, options)
+    except NotSupportedError:
+        # A single file may be what goes into memory for a verb that asks for all rows.
+        if source is None or not os.path.isfile(given):
+            raise
+        fit = _fitted(verb, formula, read_table(given, labels), options)
     summary = fit.summary() if sections is None else fit.summary(sections=sections)
     text = str(getattr(summary, f"as_{style}")())
     return text, _nothing if target is None else partial(fit.save, target)
+
+
+def _fitted(verb: str, formula: str, data: Any, options: dict[str, Any]) -> Any:
+    """Fit a verb to a table or a source."""
+    import discrim
+
+    own = dict(options)
+    if "prior" in own:
+        own["prior"] = _classes_as_typed(own["prior"], formula, data)
+    return getattr(discrim, verb.replace("-", "_"))(formula, data=data, **own)
 
 
 def _nothing() -> None:
     """Save no fit."""
 
 
-def _predict(arguments: argparse.Namespace) -> str:
-    """Label the rows of a table by a saved fit, as CSV."""
-    import pandas as pd
-
+def _predict(arguments: argparse.Namespace) -> Iterator[str]:
+    """Label the rows of a table by a saved fit: CSV part by part, or nothing where it goes to a file."""
     import discrim
 
     fit = discrim.load(arguments.fit)
@@ -253,24 +269,59 @@ def _predict(arguments: argparse.Namespace) -> str:
             "discrim.lda(moments=discrim.load(...)), and "
             "name a file of that fit"
         )
-    table = read_table(arguments.data, labels_of_fit(fit, whole="augment" in arguments))
+    augment = "augment" in arguments
+    labels = labels_of_fit(fit, whole=augment)
     unseen = {"unseen": arguments.unseen} if "unseen" in arguments else {}
-    if "augment" in arguments:
-        if "prior" in arguments:
-            raise DataError("--augment is by the prior of the fit: leave out --prior, or use --proba")
-        return _as_csv(fit.augment(table, **unseen))
+    if augment and "prior" in arguments:
+        raise DataError("--augment is by the prior of the fit: leave out --prior, or use --proba")
     prior = _by_label(parse_prior(arguments.prior), fit.classes) if "prior" in arguments else None
-    parts = [fit.predict(table, prior=prior, **unseen)]
-    if "proba" in arguments:
-        parts.append(fit.predict_proba(table, prior=prior, **unseen))
-    return _as_csv(pd.concat(parts, axis=1))
+    source = source_given(arguments.data, labels)
+    data = read_table(arguments.data, labels) if source is None else source
+    out = getattr(arguments, "out", None)
+    if out is not None:
+        _refuse_same(out, arguments.data, arguments.fit)
+    if augment:
+        answer = fit.augment(data, **unseen, out=out)
+    else:
+        answer = _labelled(fit, data, prior, out, proba="proba" in arguments, **unseen)
+    if out is None:
+        # Of a source an iterator of frames.
+        for number, frame in enumerate([answer] if hasattr(answer, "columns") else answer):
+            yield _as_csv(frame, header=number == 0)
 
 
-def _as_csv(table: Any) -> str:
-    """Write a table as CSV that is read back as it was."""
-    text = str(table.to_csv(index=False))
+def _labelled(fit: Any, data: Any, prior: Any, out: str | None, *, proba: bool, unseen: Any = None) -> Any:
+    """Labels of a table, or of each part of a source, with any posteriors beside them."""
+    import pandas as pd
+
+    from discrim.models.results.by_parts import answered
+
+    if not proba:
+        labels: Any = fit.predict(data, prior=prior, unseen=unseen, out=out)
+        return labels.to_frame() if isinstance(labels, pd.Series) else labels
+
+    def answer(part: Any) -> pd.DataFrame:
+        rows = fit._fit.new_rows(part, unseen)
+        parts = [fit.predict(rows, prior=prior), fit.predict_proba(rows, prior=prior)]
+        return pd.DataFrame(pd.concat(parts, axis=1))
+
+    return answered(fit._fit, data, out, answer)
+
+
+def _refuse_same(out: str, *read: str) -> None:
+    """Raise where a file that is read would be replaced by what is written."""
+    for path in read:
+        if os.path.exists(out) and os.path.isfile(path) and os.path.samefile(out, path):
+            raise DataError(f"--out {out!r} is a file that is read here: name another to write to")
+
+
+def _as_csv(table: Any, *, header: bool = True) -> str:
+    """Write a table, or a part of one, as CSV that is read back as it was."""
+    text = str(table.to_csv(index=False, header=header))
     # Before Python 3.13 its writer does not quote a carriage return, where readers see the end of a line.
-    return str(table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)) if "\r" in text else text
+    if "\r" in text:
+        text = str(table.to_csv(index=False, header=header, quoting=csv.QUOTE_NONNUMERIC))
+    return text
 
 
 def _shown_once() -> Callable[..., None]:
@@ -292,9 +343,10 @@ def _run(argv: Sequence[str] | None) -> None:
         warnings.simplefilter("always", DiscrimWarning)
         warnings.showwarning = _shown_once()
         if arguments.verb == "predict":
-            text, save = _predict(arguments), _nothing
-        else:
-            text, save = _summarize(arguments)
+            for text in _predict(arguments):
+                write(text)
+            return
+        text, save = _summarize(arguments)
     try:
         write(text.rstrip("\n") + "\n")
     except BrokenPipeError:

@@ -30,7 +30,10 @@ __all__ = [
 ]
 
 _DATA_HELP = f"""\
-DATA is the name of a table that comes with the package ({", ".join(datasets.names())}), or a file.
+DATA is the name of a table that comes with the package ({", ".join(datasets.names())}), a file, a folder
+with all files below it, or a pattern such as "data/2024-*.parquet", which is quoted. Folders, patterns and
+files that are large are read part by part, as often as is needed, so that they may be larger than the
+memory; their files end in .csv, .tsv or .parquet. A folder named year=2024 adds the column year.
 A file that ends in .parquet or .pq is read as Parquet (needs pyarrow or polars), one in .tsv as columns
 set apart by tabs, any other as CSV; - is CSV from standard input. Text is UTF-8 and may be compressed
 (.gz, .bz2, .xz, .zip, .zst, or a .tar of one file). The first row names the columns; an empty field, NA,
@@ -230,7 +233,7 @@ def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     verb.add_argument("formula", metavar="FORMULA", help='classes ~ columns, as "species ~ ."; quote it')
-    verb.add_argument("data", metavar="DATA", help="name of a table or of a file, see below")
+    verb.add_argument("data", metavar="DATA", help="name of a table, file, folder or pattern; see below")
     verb.add_argument("--na", dest="na_action", choices=["drop", "raise"], help="rows with missing values")
     verb.add_argument("--sections", type=_names, metavar="NAME,...", help="only these parts of the summary")
     verb.add_argument("--format", default="text", choices=["text", "html", "latex", "markdown"])
@@ -251,10 +254,16 @@ def _add_predict(verbs: Any) -> None:
         allow_abbrev=False,
     )
     predict.add_argument("fit", metavar="FIT", help="file that --save wrote")
-    predict.add_argument("data", metavar="DATA", help="name of a table or of a file, see below")
+    predict.add_argument("data", metavar="DATA", help="name of a table, file, folder or pattern; see below")
     predict.add_argument("--prior", help=_PRIOR_HELP)
     predict.add_argument(
         "--unseen", choices=["raise", "missing"], help="rows with levels that the fit has not seen"
+    )
+    predict.add_argument(
+        "--out",
+        metavar="PATH",
+        help="write to a file .parquet or .csv, or to a new folder of Parquet, and not to standard output; "
+        "it is there when it is whole",
     )
     shown = predict.add_mutually_exclusive_group()
     shown.add_argument("--proba", action="store_true", help="the posterior of each class as well")

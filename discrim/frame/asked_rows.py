@@ -16,7 +16,7 @@ from discrim.frame.sources import Source, source_of
 from discrim.frame.table import Table
 from discrim.frame.weights import weight_vector
 
-__all__ = ["read", "source_blocks"]
+__all__ = ["read", "refuse_vector", "source_blocks"]
 
 
 def read(
@@ -45,13 +45,22 @@ def read(
     NotSupportedError
         A source of tables is read part by part, and the rows have to be in memory.
     """
-    source = source_of(data)
+    source = None if isinstance(data, Table) else source_of(data)
     if source is not None:
         return _read_source(formula, data, source, weights, levels, dict(functions or {}), in_memory)
-    table = Table(data, part=part, learnt_from=not part, held=True)
+    table = data if isinstance(data, Table) else Table(data, part=part, learnt_from=not part, held=True)
     exclude = (weights,) if isinstance(weights, str) else ()
     design, codes = resolve(formula, table, functions=functions, levels=levels, exclude=exclude)
     return Blocks(design, table, codes, weight_vector(weights, table), dict(functions or {}))
+
+
+def refuse_vector(weights: Any) -> None:
+    """Raise a DataError where the weights of a source's rows are no column of it."""
+    if weights is not None and not isinstance(weights, str):
+        raise DataError(
+            "weights= is an array, and the rows come from a source: name the column of the source that holds "
+            "them."
+        )
 
 
 def source_blocks(blocks: Blocks, source: Source, data: Any) -> Blocks:
@@ -87,13 +96,9 @@ def _read_source(
     if source.once:
         raise NotSupportedError(
             f"{capital(source.what)} can be read once, and this fit reads its rows more often: give a "
-            "function that makes the iterator anew, or use lda(), qda() or another verb that takes moments=."
+            "function that makes it anew, or use lda(), qda() or another verb that takes moments=."
         )
-    if weights is not None and not isinstance(weights, str):
-        raise DataError(
-            "weights= is an array, and the rows come from a source: name the column of the source that holds "
-            "them."
-        )
+    refuse_vector(weights)
     design, table = discovered(formula, data, source, functions, levels, weights)
     rows = SourceRows(table, design, functions, weights)
     return Blocks(design, table, None, functions=functions, source=rows)

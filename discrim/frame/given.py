@@ -61,9 +61,20 @@ def _frame_of_dict(data: dict[Any, Any]) -> pd.DataFrame:
         ) from None
 
 
+def _whole(data: Any) -> Any:
+    """A batch of Arrow as a table of it; all else as it is."""
+    if type(data).__module__.partition(".")[0] == "pyarrow":
+        import pyarrow as pa
+
+        if isinstance(data, pa.RecordBatch):
+            return pa.Table.from_batches([data])
+    return data
+
+
 def _narwhals_frame(data: Any) -> Any:
     import narwhals as nw
 
+    data = _whole(data)
     try:
         return nw.from_native(data, eager_only=True)
     except nw.exceptions.DuplicateError as error:

@@ -268,6 +268,9 @@ class _Parquet:
         if self._schema is None:
             self._index = _labelled(frame)
         try:
+            if self._schema is not None:
+                # A schema looks for its names, which are text, and columns may be named by classes.
+                frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
             table = pa.Table.from_pandas(frame, self._schema, preserve_index=self._index)
             if self._schema is None:
                 # What is all missing so far are labels, or anything else that is no number.

@@ -7,7 +7,7 @@ pandas, which has the whole of a file before it, would make text of all the othe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import PurePath
@@ -19,7 +19,7 @@ import pandas as pd
 from discrim.errors import DataError, DiscrimError, UnreadableFileError
 from discrim.frame.categories import shown
 from discrim.frame.source_files import Files
-from discrim.frame.source_parts import Part, Source, batch_rows, refuse_twice
+from discrim.frame.source_parts import Part, Source, batch_rows, one_line, refuse_twice
 from discrim.frame.values import pandas_kind
 
 __all__ = ["CSVSource"]
@@ -37,15 +37,18 @@ class CSVSource(Source):
     ----------
     files : Files
         The columns are those of all of them; one that a file lacks is refused when it is asked for.
+    as_text : callable, optional
+        Which of the columns it is given are text, whatever they hold.
     """
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, as_text: Callable[[Sequence[str]], list[str]] | None = None) -> None:
         self._given = files
         self._paths = [file.path for file in files.files]
         self._headers = {path: _header(path) for path in self._paths}
         self._held: dict[str, Held] = {}
         self._read_through = False
         super().__init__(files.what, list(dict.fromkeys(name for h in self._headers.values() for name in h)))
+        self._held.update(dict.fromkeys(as_text(self.names) if as_text else (), "text"))
 
     def reads(self, path: str) -> bool:
         """Whether a file of this path is, or would be, one of those that are read."""
@@ -53,12 +56,12 @@ class CSVSource(Source):
 
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
         asked = self.names if columns is None else columns
-        for name in asked:
-            lacking = [path for path, header in self._headers.items() if name not in header]
-            if lacking:
-                there = next(path for path, header in self._headers.items() if name in header)
+        for path, header in self._headers.items():
+            held = set(header)
+            for name in (name for name in asked if name not in held):
+                there = next(each for each, names in self._headers.items() if name in names)
                 raise DataError(
-                    f"{lacking[0]!r} lacks the column {name!r}, which {there!r} has: leave the column out "
+                    f"{path!r} lacks the column {name!r}, which {there!r} has: leave the column out "
                     "of the formula, or give files that have it."
                 )
         return self._parts(asked)
@@ -197,7 +200,7 @@ def _read_errors(path: str) -> Iterator[None]:
             f"{path!r} is not text in UTF-8: save it as CSV in UTF-8, or Parquet."
         ) from error
     except Exception as error:
-        said = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        said = one_line(error)
         raise UnreadableFileError(
             f"{path!r} cannot be read as CSV: {said}. Correct the file, or give a function that reads it, "
             f"as in data=lambda: pandas.read_csv({path!r}, chunksize=50_000)."

@@ -1,4 +1,4 @@
-"""Sources that another library reads: Arrow datasets and streams, polars' LazyFrames, relations of DuckDB.
+"""Sources that another library reads: streams of Arrow, polars' LazyFrames, relations of DuckDB.
 
 Each of them reads no more than the columns that are asked for. None of the libraries is imported before an
 object of theirs has come.
@@ -6,119 +6,13 @@ object of theirs has come.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
-from discrim.errors import DataError, UnreadableFileError
-from discrim.frame.source_parts import OnceSource, Part, Source, batch_rows, closed_at_end
+from discrim.errors import DataError
+from discrim.frame.source_parts import OnceSource, Part, Source, batch_rows, closed_at_end, one_line
 
-__all__ = ["DatasetSource", "LazyFrameSource", "RelationSource", "StreamSource"]
-
-BUFFER = 2**20
-"""Bytes of a column of a Parquet file that are read at once: else a whole row group is held."""
-
-
-class DatasetSource(Source):
-    """A dataset of Arrow, with its filter if it has one.
-
-    Parameters
-    ----------
-    dataset : pyarrow.dataset.Dataset
-    """
-
-    def __init__(self, dataset: Any) -> None:
-        self._dataset = dataset
-        super().__init__("the Arrow dataset", dataset.schema.names)
-
-    def reads(self, path: str) -> bool:
-        """Whether a file of this path is one of those that are read."""
-        files = getattr(self._dataset, "files", ())
-        return os.path.realpath(path) in {os.path.realpath(file) for file in files}
-
-    @cached_property
-    def _fragments(self) -> list[Any] | None:
-        """Its files; None of one that is filtered, which does not say."""
-        try:
-            return list(self._dataset.get_fragments())
-        except ValueError:
-            return None
-
-    @property
-    def nrows(self) -> int | None:
-        """Rows, by the ends of its Parquet files."""
-        if self._rows is None and _format(self._dataset) == "parquet" and self._fragments is not None:
-            try:
-                return sum(int(fragment.count_rows()) for fragment in self._fragments)
-            except (OSError, ValueError):
-                return None
-        return self._rows
-
-    def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        import pyarrow as pa
-        import pyarrow.dataset as ds
-
-        asked = self.names if columns is None else columns
-        options: dict[str, Any] = {}
-        if _format(self._dataset) == "parquet":
-            options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
-                pre_buffer=False, use_buffered_stream=True, buffer_size=BUFFER
-            )
-        scanner = self._dataset.scanner(
-            columns=list(asked),
-            batch_size=batch_rows(len(asked)),
-            batch_readahead=1,
-            fragment_readahead=1,
-            **options,
-        )
-        last, empty = None, True
-        try:
-            for tagged in scanner.scan_batches():
-                last, empty = getattr(tagged.fragment, "path", None), False
-                yield Part(pa.Table.from_batches([tagged.record_batch]), last)
-        except (pa.ArrowException, OSError) as error:
-            self._name_file(asked, last, error)
-            raise
-        if empty:
-            yield Part(scanner.projected_schema.empty_table())
-
-    def _name_file(self, columns: tuple[str, ...], last: str | None, error: Exception) -> None:
-        """Raise an error that names the file at which a pass has failed: that read last, or a later one."""
-        import pyarrow as pa
-        import pyarrow.dataset as ds
-
-        files = list(getattr(self._dataset, "files", ()))
-        given: dict[str, Any] = {
-            "format": _format_of(self._dataset),
-            "filesystem": getattr(self._dataset, "filesystem", None),
-        }
-        for path in files[files.index(last) if last in files else 0 :]:
-            try:
-                file = ds.dataset(path, **given)
-                held = [name for name in columns if name in file.schema.names]
-                _read_all(file, held)
-            except (pa.ArrowException, OSError) as fault:
-                raise UnreadableFileError(
-                    f"{path!r} of the Arrow dataset cannot be read: {_said(fault)}. Write the file again, or "
-                    "make the dataset without it."
-                ) from error
-            as_said = ds.dataset(path, schema=self._dataset.schema, **given)
-            for name in held:
-                try:
-                    _read_all(as_said, [name])
-                except (pa.ArrowException, OSError) as fault:
-                    now, meant = (each.schema.field(name).type for each in (file, as_said))
-                    raise DataError(
-                        f"Column {name!r} of {path!r} is {now}, which does not become {meant}, as it is in "
-                        f"the Arrow dataset: {_said(fault)}. Write the file again with that type, or make "
-                        "the dataset with a schema= that holds for all files."
-                    ) from error
-
-
-def _read_all(dataset: Any, columns: list[str]) -> None:
-    for _ in dataset.to_batches(columns=columns):
-        pass
+__all__ = ["LazyFrameSource", "RelationSource", "StreamSource"]
 
 
 class StreamSource(OnceSource):
@@ -130,15 +24,14 @@ class StreamSource(OnceSource):
     """
 
     def __init__(self, stream: Any) -> None:
-        import pyarrow as pa
-
+        pa = _pyarrow(stream)
         self._reader: Any = stream
         if not isinstance(stream, pa.RecordBatchReader):
             try:
                 self._reader = pa.RecordBatchReader.from_stream(stream)
             except (pa.ArrowInvalid, TypeError) as error:
                 raise DataError(
-                    f"data is a {type(stream).__name__}, whose Arrow is no table ({_said(error)}): give a "
+                    f"data is a {type(stream).__name__}, whose Arrow is no table ({one_line(error)}): give a "
                     "table, or a stream of batches."
                 ) from error
         super().__init__(f"the {type(stream).__name__}", self._reader.schema.names)
@@ -187,6 +80,7 @@ class RelationSource(Source):
     """
 
     def __init__(self, relation: Any) -> None:
+        _pyarrow(relation)
         self._relation = relation
         super().__init__("the DuckDB relation", relation.columns)
 
@@ -212,14 +106,12 @@ def _tables(reader: Any, columns: tuple[str, ...]) -> Iterator[Part]:
                 yield Part(table.slice(start, step))
 
 
-def _format_of(dataset: Any) -> Any:
-    return getattr(dataset, "format", None)
-
-
-def _format(dataset: Any) -> str | None:
-    return getattr(_format_of(dataset), "default_extname", None)
-
-
-def _said(error: Exception) -> str:
-    """What an error says, on one line and without a stop."""
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+def _pyarrow(data: Any) -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise DataError(
+            f"The rows of a {type(data).__name__} are read by pyarrow, which is not there: pip install "
+            "pyarrow."
+        ) from None
+    return pa

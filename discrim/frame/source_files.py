@@ -70,7 +70,12 @@ def is_path(data: Any) -> bool:
     if isinstance(data, list | tuple | set | frozenset):
         return bool(data) and all(isinstance(each, str | os.PathLike) for each in data)
     if isinstance(data, str):
-        return "~" not in data or os.path.exists(os.path.expanduser(data)) or bool(_matching(data))
+        return (
+            "~" not in data
+            or data.startswith("~/")
+            or os.path.exists(os.path.expanduser(data))
+            or bool(_matching(data))
+        )
     return isinstance(data, os.PathLike)
 
 

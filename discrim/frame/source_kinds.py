@@ -25,22 +25,12 @@ def frame_of(data: Any, what: str) -> Any:
         It is no table.
     """
     try:
-        return given_frame(_whole(data))
+        return given_frame(data)
     except DataError as error:
         raise DataError(
             f"{capital(what)} is no table, where each has to be one: {error} Give a file by its path, "
             "as in data='table.csv'."
         ) from None
-
-
-def _whole(data: Any) -> Any:
-    """A batch of Arrow as a table of it; all else as it is."""
-    if type(data).__module__.partition(".")[0] == "pyarrow":
-        import pyarrow as pa
-
-        if isinstance(data, pa.RecordBatch):
-            return pa.Table.from_batches([data])
-    return data
 
 
 def slices(frame: Any) -> Iterator[Any]:
@@ -107,11 +97,14 @@ class Kinds:
         return native(frame)
 
     def _compare_names(self, names: tuple[str, ...], what: str) -> None:
+        if names == self.names:
+            return
         for these, those, here, there in (
             (self.names, names, what, self.what),
             (names, self.names, self.what, what),
         ):
-            lost = [name for name in these if name not in set(those)]
+            known = set(those)
+            lost = [name for name in these if name not in known]
             if lost:
                 raise DataError(
                     f"{capital(here)} lacks the column{'s' if len(lost) > 1 else ''} {listed(lost)} of "

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 
 from discrim.errors import DataError, UnreadableFileError
 from discrim.frame.source_files import File, Files
-from discrim.frame.source_parts import Part, Source, batch_rows, refuse_twice
+from discrim.frame.source_parts import Part, Source, batch_rows, one_line, refuse_twice
 from discrim.frame.values import Kind
 
-__all__ = ["ParquetSource"]
+__all__ = ["BUFFER", "ParquetSource", "file_batches"]
 
 BUFFER = 2**20
 """Bytes of a column that are read at once: else a whole row group of it is held."""
@@ -117,15 +117,8 @@ class ParquetSource(Source):
     def _batches(self, types: dict[str, Any]) -> Iterator[Part]:
         for file, end in zip(self._files, self._ends, strict=True):
             own = [name for name in types if name in end.own]
-            with _read_errors(file.path), _opened(file.path) as parquet:
-                empty = parquet.schema_arrow.empty_table()
-                if not set(own) <= set(empty.schema.names):
-                    raise DataError(
-                        f"{file.path!r} was written anew since its columns were read: fit the model again."
-                    )
-                yield Part(self._completed(empty, types, file), file.path)
-                for batch in parquet.iter_batches(batch_size=batch_rows(len(types)), columns=own):
-                    yield Part(self._completed(batch, types, file), file.path)
+            for batch in file_batches(file.path, own, batch_rows(len(types))):
+                yield Part(self._completed(batch, types, file), file.path)
 
     def _completed(self, batch: Any, types: dict[str, Any], file: File) -> Any:
         """A batch as a table with the columns that are asked for, in their order and of their types."""
@@ -136,6 +129,22 @@ class ParquetSource(Source):
             else:
                 columns.append(_repeated(self._keys[name], file.keys[name], batch.num_rows))
         return pa.table(columns, names=list(types))
+
+
+def file_batches(path: str, columns: Sequence[str], rows: int | None = None) -> Iterator[Any]:
+    """Columns of a file in batches, of which the first has no row.
+
+    Raises
+    ------
+    DataError
+        The file lacks one of the columns, or cannot be read.
+    """
+    with _read_errors(path), _opened(path) as parquet:
+        empty = parquet.schema_arrow.empty_table()
+        if not set(columns) <= set(empty.schema.names):
+            raise DataError(f"{path!r} was written anew since its columns were read: fit the model again.")
+        yield pa.RecordBatch.from_pylist([], schema=empty.schema)
+        yield from parquet.iter_batches(batch_size=rows or batch_rows(len(columns)), columns=list(columns))
 
 
 def arrow_kind(dtype: Any) -> Kind:
@@ -166,7 +175,7 @@ def _read_errors(path: str) -> Iterator[None]:
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, DataError):
             raise
-        said = " ".join(str(error).split()).rstrip(".")
+        said = one_line(error)
         raise UnreadableFileError(
             f"{path!r} cannot be read as Parquet: {said}. Write the file again, or leave it out."
         ) from error

@@ -23,6 +23,7 @@ __all__ = [
     "closed_at_end",
     "listed",
     "no_rows",
+    "one_line",
     "refuse_twice",
 ]
 
@@ -103,8 +104,9 @@ class Source:
         raise NotImplementedError
 
     def _asked(self, columns: Sequence[str]) -> tuple[str, ...]:
+        known = set(self.names)
         for name in columns:
-            if name not in self.names:
+            if name not in known:
                 near = get_close_matches(name, self.names, n=1, cutoff=0.6)
                 way_out = f"Did you mean {near[0]!r}?" if near else f"Columns: {listed(self.names)}."
                 raise DataError(f"No column {name!r} in {self.what}. {way_out}")
@@ -227,6 +229,11 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     """Names in quotes, of many only the first."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def one_line(error: Exception) -> str:
+    """What an error says, on one line and without a stop."""
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
 def refuse_twice(names: Sequence[str], where: str) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from discrim.errors import DataError
 from discrim.frame.given import given_frame
-from discrim.frame.source_engines import DatasetSource, LazyFrameSource, RelationSource, StreamSource
+from discrim.frame.source_engines import LazyFrameSource, RelationSource, StreamSource
 from discrim.frame.source_files import Files, files_of, is_path
 from discrim.frame.source_frames import FunctionSource, IteratorSource
 from discrim.frame.source_parts import Part, Source, capital
@@ -47,8 +47,10 @@ def source_of(data: Any) -> Source | None:
     >>> source.names, source.once, [len(part.data) for part in source.parts()]
     (('x',), False, [2, 1])
     """
-    if isinstance(data, pd.DataFrame | dict):
+    if isinstance(data, pd.DataFrame | dict | type):
         return None
+    if isinstance(data, Source):
+        return data
     if is_path(data):
         return _of_paths(data)
     library = type(data).__module__.partition(".")[0]
@@ -57,6 +59,8 @@ def source_of(data: Any) -> Source | None:
 
         return dask_source(data)
     if _is(data, "pyarrow.dataset", "Dataset"):
+        from discrim.frame.source_dataset import DatasetSource
+
         return DatasetSource(data)
     if _is(data, "polars", "LazyFrame"):
         return LazyFrameSource(data)
@@ -72,7 +76,7 @@ def source_of(data: Any) -> Source | None:
         )
     if hasattr(data, "__arrow_c_stream__"):
         return None if _is_table(data) else StreamSource(data)
-    return FunctionSource(data, source_of) if callable(data) and not isinstance(data, type) else None
+    return FunctionSource(data, source_of) if callable(data) else None
 
 
 def _of_paths(data: Any) -> Source:

@@ -128,6 +128,9 @@ class Table:
         self._nrows = len(data)
         own = typed and not (before and isinstance(data.index, pd.RangeIndex))
         self._index = data.index if own else pd.RangeIndex(before, before + len(data))
+        if not own and isinstance(data, pd.DataFrame):
+            # Columns have the index of the table, or they would not be aligned with what is made of them.
+            self.data = data.set_axis(self._index)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy has memory of its own: what was looked up in this one is no part of it.

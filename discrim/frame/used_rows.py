@@ -22,6 +22,7 @@ __all__ = [
     "used_codes",
     "used_of_block",
     "used_rows",
+    "with_classes",
 ]
 
 Floats = NDArray[np.float64]
@@ -32,13 +33,22 @@ UsedRows = tuple[slice | Codes, Floats, Codes, Floats | None]
 
 def used_rows(blocks: Blocks) -> Iterator[UsedRows]:
     """Rows that a fit uses, block by block: their positions in the table, x, codes and weights."""
-    if blocks.source is not None:
-        # They are read before the pass that asks for them, and not in the midst of it.
-        blocks = replace(blocks, held_codes=blocks.codes, held_weights=blocks.weights)
+    blocks = with_classes(blocks)
     for place, x, missing in blocks.every_row():
         used = used_of_block(blocks, place, x, missing)
         if used is not None:
             yield used
+
+
+def with_classes(blocks: Blocks) -> Blocks:
+    """Blocks that know the class and the weight of each row.
+
+    Of a source they are read before the pass that asks for them, and not in the midst of it: another pass
+    may not be possible then.
+    """
+    if blocks.source is None:
+        return blocks
+    return replace(blocks, held_codes=blocks.codes, held_weights=blocks.weights)
 
 
 def used_of_block(

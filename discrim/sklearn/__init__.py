@@ -22,6 +22,7 @@ Examples
 
 from __future__ import annotations
 
+from discrim.sklearn.chosen import RDAClassifier, ShrunkenCentroidsClassifier
 from discrim.sklearn.formulas import FormulaClassifier, as_estimator
 from discrim.sklearn.geometric import (
     HyperplaneClassifier,
@@ -29,13 +30,7 @@ from discrim.sklearn.geometric import (
     NearestCentroidClassifier,
     PerceptronClassifier,
 )
-from discrim.sklearn.normal import (
-    LDAClassifier,
-    NaiveBayesClassifier,
-    QDAClassifier,
-    RDAClassifier,
-    ShrunkenCentroidsClassifier,
-)
+from discrim.sklearn.normal import LDAClassifier, NaiveBayesClassifier, QDAClassifier
 from discrim.sklearn.regressions import FDAClassifier, IndicatorClassifier, LogisticClassifier
 
 __all__ = [

@@ -37,6 +37,7 @@ __all__ = [
     "class_codes",
     "only_if",
     "refuse_constant",
+    "response_name",
     "warn_instead",
 ]
 
@@ -97,14 +98,15 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
     def _table(self, X: Any) -> Any:
         """The rows of X as a table that `results_` can predict."""
 
-    def _keep(self, results: ClassifierResults, classes: Array) -> None:
-        """Hold results, and their classes, sorted and with the dtype of y."""
+    def _keep(self, results: ClassifierResults, classes: Array, *, every: bool = False) -> None:
+        """Hold results, and their classes, sorted and with the dtype of y, or every class."""
         position = {label: k for k, label in enumerate(results.classes)}
-        held = [label in position for label in classes.tolist()]
+        held = [every or label in position for label in classes.tolist()]
         self.results_ = results
         self.classes_ = classes[held]
         self.classes_.flags.writeable = False
-        self._order = np.array([position[label] for label in self.classes_.tolist()], dtype=np.intp)
+        # -1 for a class that has no rows.
+        self._order = np.array([position.get(label, -1) for label in self.classes_.tolist()], dtype=np.intp)
 
     def predict(self, X: Any) -> Array:
         """Class of each row.
@@ -132,7 +134,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
                 f"Row {row!r} has probability zero in every class, so that it has no label: fit with "
                 "laplace=1."
             )
-        return np.asarray(self.classes_[np.argsort(self._order)[codes]])
+        return np.asarray(self.classes_[np.argsort(self._order)[(self._order < 0).sum() :][codes]])
 
     def _has_scores(self) -> bool:
         return True
@@ -144,6 +146,8 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         Not of neighbours: where they are all of one class the log odds are infinite, which ROC curves and
         calibration do not take; these turn to `predict_proba`.
         """
+        if hasattr(self, "_order") and (self._order < 0).any():
+            return self._posteriors(X, logs=True)
         results, blocks = self._asked(X)
         scores: Floats = results.decision_function(blocks).to_numpy(np.float64, copy=True)
         if blocks.lost is not None:
@@ -169,6 +173,9 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         if blocks.lost is not None:
             prior = results.prior.to_numpy()
             found[blocks.lost] = np.log(prior) if logs else prior
+        if (self._order < 0).any():
+            # A class without rows has the posterior zero.
+            found = np.column_stack([found, np.full(len(found), -np.inf if logs else 0.0)])
         return np.asarray(found if (np.diff(self._order) == 1).all() else found[:, self._order])
 
 
@@ -232,7 +239,7 @@ class VerbClassifier(FittedClassifier):
         classes, codes = class_codes(y, data, more.get("weights"))
         self._refuse_classes(classes)
         names = self._names()
-        response = _response_name(y, names)
+        response = response_name(y, names)
         table = with_column(data, names, response, codes, classes.tolist())
         options = {"na_action": "raise", **self.get_params(deep=False), **more}
         if "cv" in options:
@@ -251,7 +258,7 @@ class VerbClassifier(FittedClassifier):
         self._keep(results, classes)
         return self
 
-    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
+    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         """What the verb gives, or, with a warning, what a child turns to where there is no such fit."""
         results: ClassifierResults = type(self).verb(formula, data, **options)
         return results
@@ -337,7 +344,7 @@ def warn_instead(error: DiscrimError, instead: str) -> None:
     warn_user(f"Fitted {instead} instead. {error}")
 
 
-def _response_name(y: Any, names: Sequence[str]) -> str:
+def response_name(y: Any, names: Sequence[str]) -> str:
     """What the response is called in the summary: as y is, or "y", and like no column."""
     name = getattr(y, "name", None)
     name = name if isinstance(name, str) and name else "y"

@@ -117,7 +117,7 @@ class HyperplaneClassifier(VerbClassifier):
         self.overlap = overlap
         self.constant = constant
 
-    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
+    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         overlap = options.pop("overlap")
         check_word("overlap", overlap, ("warn", "raise"))
         try:

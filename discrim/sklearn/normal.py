@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.errors import CollinearError, DataError, DiscrimWarning, warn_user
-from discrim.frame.arrays import incomplete_rows, last_column
+from discrim.core.moments.row_sums import Spread
+from discrim.core.robust.robust import ROBUST
+from discrim.core.shrinkage.shrinkage import spread_of
+from discrim.errors import CollinearError, DataError, warn_user
+from discrim.frame.arrays import incomplete_rows
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.independent.naive_bayes import naive_bayes
-from discrim.models.independent.shrunken_centroids import shrunken_centroids
-from discrim.models.judging.splits import Splits
+from discrim.models.normal.covariance_options import read_shrinking
+from discrim.models.normal.lda import STRUCTURES as OF_LDA
 from discrim.models.normal.lda import lda
+from discrim.models.normal.qda import STRUCTURES as OF_QDA
 from discrim.models.normal.qda import qda
-from discrim.models.normal.rda import rda
 from discrim.models.results.results import ClassifierResults
-from discrim.sklearn.base import NUMBERS, WeightedClassifier, warn_instead
+from discrim.sklearn.base import NUMBERS, warn_instead
+from discrim.sklearn.instead import SHRUNK, again, class_sizes, shrinkable, shrunk
+from discrim.sklearn.partial import PartialClassifier
 
-__all__ = [
-    "LDAClassifier",
-    "NaiveBayesClassifier",
-    "QDAClassifier",
-    "RDAClassifier",
-    "ShrunkenCentroidsClassifier",
-]
+__all__ = ["LDAClassifier", "NaiveBayesClassifier", "QDAClassifier"]
 
 Floats = NDArray[np.float64]
 
 
-class LDAClassifier(TransformerMixin, WeightedClassifier):
+class LDAClassifier(TransformerMixin, PartialClassifier):
     """Linear discriminant analysis, as classifier and as projection on its discriminants; see `discrim.lda`.
 
     Parameters
@@ -84,15 +82,20 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
         self.ncomp = ncomp
         self.collinear = collinear
 
-    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
+    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         try:
             return lda(formula, data, **options)
         except CollinearError as error:
-            if options["collinear"] == "raise" or not _shrinkable(options, "pooled"):
+            if options["collinear"] == "raise" or not shrinkable(options, "pooled"):
                 raise
-            results = _again(lda, formula, data, **_shrunk(options))
+            results = again(lda, formula, data, **shrunk(options))
             warn_instead(error, f"with {SHRUNK}")
             return results
+
+    def _spread(self) -> Spread | None:
+        asked = read_shrinking(self.covariance, self.shrinkage, self.grid, self.method, OF_LDA)
+        needs_rows = asked.needs_rows or self.method in ROBUST
+        return None if needs_rows else spread_of(asked.structure, "pooled")
 
     def transform(self, X: Any) -> Floats:
         """Discriminant scores (n, r) of rows; unit variance within classes, centred at the mean."""
@@ -129,54 +132,7 @@ class LDAClassifier(TransformerMixin, WeightedClassifier):
         return np.asarray(results.scaling.columns, dtype=object)
 
 
-SHRUNK = 'covariance="shrunk", standardize=True'
-"""What is fitted where a covariance does not exist: units of columns are nobody's choice there."""
-
-
-MOST_FEW = 2
-"""Rows of a class up to which leaving one out may leave too few."""
-
-
-def _counts(data: Any, options: Mapping[str, Any]) -> Any:
-    """Rows of each class, or the sum of their weights; the response is the last column of the table."""
-    labels, weights = last_column(data), options.get("weights")
-    if weights is None:
-        counts = labels.value_counts()
-        return counts[counts > 0]
-    if np.shape(weights) != (len(labels),):
-        # The verb has said so, and nothing else is the matter.
-        return labels.value_counts() + np.inf
-    table = labels.to_frame("label").assign(weight=np.asarray(weights, dtype=np.float64))
-    counts = table.groupby("label", observed=True)["weight"].sum()
-    return counts[counts > 0]
-
-
-def _again(verb: Callable[..., Any], *arguments: Any, **options: Any) -> ClassifierResults:
-    """What a verb gives that was asked before, without a second warning of constant columns."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Left out", DiscrimWarning)
-        results: ClassifierResults = verb(*arguments, **options)
-        return results
-
-
-def _shrinkable(options: Mapping[str, Any], *structures: str) -> bool:
-    """Whether the covariance asked for is one of these, by a method that a shrunk one has, too."""
-    asked = options["covariance"]
-    return isinstance(asked, str) and asked in structures and options["method"] in ("moment", "mle")
-
-
-def _shrunk(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with a shrunk covariance, shrunk as was asked for if it was."""
-    own = options["covariance"] == "shrunk"
-    return {
-        **options,
-        "covariance": "shrunk",
-        "standardize": True,
-        **({} if own else {"shrinkage": None, "grid": None}),
-    }
-
-
-class QDAClassifier(WeightedClassifier):
+class QDAClassifier(PartialClassifier):
     """Quadratic discriminant analysis; see `discrim.qda`.
 
     Parameters
@@ -216,86 +172,32 @@ class QDAClassifier(WeightedClassifier):
         self.standardize = standardize
         self.singular = singular
 
-    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
+    def _spread(self) -> Spread | None:
+        asked = read_shrinking(self.covariance, self.shrinkage, self.grid, self.method, OF_QDA)
+        # Where a class has no covariance, those of all classes are turned to.
+        return None if asked.needs_rows or self.method in ROBUST else "class"
+
+    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         singular = options.pop("singular")
         check_word("singular", singular, ("shrink", "raise"))
         try:
             return qda(formula, data, **options)
         except CollinearError as error:
-            if singular == "raise" or not _shrinkable(options, "full", "diagonal", "shrunk"):
+            if singular == "raise" or not shrinkable(options, "full", "diagonal", "shrunk"):
                 raise
             why = error
         results: ClassifierResults
         try:
-            results, instead = _again(qda, formula, data, **_shrunk(options)), f"with {SHRUNK}"
+            results, instead = again(qda, formula, data, **shrunk(options)), f"with {SHRUNK}"
         except CollinearError as error:
-            results = _again(lda, formula, data, collinear="drop", **_shrunk(options))
+            results = again(lda, formula, data, collinear="drop", **shrunk(options))
             instead = f"lda() with {SHRUNK}"
             why = error
         warn_instead(why, instead)
         return results
 
 
-class RDAClassifier(WeightedClassifier):
-    """Regularized discriminant analysis; see `discrim.rda`.
-
-    Parameters
-    ----------
-    alpha, gamma, parametrization, cv, grid, select, seed, standardize, prior, method
-        As for `discrim.rda`, which chooses what of alpha and gamma is None, without a refit for each pair;
-        but that rows are dealt to folds the same way at each fit, unless `seed` is None.
-    singular : {"shrink", "raise"}
-        Where a class has too few rows for a covariance, or to choose by leaving some out, fit
-        `lda(covariance="shrunk", standardize=True)`, so that a search over models goes on, with a warning; or
-        refuse, as the verb does.
-    """
-
-    verb = staticmethod(rda)
-
-    def __init__(
-        self,
-        *,
-        alpha: float | None = None,
-        gamma: float | None = None,
-        parametrization: str = "esl",
-        cv: int | Literal["loo"] | Splits = 10,
-        grid: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
-        select: str = "min",
-        seed: int | None = 0,
-        standardize: bool = False,
-        prior: Any = None,
-        method: str = "moment",
-        singular: str = "shrink",
-    ) -> None:
-        self.alpha = alpha
-        self.gamma = gamma
-        self.parametrization = parametrization
-        self.cv = cv
-        self.grid = grid
-        self.select = select
-        self.seed = seed
-        self.standardize = standardize
-        self.prior = prior
-        self.method = method
-        self.singular = singular
-
-    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        singular = options.pop("singular")
-        check_word("singular", singular, ("shrink", "raise"))
-        try:
-            return rda(formula, data, **options)
-        except (CollinearError, DataError) as error:
-            if singular == "raise" or _counts(data, options).min() > MOST_FEW:
-                raise
-            held: dict[str, Any] = {
-                name: options.get(name) for name in ("prior", "weights", "method", "na_action")
-            }
-            results = _again(lda, formula, data, collinear="drop", **_shrunk(held | {"covariance": None}))
-            warn_instead(error, f"lda() with {SHRUNK}")
-            return results
-
-
-class NaiveBayesClassifier(WeightedClassifier):
+class NaiveBayesClassifier(PartialClassifier):
     """Naive Bayes; see `discrim.naive_bayes`.
 
     Parameters
@@ -340,11 +242,11 @@ class NaiveBayesClassifier(WeightedClassifier):
         self.singular = singular
         self.missing = missing
 
-    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
+    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         singular, missing = options.pop("singular"), options.pop("missing")
         check_word("singular", singular, ("smooth", "raise"))
         check_word("missing", missing, ("integrate", "raise"))
-        incomplete = incomplete_rows(data) if missing == "integrate" else 0
+        incomplete = incomplete_rows(data) if missing == "integrate" and data is not None else 0
         if incomplete:
             options["na_action"] = "drop"
             rows = "row misses" if incomplete == 1 else "rows miss"
@@ -352,25 +254,42 @@ class NaiveBayesClassifier(WeightedClassifier):
         try:
             return naive_bayes(formula, data, **options)
         except CollinearError as error:
-            if singular == "raise" or (options["smoothing"] != 0 and _counts(data, options).min() > 1):
+            if singular == "raise" or (options["smoothing"] != 0 and class_sizes(data, options).min() > 1):
                 raise
-            if _counts(data, options).min() > 1:
-                results = _again(naive_bayes, formula, data, **options | {"smoothing": 1e-9})
+            if class_sizes(data, options).min() > 1:
+                results = again(naive_bayes, formula, data, **options | {"smoothing": 1e-9})
                 warn_instead(error, "with smoothing=1e-9")
                 return results
-            plain = all(data[name].dtype.kind in NUMBERS for name in self._names())
-            if plain and missing == "raise" and not options["kernel"] and not options["counts"]:
+            if (
+                self._is_plain(data, options)
+                and missing == "raise"
+                and not options["kernel"]
+                and not options["counts"]
+            ):
                 held: dict[str, Any] = {
-                    name: options.get(name) for name in ("prior", "weights", "method", "na_action")
+                    name: options.get(name) for name in ("prior", "weights", "method", "na_action", "moments")
                 }
-                pooled: ClassifierResults = _again(
+                pooled: ClassifierResults = again(
                     lda, formula, data, covariance="diagonal", collinear="drop", **held
                 )
                 warn_instead(error, 'lda() with covariance="diagonal"')
                 return pooled
-            results = _again(naive_bayes, formula, data, **options | {"smoothing": 1e-9, "method": "mle"})
+            results = again(naive_bayes, formula, data, **options | {"smoothing": 1e-9, "method": "mle"})
             warn_instead(error, 'with method="mle", smoothing=1e-9')
             return results
+
+    def _is_plain(self, data: Any, options: Mapping[str, Any]) -> bool:
+        """Whether all columns are numbers."""
+        if data is None:
+            design = options["moments"]._design
+            return design.plain and not design.boolean_columns
+        return all(data[name].dtype.kind in NUMBERS for name in self._names())
+
+    def _spread(self) -> Spread | None:
+        return None if self.kernel is not False else "diagonal"
+
+    def _na_action(self) -> Any:
+        return "raise" if self.missing == "raise" else "drop"
 
     def _refuse_missing(self, table: Any) -> None:
         if self.missing == "raise":
@@ -381,69 +300,3 @@ class NaiveBayesClassifier(WeightedClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "integrate"
         return tags
-
-
-class ShrunkenCentroidsClassifier(WeightedClassifier):
-    """Nearest shrunken centroids; see `discrim.shrunken_centroids`.
-
-    Parameters
-    ----------
-    threshold, offset, cv, select, grid, n_thresholds, seed, prior
-        As for `discrim.shrunken_centroids`, which chooses a threshold of None by folds; but that rows are
-        dealt to folds the same way at each fit, unless `seed` is None.
-    single : {"warn", "raise"}
-        Where a class has one row, without which no fold knows it, choose a threshold of None by the rows of
-        the other classes (none where these are fewer than two), with a warning; or refuse, as the verb does.
-    """
-
-    verb = staticmethod(shrunken_centroids)
-    takes_sparse = True
-
-    def __init__(
-        self,
-        *,
-        threshold: float | None = None,
-        offset: float | str = "median",
-        cv: int | Splits = 10,
-        select: str = "min",
-        grid: Sequence[float] | None = None,
-        n_thresholds: int = 30,
-        seed: int | None = 0,
-        prior: Any = None,
-        single: str = "warn",
-    ) -> None:
-        self.threshold = threshold
-        self.offset = offset
-        self.cv = cv
-        self.select = select
-        self.grid = grid
-        self.n_thresholds = n_thresholds
-        self.seed = seed
-        self.prior = prior
-        self.single = single
-
-    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        single = options.pop("single")
-        check_word("single", single, ("warn", "raise"))
-        try:
-            return shrunken_centroids(formula, data, **options)
-        except (CollinearError, DataError) as error:
-            counts = _counts(data, options)
-            if single == "raise" or options["threshold"] is not None or counts.min() > MOST_FEW:
-                raise
-            some = last_column(data).isin(counts.index[counts > MOST_FEW]).to_numpy()
-            threshold = 0.0
-            if (counts > MOST_FEW).sum() > 1:
-                threshold = self._threshold(formula, data, some, options)
-            results = _again(shrunken_centroids, formula, data, **options | {"threshold": threshold})
-            warn_instead(error, f"with threshold={threshold:.4g}, by the classes of more rows,")
-            return results
-
-    def _threshold(self, formula: str, data: Any, some: NDArray[np.bool_], options: dict[str, Any]) -> float:
-        """The threshold that some of the rows choose."""
-        weights = options.get("weights")
-        own = options | {"weights": None if weights is None else weights[some], "prior": None}
-        with warnings.catch_warnings():
-            # That classes have no row is why these are asked.
-            warnings.simplefilter("ignore", DiscrimWarning)
-            return float(shrunken_centroids(formula, data[some], **own).threshold)

@@ -57,7 +57,7 @@ class LogisticClassifier(WeightedClassifier):
         self.tol = tol
         self.maxiter = maxiter
 
-    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
+    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         check_word("separation", self.separation, ("reduce", "warn", "raise"))
         if self.separation != "reduce":
             return logistic(formula, data, **options)
@@ -108,7 +108,7 @@ class FDAClassifier(WeightedClassifier):
         self.prior = prior
         self.ncomp = ncomp
 
-    def _results(self, formula: str, data: Any, options: dict[str, Any]) -> ClassifierResults:
+    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         from sklearn.linear_model import Ridge
 
         engine = Ridge() if self.engine is None else self.engine

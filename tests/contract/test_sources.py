@@ -246,3 +246,46 @@ def test_a_row_of_a_source_that_cannot_be_predicted_is_named():
     next(frames)
     with pytest.raises(DiscrimError, match="'new'"):
         next(frames)
+
+
+ONE_PASS = {
+    "lda": {},
+    "qda": {},
+    "rda": {"alpha": 0.5, "gamma": 0.5},
+    "naive_bayes": {},
+    "naive_bayes counts": {"counts": ["n"]},
+    "shrunken_centroids": {"threshold": 0.5},
+    "nearest_centroid": {},
+    "indicator": {},
+}
+
+
+@pytest.mark.parametrize("case", ONE_PASS)
+def test_an_iterator_is_read_once(case):
+    parts, fit = even(rows()), getattr(discrim, case.split()[0])
+    source = fit("y ~ a + b + n", iter(parts), weights="w", **ONE_PASS[case])
+    memory = fit("y ~ a + b + n", whole(parts), weights="w", **ONE_PASS[case])
+    new = rows()
+    close(source.decision_function(new), memory.decision_function(new))
+    assert source.nobs == memory.nobs
+    with pytest.raises(NotSupportedError, match="needs the rows of the fit"):
+        source.leave_one_out()
+
+
+@pytest.mark.parametrize(
+    ("verb", "formula", "options"),
+    [
+        ("rda", "y ~ a + b", {}),
+        ("shrunken_centroids", "y ~ a + b", {}),
+        ("lda", "y ~ a + b", {"method": "t"}),
+        ("lda", "y ~ a + center(b)", {}),
+        ("naive_bayes", "y ~ a + b", {"kernel": True}),
+        ("logistic", "y ~ a + b", {}),
+        ("knn", "y ~ a + b", {"k": 3}),
+    ],
+)
+def test_what_takes_more_than_one_pass_says_so_and_reads_nothing(verb, formula, options):
+    rest = iter(even(rows()))
+    with pytest.raises(NotSupportedError, match=r"can be read once|read part by part"):
+        getattr(discrim, verb)(formula, rest, **options)
+    assert len(list(rest)) == 4

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 from functools import partial
+from itertools import pairwise
 
 import duckdb
 import numpy as np
@@ -15,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discrim.errors import DataError, MissingFileError, UnreadableFileError
+from discrim.frame.source_engines import StreamSource
 from discrim.frame.sources import source_of
 from discrim.frame.table import Table
 
@@ -157,13 +161,17 @@ def test_every_source_gives_the_rows_of_the_frame(kind, tmp_path):
         a_frame(),
         pl.from_pandas(a_frame()),
         pa.Table.from_pandas(a_frame()),
+        pa.record_batch({"x": [1, 2]}),
         {"x": [1, 2]},
-        [{"x": 1}],
-        3,
-        None,
     ],
 )
 def test_a_table_in_memory_is_no_source(data):
+    assert source_of(data) is None
+    assert Table(data).nrows
+
+
+@pytest.mark.parametrize("data", [[{"x": 1}], [], 3, None, np.zeros((2, 2)), pd.DataFrame, b"a.csv"])
+def test_what_is_no_table_is_left_to_be_refused(data):
     assert source_of(data) is None
 
 
@@ -317,6 +325,9 @@ def test_a_path_that_is_not_there_says_what_is_near(tmp_path):
     for path, said in [
         (tmp_path / "none" / "iris.csv", "no folder"),
         (f"{tmp_path}/*.parquet", "No file matches"),
+        ("~/no such folder/iris.csv", "no folder"),
+        ("", "No file ''"),
+        ("a\0.csv", "No file"),
         ("s3://bucket/x.parquet", "an address"),
     ]:
         with pytest.raises(MissingFileError, match=said):
@@ -537,3 +548,100 @@ def test_kinds_of_columns_that_nobody_asks_for_may_change():
     assert rows_of(source_of(iter(frames)), ["x"])["x"].tolist() == [1.0, 2.0]
     with pytest.raises(DataError, match="'id'"):
         rows_of(source_of(iter(frames)))
+
+
+@pytest.mark.parametrize("of", ["path", "dataset", "filtered"])
+def test_no_more_is_held_than_a_few_parts(of, tmp_path):
+    nrows, path = 2**19, tmp_path / "t.parquet"
+    table = pa.table({f"x{j}": np.random.default_rng(j).normal(size=nrows) for j in range(8)})
+    # Short groups of rows only where Arrow cannot do with less than one.
+    pq.write_table(table, path, row_group_size=2**13 if of == "filtered" else nrows, use_dictionary=False)
+    del table
+    data = str(path) if of == "path" else ds.dataset(path)
+    source = source_of(data.filter(ds.field("x0") > -9) if of == "filtered" else data)
+    before, most, rows = pa.total_allocated_bytes(), 0, 0
+    for part in source.parts():
+        rows += len(part.data)
+        most = max(most, pa.total_allocated_bytes() - before)
+        # A reader that runs ahead has the time to do so.
+        time.sleep(0.005)
+    assert rows == nrows
+    assert most < 0.5 * nrows * 8 * 8
+
+
+def test_a_dataset_has_the_types_that_it_was_given(tmp_path):
+    pq.write_table(pa.table({"y": ["a", "b"], "x": [1, 2]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"y": ["b", "a"]}), tmp_path / "b.parquet")
+    kinds = ds.ParquetFileFormat(dictionary_columns=["y"])
+    source = source_of(ds.dataset(tmp_path, format=kinds))
+    assert Table(next(source.parts(["y"])).data).kind("y") == "categorical"
+    schema = pa.schema([("x", pa.float64()), ("y", pa.string())])
+    found = rows_of(source_of(ds.dataset(tmp_path, schema=schema)))
+    assert found["x"].tolist()[:2] == [1.0, 2.0]
+    assert found["x"].isna().tolist() == [False, False, True, True]
+    assert found["y"].tolist() == ["a", "b", "b", "a"]
+
+
+def test_the_way_out_of_a_value_that_does_not_fit_works(tmp_path, short_parts, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"x": range(10), "code": range(10)}).astype(str)
+    frame.loc[6, ["x", "code"]] = [".", "A6"]
+    frame.to_csv("t.csv", index=False)
+    for column, way_out in (("x", "na_values=['.']"), ("code", "dtype={'code': str}")):
+        with pytest.raises(DataError) as caught:
+            rows_of(source_of("t.csv"), [column])
+        assert way_out in str(caught.value)
+        assert "data=lambda: pandas.read_csv('t.csv', na_values=" in str(caught.value)
+    found = rows_of(
+        source_of(lambda: pd.read_csv("t.csv", na_values=["."], dtype={"code": str}, chunksize=4))
+    )
+    assert found["code"].tolist() == frame["code"].tolist()
+    assert found["x"].isna().sum() == 1
+
+
+def test_parquet_is_read_by_polars_where_pyarrow_is_not(tmp_path, monkeypatch):
+    frame = a_frame().drop(columns="kind")
+    folder = parquet_folder(frame, tmp_path / "d")
+    monkeypatch.setitem(sys.modules, "discrim.frame.source_parquet", None)
+    source = source_of(folder)
+    assert source.what == f"the folder of Parquet {str(folder)!r}"
+    assert_same(rows_of(source), frame)
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(DataError, match="pip install pyarrow"):
+        source_of(folder)
+
+
+def test_what_is_asked_of_pyarrow_says_so(monkeypatch):
+    relation, reader = duckdb.sql("select 1 as x"), pa.table({"x": [1]}).to_reader()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for source, data in ((source_of, relation), (StreamSource, reader)):
+        with pytest.raises(DataError, match="are read by pyarrow, which is not there"):
+            source(data)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_table_comes_back_however_it_is_cut_into_files(seed, tmp_path, short_parts):
+    rng = np.random.default_rng(seed)
+    nrows = int(rng.integers(5, 30))
+    frame = pd.DataFrame(
+        {
+            "petal": rng.normal(size=nrows) * 10.0 ** rng.integers(-300, 300),
+            "petal.width": rng.integers(-(2**62), 2**62, nrows),
+            "a[0] ,": rng.choice(["", " ", "NA ", 'é"\n', "1"], nrows),
+            "on": rng.random(nrows) < 0.5,
+        }
+    )
+    frame.loc[rng.random(nrows) < 0.3, "petal"] = np.nan
+    frame.loc[0, "a[0] ,"] = "text"
+    (tmp_path / "p").mkdir()
+    (tmp_path / "c").mkdir()
+    cuts = [0, *sorted(rng.integers(1, nrows + 1, 3)), nrows]
+    for number, (start, stop) in enumerate(pairwise(cuts)):
+        part = frame[start:stop]
+        part.to_parquet(tmp_path / "p" / f"{number}.parquet", row_group_size=int(rng.integers(1, 9)))
+        part.to_csv(tmp_path / "c" / f"{number}.csv", index=False)
+    assert_same(rows_of(source_of(tmp_path / "p")), frame)
+    assert_same(rows_of(source_of(tmp_path / "p"), ["petal"]), frame[["petal"]])
+    # What is empty in CSV is missing, as pandas has it.
+    frame["a[0] ,"] = frame["a[0] ,"].replace({"": None})
+    assert_same(rows_of(source_of(tmp_path / "c")), frame)

@@ -40,6 +40,7 @@ from discrim.errors import (
     NotSupportedError,
     SeparationError,
 )
+from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import FormulaClassifier, as_estimator
 from discrim.sklearn.formulas import VERBS
@@ -164,7 +165,9 @@ CASES = {
 }
 verbs = pytest.mark.parametrize("verb", CASES)
 WITHOUT_POSTERIORS = ("perceptron", "hyperplane", "indicator")
-with_weights = pytest.mark.parametrize("verb", [v for v in CASES if v not in (*WITHOUT_POSTERIORS, "knn")])
+with_weights = pytest.mark.parametrize(
+    "verb", [model.verb for model in MODELS if model.estimator and model.weights]
+)
 ignore_overlap = pytest.mark.filterwarnings("ignore:No plane separates", "ignore:A hyperplane separates")
 
 
@@ -237,16 +240,28 @@ def test_an_array_is_not_copied():
 @ignore_overlap
 def test_weights_are_repeated_rows(verb):
     make, _ = CASES[verb]
-    options = {"rda": {"alpha": 0.4, "gamma": 0.7}, "shrunken_centroids": {"threshold": 1.0}}.get(verb, {})
-    options = {"engine": LinearRegression()} if verb == "fda" else options
+    options = {
+        "rda": {"alpha": 0.4, "gamma": 0.7},
+        "shrunken_centroids": {"threshold": 1.0},
+        "logistic": {"bias_reduction": True},
+        "fda": {"engine": LinearRegression()},
+    }.get(verb, {})
     x, y = rows_of(verb)
     weights = np.arange(len(x)) % 3
-    weighted = make(**options).fit(x, y, sample_weight=weights)
-    repeated = make(**options).fit(np.repeat(x.to_numpy(), weights, axis=0), np.repeat(y.to_numpy(), weights))
-    assert weighted.results_.nobs == weights.sum()
-    np.testing.assert_allclose(
-        weighted.predict_proba(x), repeated.predict_proba(x.to_numpy()), rtol=1e-7, atol=1e-12
-    )
+    again = np.repeat(x, weights, axis=0) if isinstance(x, np.ndarray) else x.loc[x.index.repeat(weights)]
+    times = np.repeat(np.asarray(y), weights)
+    formula = FormulaClassifier("y ~ .", verb=verb, options=options)
+    for model in (make(**options), formula):
+        weighted = clone(model).fit(x, y, sample_weight=weights)
+        repeated = clone(model).fit(again, times)
+        assert weighted.results_.nobs == weights.sum()
+        np.testing.assert_allclose(
+            weighted.decision_function(x), repeated.decision_function(x), rtol=1e-7, atol=1e-9
+        )
+        if verb not in WITHOUT_POSTERIORS:
+            np.testing.assert_allclose(
+                weighted.predict_proba(x), repeated.predict_proba(x), rtol=1e-7, atol=1e-12
+            )
 
 
 @pytest.mark.parametrize("labels", [[False, True], [7, 3], ["ß", "a b"], [-1, 1], [2.0, 1.0]])

@@ -7,7 +7,7 @@ level l.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import RowBlock, RowBlocks
+from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.numerics.parts import is_apart, reduced
 
 __all__ = ["LevelCounts", "Watched", "add_levels", "as_columns", "count_sums"]
@@ -94,13 +94,14 @@ class Watched:
     Attributes
     ----------
     blocks : re-iterable of (x (m, q), codes (m,), weights (m,) or None)
+        Sparse rows too.
     n_classes, n_columns : int
         What goes on are the first p columns.
     places, sizes : tuple of int
         Columns of x that hold positions of levels, and how many levels they have.
     """
 
-    blocks: RowBlocks
+    blocks: Iterable[Any]
     n_classes: int
     n_columns: int
     places: tuple[int, ...]
@@ -111,12 +112,18 @@ class Watched:
         tables = tuple(np.zeros((self.n_classes, size)) for size in self.sizes)
         self.counts = LevelCounts(tables, np.zeros(self.n_columns, dtype=bool))
 
-    def __iter__(self) -> Iterator[RowBlock]:
+    def __iter__(self) -> Iterator[Any]:
         tables = tuple(np.zeros((self.n_classes, size)) for size in self.sizes)
         negative = np.zeros(self.n_columns, dtype=bool)
         for x, codes, weights in self.blocks:
             for place, table in zip(self.places, tables, strict=True):
-                add_levels(table, codes, x[:, place], weights)
+                levels = x.column(place) if isinstance(x, SparseRows) else x[:, place]
+                add_levels(table, codes, levels, weights)
+            if isinstance(x, SparseRows):
+                # Columns of positions are of designs that are not sparse.
+                negative |= _negative(x)
+                yield x, codes, weights
+                continue
             columns = x[:, : self.n_columns]
             if len(x) and not negative.all():
                 negative |= columns.min(axis=0) < 0
@@ -138,7 +145,7 @@ class Watched:
         return found[0]
 
 
-def _with_counts(task: Callable[[Any], T], watched: Watched, blocks: RowBlocks) -> tuple[T, LevelCounts]:
+def _with_counts(task: Callable[[Any], T], watched: Watched, blocks: Any) -> tuple[T, LevelCounts]:
     own = replace(watched, blocks=blocks)
     return task(own), own.counts
 
@@ -147,6 +154,13 @@ def _both(
     merge: Callable[[T, T], T], a: tuple[T, LevelCounts], b: tuple[T, LevelCounts]
 ) -> tuple[T, LevelCounts]:
     return merge(a[0], b[0]), a[1].merge(b[1])
+
+
+def _negative(x: SparseRows) -> NDArray[np.bool_]:
+    """Columns (p,) of sparse rows in which there is a value below zero."""
+    steps, found = x.steps, np.zeros(len(x.base), dtype=bool)
+    found[steps.indices[x.base[steps.indices] + steps.data < 0]] = True
+    return found | ((x.base < 0) & (np.bincount(steps.indices, minlength=len(x.base)) < len(x)))
 
 
 def as_columns(tables: tuple[Floats, ...], counts: Floats) -> tuple[Floats, Floats]:

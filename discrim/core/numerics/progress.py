@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from threading import RLock
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -16,17 +18,52 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 
+class NoBar:
+    """Takes the place of a bar where nobody looks on."""
+
+    def update(self, more: float = 1) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def __enter__(self) -> NoBar:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Do nothing."""
+
+
 def progress_bar(total: int | None, what: str, delay: float = 1.0) -> Any:
     """A bar on standard error, where a task takes more than a second and a person looks on.
 
     That is on a terminal or in a notebook; TQDM_DISABLE=1 hides it there too.
     """
+    if "ipykernel" not in sys.modules and not _is_terminal():
+        return NoBar()
+    return _bar()(total=total, desc=what, delay=delay, leave=False)
+
+
+def _is_terminal() -> bool:
+    """Whether standard error is one; it may be closed, or a program may have none."""
+    try:
+        return sys.stderr is not None and sys.stderr.isatty()
+    except ValueError:
+        return False
+
+
+@cache
+def _bar() -> Any:
+    """A kind of bar with a lock of its own, and without a thread that watches it.
+
+    The lock of tqdm is one for all processes: where one that was forked ends while it holds it, the others
+    wait for ever.
+    """
     from tqdm import tqdm
 
-    disable = None if "ipykernel" not in sys.modules else False
-    if sys.stderr is None:
-        disable = True  # It is closed, or the program has no console, and tqdm would write to it.
-    return tqdm(total=total, desc=what, delay=delay, leave=False, disable=disable)
+    bar: Any = type("Bar", (tqdm,), {"monitor_interval": 0})
+    bar.set_lock(RLock())
+    return bar
 
 
 @contextmanager

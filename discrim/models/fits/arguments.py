@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ __all__ = [
     "is_share",
     "is_whole",
     "listed",
+    "prior_of_some",
     "prior_vector",
     "told",
 ]
@@ -83,6 +84,14 @@ def is_share(value: Any) -> bool:
 def is_whole(value: Any) -> bool:
     """Whether an option is a whole number, which a truth value is not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def prior_of_some(prior: Any, classes: Sequence[Any], keep: NDArray[np.bool_]) -> Any:
+    """A prior over all classes, in any form that a verb takes, as one over some of them (K,)."""
+    if prior is None or isinstance(prior, str) or keep.all():
+        return prior
+    shares = prior_vector(prior, pd.Index(list(classes)), np.ones(len(classes)))[keep]
+    return (shares / shares.sum()).tolist() if shares.sum() > 0 else "equal"
 
 
 def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:

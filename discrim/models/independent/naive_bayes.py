@@ -27,10 +27,12 @@ from discrim.models.independent.naive_bayes_plan import (
 from discrim.models.independent.naive_bayes_results import NaiveBayesResults, naive_bayes_fit
 from discrim.models.moments.given import table_given
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.once import by_moments
 
 __all__ = ["naive_bayes"]
 
 
+@by_moments("diagonal")
 def naive_bayes(
     formula: str | None = None,
     data: Any = None,

@@ -45,7 +45,7 @@ def given_tally(given: Moments, options: Options, **beside: Any) -> tuple[Blocks
     NotSupportedError
         Kernel densities are asked for; the moments hold no variances by class, or no counts of levels.
     """
-    check_given(given, KERNELS if _asked(options.kernel) else "", beside)
+    given = check_given(given, KERNELS if _asked(options.kernel) else "", beside)
     given._need("Naive Bayes", "diagonal")
     design = level_design(given._design)
     blocks = without_rows(design, given._functions, weighted=given._weighted, dropped=given.dropped)

@@ -28,6 +28,7 @@ from discrim.models.independent.shrunken_choice import Search, choose_threshold
 from discrim.models.judging.splits import Splits, read_splits
 from discrim.models.moments.given import given_sample, table_given
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.once import by_moments
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
 from discrim.models.results.pictures import plot_posteriors, plot_regions
@@ -44,6 +45,7 @@ CHOSEN_FROM_ROWS = "A threshold is chosen by the rows and not by their moments: 
 Floats = NDArray[np.float64]
 
 
+@by_moments("diagonal")
 def shrunken_centroids(
     formula: str | None = None,
     data: Any = None,

@@ -17,7 +17,7 @@ from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Block, Blocks
 from discrim.frame.filled import response_codes
-from discrim.frame.used_rows import used_of_block, used_rows
+from discrim.frame.used_rows import used_of_block, used_rows, with_classes
 from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
 from discrim.models.fits.arguments import check_flag, check_word, listed, told
@@ -123,7 +123,7 @@ class RowsJudged:
     """
 
     def __init__(self, fit: Fit[Any]) -> None:
-        self._fit, self._blocks = fit, fit.rows("leave_one_out()")
+        self._fit, self._blocks = fit, with_classes(fit.rows("leave_one_out()"))
         self._rule, self._numerics = fit.rule(), np.geterr()
         self._codes = np.empty(self._blocks.table.nrows, dtype=np.intp)
         self._left_out: LeftOutScores | None = None

@@ -12,6 +12,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks, without_rows
 from discrim.models.fits.reading import present_classes, refuse_extreme, varying, warn_of_weights
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.once import Unread
 
 __all__ = ["FOUND_FROM_ROWS", "check_given", "fitting", "given_sample", "table_given"]
 
@@ -58,7 +59,7 @@ def given_sample(
     NotSupportedError
         The model needs the rows, or scatters by class where these are pooled.
     """
-    check_given(given, why_rows, beside)
+    given = check_given(given, why_rows, beside)
     if spread == "pooled":
         given._need("A model with one covariance for all classes", spread)
     else:
@@ -67,8 +68,11 @@ def given_sample(
     return fitting(given, blocks, reduced(given._held, spread))
 
 
-def check_given(given: Any, why_rows: str, beside: Mapping[str, Any]) -> None:
-    """Raise where moments do not stand for a table; as of `given_sample`."""
+def check_given(given: Any, why_rows: str, beside: Mapping[str, Any]) -> Moments:
+    """The moments, refused where they do not stand for a table; as of `given_sample`."""
+    if isinstance(given, Unread):
+        given.refuse(why_rows)
+        return given.read()
     if not isinstance(given, Moments):
         raise DataError(f"moments={given!r}: give what discrim.moments() or discrim.from_stats() returns.")
     named_too = [name for name, value in beside.items() if value is not None]
@@ -78,6 +82,7 @@ def check_given(given: Any, why_rows: str, beside: Mapping[str, Any]) -> None:
         )
     if why_rows:
         raise NotSupportedError(f"{why_rows}, or pass formula and data in the place of moments=.")
+    return given
 
 
 def fitting(

@@ -16,6 +16,7 @@ from discrim.core.moments.level_counts import LevelCounts, Watched
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.moments_without import moments_without
 from discrim.errors import DataError, NotSupportedError
+from discrim.frame.asked_rows import refuse_vector
 from discrim.frame.blocks import Blocks
 from discrim.frame.design import Design
 from discrim.frame.filled import response_codes
@@ -174,20 +175,16 @@ class Moments:
             A column is missing; a category that the first table had not; a class that is not of `levels=`;
             no weights, where those of the first table were an array.
         """
-        source = source_of(data)
+        source = None if isinstance(data, Table) else source_of(data)
         if source is not None:
             return self._of_source(source, weights, na_action)
-        return self._of_table(Table(data, part=True), weights, na_action)
+        table = data if isinstance(data, Table) else Table(data, part=True)
+        return self._of_table(table, weights, na_action)
 
     def _of_source(self, source: Source, weights: Any, na_action: NaAction) -> Moments:
         """The sum over the parts of a source."""
         column = self._weights if weights is None else weights
-        if column is not None and not isinstance(column, str):
-            raise DataError(
-                "weights= is an array, and the rows come from a source: name the column of the source that "
-                "holds "
-                "them."
-            )
+        refuse_vector(column)
         design, found = self._design, None
         names = (*design.response_columns, *design.columns, *([] if column is None else [column]))
         for table, where in tables(source, list(dict.fromkeys(names))):
@@ -376,11 +373,18 @@ def gathered(
     design, places, sizes = with_positions(blocks.design)
     wider = replace(blocks, design=design)
     watched = Watched(wider, len(design.levels), len(blocks.terms), places, sizes)
-    held = class_moments(blocks, scatters, lambda _: watched)
-    if wider.dropped and na_action == "raise":
+
+    def watch(rows: Any) -> Watched:
+        # Sparse rows come as they are stored.
+        watched.blocks = wider if rows is blocks else rows
+        return watched
+
+    held = class_moments(blocks, scatters, watch)
+    dropped = wider.dropped or blocks.dropped
+    if dropped and na_action == "raise":
         blocks.refuse_missing()
     return Moments(
-        blocks.design, held, watched.counts, scatters, levels_given, wider.dropped, blocks.weighted,
+        blocks.design, held, watched.counts, scatters, levels_given, dropped, blocks.weighted,
         weights if isinstance(weights, str) else None, blocks.functions,
     )  # fmt: skip
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from discrim.errors import DataError
-from discrim.frame.asked_rows import read
+import pandas as pd
+
+from discrim.errors import DataError, NotSupportedError
+from discrim.frame.asked_rows import read, refuse_vector
+from discrim.frame.formula import asked
+from discrim.frame.own_functions import check_functions
+from discrim.frame.source_parts import Source
+from discrim.frame.source_rows import named, tables
+from discrim.frame.sources import source_of
+from discrim.frame.table import Table
 from discrim.models.fits.arguments import check_word
 from discrim.models.fits.reading import NaAction
 from discrim.models.moments.file import Scatters
@@ -72,7 +80,41 @@ def moments(
     [0.9912, 0.0088]
     """
     check_word("scatters", scatters, get_args(Scatters))
-    blocks = read(formula, data, weights=weights, levels=levels, functions=functions, part=True)
-    if not blocks.terms:
-        raise DataError(f"The formula {formula!r} has no predictor: name a column on its right side.")
-    return gathered(blocks, na_action, scatters=scatters, levels_given=levels is not None, weights=weights)
+    source = source_of(data)
+    parts: Iterator[tuple[Any, str | None]] = iter([(data, None)])
+    if source is not None and source.once:
+        parts = tables(source, _columns(formula, source, weights, functions))
+    first, where = next(parts, (data, None))
+    with named(where):
+        blocks = read(formula, first, weights=weights, levels=levels, functions=functions, part=True)
+        if not blocks.terms:
+            raise DataError(f"The formula {formula!r} has no predictor: name a column on its right side.")
+        found = gathered(
+            blocks, na_action, scatters=scatters, levels_given=levels is not None, weights=weights
+        )
+    for part, where in parts:
+        with named(where):
+            found = found + found.of(part, na_action=na_action)
+    return found
+
+
+def _columns(formula: str, source: Source, weights: Any, functions: Functions | None) -> list[str]:
+    """The columns that are read of rows which can be read once.
+
+    Raises
+    ------
+    NotSupportedError
+        A transform learns from all rows before the first is used.
+    DataError
+        The weights are no column.
+    """
+    refuse_vector(weights)
+    names = Table(pd.DataFrame(columns=list(source.names)))
+    found = asked(formula, names, check_functions(functions), () if weights is None else (weights,))
+    learns = [each.code for each in found.expressions.values() if each.stateful]
+    if learns:
+        raise NotSupportedError(
+            f"{learns[0]} learns from all rows before the first is used, and {source.what} can be read once: "
+            "give a function that makes it anew, or transform the column in the frames."
+        )
+    return list(dict.fromkeys((*found.columns, *found.beside)))

@@ -26,6 +26,7 @@ from discrim.models.fits.reading import (
 )
 from discrim.models.moments.given import FOUND_FROM_ROWS, given_sample, table_given
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.once import by_moments
 from discrim.models.normal.covariance_options import read_shrinking, warn_where_units_differ, with_units
 from discrim.models.normal.estimators import CovarianceEstimator
 from discrim.models.normal.lda_results import LDAResults, lda_fit
@@ -38,6 +39,7 @@ STRUCTURES = ("pooled", "diagonal", "shrunk", "spherical", "pinv")
 """What `covariance=` may be, the full one first."""
 
 
+@by_moments("pooled")
 def lda(
     formula: str | None = None,
     data: Any = None,

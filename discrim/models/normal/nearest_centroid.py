@@ -28,6 +28,7 @@ from discrim.models.fits.reading import NaAction, usable_rows
 from discrim.models.fits.refits import moment_refits
 from discrim.models.moments.given import given_sample, table_given
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.once import by_moments
 from discrim.models.normal.covariance_options import warn_of_units
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
@@ -51,6 +52,7 @@ __all__ = [
 DISTANCE = "Euclidean, in columns' units"
 
 
+@by_moments("diagonal")
 def nearest_centroid(
     formula: str | None = None,
     data: Any = None,

@@ -35,6 +35,7 @@ from discrim.models.fits.reading import (
 )
 from discrim.models.moments.given import FOUND_FROM_ROWS, given_sample, table_given
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.once import by_moments
 from discrim.models.normal.covariance_options import (
     Shrinking,
     read_shrinking,
@@ -63,6 +64,7 @@ STRUCTURES = ("full", "diagonal", "shrunk", "spherical")
 """What `covariance=` may be, the full one first."""
 
 
+@by_moments("class")
 def qda(
     formula: str | None = None,
     data: Any = None,

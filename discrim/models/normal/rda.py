@@ -28,6 +28,7 @@ from discrim.models.fits.tuning import held_path
 from discrim.models.judging.splits import Split, Splits, read_splits
 from discrim.models.moments.given import given_sample, table_given
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.once import by_moments
 from discrim.models.normal.covariance_options import warn_of_units
 from discrim.models.normal.rda_choice import Choice, chosen_by
 from discrim.models.results.class_covariances import SeparateCovariances
@@ -47,6 +48,7 @@ CHOSEN_FROM_ROWS = (
 Floats = NDArray[np.float64]
 
 
+@by_moments("class")
 def rda(
     formula: str | None = None,
     data: Any = None,

@@ -24,6 +24,7 @@ from discrim.models.fits.reading import NaAction, collinear_error, drop_columns,
 from discrim.models.fits.refits import moment_refits
 from discrim.models.moments.given import given_sample, table_given
 from discrim.models.moments.moments import Moments
+from discrim.models.moments.once import by_moments
 from discrim.models.planes.plane_pictures import plot_distances
 from discrim.models.regression.indicator_pictures import plot_fitted
 from discrim.models.regression.optimal_scoring import OptimalScoring
@@ -41,6 +42,7 @@ __all__ = ["IndicatorResults", "indicator"]
 Floats = NDArray[np.float64]
 
 
+@by_moments("pooled")
 def indicator(
     formula: str | None = None,
     data: Any = None,

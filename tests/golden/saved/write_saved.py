@@ -5,6 +5,8 @@
 Run it in the checkout of the version whose files are wanted. A folder that is there is not written again:
 that its files load, and predict what `predictions.json` says, is the promise of the format.
 
+`before_17` is of the commit that added it, the first one with files of moments and of `nearest_centroid`.
+
 `before_15` is of commit 56f22e4, the last one before a fit became one value.
 
 `before_13` is of commit 363d1eb, the last one before fits kept `standardize`, the names of columns left out,
@@ -116,7 +118,7 @@ def fits() -> dict[str, Made]:
     for shrinkage in ("ledoit-wolf", "loo", 0.3):
         made[f"lda_shrunk_{shrinkage}"] = lda, every, FEW, {"covariance": "shrunk", "shrinkage": shrinkage}
         made[f"qda_shrunk_{shrinkage}"] = qda, every, FEW, {"covariance": "shrunk", "shrinkage": shrinkage}
-    return made | more_fits()
+    return made | more_fits() | later_fits()
 
 
 def more_fits() -> dict[str, Made]:
@@ -186,6 +188,86 @@ def more_fits() -> dict[str, Made]:
     }
 
 
+def later_fits() -> dict[str, Made]:
+    """What `before_15` has not: a verb that came later, and fits of moments in the place of a table."""
+    every = "species ~ ."
+    return {
+        "nearest_centroid": (discrim.nearest_centroid, every, FEW, {}),
+        "nearest_centroid_prior": (discrim.nearest_centroid, every, FEW, {"prior": None, "weights": WEIGHTS}),
+        "qda_of_moments": (of_moments(discrim.qda), every, FEW, {}),
+        "rda_of_moments": (of_moments(discrim.rda, alpha=0.3, gamma=0.6), every, FEW, {}),
+        "naive_bayes_of_moments": (
+            of_moments(discrim.naive_bayes, laplace=1.0),
+            "species ~ bill_length_mm + island + sex",
+            PENGUINS,
+            {"scatters": "diagonal"},
+        ),
+    }
+
+
+def of_moments(verb: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """A verb that is given the moments of a table."""
+
+    def fitted(formula: str, data: pd.DataFrame, **about: Any) -> Any:
+        return verb(moments=discrim.moments(formula, data, **about), **options)
+
+    return fitted
+
+
+def held() -> dict[str, tuple[Any, pd.DataFrame]]:
+    """Moments, and the table that they are of."""
+    every, mixed = "species ~ .", "species ~ bill_length_mm + C(island, Sum) + sex + log(body_mass_g)"
+    whole = discrim.moments(every, FEW)
+    return {
+        "moments": (whole, FEW),
+        "moments_pooled_weights": (
+            discrim.moments(every, FEW, scatters="pooled", weights=WEIGHTS / 2),
+            FEW,
+        ),
+        "moments_diagonal_wide": (discrim.moments(every, WIDE, scatters="diagonal"), WIDE),
+        "moments_mixed": (discrim.moments(mixed, PENGUINS), PENGUINS),
+        "moments_weights_by_name": (
+            discrim.moments(every, FEW.assign(times=WEIGHTS), weights="times"),
+            FEW.assign(times=WEIGHTS),
+        ),
+        "moments_dropped": (discrim.moments(every, HOLES), HOLES),
+        "moments_levels": (
+            discrim.moments(every, FEW, levels=["virginica", "none", "setosa", "versicolor"]),
+            FEW,
+        ),
+        "moments_functions": (
+            discrim.moments("species ~ half(petal_width) + sepal_length", FEW, functions=FUNCTIONS),
+            FEW,
+        ),
+        "moments_less": (whole - whole.of(FEW[::5]), FEW),
+        "moments_one_class": (discrim.moments(every, FEW[:10]), FEW),
+    }
+
+
+def write_moments(folder: Path) -> dict[str, Any]:
+    """Write a file for each of the moments; posteriors are those of a fit to them and their table."""
+    about: dict[str, Any] = {}
+    for name, (moments, data) in held().items():
+        moments.save(folder / f"{name}.moments")
+        weights = {"weights": np.ones(len(data))} if name.endswith("weights") else {}
+        fit = discrim.lda(moments=moments + moments.of(data, **weights), covariance=structure_of(name))
+        rows = data.iloc[[0, len(data) // 2, -1]]
+        about[name] = {
+            "counts": moments.counts.tolist(),
+            "means": moments.means.fillna(0.0).to_numpy().tolist(),
+            "dropped": moments.dropped,
+            "table": data.astype(object).where(data.notna(), None).to_dict("list"),
+            "rows": rows.to_dict("list"),
+            "log_proba": fit.predict_log_proba(rows).to_numpy().tolist(),
+        }
+    return about
+
+
+def structure_of(name: str) -> Any:
+    """What covariance the moments of a name hold enough for."""
+    return "diagonal" if "diagonal" in name else "pooled"
+
+
 def main(folder: Path) -> None:
     """Write a file for each fit, and their predictions for some rows of their tables."""
     folder.mkdir()
@@ -203,6 +285,8 @@ def main(folder: Path) -> None:
         except NotSupportedError:
             held["decision"] = np.asarray(fit.decision_function(rows)).tolist()
         about[name] = held
+    with_moments = json.dumps(write_moments(folder), indent=None, separators=(",", ":"))
+    (folder / "moments.json").write_text(with_moments + "\n")
     (folder / "predictions.json").write_text(json.dumps(about, indent=None, separators=(",", ":")) + "\n")
 
 

@@ -194,3 +194,26 @@ def test_bad_columns_are_named_as_of_a_table():
     both = discrim.moments("y ~ flag + x", WORDS) + published
     with pytest.raises(NotSupportedError, match=r"no counts of the levels of 'flag'.*published"):
         discrim.naive_bayes(moments=both)
+
+
+def test_sparse_columns_of_words_are_added_up_as_they_are_stored():
+    rows = np.random.default_rng(3).poisson(0.02, (400, 60)).astype(float)
+    rows[5, 7] = np.nan
+    rows[:, 3] -= 1
+    words = pd.DataFrame(
+        {f"w{j}": pd.arrays.SparseArray(rows[:, j], fill_value=0.0) for j in range(60)}
+    ).assign(y=np.random.default_rng(4).choice(list("ab"), 400))
+    for scatters in ("diagonal", "pooled"):
+        ours = discrim.moments("y ~ .", words, scatters=scatters)
+        theirs = discrim.moments("y ~ .", words.assign(**{f"w{j}": rows[:, j] for j in range(60)}))
+        assert (ours.nobs, ours.dropped) == (theirs.nobs, theirs.dropped) == (399, 1)
+        np.testing.assert_allclose(ours.means, theirs.means, atol=1e-14)
+        assert ours._level_counts.negative.nonzero()[0].tolist() == [3]
+    kept = words.drop(columns="w3")
+    options = {"counts": True, "laplace": 1}
+    held = discrim.moments("y ~ .", kept[:300], scatters="diagonal")
+    fit = discrim.naive_bayes(moments=held + held.of(kept[300:]), **options)
+    rest = kept.dropna()
+    np.testing.assert_allclose(
+        fit.predict_log_proba(rest), discrim.naive_bayes("y ~ .", kept, **options).predict_log_proba(rest)
+    )

@@ -1,0 +1,64 @@
+"""What is fitted instead where a verb refuses, so that a search over models goes on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from discrim.errors import DiscrimWarning
+from discrim.frame.arrays import last_column
+from discrim.models.results.results import ClassifierResults
+
+__all__ = ["MOST_FEW", "SHRUNK", "again", "class_sizes", "shrinkable", "shrunk"]
+
+SHRUNK = 'covariance="shrunk", standardize=True'
+"""What is fitted where a covariance does not exist: units of columns are nobody's choice there."""
+
+
+MOST_FEW = 2
+"""Rows of a class up to which leaving one out may leave too few."""
+
+
+def class_sizes(data: Any, options: Mapping[str, Any]) -> Any:
+    """Rows of each class, or the sum of their weights; the response is the last column of the table."""
+    if data is None:
+        sizes = options["moments"].counts
+        return sizes[sizes > 0]
+    labels, weights = last_column(data), options.get("weights")
+    if weights is None:
+        counts = labels.value_counts()
+        return counts[counts > 0]
+    if np.shape(weights) != (len(labels),):
+        # The verb has said so, and nothing else is the matter.
+        return labels.value_counts() + np.inf
+    table = labels.to_frame("label").assign(weight=np.asarray(weights, dtype=np.float64))
+    counts = table.groupby("label", observed=True)["weight"].sum()
+    return counts[counts > 0]
+
+
+def again(verb: Callable[..., Any], *arguments: Any, **options: Any) -> ClassifierResults:
+    """What a verb gives that was asked before, without a second warning of constant columns."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Left out", DiscrimWarning)
+        results: ClassifierResults = verb(*arguments, **options)
+        return results
+
+
+def shrinkable(options: Mapping[str, Any], *structures: str) -> bool:
+    """Whether the covariance asked for is one of these, by a method that a shrunk one has, too."""
+    asked = options["covariance"]
+    return isinstance(asked, str) and asked in structures and options["method"] in ("moment", "mle")
+
+
+def shrunk(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with a shrunk covariance, shrunk as was asked for if it was."""
+    own = options["covariance"] == "shrunk"
+    return {
+        **options,
+        "covariance": "shrunk",
+        "standardize": True,
+        **({} if own else {"shrinkage": None, "grid": None}),
+    }

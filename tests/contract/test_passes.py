@@ -1,0 +1,35 @@
+"""No pass begins within another: a connection of DuckDB refuses that."""
+
+from __future__ import annotations
+
+import warnings
+
+import duckdb
+import pytest
+
+import discrim
+from tests.contract.test_sources import BY_PASSES, JUDGED, rows
+
+
+@pytest.fixture
+def relation():
+    data = rows(120)
+    connection = duckdb.connect()
+    connection.register("given", data)
+    return connection.sql("select * from given")
+
+
+@pytest.mark.parametrize("case", BY_PASSES)
+def test_a_fit_makes_one_pass_after_another(case, relation):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = getattr(discrim, case.split()[0])("y ~ a + b + n", relation, **BY_PASSES[case])
+        assert fit.summary().as_text()
+        assert len(fit.predict()) == 120
+        assert fit.confusion().to_numpy().sum() > 100
+
+
+@pytest.mark.parametrize("what", JUDGED)
+def test_a_fit_is_judged_by_one_pass_after_another(what, relation):
+    JUDGED[what](discrim.lda("y ~ a + center(b) + g", relation, weights="w"))
+    JUDGED[what](discrim.qda("y ~ a + b", relation))

@@ -1,0 +1,205 @@
+"""partial_fit: batches of rows add up to the fit of all of them."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from discrim.sklearn import LDAClassifier, NaiveBayesClassifier, QDAClassifier
+
+IRIS = load_iris().sample(frac=1, random_state=2).reset_index(drop=True)
+X, Y = IRIS.drop(columns="species"), IRIS["species"].astype(str).to_numpy()
+CLASSES = np.unique(Y)
+WEIGHTS = np.random.default_rng(0).integers(0, 4, 150).astype(float)
+BATCHES = [slice(0, 20), slice(20, 21), slice(21, 90), slice(90, 150)]
+MODELS = [
+    LDAClassifier(),
+    LDAClassifier(prior=[0.2, 0.3, 0.5], method="mle", ncomp=1),
+    LDAClassifier(covariance="diagonal"),
+    LDAClassifier(covariance="shrunk"),
+    LDAClassifier(covariance="shrunk", shrinkage=0.3, standardize=True),
+    QDAClassifier(),
+    QDAClassifier(covariance="diagonal", method="mle"),
+    NaiveBayesClassifier(),
+    NaiveBayesClassifier(smoothing=1e-9, prior="equal"),
+    NaiveBayesClassifier(counts=True, laplace=1),
+]
+shown = pytest.mark.parametrize("model", MODELS, ids=repr)
+# What is fitted of few rows in the place of what was asked for is said of both.
+pytestmark = pytest.mark.filterwarnings("ignore:Fitted with")
+
+
+def same(ours, theirs, x, rtol=1e-12):
+    assert ours.classes_.tolist() == theirs.classes_.tolist()
+    np.testing.assert_array_equal(ours.predict(x), theirs.predict(x))
+    np.testing.assert_allclose(
+        ours.predict_log_proba(x), theirs.predict_log_proba(x), rtol=rtol, atol=rtol * 10
+    )
+    np.testing.assert_allclose(
+        ours.decision_function(x), theirs.decision_function(x), rtol=rtol * 10, atol=1e-10
+    )
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["rows", "weights"])
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame], ids=["array", "frame"])
+@shown
+def test_after_each_batch_the_fit_is_that_of_all_rows_so_far(model, kind, weights):
+    grown, x = clone(model), kind(X)
+    for batch in BATCHES:
+        own = None if weights is None else weights[batch]
+        grown.partial_fit(
+            x[batch], Y[batch], classes=CLASSES if batch.start == 0 else None, sample_weight=own
+        )
+        so_far = slice(0, batch.stop)
+        at_once = clone(model).fit(
+            x[so_far], Y[so_far], sample_weight=None if weights is None else weights[so_far]
+        )
+        same(grown, at_once, x)
+        # QR and Cholesky of the same scatter.
+        assert grown.results_.nobs == at_once.results_.nobs
+    again = pickle.loads(pickle.dumps(grown))
+    same(again, grown, x, rtol=1e-15)
+    assert clone(grown).get_params() == model.get_params()
+    assert not hasattr(clone(grown), "moments_")
+
+
+@pytest.mark.parametrize("model", [LDAClassifier(), QDAClassifier(), NaiveBayesClassifier()], ids=repr)
+def test_batches_of_some_of_the_classes(model):
+    order = np.argsort(Y, kind="stable")
+    x, y = X.to_numpy()[order], Y[order]
+    grown = clone(model).partial_fit(x[:50], y[:50], CLASSES[::-1])
+    assert grown.classes_.tolist() == CLASSES.tolist()
+    for ask in (grown.predict, grown.predict_proba, grown.decision_function):
+        with pytest.raises(DataError, match=r"no fit.*only 'setosa' has rows.*another class"):
+            ask(x)
+    grown.partial_fit(x[50:100], y[50:100])
+    two = clone(model).fit(x[:100], y[:100])
+    np.testing.assert_array_equal(grown.predict(x), two.predict(x))
+    proba = grown.predict_proba(x)
+    assert proba.shape == (150, 3)
+    assert not proba[:, 2].any()
+    np.testing.assert_allclose(proba[:, :2], two.predict_proba(x), atol=1e-13)
+    assert np.isneginf(grown.decision_function(x)[:, 2]).all()
+    assert np.isneginf(grown.predict_log_proba(x)[:, 2]).all()
+    same(grown.partial_fit(x[100:], y[100:]), clone(model).fit(x, y), x)
+
+
+def test_a_prior_of_classes_to_come_is_that_of_the_classes_there():
+    order = np.argsort(Y, kind="stable")
+    model = LDAClassifier(prior={"setosa": 0.1, "versicolor": 0.3, "virginica": 0.6})
+    model.partial_fit(X.iloc[order[:100]], Y[order[:100]], CLASSES)
+    assert model.results_.prior.round(12).tolist() == [0.25, 0.75]
+    model.partial_fit(X.iloc[order[100:]], Y[order[100:]])
+    assert model.results_.prior.tolist() == [0.1, 0.3, 0.6]
+
+
+def test_classes_without_rows_are_no_warning_and_labels_keep_their_kind():
+    y = np.unique(Y, return_inverse=True)[1] * 7 - 7
+    model = QDAClassifier().partial_fit(X[y < 7], y[y < 7], classes=[7, 0, -7])
+    assert model.predict(X).dtype == y.dtype
+    assert set(model.predict(X)) == {-7, 0}
+
+
+def test_fit_begins_anew_and_partial_fit_goes_on_from_it():
+    model = LDAClassifier().partial_fit(X[:60], Y[:60], CLASSES)
+    model.fit(X[60:120], Y[60:120])
+    assert not hasattr(model, "moments_")
+    same(model, LDAClassifier().fit(X[60:120], Y[60:120]), X)
+    weighted = LDAClassifier().fit(X[60:120], Y[60:120], WEIGHTS[60:120])
+    same(model.partial_fit(X[120:], Y[120:]), LDAClassifier().fit(X[60:], Y[60:]), X)
+    weighted.partial_fit(X[120:], Y[120:])
+    ones = np.r_[WEIGHTS[60:120], np.ones(30)]
+    same(weighted, LDAClassifier().fit(X[60:], Y[60:], ones), X)
+
+
+def test_it_is_the_convention_of_scikit_learn():
+    ours, theirs = NaiveBayesClassifier(method="mle"), GaussianNB(var_smoothing=0)
+    for batch in BATCHES:
+        for model in (ours, theirs):
+            model.partial_fit(X[batch].to_numpy(), Y[batch], classes=CLASSES)
+    np.testing.assert_allclose(
+        ours.predict_log_proba(X.to_numpy()), theirs.predict_log_proba(X.to_numpy()), rtol=1e-9, atol=1e-14
+    )
+
+
+def test_categories_by_dtype_and_counts_of_their_levels():
+    penguins = load_penguins().dropna().sample(frac=1, random_state=1).astype({"island": "category"})
+    x, y = penguins[["bill_length_mm", "island"]], penguins["species"].astype(str).to_numpy()
+    model = NaiveBayesClassifier(laplace=1)
+    for start in range(0, len(x), 100):
+        model.partial_fit(x[start : start + 100], y[start : start + 100], np.unique(y))
+    same(model, NaiveBayesClassifier(laplace=1).fit(x, y), x)
+
+
+def test_missing_values_are_refused_or_integrated_out():
+    holed = X.mask(np.random.default_rng(3).random(X.shape) < 0.05)
+    with pytest.raises(DataError, match=r"is missing"):
+        NaiveBayesClassifier().partial_fit(holed, Y, CLASSES)
+    model = NaiveBayesClassifier(missing="integrate").partial_fit(holed[:70], Y[:70], CLASSES)
+    model.partial_fit(holed[70:], Y[70:])
+    with pytest.warns(DiscrimWarning, match=r"fitted without"):
+        same(model, NaiveBayesClassifier(missing="integrate").fit(holed, Y), holed)
+
+
+def test_few_rows_are_fitted_as_fit_does_or_not_yet():
+    with pytest.warns(DiscrimWarning, match=r'covariance="shrunk", standardize=True'):
+        shrunk = LDAClassifier().partial_fit(X[:5], Y[:5], CLASSES)
+    assert shrunk.results_._fit.numbers.structure == "shrunk"
+    strict = LDAClassifier(collinear="raise").partial_fit(X[:5], Y[:5], CLASSES)
+    with pytest.raises(DataError, match=r"no fit to the rows of partial_fit yet: .*degrees of freedom"):
+        strict.predict(X)
+    strict.partial_fit(X, Y)
+    assert strict.predict(X).shape == (150,)
+    with pytest.warns(DiscrimWarning, match=r"smoothing=1e-9"):
+        NaiveBayesClassifier().partial_fit(
+            X[:60].assign(petal_width=1.0 + (Y[:60] == "setosa")), Y[:60], CLASSES
+        )
+    with pytest.raises(CollinearError):
+        LDAClassifier(collinear="raise").fit(X[:5], Y[:5])
+
+
+REFUSED = [
+    (lambda m: m.partial_fit(X, Y), "classes must be passed on the first call"),
+    (lambda m: m.partial_fit(X, Y, ["setosa"]), "a classifier needs two"),
+    (lambda m: m.partial_fit(X, Y, ["setosa", "rosa"]), "y has '.*' at row .*, which is not among the cl"),
+    (lambda m: m.partial_fit(X, Y[:9], CLASSES), "inconsistent numbers of samples"),
+    (lambda m: m.partial_fit(X, None, CLASSES), "requires y to be passed"),
+    (lambda m: m.partial_fit(X, Y, CLASSES, sample_weight=-WEIGHTS - 1), "weights are negative"),
+    (lambda m: m.partial_fit(X * np.nan, Y, CLASSES), "is missing"),
+    (lambda m: m.partial_fit(X, Y, CLASSES).partial_fit(X, Y, CLASSES[:2]), "not the same as on"),
+    (lambda m: m.partial_fit(X, Y, CLASSES).partial_fit(X.iloc[:, :2], Y), "feature names should match"),
+    (lambda m: m.set_params(prior=[0.5, 0.6, 0.7]).partial_fit(X, Y, CLASSES), "prior"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ask", "said"), REFUSED)
+def test_what_is_refused_adds_nothing(ask, said):
+    with pytest.raises(ValueError, match=said):
+        ask(LDAClassifier())
+    model = LDAClassifier().partial_fit(X[:100], Y[:100], CLASSES)
+    before = model.predict_proba(X)
+    with pytest.raises(DataError):
+        model.partial_fit(X[:50].assign(petal_width=np.inf), Y[:50])
+    assert model.moments_.nobs == 100
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LDAClassifier(method="t"),
+        LDAClassifier(covariance="shrunk", shrinkage="loo"),
+        QDAClassifier(method="mcd"),
+        NaiveBayesClassifier(kernel=True),
+    ],
+    ids=repr,
+)
+def test_options_that_need_rows_have_no_partial_fit(model):
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(NotSupportedError, match=r"takes the rows with these options: use fit"):
+        LDAClassifier().partial_fit(X, Y, CLASSES).set_params(method="t")._scatters()
