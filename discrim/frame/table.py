@@ -22,7 +22,8 @@ from discrim.frame.categories import shown
 from discrim.frame.doubles import compare_to_doubles
 from discrim.frame.fingerprint import NEVER_WRITTEN, Fingerprint, column_values, every_so_many
 from discrim.frame.given import given_frame, held_frame
-from discrim.frame.sparse import WHOLE, SparseColumns, SparseFrame, found_columns, is_sparse_number
+from discrim.frame.source_parts import listed
+from discrim.frame.sparse import WHOLE, SparseColumns, SparseFrame, found_columns
 from discrim.frame.values import (
     Kind,
     as_floats,
@@ -115,7 +116,7 @@ class Table:
         if len(self._columns) < len(labels):
             twice = sorted(name for name, times in Counter(self.names).items() if times > 1)
             raise DataError(
-                f"Duplicate column name{'s' if len(twice) > 1 else ''} {_quoted(twice)}: "
+                f"Duplicate column name{'s' if len(twice) > 1 else ''} {listed(twice)}: "
                 "rename the columns so that each name stands for one."
             )
         self._arrays: dict[str, NDArray[Any] | None] = {}
@@ -184,11 +185,11 @@ class Table:
             # Columns side by side in memory are looked at at once.
             if view is not None and not values and set(names).issuperset(group):
                 values[group] = view[:, ::step].copy()
-        together = set().union(*values)
+        # Of sparse columns the table has a copy.
+        together = set().union(*values, () if self.sparse is None else self.sparse.kinds)
         for name in names:
             dtype = self._dtypes[self.position(name)] if self._dtypes else None
-            # Of sparse columns the table has a copy.
-            if name in together or isinstance(dtype, NEVER_WRITTEN) or is_sparse_number(dtype):
+            if name in together or isinstance(dtype, NEVER_WRITTEN):
                 continue
             array = self._array(name)
             array = column_values(self.native(name), step) if array is None else array[::step].copy()
@@ -202,12 +203,12 @@ class Table:
             return self._columns[name]
         except KeyError:
             near = get_close_matches(name, self.names, n=1, cutoff=0.6)
-            hint = f" Did you mean {near[0]!r}?" if near else f" Columns: {_quoted(self.names)}."
+            hint = f" Did you mean {near[0]!r}?" if near else f" Columns: {listed(self.names)}."
             raise DataError(f"No column {name!r} in the table.{hint}") from None
 
     def kind(self, name: str) -> Kind:
         """What a column holds: numeric, boolean, categorical, text or other."""
-        if name not in self._kinds:
+        if name not in self._kinds and not self.is_sparse(name):
             position = self.position(name)
             if not self._dtypes:
                 # All at once: narwhals takes long to make a Series.
@@ -215,9 +216,8 @@ class Table:
                 self._kinds = dict(zip(self.names, kinds, strict=True)) | dict.fromkeys(self._coded, "text")
                 return self._kinds[name]
             dtype = self._dtypes[position]
-            plain: Any = dtype.subtype if is_sparse_number(dtype) else dtype
-            if isinstance(plain, np.dtype) and plain.kind in "biuf":
-                return "boolean" if plain.kind == "b" else "numeric"
+            if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+                return "boolean" if dtype.kind == "b" else "numeric"
             self._kinds[name] = pandas_kind(self.native(name))
         return self._kinds[name]
 
@@ -225,12 +225,13 @@ class Table:
     def sparse(self) -> SparseColumns | None:
         """The columns of numbers with a Sparse dtype, side by side; None where there is none."""
         if self._sparse == "unknown":
-            self._sparse = found_columns(self.data, self._dtypes) if self._dtypes else None
+            self._sparse = found_columns(self.data, self._dtypes, self.names) if self._dtypes else None
+            self._kinds.update({} if self._sparse is None else self._sparse.kinds)
         return self._sparse
 
     def is_sparse(self, name: str) -> bool:
         """Whether a column is among those of `sparse`."""
-        return self.sparse is not None and self.position(name) in self.sparse.place
+        return self.sparse is not None and name in self.sparse.kinds
 
     def sparse_places(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp], list[int]]:
         """Of the columns that are sparse, positions in `sparse` and among the names; and where others are."""
@@ -337,9 +338,10 @@ class Table:
         """
         if self._compared.issuperset(names):
             return
-        exact = self.sparse is not None and not self.sparse.has_beyond(-WHOLE, WHOLE)
+        if self.sparse is not None and not self.sparse.has_beyond(-WHOLE, WHOLE):
+            self._compared.update(self.sparse.kinds)
         for name in names:
-            if name in self._compared or (exact and self.is_sparse(name)):
+            if name in self._compared:
                 continue
             array = self._array(name)
             if (array is None or array.dtype.kind in "iu") and self.kind(name) == "numeric":
@@ -421,7 +423,7 @@ class Table:
 
     def factorized(self, name: str) -> tuple[NDArray[np.intp], list[str]] | None:
         """Codes (n,) of a column of text, -1 where it is missing, and its texts; None where it takes long."""
-        series = self._held(name)
+        series = self._held(name) if name in self._coded else self.native(name)
         return None if isinstance(series, pd.Series) else text_codes(series, coded=name in self._coded)
 
     def native(self, name: str) -> Any:
@@ -444,8 +446,3 @@ def _owner(array: NDArray[Any]) -> Any:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array if array.base is None else array.base
-
-
-def _quoted(names: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
