@@ -67,7 +67,9 @@ class DaskSource(Source):
         unknown = [
             label
             for label in meta.columns
-            if isinstance(meta[label].dtype, pd.CategoricalDtype) and not self._frame[label].cat.known
+            if isinstance(dtype := meta[label].dtype, pd.CategoricalDtype)
+            # Of a dictionary of Arrow in Parquet Dask takes it that there is no category.
+            and not (self._frame[label].cat.known and len(dtype.categories))
         ]
         known: pd.DataFrame = meta.astype(dict.fromkeys(unknown, object))
         return known

@@ -11,6 +11,8 @@ import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import discrim
@@ -145,6 +147,18 @@ def test_categories_in_another_order_in_another_partition():
     other = frame[120:].assign(level=pd.Categorical(frame.g[120:], categories=["a", "b", "c"]))
     assert_same(
         discrim.lda("level ~ u + v", in_parts(other, frame[:120])), discrim.lda("level ~ u + v", frame), frame
+    )
+
+
+def test_dictionaries_of_files_are_categories(tmp_path):
+    frame = a_frame()
+    for number, part in enumerate((frame[:100], frame[100:])):
+        table = pa.Table.from_pandas(part, preserve_index=False).replace_schema_metadata()
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    found = discrim.lda("level ~ u + v + kind", dd.read_parquet(tmp_path))
+    assert_same(found, discrim.lda("level ~ u + v + kind", frame), frame)
+    assert_same(
+        discrim.lda("level ~ u + v", dd.read_parquet(tmp_path)), discrim.lda("level ~ u + v", frame), frame
     )
 
 
