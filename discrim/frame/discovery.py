@@ -254,11 +254,26 @@ class _Seen:
 
 
 def _native(part: Table, columns: Sequence[str], at: Positions) -> pd.DataFrame:
-    """Some rows in the dtypes in which they came, where these are pandas'."""
+    """Some rows in the dtypes in which they came; of other libraries whole numbers and truth values."""
     if isinstance(part.data, pd.DataFrame):
         held = part.data.iloc[at]
         return pd.DataFrame({name: held.iloc[:, part.position(name)] for name in columns})
-    return part.frame(columns).iloc[at]
+    frame = part.frame(columns).iloc[at]
+    exact = [name for name in columns if part.kind(name) == "boolean" or part.holds_integers(name)]
+    return frame.assign(**{name: _labels(part, name, at).set_axis(frame.index) for name in exact})
+
+
+def _labels(part: Table, name: str, at: Positions) -> pd.Series:
+    """Values of a column that are labels as they came, where a column of doubles has no whole numbers."""
+    values = part.native(name)[at.tolist()].to_list()
+    known = [value for value in values if value is not None]
+    if part.kind(name) == "boolean":
+        dtype, plain = "boolean", "bool"
+    elif all(-(2**63) <= value < 2**63 for value in known):
+        dtype, plain = "Int64", "int64"
+    else:
+        return pd.Series(values, dtype=object)
+    return pd.Series(values, dtype=plain if len(known) == len(values) else dtype)
 
 
 def _joined(values: list[pd.Series]) -> pd.Series:
