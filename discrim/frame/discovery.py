@@ -28,6 +28,7 @@ from discrim.frame.response import classes_and_codes, response_labels
 from discrim.frame.source_parts import Source, capital
 from discrim.frame.source_rows import SourceTable, named, tables
 from discrim.frame.table import Table
+from discrim.frame.values import exact_values
 
 __all__ = ["discovered"]
 
@@ -195,7 +196,24 @@ def _native(part: Table, columns: Sequence[str], at: Positions) -> pd.DataFrame:
     if isinstance(part.data, pd.DataFrame):
         held = part.data.iloc[at]
         return pd.DataFrame({name: held.iloc[:, part.position(name)] for name in columns})
-    return part.frame(columns).iloc[at]
+    return pd.DataFrame({name: _taken(part, name, at) for name in columns})
+
+
+def _taken(part: Table, name: str, at: Positions) -> pd.Series:
+    """Some rows of a column of another library; truth values and whole numbers stay what they are."""
+    series = part.native(name)
+    if part.kind(name) == "boolean":
+        return pd.Series(series[at.tolist()].to_list(), dtype=object if series.null_count() else bool)
+    values, rows = exact_values(series, name)
+    if values is None or rows is None:
+        return part.column(name).iloc[at].reset_index(drop=True)
+    held = np.full(len(series), None, dtype=object)
+    held[rows] = values
+    taken = pd.Series(held[at])
+    if values.dtype.kind not in "iu":
+        return taken
+    whole = pd.api.types.pandas_dtype(f"{'U' if values.dtype.kind == 'u' else ''}Int64")
+    return taken.astype(whole if taken.isna().any() else values.dtype)
 
 
 def _joined(values: list[pd.Series]) -> pd.Series:

@@ -62,17 +62,19 @@ def tables(
     A column without any value is of the kind that it is in other parts.
     """
     start = 0
-    for data, where in source.parts(columns):
-        with named(where):
-            table = Table(data, part=True, learnt_from=True, before=start)
-            if not table.nrows:
-                continue
-            bare = [name for name, kind in (kinds or {}).items() if _tells_nothing(table, name, kind)]
-            if bare:
-                frame = table.frame(table.names).assign(**dict.fromkeys(bare, np.nan))
-                table = Table(frame, part=True, learnt_from=True)
-        yield table, where
-        start += table.nrows
+    with late_bar(source.nrows or 0, "rows read", below=True) as tell:
+        for data, where in source.parts(columns):
+            with named(where):
+                table = Table(data, part=True, learnt_from=True, before=start)
+                if not table.nrows:
+                    continue
+                bare = [name for name, kind in (kinds or {}).items() if _tells_nothing(table, name, kind)]
+                if bare:
+                    frame = table.frame(table.names).assign(**dict.fromkeys(bare, np.nan))
+                    table = Table(frame, part=True, learnt_from=True, before=start)
+            yield table, where
+            start += table.nrows
+            tell(table.nrows)
 
 
 class named:
