@@ -29,6 +29,7 @@ __all__ = [
     "column_scale",
     "ill_conditioned",
     "peaks",
+    "products",
     "refuse_wide",
     "sorted_by",
     "trapezium",
@@ -68,6 +69,11 @@ COPIES = 4
 
 SAFE = 1e75
 """Columns whose deviations lie within 1/SAFE to SAFE are left on their own scale."""
+
+
+def products(spread: Spread) -> Spread:
+    """What a pass adds up for a spread."""
+    return "diagonal" if spread in ("thin", "thin class") else spread
 
 
 @dataclass(frozen=True, slots=True)
