@@ -1,0 +1,106 @@
+"""What would take more than the memory is refused before it is taken, with the size and a way out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.core.numerics import memory
+from discrim.errors import DataError
+
+K, P = 200, 20
+
+
+@pytest.fixture(scope="module")
+def data() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    codes = np.arange(25 * K) % K
+    return pd.DataFrame(rng.normal(size=(25 * K, P))).add_prefix("x").assign(y=codes)
+
+
+SCATTERS: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "moments": lambda data: discrim.moments("y ~ .", data),
+    "qda": lambda data: discrim.qda("y ~ .", data),
+    "rda": lambda data: discrim.rda("y ~ .", data, alpha=0.5, gamma=0.5),
+    "box_m": lambda data: discrim.box_m("y ~ .", data),
+}
+
+
+@pytest.mark.parametrize("verb", SCATTERS)
+def test_scatters_by_class_are_refused(
+    verb: str, data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two scatters of each class, and so not the four that are held at times.
+    monkeypatch.setattr("discrim.core.numerics.memory.at_hand", lambda: 2 * 8.0 * 2 * K * P**2)
+    with pytest.raises(DataError, match=r"columns for each of 200 classes would take .* GiB.*Name fewer"):
+        SCATTERS[verb](data)
+    discrim.lda("y ~ .", data)
+
+
+TABLES: dict[str, Callable[[Any, pd.DataFrame], Any]] = {
+    "predict_proba": lambda fit, data: fit.predict_proba(data),
+    "leave_one_out": lambda fit, data: fit.leave_one_out(),
+    "typicality": lambda fit, data: fit.typicality(data),
+    "intervals": lambda fit, data: fit.posterior_intervals(data),
+    "classification": lambda fit, data: fit.classification(),
+    "cv": lambda fit, data: fit.error_rates(["cv"]),
+}
+
+
+@pytest.mark.parametrize("what", TABLES)
+def test_tables_of_rows_by_classes_are_refused(
+    what: str, data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = discrim.lda("y ~ .", data)
+    monkeypatch.setattr("discrim.core.numerics.memory.at_hand", lambda: 8.0 * len(data) * K)
+    with pytest.raises(DataError, match=r"classes.* would take .* GiB"):
+        TABLES[what](fit, data)
+    # The ways out: labels, and rates counted of labels.
+    assert fit.predict(data).notna().all()
+    assert 0 <= fit.error_rates(["apparent"])["estimate"].iloc[0] <= 1
+
+
+def test_the_summary_of_a_fit_whose_tests_do_not_fit_says_so(
+    data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = discrim.lda("y ~ .", data)
+    monkeypatch.setattr("discrim.core.numerics.memory.at_hand", lambda: 2 * 8.0 * 2 * K * P**2)
+    text = str(fit.summary(sections=["equal_covariances"]))
+    assert "Not tested. Means and a covariance of 20 columns for each of 200 classes" in " ".join(
+        text.split()
+    )
+
+
+def test_tables_of_classes_by_classes_are_refused(
+    data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = discrim.lda("y ~ .", data)
+    monkeypatch.setattr("discrim.core.numerics.memory.at_hand", lambda: 8.0 * K**2)
+    for ask in (fit.confusion, fit.distances):
+        with pytest.raises(DataError, match="200 by 200 classes"):
+            ask()
+
+
+def test_a_summary_of_very_many_classes_is_quick_and_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    from discrim.models.results import headers
+
+    rng = np.random.default_rng(1)
+    codes = np.arange(3000) % 1500
+    data = pd.DataFrame(rng.normal(size=(3000, 3))).add_prefix("x").assign(y=codes)
+    monkeypatch.setattr(headers, "MOST_NUMBERS", 4000)
+    monkeypatch.setattr(headers, "LONG", 1e6)
+    fit = discrim.lda("y ~ .", data)
+    text = str(fit.summary())
+    assert "see error_rates()" in text
+    assert "1,500 classes by 3 columns: fit.means." in text
+    assert "fit.log_odds()." in text
+    assert "apparent" not in fit._fit.cache
+
+
+def test_the_memory_is_asked_of_the_machine() -> None:
+    assert memory.at_hand() > 2**20
