@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 __all__ = [
     "CollinearError",
@@ -21,6 +24,7 @@ __all__ = [
     "PriorError",
     "SeparationError",
     "UnreadableFileError",
+    "kept_warnings",
     "warn_user",
 ]
 
@@ -83,8 +87,26 @@ class DiscrimWarning(UserWarning):
     """Base of every warning of the package."""
 
 
+_KEPT: ContextVar[list[str] | None] = ContextVar("_KEPT", default=None)
+
+
+@contextmanager
+def kept_warnings() -> Iterator[list[str]]:
+    """Messages of `warn_user`, kept and not given where nobody sees them, as on another machine."""
+    said: list[str] = []
+    token = _KEPT.set(said)
+    try:
+        yield said
+    finally:
+        _KEPT.reset(token)
+
+
 def warn_user(message: str) -> None:
     """Give a DiscrimWarning at the line that called the package, by however many of its functions."""
+    kept = _KEPT.get()
+    if kept is not None:
+        kept.append(message)
+        return
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "discrim":
         level, frame = level + 1, frame.f_back

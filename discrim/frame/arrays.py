@@ -62,10 +62,9 @@ def refuse_missing(data: Any, names: Sequence[str]) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         if columns is not None and np.isfinite(columns.sum()):
             return
-    known = table.sparse is not None and not table.sparse.misses()
+    if table.sparse is not None and not table.sparse.misses():
+        names = [name for name in names if name not in table.sparse.kinds]
     for name in names:
-        if known and table.is_sparse(name):
-            continue
         missing = table.column(name).isna().to_numpy()
         if missing.any():
             row, more = table.label(int(np.argmax(missing))), int(missing.sum()) - 1

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.errors import DataError
+from discrim.frame.apart import reduced_blocks, small_codes
 from discrim.frame.filled import fill
 from discrim.frame.formula import Design
 from discrim.frame.level_codes import refuse_values
@@ -42,6 +43,9 @@ LONG_ROWS, LONG_NUMBERS = 4096, 2**22
 
 SPARSE_NUMBERS = 2**21
 """Most numbers of a block that sparse columns are written out to, where its rows are not too few."""
+
+
+T = TypeVar("T")
 
 
 class Block(NamedTuple):
@@ -115,20 +119,45 @@ class Blocks:
         """Class (n,) of each row of the table, -1 where it is missing; of a source, read when asked for."""
         if self.held_codes is not None or self.source is None:
             return np.zeros(0, dtype=np.intp) if self.held_codes is None else self.held_codes
+        if self.apart:
+            found = self._without_columns().reduced(_codes_of, _joined)
+            self.held_codes = found.astype(np.intp)
+            return self.held_codes
         self.held_codes = self._as_levels(self.source.codes())
         return self.held_codes
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
         """Weights (n,) of the rows, or None; of a source they are read when asked for."""
-        if self.held_weights is None and self.source is not None:
-            self.held_weights = self.source.weight_values()
+        if self.held_weights is None and self.source is not None and self.weighted:
+            if self.apart:
+                self.held_weights = self._without_columns().reduced(_weights_of, _joined)
+            else:
+                self.held_weights = self.source.weight_values()
         return self.held_weights
+
+    def _without_columns(self) -> Blocks:
+        """Blocks that read class and weight of each row, and nothing else."""
+        bare = replace(self.design, columns=(), terms=(), spec=None, plain=True)
+        return replace(self, design=bare, keep=None, unit=None, counts=())
 
     @property
     def weighted(self) -> bool:
         """Whether rows have weights."""
         return self.held_weights is not None or (self.source is not None and self.source.weights is not None)
+
+    @property
+    def apart(self) -> bool:
+        """Whether the rows lie in parts elsewhere, which are worked on there."""
+        return self.source is not None and self.source.table.source.apart
+
+    def reduced(self, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
+        """What a task makes of the rows, or of those of each part where they lie, merged."""
+        if self.source is None or not self.apart:
+            return task(self)
+        value, dropped = reduced_blocks(self, self.source, task, merge)
+        self.dropped = self.dropped if dropped is None else dropped
+        return value
 
     @property
     def known(self) -> int:
@@ -233,6 +262,9 @@ class Blocks:
 
     def refuse_missing(self) -> None:
         """Raise a DataError that names the first missing value, if there is one."""
+        if self.apart:
+            self.reduced(Blocks.refuse_missing, _neither)
+            return
         if self.source is not None:
             for piece in self.source.pieces(self.design):
                 with named(piece.where):
@@ -331,6 +363,22 @@ class Blocks:
                 f"Column {self.terms[column]!r} is infinite at row {self.table.label(start + row)!r}: "
                 "replace the value, or make it missing to drop the row."
             )
+
+
+def _codes_of(part: Blocks) -> NDArray[Any]:
+    return small_codes(part.codes)
+
+
+def _weights_of(part: Blocks) -> NDArray[Any]:
+    return np.zeros(0) if part.weights is None else part.weights
+
+
+def _joined(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([a, b])
+
+
+def _neither(a: None, b: None) -> None:
+    """Nothing, of two parts in which nothing is missing."""
 
 
 def of_arrays(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,20 @@ class Cells:
     rows: NDArray[np.intp]
 
 
-def class_cells(blocks: Blocks) -> Iterator[Cells]:
+def class_cells(blocks: Blocks) -> list[Cells]:
     """Count the rows of a fit in the cells of each categorical predictor that is a term of its own."""
+    return blocks.reduced(_cells_of, _added)
+
+
+def _added(a: list[Cells], b: list[Cells]) -> list[Cells]:
+    return [replace(here, rows=here.rows + there.rows) for here, there in zip(a, b, strict=True)]
+
+
+def _cells_of(blocks: Blocks) -> list[Cells]:
+    return list(_cells(blocks))
+
+
+def _cells(blocks: Blocks) -> Iterator[Cells]:
     design, table = blocks.design, blocks.table
     if design.spec is None:
         return

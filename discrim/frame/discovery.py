@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,17 +19,16 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
-from discrim.errors import DataError
+from discrim.errors import DataError, kept_warnings
 from discrim.frame.design import Design
 from discrim.frame.factors import Categories, Memory, Rows, evaluate
 from discrim.frame.formula import Asked, Whole, asked, settle, spline_bases
 from discrim.frame.grammar import Call, Column, Expression
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import classes_and_codes, response_labels
-from discrim.frame.source_parts import Source, capital
-from discrim.frame.source_rows import SourceTable, named, tables
+from discrim.frame.source_parts import Source, no_rows
+from discrim.frame.source_rows import SourceTable, named, part_table, tables
 from discrim.frame.table import Table
-from discrim.frame.values import exact_values
 
 __all__ = ["discovered"]
 
@@ -56,11 +56,11 @@ def discovered(
     names = Table(pd.DataFrame(columns=list(source.names)))
     found = asked(formula, names, called, (weights,) if weights else ())
     columns = list(dict.fromkeys((*found.columns, *found.beside)))
+    if source.apart:
+        return _discovered_apart(found, data, source, called, levels, columns)
     first = next((table for table, _ in tables(source, columns)), None)
     if first is None:
-        raise DataError(
-            f"{capital(source.what)} has no rows, so there is nothing to fit: give one that has some."
-        )
+        raise no_rows(source)
     table = SourceTable(source, data, first)
     complete = Rows(first, 0, first.nrows).complete((*found.columns, *found.beside))[1].any()
     if not complete or any(_learns(each, first) for each in found.expressions.values()):
@@ -84,6 +84,57 @@ def _seen(found: Asked, functions: Functions, columns: list[str], table: SourceT
             tell(part.nrows)
     table.counted(seen.rows)
     return seen
+
+
+def _discovered_apart(
+    found: Asked, data: Any, source: Any, called: Functions, levels: Sequence[Any] | None, columns: list[str]
+) -> tuple[Design, SourceTable]:
+    """The same of rows that lie apart: each part is looked at where it is, and sends what shows something."""
+    types = Table(source.meta, part=True, learnt_from=True)
+    if not found.is_plain(types):
+        seen = _seen_apart(found, called, columns, source)
+        shown = _with_types(seen.table(), source.meta)
+        design, _ = settle(found, shown, called, levels, seen.whole())
+        return design, SourceTable(source, data, shown)
+    table = SourceTable(source, data, types)
+    if levels is not None or _is_closed(found.response, types):
+        return settle(found, types, called, levels)[0], table
+    seen = _seen_apart(found, called, list(found.response.columns), source)
+    classes, _, kind = classes_and_codes(found.response, seen.table(), called, None, rows=seen.rows)
+    return replace(settle(found, types, called, classes)[0], labels=kind), table
+
+
+def _seen_apart(found: Asked, called: Functions, columns: list[str], source: Any) -> _Seen:
+    """What a pass over some columns has seen of parts that stay where they lie."""
+    seen: _Seen | None = source.reduced(columns, partial(_look, found, called, columns), _Seen.joined)
+    if seen is None:
+        raise no_rows(source)
+    return seen
+
+
+def _look(found: Asked, called: Functions, columns: list[str], data: Any, given: None) -> _Seen | None:
+    """What one part shows; None of one without rows."""
+    part = part_table(data)
+    if part is None:
+        return None
+    seen = _Seen(found, called, columns)
+    with kept_warnings():
+        seen.look(part)
+    return seen
+
+
+def _with_types(shown: Table, meta: pd.DataFrame) -> Table:
+    """Rows that were sent, beside columns of which no value was, and of which their types say enough."""
+    columns = {}
+    for label in meta.columns:
+        name, dtype = str(label), meta[label].dtype
+        if name in shown.names:
+            columns[name] = shown.native(name)
+        elif isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+            columns[name] = pd.Series(np.zeros(shown.nrows, dtype))
+        else:
+            columns[name] = meta[label].reset_index(drop=True).reindex(range(shown.nrows))
+    return Table(pd.DataFrame(columns), learnt_from=True)
 
 
 def _is_closed(response: Expression, first: Table) -> bool:
@@ -111,6 +162,17 @@ class _Seen:
         self._frames: list[pd.DataFrame] = []
         self._learnt: list[pd.DataFrame] = []
         self.rows = 0
+
+    def joined(self, other: _Seen) -> _Seen:
+        """What both have seen, this one first."""
+        both = _Seen(self._found, self._functions, self._columns)
+        both._known = {code: set(labels) for code, labels in self._known.items()}
+        both._frames = list(self._frames)
+        for frame in other._frames:
+            # What the other has kept shows all that it saw, and what is new of it is kept again.
+            both.look(Table(frame, part=True, learnt_from=True))
+        both._learnt, both.rows = [*self._learnt, *other._learnt], self.rows + other.rows
+        return both
 
     def look(self, part: Table) -> None:
         """Keep of a part the rows that show something new."""
@@ -192,28 +254,27 @@ class _Seen:
 
 
 def _native(part: Table, columns: Sequence[str], at: Positions) -> pd.DataFrame:
-    """Some rows in the dtypes in which they came, where these are pandas'."""
+    """Some rows in the dtypes in which they came; of other libraries whole numbers and truth values."""
     if isinstance(part.data, pd.DataFrame):
         held = part.data.iloc[at]
         return pd.DataFrame({name: held.iloc[:, part.position(name)] for name in columns})
-    return pd.DataFrame({name: _taken(part, name, at) for name in columns})
+    frame = part.frame(columns).iloc[at]
+    exact = [name for name in columns if part.kind(name) == "boolean" or part.holds_integers(name)]
+    return frame.assign(**{name: _labels(part, name, at).set_axis(frame.index) for name in exact})
 
 
-def _taken(part: Table, name: str, at: Positions) -> pd.Series:
-    """Some rows of a column of another library; truth values and whole numbers stay what they are."""
-    series = part.native(name)
+def _labels(part: Table, name: str, at: Positions) -> pd.Series:
+    """Values of a column that are labels as they came, where a column of doubles has no whole numbers."""
+    values = part.native(name)[at.tolist()].to_list()
+    known = [value for value in values if value is not None]
     if part.kind(name) == "boolean":
-        return pd.Series(series[at.tolist()].to_list(), dtype=object if series.null_count() else bool)
-    values, rows = exact_values(series, name)
-    if values is None or rows is None:
-        return part.column(name).iloc[at].reset_index(drop=True)
-    held = np.full(len(series), None, dtype=object)
-    held[rows] = values
-    taken = pd.Series(held[at])
-    if values.dtype.kind not in "iu":
-        return taken
-    whole = pd.api.types.pandas_dtype(f"{'U' if values.dtype.kind == 'u' else ''}Int64")
-    return taken.astype(whole if taken.isna().any() else values.dtype)
+        # As of a table: that some are missing says nothing of the type that labels have.
+        dtype, plain = "object", "bool"
+    elif all(-(2**63) <= value < 2**63 for value in known):
+        dtype, plain = "Int64", "int64"
+    else:
+        return pd.Series(values, dtype=object)
+    return pd.Series(values, dtype=plain if len(known) == len(values) else dtype)
 
 
 def _joined(values: list[pd.Series]) -> pd.Series:

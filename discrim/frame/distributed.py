@@ -1,37 +1,263 @@
-"""DataFrames of Dask as sources."""
+"""DataFrames of Dask as sources: partitions are worked on where they are, and what is made of them is merged.
+
+The work on a partition, and the merging of what it gives, are tasks of Dask's: they run on the scheduler that
+Dask finds, the threads of this machine or the workers of the cluster that a client is connected to, and a
+task that is lost with its worker is run again on another. Values are merged as a tree. What all parts need,
+as the formula and what it learnt, is one value of the graph, which is sent once. No rows come back, but to
+what has no form that adds up: there partitions are computed one after another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from typing import Any, TypeVar
 
+import pandas as pd
+
+from discrim.core.numerics.progress import late_bar
+from discrim.errors import DataError, DiscrimError
 from discrim.frame.source_kinds import slices
 from discrim.frame.source_parts import Part, Source
 
 __all__ = ["DaskSource", "dask_source"]
 
+T = TypeVar("T")
+
+TOGETHER = 8
+"""Values that are merged by one task."""
+
 
 class DaskSource(Source):
-    """A DataFrame of Dask, whose partitions are computed one after another.
+    """A DataFrame of Dask.
 
     Parameters
     ----------
     frame : dask.dataframe.DataFrame
     """
 
+    apart = True
+
     def __init__(self, frame: Any) -> None:
         self._frame = frame
+        self._lengths: list[int] | None = None
+        self._tasks: dict[tuple[str, ...], list[Any]] = {}
         super().__init__("the Dask DataFrame", [str(label) for label in frame.columns])
 
+    @property
+    def nrows(self) -> int | None:
+        """Rows, where a pass has counted them."""
+        return None if self._lengths is None else sum(self._lengths)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Rows of each partition, counted by a pass over one column where nothing else has."""
+        if self._lengths is None:
+            self.reduced(self.names[:1], _nothing, _nothing)
+        return list(self._lengths or [])
+
+    @property
+    def meta(self) -> pd.DataFrame:
+        """A frame without rows, of the types that Dask takes the columns to be of.
+
+        Categories that Dask does not know are objects there.
+        """
+        meta = self._frame._meta
+        unknown = [
+            label
+            for label in meta.columns
+            if isinstance(meta[label].dtype, pd.CategoricalDtype) and not self._frame[label].cat.known
+        ]
+        known: pd.DataFrame = meta.astype(dict.fromkeys(unknown, object))
+        return known
+
+    def reduced(
+        self,
+        columns: Sequence[str],
+        work: Callable[[Any, Any], T | None],
+        merge: Callable[[T, T], T],
+        given: Sequence[Any] | None = None,
+    ) -> T | None:
+        """What some work makes of each partition, merged as a tree.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            The only ones that are read.
+        work : callable
+            From a partition, and what is known of it beforehand, to a value; None of one without rows.
+        merge : callable
+            Of the values of two runs of partitions, in their order.
+        given : sequence, optional
+            What is known of each partition.
+
+        Returns
+        -------
+        object
+            None where no partition has rows.
+
+        Raises
+        ------
+        DataError
+            A partition, or the work on it, fails: its number is named; or it has other rows than before.
+        """
+        from dask import delayed
+
+        parts = self._partitions(self._asked(columns))
+        sent, merging = (delayed(each, pure=False, traverse=False) for each in (work, merge))
+        leaf, joined = delayed(_made_of, pure=False), delayed(_joined, pure=False)
+        known = given or [None] * len(parts)
+        leaves = [leaf(part, sent, each, k) for k, (part, each) in enumerate(zip(parts, known, strict=True))]
+        values = [joined([each], merging) for each in leaves] if len(leaves) == 1 else leaves
+        while len(values) > 1:
+            values = [joined(values[k : k + TOGETHER], merging) for k in range(0, len(values), TOGETHER)]
+        value, lengths = _computed(values[0], leaves, parts)
+        if self._lengths is not None and lengths != self._lengths:
+            k = next(k for k, (new, old) in enumerate(zip(lengths, self._lengths, strict=True)) if new != old)
+            raise DataError(
+                f"Partition {k} of {self.what} has {lengths[k]:,} rows now and had {self._lengths[k]:,} "
+                "before: what reads rows several times needs the same each time. Write the frame to Parquet "
+                "first, or keep it on the workers with .persist()."
+            )
+        self._lengths = lengths
+        made: T | None = value
+        return made
+
+    def _partitions(self, names: tuple[str, ...]) -> list[Any]:
+        """The partitions as tasks; to find the best way to them takes Dask longer than a short pass does."""
+        if names not in self._tasks:
+            self._tasks[names] = self._only(names).to_delayed()
+        return self._tasks[names]
+
+    def _only(self, names: Sequence[str]) -> Any:
+        """The frame with some of its columns."""
+        wanted = set(names)
+        return self._frame[[label for label in self._frame.columns if str(label) in wanted]]
+
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
-        frame = self._frame
-        if columns is not None:
-            frame = frame[[label for label in frame.columns if str(label) in columns]]
+        frame = self._frame if columns is None else self._only(columns)
         for number in range(frame.npartitions):
-            for rows in slices(frame.get_partition(number).compute()):
-                yield Part(rows)
+            with _of_partition(number):
+                rows = frame.get_partition(number).compute()
+            for some in slices(rows):
+                yield Part(some)
 
 
 def dask_source(frame: Any) -> Source:
     """What reads a DataFrame of Dask."""
     return DaskSource(frame)
+
+
+def _nothing(*_: Any) -> None:
+    return None
+
+
+Counted = tuple[Any, list[int]]
+"""A value, and the rows of the partitions that it is of."""
+
+
+def _made_of(data: pd.DataFrame, work: Callable[[Any, Any], Any], given: Any, number: int) -> Counted:
+    """What the work makes of a partition."""
+    with _of_partition(number):
+        return work(data, given), [len(data)]
+
+
+def _joined(values: Sequence[Counted], merge: Callable[[Any, Any], Any]) -> Counted:
+    """The values of several runs of partitions, merged."""
+    made = [value for value, _ in values if value is not None]
+    lengths = [rows for _, each in values for rows in each]
+    return reduce(merge, made) if made else None, lengths
+
+
+@contextmanager
+def _of_partition(number: int) -> Iterator[None]:
+    """Say of which partition an error is."""
+    try:
+        yield
+    except DiscrimError as error:
+        raise type(error)(f"{error} This is in partition {number} of the Dask DataFrame.") from None
+    except Exception as error:
+        raise _failed(number, error) from error
+
+
+def _failed(number: int, error: BaseException) -> DataError:
+    return DataError(
+        f"Partition {number} of the Dask DataFrame could not be computed, so that there is no fit: "
+        f"{type(error).__name__}: {error}. See frame.get_partition({number}).compute()."
+    )
+
+
+def _computed(root: Any, leaves: list[Any], parts: list[Any]) -> Counted:
+    """The value of a tree of tasks, by the scheduler that Dask finds."""
+    from dask.base import get_scheduler
+
+    client = getattr(get_scheduler(collections=[root]), "__self__", None)
+    with late_bar(len(leaves), "partitions") as tell:
+        if hasattr(client, "compute"):
+            return _on_cluster(client, root, leaves, tell)
+        return _on_this_machine(root, leaves, parts, tell)
+
+
+def _on_cluster(client: Any, root: Any, leaves: list[Any], tell: Callable[[int], None]) -> Counted:
+    from dask import delayed
+    from distributed import as_completed
+
+    # Of each partition there is a mark that holds nothing, so that what was made of it may be let go of.
+    mark = delayed(_nothing, pure=False)
+    future, *marks = client.compute([root, *(mark(leaf) for leaf in leaves)])
+    numbers = {each.key: number for number, each in enumerate(marks)}
+    for done in as_completed(marks):
+        if done.status in ("error", "cancelled"):
+            _raise_of(numbers[done.key], done)
+        tell(1)
+    found: Counted = future.result()
+    return found
+
+
+def _raise_of(number: int, failed: Any) -> None:
+    """Raise what a partition failed by."""
+    error = failed.exception()
+    if isinstance(error, DiscrimError):
+        raise error
+    raise _failed(number, error) from error
+
+
+def _on_this_machine(root: Any, leaves: list[Any], parts: list[Any], tell: Callable[[int], None]) -> Counted:
+    import dask
+    from dask.callbacks import Callback
+
+    keys = {leaf.key for leaf in leaves}
+    done = set()
+
+    def after(key: Any, *_: Any) -> None:
+        if key in keys:
+            done.add(key)
+            tell(1)
+
+    try:
+        with Callback(posttask=after):
+            (found,) = dask.compute(root)
+    except DiscrimError:
+        raise
+    except Exception as error:
+        number = _failing(leaves, parts, done, type(error))
+        if number is None:
+            raise
+        raise _failed(number, error) from error
+    counted: Counted = found
+    return counted
+
+
+def _failing(leaves: list[Any], parts: list[Any], done: set[Any], kind: type[Exception]) -> int | None:
+    """Number of the partition that raises an error, of those that were not done; None if none does again."""
+    import dask
+
+    check = dask.delayed(_nothing, pure=False)
+    for number, (leaf, part) in enumerate(zip(leaves, parts, strict=True)):
+        if leaf.key not in done:
+            try:
+                dask.compute(check(part))
+            except kind:
+                return number
+    return None

@@ -200,10 +200,11 @@ def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
     """
     if not names:
         return
-    fine = counts and table.sparse is not None and not table.sparse.has_beyond(0.0, np.inf)
+    if counts and table.sparse is not None and not table.sparse.has_beyond(0.0, np.inf):
+        names = [name for name in names if name not in table.sparse.kinds]
     there = set(table.names)
     for name in names:
-        if name not in there or table.kind(name) != "numeric" or (fine and table.is_sparse(name)):
+        if name not in there or table.kind(name) != "numeric":
             continue
         values = table.column(name).to_numpy(dtype=np.float64)
         bad = values < 0 if counts else ~(np.isnan(values) | (values == 0) | (values == 1))

@@ -22,6 +22,7 @@ __all__ = [
     "capital",
     "closed_at_end",
     "listed",
+    "no_rows",
     "one_line",
     "refuse_twice",
 ]
@@ -58,7 +59,11 @@ class Source:
         Its columns, in order.
     once : bool
         Its rows can be read once only.
+    apart : bool
+        Its parts can be worked on where they lie; such a source has `reduced`, `lengths` and `meta`.
     """
+
+    apart = False
 
     def __init__(self, what: str, names: Sequence[str], *, once: bool = False) -> None:
         self.what, self.names, self.once = what, tuple(names), once
@@ -206,6 +211,13 @@ def closed_at_end(iterator: Any) -> Iterator[None]:
 def batch_rows(columns: int) -> int:
     """Rows of a part with so many columns."""
     return min(ROWS, max(FEWEST_ROWS, NUMBERS // max(columns, 1)))
+
+
+def no_rows(source: Source) -> DataError:
+    """The error of a source that has no rows."""
+    return DataError(
+        f"{capital(source.what)} has no rows, so there is nothing to fit: give one that has some."
+    )
 
 
 def capital(text: str) -> str:

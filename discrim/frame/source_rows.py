@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ from discrim.frame.table import Table
 from discrim.frame.values import Kind
 from discrim.frame.weights import weight_vector
 
-__all__ = ["Piece", "SourceRows", "SourceTable", "has_fractions", "named", "tables"]
+__all__ = ["Piece", "SourceRows", "SourceTable", "has_fractions", "kinds_of", "named", "part_table", "tables"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -65,16 +65,28 @@ def tables(
     with late_bar(source.nrows or 0, "rows read", below=True) as tell:
         for data, where in source.parts(columns):
             with named(where):
-                table = Table(data, part=True, learnt_from=True, before=start)
-                if not table.nrows:
-                    continue
-                bare = [name for name, kind in (kinds or {}).items() if _tells_nothing(table, name, kind)]
-                if bare:
-                    frame = table.frame(table.names).assign(**dict.fromkeys(bare, np.nan))
-                    table = Table(frame, part=True, learnt_from=True, before=start)
-            yield table, where
-            start += table.nrows
-            tell(table.nrows)
+                table = part_table(data, kinds, start)
+            if table is not None:
+                yield table, where
+                start += table.nrows
+                tell(table.nrows)
+
+
+def part_table(data: Any, kinds: Mapping[str, Kind] | None = None, before: int = 0) -> Table | None:
+    """A part of the rows as a table, None where it has none; as of `tables`."""
+    table = Table(data, part=True, learnt_from=True, before=before)
+    bare = [name for name, kind in (kinds or {}).items() if _tells_nothing(table, name, kind)]
+    if bare and table.nrows:
+        frame = table.frame(table.names).assign(**dict.fromkeys(bare, np.nan))
+        table = Table(frame, part=True, learnt_from=True)
+    return table if table.nrows else None
+
+
+def kinds_of(design: Design) -> dict[str, Kind]:
+    """What the columns of a design hold."""
+    if design.spec is None:
+        return dict.fromkeys(design.columns, "numeric")
+    return dict(zip(design.columns, design.spec.kinds, strict=True))
 
 
 class named:
@@ -128,6 +140,8 @@ class SourceTable(Table):
     @property
     def nrows(self) -> int:
         """Rows of the source, counted by a pass over one column where nothing else tells."""
+        if self._rows is None and self._source.apart:
+            self._rows = sum(cast("Any", self._source).lengths)
         if self._rows is None:
             self._rows = sum(table.nrows for table, _ in tables(self._source, self.names[:1]))
         return self._rows
@@ -232,11 +246,8 @@ class SourceRows:
         """
         beside = (*self.design.response_columns, *([self.weights] if self.weights else ())) if classed else ()
         columns = list(dict.fromkeys((*design.columns, *beside)))
-        kinds: dict[str, Kind] = dict.fromkeys(design.columns, "numeric")
-        if design.spec is not None:
-            kinds = dict(zip(design.columns, design.spec.kinds, strict=True))
         start = 0
-        for table, where in tables(self.table.source, columns, kinds):
+        for table, where in tables(self.table.source, columns, kinds_of(design)):
             codes, weights = np.full(table.nrows, -1, dtype=np.intp), None
             if classed:
                 with named(where), self._said_once():

@@ -14,6 +14,8 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from discrim.frame.values import Kind
+
 __all__ = ["SparseColumns", "SparseFrame", "found_columns", "is_sparse_number"]
 
 Floats = NDArray[np.float64]
@@ -90,16 +92,20 @@ class SparseColumns:
         From the position of a column in the table to that in the matrix.
     matrix : (n, q) csr_array of float
         Stored values; without duplicates, and of its own memory.
+    kinds : dict of str to str
+        Names of the columns, and whether these are numeric or boolean.
     fill : (q,) float
         What stands where nothing is stored; NaN where that is missing.
     rows : dict
         What `discrim.frame.stored_rows` made of some of them, by their names.
     """
 
-    __slots__ = ("_by_column", "fill", "matrix", "place", "rows")
+    __slots__ = ("_by_column", "fill", "kinds", "matrix", "place", "rows")
 
-    def __init__(self, place: dict[int, int], matrix: scipy.sparse.csr_array, fill: Floats) -> None:
-        self.place, self.matrix, self.fill = place, matrix, fill
+    def __init__(
+        self, place: dict[int, int], matrix: scipy.sparse.csr_array, fill: Floats, kinds: dict[str, Kind]
+    ) -> None:
+        self.kinds, self.place, self.matrix, self.fill = kinds, place, matrix, fill
         self.rows: dict[Any, Any] = {}
         self._by_column: scipy.sparse.csc_array | None = None
 
@@ -133,14 +139,16 @@ class SparseColumns:
         out[rows[asked], columns[asked]] = part.data[asked]
 
 
-def found_columns(data: Any, dtypes: Sequence[Any]) -> SparseColumns | None:
-    """The sparse columns of a frame; None where it has none."""
+def found_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) -> SparseColumns | None:
+    """The sparse columns of a frame, by dtypes and names of all its columns; None where it has none."""
     if isinstance(data, SparseFrame):
         width = data.matrix.shape[1]
         if data.matrix.dtype.kind not in "biuf":
             return None
         matrix = scipy.sparse.csr_array(data.matrix, dtype=np.float64, copy=True)
-        return SparseColumns({j: j for j in range(width)}, matrix, np.zeros(width))
+        kind: Kind = "boolean" if data.matrix.dtype.kind == "b" else "numeric"
+        kinds = dict.fromkeys(names[:width], kind)
+        return SparseColumns({j: j for j in range(width)}, matrix, np.zeros(width), kinds)
     positions = [j for j, dtype in enumerate(dtypes) if is_sparse_number(dtype)]
     if not positions:
         return None
@@ -152,7 +160,12 @@ def found_columns(data: Any, dtypes: Sequence[Any]) -> SparseColumns | None:
     starts = np.concatenate([[0], np.cumsum([len(each) for each in rows])])
     shape = (len(data), len(positions))
     held = scipy.sparse.csc_array((np.concatenate(values), np.concatenate(rows), starts), shape=shape)
-    return SparseColumns({j: i for i, j in enumerate(positions)}, held.tocsr(), fill)
+    kinds = {names[j]: _kind(dtypes[j]) for j in positions}
+    return SparseColumns({j: i for i, j in enumerate(positions)}, held.tocsr(), fill, kinds)
+
+
+def _kind(dtype: pd.SparseDtype) -> Kind:
+    return "boolean" if dtype.subtype.kind == "b" else "numeric"
 
 
 def _arrays(data: pd.DataFrame, positions: Sequence[int]) -> Iterator[Any]:

@@ -22,7 +22,7 @@ from discrim.frame.categories import shown
 from discrim.frame.doubles import compare_to_doubles
 from discrim.frame.fingerprint import NEVER_WRITTEN, Fingerprint, column_values, every_so_many
 from discrim.frame.given import given_frame, held_frame
-from discrim.frame.sparse import WHOLE, SparseColumns, SparseFrame, found_columns, is_sparse_number
+from discrim.frame.sparse import WHOLE, SparseColumns, SparseFrame, found_columns
 from discrim.frame.values import (
     Kind,
     as_floats,
@@ -179,11 +179,11 @@ class Table:
             # Columns side by side in memory are looked at at once.
             if view is not None and not values and set(names).issuperset(group):
                 values[group] = view[:, ::step].copy()
-        together = set().union(*values)
+        # Of sparse columns the table has a copy.
+        together = set().union(*values, () if self.sparse is None else self.sparse.kinds)
         for name in names:
             dtype = self._dtypes[self.position(name)] if self._dtypes else None
-            # Of sparse columns the table has a copy.
-            if name in together or isinstance(dtype, NEVER_WRITTEN) or is_sparse_number(dtype):
+            if name in together or isinstance(dtype, NEVER_WRITTEN):
                 continue
             array = self._array(name)
             array = column_values(self.native(name), step) if array is None else array[::step].copy()
@@ -202,11 +202,10 @@ class Table:
 
     def kind(self, name: str) -> Kind:
         """What a column holds: numeric, boolean, categorical, text or other."""
-        if name not in self._kinds:
+        if name not in self._kinds and not self.is_sparse(name):
             dtype = self._dtypes[self.position(name)] if self._dtypes else None
-            plain: Any = dtype.subtype if is_sparse_number(dtype) else dtype
-            if isinstance(plain, np.dtype) and plain.kind in "biuf":
-                return "boolean" if plain.kind == "b" else "numeric"
+            if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+                return "boolean" if dtype.kind == "b" else "numeric"
             series = self.native(name)
             pandas = isinstance(series, pd.Series)
             self._kinds[name] = pandas_kind(series) if pandas else narwhals_kind(series.dtype)
@@ -216,12 +215,13 @@ class Table:
     def sparse(self) -> SparseColumns | None:
         """The columns of numbers with a Sparse dtype, side by side; None where there is none."""
         if self._sparse == "unknown":
-            self._sparse = found_columns(self.data, self._dtypes) if self._dtypes else None
+            self._sparse = found_columns(self.data, self._dtypes, self.names) if self._dtypes else None
+            self._kinds.update({} if self._sparse is None else self._sparse.kinds)
         return self._sparse
 
     def is_sparse(self, name: str) -> bool:
         """Whether a column is among those of `sparse`."""
-        return self.sparse is not None and self.position(name) in self.sparse.place
+        return self.sparse is not None and name in self.sparse.kinds
 
     def sparse_places(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp], list[int]]:
         """Of the columns that are sparse, positions in `sparse` and among the names; and where others are."""
@@ -328,9 +328,10 @@ class Table:
         """
         if self._compared.issuperset(names):
             return
-        exact = self.sparse is not None and not self.sparse.has_beyond(-WHOLE, WHOLE)
+        if self.sparse is not None and not self.sparse.has_beyond(-WHOLE, WHOLE):
+            self._compared.update(self.sparse.kinds)
         for name in names:
-            if name in self._compared or (exact and self.is_sparse(name)):
+            if name in self._compared:
                 continue
             array = self._array(name)
             if (array is None or array.dtype.kind in "iu") and self.kind(name) == "numeric":

@@ -37,6 +37,7 @@ __all__ = [
     "check_level",
     "confusion_table",
     "counted",
+    "counted_labels",
     "counts_of",
     "exact_interval",
     "log_interval",
@@ -120,19 +121,62 @@ def counted(counts: Floats, shares: Floats, costs: Floats | None, level: float, 
     """
     check_level(level)
     rows = counts.sum(axis=1)
-    total, wrong = float(rows.sum()), float(counts.sum() - np.trace(counts))
+    wrong = float(counts.sum() - np.trace(counts))
     unit = 1.0 - np.eye(len(counts)) if costs is None else costs
     with np.errstate(divide="ignore", invalid="ignore"):
         share = counts / rows[:, None]
         by_class = (share * unit).sum(axis=1)
         variance = ((share * unit**2).sum(axis=1) - by_class**2) / rows
+    sums = rows, by_class, variance, wrong
+    return _of_classes(sums, shares, level, costs=costs is not None, sampled=sampled)
+
+
+def counted_labels(
+    actual: Codes,
+    predicted: Codes,
+    shares: Floats,
+    weights: Floats | None,
+    level: float,
+    *,
+    sampled: bool,
+) -> Rates:
+    """Error rate of labels, as `counted` has it of their confusion table, which is not made.
+
+    Parameters
+    ----------
+    actual, predicted : (n,) int
+        Codes; a row with a negative one is left out.
+    shares, level, sampled
+        As of `counted`.
+    weights : (n,) float or None
+    """
+    check_level(level)
+    k = len(shares)
+    known = (actual >= 0) & (predicted >= 0) & (predicted < k)
+    w = np.ones(int(known.sum())) if weights is None else weights[known]
+    own, missed = actual[known], (actual != predicted)[known]
+    rows = np.bincount(own, w, k).astype(np.float64, copy=False)
+    lost = np.bincount(own[missed], w[missed], k)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_class = lost / rows
+        variance = (by_class - by_class**2) / rows
+    sums = rows, by_class, variance, float(lost.sum())
+    return _of_classes(sums, shares, level, costs=False, sampled=sampled)
+
+
+def _of_classes(
+    sums: tuple[Floats, Floats, Floats, float], shares: Floats, level: float, *, costs: bool, sampled: bool
+) -> Rates:
+    """The rate of rows, mean cost and its variance by class (K,), and how much is wrong."""
+    rows, by_class, variance, wrong = sums
+    total = float(rows.sum())
     if not total:
         return Rates(by_class, np.nan, np.nan, np.nan, np.nan, wrong, total)
     pi = rows / total if sampled else np.where(rows > 0, shares, 0.0)
     pi = pi / pi.sum()
     there = pi > 0
     rate = float(pi[there] @ by_class[there])
-    if costs is not None:
+    if costs:
         spread = float(pi[there] ** 2 @ np.maximum(variance[there], 0.0))
         if sampled:
             spread += float(pi[there] @ (by_class[there] - rate) ** 2) / total

@@ -15,7 +15,7 @@ import sys
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from tests.benchmarks import genes, inference, neighbours
+from tests.benchmarks import genes, inference, neighbours, wide
 from tests.benchmarks.timing import Run, made, medians, row
 
 
@@ -203,6 +203,8 @@ def main() -> None:
         "knn-tree": lambda: neighbours.prediction(20_000 // part, 6, n),
         "knn-choice": lambda: neighbours.choice(20_000 // part, 20, n),
         "genes": lambda: genes.chosen_shrinkage(72, 7129 // part, 1, n),
+        "texts": lambda: wide.texts(20_000 // part, 50_000 // part, 20, n),
+        "many-classes": lambda: wide.many_classes(500_000 // part, 400, 20_000 // part, 2_000),
         "import": lambda: imports(n),
     }
     for name, task in tasks.items():

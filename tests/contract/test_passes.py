@@ -19,7 +19,12 @@ def relation():
     return connection.sql("select * from given")
 
 
-@pytest.mark.parametrize("case", BY_PASSES)
+OFTEN = ("lda", "rda chosen", "naive_bayes", "logistic")
+
+
+@pytest.mark.parametrize(
+    "case", [case if case in OFTEN else pytest.param(case, marks=pytest.mark.slow) for case in BY_PASSES]
+)
 def test_a_fit_makes_one_pass_after_another(case, relation):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -32,4 +37,3 @@ def test_a_fit_makes_one_pass_after_another(case, relation):
 @pytest.mark.parametrize("what", JUDGED)
 def test_a_fit_is_judged_by_one_pass_after_another(what, relation):
     JUDGED[what](discrim.lda("y ~ a + center(b) + g", relation, weights="w"))
-    JUDGED[what](discrim.qda("y ~ a + b", relation))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,14 @@ from numpy.typing import NDArray
 from discrim.core.moments.level_counts import add_levels
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.moments.sparse_rows import SparseRows, indicators
+from discrim.core.numerics.parts import is_apart, reduced
 
 __all__ = ["ColumnPlan", "Piece", "Tally"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Piece = tuple[Floats, Codes, Floats | None]
+T = TypeVar("T")
 
 FEW_COLUMNS = 8
 """Columns of sparse rows that are written out at once."""
@@ -122,6 +125,14 @@ class Tally:
         found.tables, found.sums, found.values = [n[keep] for n in self.tables], self.sums[keep], values
         return found
 
+    def merge(self, other: Tally) -> Tally:
+        """The tally of both sets of rows."""
+        found = Tally(self.plan, self.n_classes)
+        found.tables = [a + b for a, b in zip(self.tables, other.tables, strict=True)]
+        found.sums = self.sums + other.sums
+        found.values = [a + b for a, b in zip(self.values, other.values, strict=True)]
+        return found
+
     def columns(self, keep: Codes) -> Tally:
         """The tally of some of the columns."""
         plan, kept = self.plan, set(keep.tolist())
@@ -193,10 +204,36 @@ class _Watched:
     blocks: RowBlocks
     tally: Tally
 
+    @property
+    def apart(self) -> bool:
+        """Whether they lie in parts elsewhere."""
+        return is_apart(self.blocks)
+
+    def reduced(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
+        """What a task makes of them, merged, and the tally of each part with it."""
+        work = partial(_with_tally, task, self.tally.plan, self.tally.n_classes)
+        found: tuple[T, Tally] = reduced(self.blocks, work, partial(_both, merge))
+        self._keep(found[1])
+        return found[0]
+
+    def _keep(self, found: Tally) -> None:
+        self.tally.tables, self.tally.sums, self.tally.values = found.tables, found.sums, found.values
+
     def __iter__(self) -> Iterator[Any]:
         # Whoever reads no further than some block leaves the last whole tally as it is.
         found = Tally(self.tally.plan, self.tally.n_classes)
         for block in self.blocks:
             found._add(*block)
             yield block
-        self.tally.tables, self.tally.sums, self.tally.values = found.tables, found.sums, found.values
+        self._keep(found)
+
+
+def _with_tally(
+    task: Callable[[Any], T], plan: ColumnPlan, n_classes: int, blocks: RowBlocks
+) -> tuple[T, Tally]:
+    tally = Tally(plan, n_classes)
+    return task(tally.watch(blocks)), tally
+
+
+def _both(merge: Callable[[T, T], T], a: tuple[T, Tally], b: tuple[T, Tally]) -> tuple[T, Tally]:
+    return merge(a[0], b[0]), a[1].merge(b[1])

@@ -7,9 +7,10 @@ level l.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,13 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import EPS
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.sparse_rows import SparseRows
+from discrim.core.numerics.parts import is_apart, reduced
 
 __all__ = ["LevelCounts", "Watched", "add_levels", "as_columns", "count_sums"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+T = TypeVar("T")
 
 ROUNDED = 64 * EPS
 """Share of a sum of weights that may be the rounding of a difference."""
@@ -126,6 +129,31 @@ class Watched:
                 negative |= columns.min(axis=0) < 0
             yield columns, codes, weights
         self.counts = LevelCounts(tables, negative)
+
+    @property
+    def apart(self) -> bool:
+        """Whether they lie in parts elsewhere."""
+        return is_apart(self.blocks)
+
+    def reduced(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
+        """What a task makes of them, merged, and the counts of each part with it."""
+        bare = replace(self, blocks=())
+        found: tuple[T, LevelCounts] = reduced(
+            self.blocks, partial(_with_counts, task, bare), partial(_both, merge)
+        )
+        self.counts = found[1]
+        return found[0]
+
+
+def _with_counts(task: Callable[[Any], T], watched: Watched, blocks: Any) -> tuple[T, LevelCounts]:
+    own = replace(watched, blocks=blocks)
+    return task(own), own.counts
+
+
+def _both(
+    merge: Callable[[T, T], T], a: tuple[T, LevelCounts], b: tuple[T, LevelCounts]
+) -> tuple[T, LevelCounts]:
+    return merge(a[0], b[0]), a[1].merge(b[1])
 
 
 def _negative(x: SparseRows) -> NDArray[np.bool_]:

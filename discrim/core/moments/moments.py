@@ -43,6 +43,7 @@ from discrim.core.moments.row_sums import (
     column_scale,
     ill_conditioned,
     peaks,
+    products,
     refuse_wide,
     sorted_by,
     trapezium,
@@ -50,7 +51,10 @@ from discrim.core.moments.row_sums import (
 )
 from discrim.errors import DataError
 
-__all__ = ["ClassMoments", "Spread", "asks_for_roots", "gather", "gather_parts", "split_mean"]
+__all__ = [
+    "ClassMoments", "Spread", "asks_for_roots", "gather", "gather_parts", "lacks_digits", "settled",
+    "split_mean",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -320,18 +324,18 @@ def gather(
     rooted : bool
         Take roots where digits ask for it; not needed where a ridge is put on the scatters.
     """
-    sums = Sums(n_classes, n_columns, _products(spread))
+    sums = Sums(n_classes, n_columns, products(spread))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for block in blocks:
             sums.add(*block)
     few = int(sums.rows.sum()) * n_columns**2 <= ROOT_WORK
-    return _settled(blocks, sums, spread, few, rooted)
+    return settled(blocks, sums, spread, few, rooted)
 
 
 def asks_for_roots(moments: ClassMoments, *, rooted: bool = True) -> bool:
     """Whether `gather` would take roots of the rows of a scatter: they are few, or digits ask for it."""
     few = int(moments.rows.sum()) * moments.n_columns**2 <= ROOT_WORK
-    return few or (rooted and _ask_for_roots(moments))
+    return few or (rooted and lacks_digits(moments))
 
 
 def gather_parts(
@@ -357,8 +361,8 @@ def gather_parts(
     list of ClassMoments
         They merge to the moments of all rows.
     """
-    refuse_wide(n_classes, n_columns, _products(spread), n_parts)
-    sums = [Sums(n_classes, n_columns, _products(spread)) for _ in range(n_parts)]
+    refuse_wide(n_classes, n_columns, products(spread), n_parts)
+    sums = [Sums(n_classes, n_columns, products(spread)) for _ in range(n_parts)]
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for x, codes, weights in blocks:
             parts = codes // n_classes
@@ -373,7 +377,7 @@ def gather_parts(
                     own.add(columns[:, start:stop].T, codes[start:stop], held)
     few = rooted and sum(int(own.rows.sum()) for own in sums) * n_columns**2 <= ROOT_WORK
     single = [Part(blocks, part, n_classes) for part in range(n_parts)]
-    found = [_settled(part, own, spread, few, rooted) for part, own in zip(single, sums, strict=True)]
+    found = [settled(part, own, spread, few, rooted) for part, own in zip(single, sums, strict=True)]
     if any(moments.roots is not None for moments in found):
         return [
             moments if moments.roots is not None or spread == "diagonal" else _with_roots(part, own, moments)
@@ -382,12 +386,7 @@ def gather_parts(
     return found
 
 
-def _products(spread: Spread) -> Spread:
-    """What a pass adds up for a spread."""
-    return "diagonal" if spread in ("thin", "thin class") else spread
-
-
-def _settled(blocks: RowBlocks, sums: Sums, spread: Spread, few: bool, rooted: bool) -> ClassMoments:
+def settled(blocks: RowBlocks, sums: Sums, spread: Spread, few: bool, rooted: bool) -> ClassMoments:
     """Moments of the sums of a pass, with what their digits ask for; with roots where rows are few."""
     if sums.out_of_range():
         sums = again(blocks, sums, column_scale(peaks(blocks, len(sums.scale))))
@@ -400,12 +399,12 @@ def _settled(blocks: RowBlocks, sums: Sums, spread: Spread, few: bool, rooted: b
         return replace(_moved(moments, left), scatters=(held**2).sum(axis=1), roots=held)
     if sums.spread == "diagonal" or not moments.total:
         return moments
-    if few or (rooted and _ask_for_roots(moments)):
+    if few or (rooted and lacks_digits(moments)):
         return _with_roots(blocks, sums, moments)
     return moments
 
 
-def _ask_for_roots(moments: ClassMoments) -> bool:
+def lacks_digits(moments: ClassMoments) -> bool:
     """Whether a scatter is ill-conditioned, but for columns that are the same number in all rows."""
     if (moments.rows if moments.spread == "class" else moments.rows.sum()).min() <= moments.n_columns:
         return True

@@ -29,6 +29,7 @@ __all__ = [
     "column_scale",
     "ill_conditioned",
     "peaks",
+    "products",
     "refuse_wide",
     "sorted_by",
     "trapezium",
@@ -68,6 +69,11 @@ COPIES = 4
 
 SAFE = 1e75
 """Columns whose deviations lie within 1/SAFE to SAFE are left on their own scale."""
+
+
+def products(spread: Spread) -> Spread:
+    """What a pass adds up for a spread."""
+    return "diagonal" if spread in ("thin", "thin class") else spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +155,11 @@ class Sums:
             self.sums += product[:n_columns, n_columns:]
             return
         weighted = deviations if weights is None else deviations * weights
-        self.sums += _class_sums(weighted, codes, n_classes)
+        _add_class_sums(self.sums, weighted, codes)
         if weights is not None:
             deviations *= np.sqrt(weights)
         if self.spread == "diagonal":
-            self.products += _class_sums(deviations**2, codes, n_classes).T
+            _add_class_sums(self.products.T, deviations**2, codes)
         else:
             _add_products(self.products, deviations, first=self.rows.sum() == len(x))
 
@@ -180,7 +186,9 @@ class Sums:
             return
         first = not self.rows.any()
         reference = columns[:, :1]
-        means = _class_sums(columns - reference, codes, len(rows))[:, new] / rows[new] + reference
+        means = np.zeros((len(columns), len(rows)))
+        _add_class_sums(means, columns - reference, codes)
+        means = means[:, new] / rows[new] + reference
         bad = ~np.isfinite(means)
         if bad.any():
             # A mean that overflowed would poison its class; the class's first row serves as well.
@@ -334,6 +342,19 @@ def _class_sums(columns: Floats, codes: Codes, n_classes: int) -> Floats:
         indicator = np.equal(codes, np.arange(n_classes)[:, None]).astype(np.float64)
         return np.asarray(columns @ indicator.T)
     return np.stack([np.bincount(codes, column, n_classes) for column in columns])
+
+
+def _add_class_sums(total: Floats, columns: Floats, codes: Codes) -> None:
+    """Add sums of columns (p, m) over the rows of each class to a total (p, K)."""
+    n_classes = total.shape[1]
+    if n_classes <= max(len(codes), ONE_HOT_CLASSES):
+        total += _class_sums(columns, codes, n_classes)
+        return
+    # Most classes have no row here, and what is added to them would be most of the work.
+    order = sorted_by(codes, n_classes)
+    own = codes[order]
+    starts = np.flatnonzero(np.diff(own, prepend=-1))
+    total[:, own[starts]] += np.add.reduceat(np.take(columns, order, axis=1), starts, axis=1)
 
 
 def _add_products(total: Floats, columns: Floats, *, first: bool) -> None:

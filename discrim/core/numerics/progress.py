@@ -10,9 +10,12 @@ from threading import RLock
 from time import monotonic
 from typing import Any, TypeVar
 
+from discrim.core.numerics.parts import is_apart, reduced
+
 __all__ = ["late_bar", "progress_bar", "watched"]
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 class NoBar:
@@ -116,3 +119,12 @@ class _Watched(Iterable[T]):
     def __iter__(self) -> Iterator[T]:
         yield from self._rows
         self._bar.update()
+
+    @property
+    def apart(self) -> bool:
+        return is_apart(self._rows)
+
+    def reduced(self, task: Callable[[Any], V], merge: Callable[[V, V], V]) -> V:
+        found = reduced(self._rows, task, merge)
+        self._bar.update()
+        return found

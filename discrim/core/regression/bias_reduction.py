@@ -20,6 +20,7 @@ Mathematical Software 7, 348-368), which takes a quarter of the steps that learn
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from scipy.linalg.lapack import dpotri
 
 from discrim.core.covariance.covariance import EPS
 from discrim.core.moments.row_sums import RowBlocks
+from discrim.core.numerics.parts import reduced
 from discrim.core.regression.newton import HALVINGS, Frame, Newton, class_shares, sweep
 from discrim.core.regression.symmetric_pairs import Forms
 
@@ -189,7 +191,10 @@ def _reach(blocks: RowBlocks, frame: Frame, at: _Point, step: Floats) -> float:
     bound = float(np.sqrt(max(float(step @ at.information @ step), 0.0) * at.farthest))
     if bound <= LONGEST:
         return bound
-    lines = step.reshape(at.coef.T.shape)
+    return reduced(blocks, partial(_longest, frame=frame, lines=step.reshape(at.coef.T.shape)), max)
+
+
+def _longest(blocks: RowBlocks, frame: Frame, lines: Floats) -> float:
     return max((float(np.abs(lines @ frame.columns(x)).max(initial=0.0)) for x, _, _ in blocks), default=0.0)
 
 
@@ -242,9 +247,17 @@ def _adjustment(
     blocks: RowBlocks, frame: Frame, coef: Floats, reference: int, factor: tuple[Floats, bool]
 ) -> tuple[Floats, float]:
     """Gradient (p + 1, q) of ln|I|/2, and the largest variance of the log odds of a row."""
-    p1, q = coef.shape
     lower = np.tril(dpotri(factor[0], lower=1)[0])
-    forms = Forms(lower + np.tril(lower, -1).T, p1)
+    inverse = lower + np.tril(lower, -1).T
+    task = partial(_adjusting, frame=frame, coef=coef, reference=reference, inverse=inverse)
+    return reduced(blocks, task, lambda a, b: (a[0] + b[0], max(a[1], b[1])))
+
+
+def _adjusting(
+    blocks: RowBlocks, frame: Frame, coef: Floats, reference: int, inverse: Floats
+) -> tuple[Floats, float]:
+    p1, q = coef.shape
+    forms = Forms(inverse, p1)
     gradient, farthest, piece = np.zeros((p1, q)), 0.0, forms.piece(PIECE)
     for x, _, weights in blocks:
         for start in range(0, len(x), piece):

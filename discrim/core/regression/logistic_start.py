@@ -17,6 +17,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from discrim.core.covariance.covariance import pooled
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
+from discrim.core.numerics.parts import is_apart
 from discrim.core.regression.newton import Frame, Swept, gradient, informs, maximize, sweep
 
 __all__ = ["class_odds", "start_of"]
@@ -91,11 +92,12 @@ def _of_part(
 ) -> Floats | None:
     """A step by the score of all rows from the maximum of a part of them.
 
-    None where the rows are few, the part holds too much or too little of a class, or its maximum is not found
-    or no likelier than a log-likelihood.
+    None where the rows are few or lie apart, the part holds too much or too little of a class, or its maximum
+    is not found or no likelier than a log-likelihood.
     """
     rows = int(moments.rows.sum())
-    if rows < PART * ROWS_A_COEFFICIENT * guess.size:
+    # A part of rows that lie apart is no cheaper to reach than all of them.
+    if is_apart(blocks) or rows < PART * ROWS_A_COEFFICIENT * guess.size:
         return None
     part, held = _Part(blocks, rows), np.zeros(moments.n_classes)
     for _, codes, weights in part:

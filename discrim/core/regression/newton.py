@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 
 from discrim.core.covariance.covariance import Covariance
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
+from discrim.core.numerics.parts import reduced
 from discrim.core.regression.limited_memory import LimitedMemory
 from discrim.core.regression.symmetric_pairs import Information
 
@@ -186,9 +188,20 @@ class Swept(NamedTuple):
     information: Floats
     lightest: float
 
+    def merge(self, other: Swept) -> Swept:
+        """What a pass over the rows of both gives."""
+        llf, score, information, lightest = other
+        return Swept(
+            self.llf + llf, self.score + score, self.information + information, min(self.lightest, lightest)
+        )
+
 
 def sweep(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> Swept:
     """Log-likelihood, score and information at coefficients (p + 1, q), in one pass."""
+    return reduced(blocks, partial(_sweep, frame=frame, coef=coef, reference=reference), Swept.merge)
+
+
+def _sweep(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> Swept:
     p1, q = coef.shape
     llf, score, lightest = 0.0, np.zeros((p1, q)), np.inf
     information = Information(p1, q, frame.piece)
@@ -210,6 +223,14 @@ def sweep(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> Swep
 
 def gradient(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> tuple[float, Floats]:
     """Log-likelihood and score at coefficients (p + 1, q), in one pass that is short of the information."""
+    return reduced(blocks, partial(_gradient, frame=frame, coef=coef, reference=reference), _added)
+
+
+def _added(a: tuple[float, Floats], b: tuple[float, Floats]) -> tuple[float, Floats]:
+    return a[0] + b[0], a[1] + b[1]
+
+
+def _gradient(blocks: RowBlocks, frame: Frame, coef: Floats, reference: int) -> tuple[float, Floats]:
     llf, score, (p1, q) = 0.0, np.zeros(coef.shape), coef.shape
     # What is held of a row is so much less that more of them stay in the cache.
     piece = max(frame.piece, frame.piece * (q + 1) * p1 // (p1 + HELD_OF_CLASSES * q))

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS
 from discrim.core.moments.coordinates import column_squares, standard_columns
+from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.rules.rules import Distances
 
 __all__ = [
@@ -347,5 +348,20 @@ class FullLeftOut:
 
 
 def squared_gaps(means: Floats) -> Floats:
-    """Squared distances (K, K) between whitened means (K, p)."""
-    return np.stack([((means - mean) ** 2).sum(axis=1) for mean in means])
+    """Squared distances (K, K) between whitened means (K, p).
+
+    Raises
+    ------
+    DataError
+        They are more than the memory.
+    """
+    k = len(means)
+    refuse_beyond_memory(
+        float(k) ** 2,
+        f"A table of {k:,} by {k:,} classes, of squared distances between their means,",
+        "Merge rare classes, or ask for fewer",
+    )
+    gaps = np.empty((k, k))
+    for mean, own in zip(means, gaps, strict=True):
+        ((means - mean) ** 2).sum(axis=1, out=own)
+    return gaps

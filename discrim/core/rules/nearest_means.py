@@ -38,6 +38,9 @@ CLOSE, COVERED = 0.25, 0.0625
 NEAR = 2.0
 """Typical deviations of the rows from the origin up to which zero is as good an origin, but for a bit."""
 
+GAPS = 2**24
+"""Distances between means that are held at once."""
+
 MOST_NUMBERS = 2**24
 """Numbers of the coefficients that crowds hold together; those of crowds beyond are made when rows come."""
 
@@ -166,18 +169,29 @@ def _crowded(whitened: Floats, constant: Floats, best: Codes) -> Iterator[tuple[
     radius = float(lengths[possible].max())
     points = whitened[:, possible] / radius
     squares = (points**2).sum(axis=0)
-    gaps = points.T @ points
-    gaps *= -2
-    gaps += squares
-    gaps += squares[:, None]
-    close = gaps <= CLOSE**2
-    waiting = (np.count_nonzero(close, axis=1) > 1) & np.isin(possible, best)
+    step = max(GAPS // len(possible), 1)
+
+    def gaps_of(some: slice) -> Floats:
+        gaps = points[:, some].T @ points
+        gaps *= -2
+        gaps += squares
+        gaps += squares[some, None]
+        return np.asarray(gaps)
+
+    waiting = np.isin(possible, best)
+    for start in range(0, len(possible), step):
+        gaps = gaps_of(slice(start, start + step))
+        waiting[start : start + step] &= np.count_nonzero(gaps <= CLOSE**2, axis=1) > 1
     if not waiting.any():
         return
+    # Of so many classes that their gaps are not held, each that speaks for others has its own made again.
+    held = gaps if step >= len(possible) else None
     for first in np.argsort(-constant[possible], kind="stable").tolist():
         if waiting[first]:
-            covered = np.flatnonzero(waiting & (gaps[first] <= COVERED**2))
-            waiting[covered] = False
-            others = np.flatnonzero(close[first])
+            own = gaps_of(slice(first, first + 1))[0] if held is None else held[first]
+            covered = np.flatnonzero(waiting & (own <= COVERED**2))
+            # Rounding may leave a class a little way from itself.
+            waiting[covered] = waiting[first] = False
+            others = np.flatnonzero(own <= CLOSE**2)
             members = np.append(first, others[others != first])
             yield possible[covered], possible[members]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.moments.apart import gather_parts_apart
 from discrim.core.moments.given_moments import merged
 from discrim.core.moments.moments import ClassMoments, Spread, asks_for_roots, gather_parts
 from discrim.core.moments.row_sums import refuse_wide
@@ -28,7 +29,7 @@ def moment_folds(
     own = replace(blocks, held_codes=both)
     parts = _parts_of_stored(own, folds, n_classes, spread, rooted=rooted)
     if parts is None:
-        parts = gather_parts(
+        parts = (gather_parts_apart if blocks.apart else gather_parts)(
             own,
             n_parts=folds,
             n_classes=n_classes,

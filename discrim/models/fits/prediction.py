@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import MANY_CLASSES, IndependentRule, LinearRule, Rule, best_class, posteriors
 from discrim.core.rules.stored_scores import stored_scores, takes_stored
 from discrim.errors import warn_user
+from discrim.frame.apart import small_codes
 from discrim.frame.blocks import Blocks
 from discrim.models.fits.sparse_blocks import every_sparse_row
 
@@ -131,6 +133,19 @@ def warn_impossible(count: int, first: Any) -> None:
 
 def predicted_codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
     """Predicted class (n,) of each row of the table, -1 where a value is missing."""
+    task = partial(_codes, rule=rule, n_classes=n_classes, decision=decision)
+    return blocks.reduced(partial(_sent, task), _joined).astype(np.intp) if blocks.apart else task(blocks)
+
+
+def _sent(task: Callable[[Blocks], Codes], part: Blocks) -> NDArray[Any]:
+    return small_codes(task(part))
+
+
+def _joined(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([a, b])
+
+
+def _codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
     codes = np.empty(blocks.table.nrows, dtype=np.intp)
     for place, scores in scored(blocks, rule, n_classes):
         codes[place] = decision.codes(scores)

@@ -11,12 +11,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Dependency, constant_columns
+from discrim.core.moments.apart import gather_apart
 from discrim.core.moments.moments import ClassMoments, Spread, asks_for_roots, gather
 from discrim.core.moments.row_sums import RowBlock
 from discrim.core.moments.sparse_rows import gather_sparse
 from discrim.core.moments.standardized import in_units, within_sd
 from discrim.core.moments.weights import LIGHT
 from discrim.core.numerics.memory import at_hand
+from discrim.core.numerics.parts import is_apart
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
@@ -243,24 +245,18 @@ def class_moments(
     blocks: Blocks, spread: Spread, watch: Watch | None = None, *, rooted: bool = True
 ) -> ClassMoments:
     """Moments of the blocks' complete rows; `watch` as for `usable_rows`, `rooted` as for `gather`."""
+    shape = {"n_classes": len(blocks.design.levels), "n_columns": len(blocks.terms)}
+    if blocks.apart:
+        rows: Any = blocks if watch is None else watch(blocks)
+        # Who wants to see each row go by does not see those that stay where they lie.
+        return gather_apart(rows if is_apart(rows) else blocks, **shape, spread=spread, rooted=rooted)
     sparse = used_sparse_rows(blocks) if spread in ("diagonal", "pooled") else None
     if sparse is not None:
         seen: Any = watch or iter
-        found = gather_sparse(
-            seen(sparse),
-            n_classes=len(blocks.design.levels),
-            n_columns=len(blocks.terms),
-            spread=spread,
-        )
+        found = gather_sparse(seen(sparse), **shape, spread=spread)
         if found is not None and not (spread == "pooled" and asks_for_roots(found, rooted=rooted)):
             return found
-    return gather(
-        blocks if watch is None else watch(blocks),
-        n_classes=len(blocks.design.levels),
-        n_columns=len(blocks.terms),
-        spread=spread,
-        rooted=rooted,
-    )
+    return gather(blocks if watch is None else watch(blocks), **shape, spread=spread, rooted=rooted)
 
 
 def in_own_units(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:

@@ -25,6 +25,7 @@ from discrim.models.fits.arguments import check_flag, check_word, listed, told
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.prediction import Decision, block_scores, scored
 from discrim.models.judging.bootstrap import BootstrapSamples
+from discrim.models.judging.left_out_codes import HELD, left_out_codes
 from discrim.models.judging.parametric import parametric_rates
 from discrim.models.judging.refitted_prior import prior_of_rest, refits_prior
 from discrim.models.judging.validation import (
@@ -32,6 +33,7 @@ from discrim.models.judging.validation import (
     deal_folds,
     fold_scores,
     left_out_scores,
+    refuse_many_scores,
 )
 
 __all__ = ["Counting", "ErrorMethod", "Plan", "RowsJudged", "confusion", "error_rates", "judged_scores"]
@@ -42,6 +44,9 @@ Counting = Literal["apparent", "loo", "cv"]
 ErrorMethod = Literal[
     "apparent", "loo", "cv", "632+", "D", "DS", "O", "OS", "posterior", "posterior-stratified"
 ]
+
+MANY_CLASSES = 256
+"""Classes beyond which errors are counted without a table of classes by classes."""
 
 COUNTING: tuple[Counting, ...] = ("apparent", "loo", "cv")
 
@@ -113,6 +118,15 @@ def judged_codes(
         if "apparent" not in fit.cache:
             fit.cache["apparent"] = fit.predicted_codes(blocks)
         return blocks.codes, fit.cache["apparent"], row_weights(blocks)
+    if data is not None and method == "apparent":
+        blocks = fit.new_rows(data, plan.unseen)
+        actual = response_codes(blocks.design, blocks.table, blocks.functions)
+        return actual, fit.predicted_codes(blocks, None, decision), None
+    if method == "loo":
+        blocks = fit.rows('method="loo"')
+        predicted = left_out_codes(fit, decision, plan.refit_prior)
+        if predicted is not None:
+            return blocks.codes, predicted, row_weights(blocks)
     actual, scores, weights, _ = judged_scores(fit, data, method, plan)
     return actual, decision.codes(scores), weights
 
@@ -130,8 +144,11 @@ class RowsJudged:
         self._rule, self._numerics = fit.rule(), np.geterr()
         self._codes = np.empty(self._blocks.table.nrows, dtype=np.intp)
         self._left_out: LeftOutScores | None = None
+        # Of more, the labels alone are found where they are asked for.
+        few = self._blocks.table.nrows * len(fit.classes) <= HELD
         with suppress(NotSupportedError):
-            self._left_out = LeftOutScores(fit, self._blocks, anew=refits_prior(fit, None))
+            if few:
+                self._left_out = LeftOutScores(fit, self._blocks, anew=refits_prior(fit, None))
         self._read = 0
 
     def watch(self, blocks: Blocks) -> Iterable[Block]:
@@ -198,6 +215,7 @@ def judged_scores(
 
 
 def _scores(fit: Fit[Any], blocks: Blocks) -> Floats:
+    refuse_many_scores(blocks.table.nrows, len(fit.classes), "A judgement by posteriors")
     out = np.empty((blocks.table.nrows, len(fit.classes)), order="F")
     for place, scores in scored(blocks, fit.rule(), len(fit.classes)):
         out[place] = scores
@@ -240,6 +258,9 @@ def error_rates(fit: Fit[Any], methods: Sequence[ErrorMethod], plan: Plan, *, by
 
 def _counted(fit: Fit[Any], method: Counting, plan: Plan) -> Rates:
     codes = judged_codes(fit, None, method, plan)
+    if plan.costs is None and len(fit.classes) > MANY_CLASSES:
+        shares, sampled = fit.prior_values(), fit.numbers.estimated_prior
+        return rates_of.counted_labels(*codes[:2], shares, codes[2], plan.level, sampled=sampled)
     counts = counts_of(codes[0], codes[1], len(fit.classes), codes[2]).astype(np.float64)
     return rates_of.counted(
         counts, fit.prior_values(), plan.costs, plan.level, sampled=fit.numbers.estimated_prior

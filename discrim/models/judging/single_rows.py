@@ -30,6 +30,7 @@ from discrim.inference.running_quantiles import RunningInterval
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import refuse_little_weight
 from discrim.models.judging.bootstrap import BootstrapSamples
+from discrim.models.judging.validation import refuse_many_scores
 
 __all__ = ["posterior_intervals", "typicality"]
 
@@ -48,6 +49,7 @@ def typicality(fit: Fit[Any], data: Any, unseen: Any = None) -> pd.DataFrame:
         )
     _refuse_light(fit, len(fit.terms), "typicality")
     blocks = fit.rows("typicality()", "pass data=") if data is None else fit.new_rows(data, unseen)
+    refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     p, numbers = len(fit.terms), fit.numbers
     if data is None:
@@ -84,6 +86,7 @@ def posterior_intervals(
     """Posteriors with intervals; see `Judging`."""
     check_level(level)
     blocks = fit.new_rows(data, unseen)
+    refuse_many_scores(3 * blocks.table.nrows, len(fit.classes), "Posteriors and two ends of intervals")
     if method == "delta":
         if not (fit.numbers.has_distances or isinstance(fit.numbers, LogisticFit)):
             raise NotSupportedError(

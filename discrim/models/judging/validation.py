@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.row_sums import sorted_by
+from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.leave_one_out import FullLeftOut
 from discrim.core.rules.rules import Rule
@@ -33,7 +34,18 @@ from discrim.models.fits.refits import rule_of_rows
 from discrim.models.fits.sparse_blocks import StoredUsedRows, every_sparse_row, used_stored_rows
 from discrim.models.judging.refitted_prior import left_out_shift, refits_prior
 
-__all__ = ["LEFT_OUT", "LeftOutScores", "counts_without", "deal_folds", "fold_scores", "left_out_scores"]
+__all__ = [
+    "LEFT_OUT",
+    "LeftOutScores",
+    "counts_without",
+    "deal_folds",
+    "downdated",
+    "fold_scores",
+    "left_out_scores",
+    "refuse_many_scores",
+    "scores_without",
+    "warn_of_no_rule",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -74,6 +86,7 @@ class LeftOutScores:
     """
 
     def __init__(self, fit: Fit[Any], blocks: Blocks, *, anew: bool) -> None:
+        refuse_many_scores(blocks.table.nrows, len(fit.classes), "Leave-one-out")
         self._fit, self._blocks, self._anew = fit, blocks, anew
         self._scores = fit.refits.left_out(fit)
         self._out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
@@ -98,14 +111,18 @@ class LeftOutScores:
         """The scores (n, K), also of rows that take one more reading or a refit; the fit keeps them."""
         fit, blocks, scores, out = self._fit, self._blocks, self._scores, self._out
         without = np.flatnonzero(self._used & np.isnan(out[0])).tolist()
-        refitted = _downdated(scores, blocks, without, out) if isinstance(scores, FullLeftOut) else without
+        refitted = without
+        if isinstance(scores, FullLeftOut):
+            at, values = downdated(scores, blocks, without)
+            out[:, at] = values
+            refitted = at[np.isnan(values[0])].tolist()
         settled = np.setdiff1d(without, refitted).astype(np.intp)
         if len(settled) and self._shifted:
             own = None if blocks.weights is None else blocks.weights[settled]
             out[blocks.codes[settled], settled] += left_out_shift(blocks.codes[settled], own, fit.counts)
         with late_bar(len(refitted), "refits without a row") as tell:
             for row in refitted:
-                out[:, row] = _scores_without(fit, blocks, row, anew=self._anew)
+                out[:, row] = scores_without(fit, blocks, row, anew=self._anew)
                 tell(1)
         _warn_of_missing(blocks, out, without, self._used)
         fit.cache[LEFT_OUT[self._anew]] = out.T
@@ -113,7 +130,14 @@ class LeftOutScores:
 
 
 def _warn_of_missing(blocks: Blocks, out: Floats, without: list[int], used: NDArray[np.bool_]) -> None:
-    none = [row for row in without if np.isnan(out[:, row]).all()]
+    warn_of_no_rule(blocks, [row for row in without if np.isnan(out[:, row]).all()])
+    impossible = np.flatnonzero(used & np.isneginf(out).all(axis=0))
+    if len(impossible):
+        warn_impossible(len(impossible), blocks.table.label(int(impossible[0])))
+
+
+def warn_of_no_rule(blocks: Blocks, none: list[int]) -> None:
+    """Warn of rows without which there is no rule, by position, naming the first."""
     if none:
         warn_user(
             f"{len(none)} row{'s have' if len(none) > 1 else ' has'} no leave-one-out rule (first of them "
@@ -121,29 +145,35 @@ def _warn_of_missing(blocks: Blocks, out: Floats, without: list[int], used: NDAr
             "without them a class has no rows, a covariance is singular, or classes are separated. Their "
             "labels are missing."
         )
-    impossible = np.flatnonzero(used & np.isneginf(out).all(axis=0))
-    if len(impossible):
-        warn_impossible(len(impossible), blocks.table.label(int(impossible[0])))
 
 
-def _downdated(scores: FullLeftOut, blocks: Blocks, rows: list[int], out: Floats) -> list[int]:
-    """Scores (K, n) of rows that a difference has spoilt, from one more pass; the rows that need a refit."""
+def downdated(scores: FullLeftOut, blocks: Blocks, rows: list[int]) -> tuple[Codes, Floats]:
+    """Scores (K, s) of rows that a difference has spoilt, from one more pass; some of them, and which."""
     at = np.array(rows, dtype=np.intp)
     weights = None if blocks.weights is None else blocks.weights[at]
     at = at[~scores.is_singular(blocks.codes[at], weights)]
     if not len(at):
-        return []
+        return at, np.empty((len(blocks.design.levels), 0))
     x, codes = blocks.rows_at(at), blocks.codes[at]
     weights = None if blocks.weights is None else blocks.weights[at]
     every = (
         (np.arange(place.start, place.stop) if isinstance(place, slice) else place, part, own, w)
         for place, part, own, w in used_rows(blocks)
     )
-    out[:, at] = scores(x, codes, weights, scores.left(every, at, x, codes, weights)).T
-    return [int(row) for row in at[np.isnan(out[0, at])]]
+    return at, scores(x, codes, weights, scores.left(every, at, x, codes, weights)).T
 
 
-def _scores_without(fit: Fit[Any], blocks: Blocks, row: int, *, anew: bool) -> Floats:
+def refuse_many_scores(rows: int, n_classes: int, what: str) -> None:
+    """Raise a DataError where scores of rows by classes are more than the memory."""
+    refuse_beyond_memory(
+        2.0 * rows * n_classes,
+        f"{what} of {rows:,} rows, with a column for each of {n_classes:,} classes,",
+        "Ask for error_rates() or predict(), which hold labels alone, or judge fewer rows or classes",
+    )
+
+
+def scores_without(fit: Fit[Any], blocks: Blocks, row: int, *, anew: bool) -> Floats:
+    """Scores (K,) of a row by a refit without it; missing where there is none."""
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
     left = min(1.0, weights[row])
     weights[row] -= left
@@ -245,6 +275,7 @@ def fold_scores(
     blocks = fit.rows("cross-validation")
     labels = range(1, folds + 1) if labels is None else labels
     _refuse_empty(fit, blocks, dealt, labels)
+    refuse_many_scores(blocks.table.nrows, len(fit.classes), "Cross-validation")
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     fits = [fit] * folds
     if refits_prior(fit, refit_prior):

@@ -50,7 +50,9 @@ def from_stats(
     Returns
     -------
     Moments
-        For `lda(moments=...)` or `qda(moments=...)`; they add up with others of the same columns.
+        For `moments=` of `lda`, `qda`, `rda`, `indicator`, `naive_bayes`, `shrunken_centroids` and
+        `nearest_centroid`, of which the last three and `qda` and `rda` take a covariance for each class; they
+        add up with others of the same columns.
 
     Raises
     ------

@@ -265,13 +265,12 @@ class Moments:
         self._refuse_other_scatters(other)
         levels = common_levels(self._design, other._design)
         labels = self._design.labels if self._design.labels == other._design.labels else None
-        held = merged(self._among(levels)._held, other._among(levels)._held)
-        counts = self._among(levels)._level_counts.merge(other._among(levels)._level_counts)
+        a, b = self._among(levels), other._among(levels)
         return replace(
             self,
             _design=replace(self._design, levels=levels, labels=labels),
-            _held=held,
-            _level_counts=counts,
+            _held=merged(a._held, b._held),
+            _level_counts=a._level_counts.merge(b._level_counts),
             dropped=self.dropped + other.dropped,
             _levels_given=self._levels_given or other._levels_given,
             _weighted=self._weighted or other._weighted,

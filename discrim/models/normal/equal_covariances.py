@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import pooled, separate
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import refuse_wide
 from discrim.core.moments.standardized import within_sd
-from discrim.errors import CollinearError, NotSupportedError, warn_user
+from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.inference import likelihood_ratio
 from discrim.inference.covariance_models import covariance_models as ladder
@@ -69,6 +70,10 @@ def _tests(fit: Fit[Any], watch: Watch | None) -> tuple[TestResult, TestResult]:
         refuse_singular(
             held.classes(few), blocks.terms, [blocks.design.levels[k] for k in few.tolist()], way_out=WAY_OUT
         )
+    try:
+        refuse_wide(held.n_classes, held.n_columns, "class")
+    except DataError as error:
+        raise NotSupportedError(str(error)) from None
     moments = full_rank_moments(blocks, class_moments(blocks, "class", watch))
     counts, p = moments.counts, moments.n_columns
     common = pooled(moments, moments.total).logdet

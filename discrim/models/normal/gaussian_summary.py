@@ -18,9 +18,11 @@ from discrim.models.normal.robust_summary import robust_pairs
 from discrim.models.results.headers import (
     criterion_item,
     error_item,
+    instead_of,
     prior_item,
     row_items,
     size_items,
+    takes_long,
     title,
 )
 from discrim.report.numbers import clean, shorten
@@ -129,7 +131,9 @@ def brief_by_class(fit: QDAResults | RDAResults) -> Summary:
 def means_section(fit: LDAResults | QDAResults | RDAResults) -> Section:
     """Class means."""
     title = "Robust means" if getattr(fit._fit.numbers, "robust", None) is not None else "Means"
-    return Section(title, fit.means.rename_axis(index=None), source="fit.means")
+    return instead_of(fit, title, "fit.means") or Section(
+        title, fit.means.rename_axis(index=None), source="fit.means"
+    )
 
 
 def covariance_section(
@@ -175,7 +179,7 @@ def with_equal_covariances(
 
 def _read_rows_once(fit: Fit[Any]) -> None:
     """Errors for the header, and tests of covariances, from one reading of the rows; the fit keeps them."""
-    if "apparent" not in fit.cache:
+    if "apparent" not in fit.cache and not takes_long(fit):
         judged = RowsJudged(fit)
         equal_covariance_tests(fit, judged.watch)
         judged.keep()

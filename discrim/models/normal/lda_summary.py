@@ -24,7 +24,7 @@ from discrim.models.normal.gaussian_summary import (
 )
 from discrim.models.normal.normal_fits import shrinkage_label
 from discrim.models.normal.robust_summary import estimate_text, flagged_section
-from discrim.models.results.headers import classes_section, dropped_note, header, title
+from discrim.models.results.headers import classes_section, dropped_note, header, instead_of, title
 from discrim.report.numbers import p_text
 from discrim.report.tables import INTERVAL, Pairs, Parts, Section, Summary
 
@@ -126,15 +126,21 @@ def _discriminants(fit: LDAResults) -> Section:
 
 
 def _functions(fit: LDAResults) -> Section:
+    short = instead_of(fit, "Classification functions", "fit.coef, fit.intercept")
+    if short is not None:
+        return short
     table = pd.concat([fit.intercept.to_frame("constant").T, fit.coef])
     note = "A row belongs to the class whose function is largest; the constants contain ln(prior)."
     return Section("Classification functions", table, note=note, source="fit.coef, fit.intercept")
 
 
 def _log_odds(fit: LDAResults) -> Section:
+    title = f"Log odds against {fit.classes[0]} (asymptotic standard errors under the model)"
+    short = instead_of(fit, title, "fit.log_odds()")
+    if short is not None:
+        return short
     table = fit.log_odds()
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
-    title = f"Log odds against {fit.classes[0]} (asymptotic standard errors under the model)"
     headings = INTERVAL | {"p": "P>|z|"}
     none = fit.classes[fit.prior.to_numpy() == 0]
     note = f"No finite constant: {listed(none)} with a prior of zero." if len(none) else ""

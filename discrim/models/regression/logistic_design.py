@@ -42,8 +42,11 @@ MOST_CODED = 2000
 def held(blocks: Blocks, most: int) -> Iterable[RowBlock]:
     """The rows as they are, or copied where they are few, so that no pass makes them again.
 
-    Few are no more than some numbers, or `WRITTEN` where a formula writes the columns.
+    Rows that lie apart stay there. Few are no more than some numbers, or `WRITTEN` where a formula writes the
+    columns.
     """
+    if blocks.apart:
+        return blocks
     numbers = blocks.table.nrows * max(len(blocks.terms), 1)
     if numbers > (most if blocks.design.plain else max(most, WRITTEN)):
         return blocks

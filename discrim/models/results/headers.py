@@ -10,6 +10,7 @@ import pandas as pd
 
 from discrim.errors import NotSupportedError
 from discrim.models.fits.arguments import listed
+from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import missing_if_refused
 from discrim.models.judging.refitted_prior import prior_of_rest
 from discrim.report.numbers import clean, shorten
@@ -27,10 +28,12 @@ __all__ = [
     "error_item",
     "error_items",
     "header",
+    "instead_of",
     "number",
     "prior_item",
     "row_items",
     "size_items",
+    "takes_long",
     "title",
 ]
 
@@ -41,6 +44,15 @@ Sections = dict[str, Callable[[], Section | Pairs]]
 """Sections by name, computed where they are asked for."""
 
 LEFT_OUT = "Error, leave-one-out"
+
+LONG = 2.0**34
+"""Rows by classes by columns beyond which a summary does not judge the rows."""
+
+FEW_COLUMNS = 48
+"""Columns up to which it is the scores of rows that take the time, not the products that they are made of."""
+
+MOST_CLASSES, MOST_NUMBERS = 1000, 2**18
+"""Classes, and numbers, beyond which a table of classes by columns has no place in a summary."""
 
 LONGEST = 1e15
 """Whole numbers up to this are written out."""
@@ -84,7 +96,9 @@ def prior_item(fit: ClassifierResults) -> Item:
 
 
 def error_item(fit: ClassifierResults, method: Any, label: str) -> Item:
-    """An error rate, where the fit has it."""
+    """An error rate, where the fit has it, and has it soon."""
+    if takes_long(fit._fit) and not (method == "apparent" and method in fit._fit.cache):
+        return label, np.nan, "see error_rates()"
     try:
         row = fit.error_rates([method]).iloc[0]
     except NotSupportedError:
@@ -98,6 +112,21 @@ def error_item(fit: ClassifierResults, method: Any, label: str) -> Item:
 def error_items(fit: ClassifierResults) -> list[Item]:
     """The error rates of a fit that can leave each row out without a search."""
     return [error_item(fit, "apparent", "Error, apparent"), error_item(fit, "loo", LEFT_OUT)]
+
+
+def takes_long(fit: Fit[Any]) -> bool:
+    """Whether to judge all rows of a fit is no matter of seconds."""
+    classes, columns = len(fit.classes), max(len(fit.terms), FEW_COLUMNS)
+    return fit.has_rows and float(fit.blocks.table.nrows) * classes * columns > LONG
+
+
+def instead_of(fit: ClassifierResults, heading: str, source: str) -> Section | None:
+    """In the place of a table of classes by columns that is too long to be made for a few of its lines."""
+    classes, columns = len(fit.classes), len(fit.terms)
+    if classes <= MOST_CLASSES or classes * columns <= MOST_NUMBERS:
+        return None
+    note = f"{classes:,} classes by {columns:,} columns: {source}."
+    return Section(heading, pd.DataFrame(), "text", note=note, source=source)
 
 
 def criterion_item(fit: ClassifierResults, name: str, label: str) -> Item:

@@ -1,0 +1,149 @@
+"""What would take more than the memory is refused before it is taken, with the size and a way out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.core.numerics import memory
+from discrim.errors import DataError
+
+K, P = 200, 20
+
+
+@pytest.fixture(scope="module")
+def data() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    codes = np.arange(25 * K) % K
+    return pd.DataFrame(rng.normal(size=(25 * K, P))).add_prefix("x").assign(y=codes)
+
+
+SCATTERS: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "moments": lambda data: discrim.moments("y ~ .", data),
+    "qda": lambda data: discrim.qda("y ~ .", data),
+    "rda": lambda data: discrim.rda("y ~ .", data, alpha=0.5, gamma=0.5),
+    "box_m": lambda data: discrim.box_m("y ~ .", data),
+}
+
+
+@pytest.mark.parametrize("verb", SCATTERS)
+def test_scatters_by_class_are_refused(
+    verb: str, data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two scatters of each class, and so not the four that are held at times.
+    monkeypatch.setattr("discrim.core.numerics.memory.at_hand", lambda: 2 * 8.0 * 2 * K * P**2)
+    with pytest.raises(DataError, match=r"columns for each of 200 classes would take .* GiB.*Name fewer"):
+        SCATTERS[verb](data)
+    discrim.lda("y ~ .", data)
+
+
+TABLES: dict[str, Callable[[Any, pd.DataFrame], Any]] = {
+    "predict_proba": lambda fit, data: fit.predict_proba(data),
+    "leave_one_out": lambda fit, data: fit.leave_one_out(),
+    "typicality": lambda fit, data: fit.typicality(data),
+    "intervals": lambda fit, data: fit.posterior_intervals(data),
+    "classification": lambda fit, data: fit.classification(),
+    "cv": lambda fit, data: fit.error_rates(["cv"]),
+}
+
+
+@pytest.mark.parametrize("what", TABLES)
+def test_tables_of_rows_by_classes_are_refused(
+    what: str, data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = discrim.lda("y ~ .", data)
+    monkeypatch.setattr("discrim.core.numerics.memory.at_hand", lambda: 8.0 * len(data) * K)
+    with pytest.raises(DataError, match=r"classes.* would take .* GiB"):
+        TABLES[what](fit, data)
+    # The ways out: labels, and rates counted of labels.
+    assert fit.predict(data).notna().all()
+    assert 0 <= fit.error_rates(["apparent"])["estimate"].iloc[0] <= 1
+
+
+def test_the_summary_of_a_fit_whose_tests_do_not_fit_says_so(
+    data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = discrim.lda("y ~ .", data)
+    monkeypatch.setattr("discrim.core.numerics.memory.at_hand", lambda: 2 * 8.0 * 2 * K * P**2)
+    text = str(fit.summary(sections=["equal_covariances"]))
+    assert "Not tested. Means and a covariance of 20 columns for each of 200 classes" in " ".join(
+        text.split()
+    )
+
+
+def test_tables_of_classes_by_classes_are_refused(
+    data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = discrim.lda("y ~ .", data)
+    monkeypatch.setattr("discrim.core.numerics.memory.at_hand", lambda: 8.0 * K**2)
+    for ask in (fit.confusion, fit.distances):
+        with pytest.raises(DataError, match="200 by 200 classes"):
+            ask()
+
+
+def test_a_summary_of_very_many_classes_is_quick_and_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    from discrim.models.results import headers
+
+    rng = np.random.default_rng(1)
+    codes = np.arange(3000) % 1500
+    data = pd.DataFrame(rng.normal(size=(3000, 3))).add_prefix("x").assign(y=codes)
+    monkeypatch.setattr(headers, "MOST_NUMBERS", 4000)
+    monkeypatch.setattr(headers, "LONG", 1e6)
+    fit = discrim.lda("y ~ .", data)
+    text = str(fit.summary())
+    assert "see error_rates()" in text
+    assert "1,500 classes by 3 columns: fit.means." in text
+    assert "fit.log_odds()." in text
+    assert "apparent" not in fit._fit.cache
+
+
+PEAK = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+"""Prints the most memory that a process has had, in MB."""
+
+
+def most_memory(*lines: str) -> float:
+    code = "\n".join([*lines, PEAK])
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], check=True, capture_output=True, text=True
+    )
+    return float(done.stdout.split()[-1])
+
+
+@pytest.mark.slow
+def test_texts_never_become_dense() -> None:
+    made = (
+        "import numpy as np, scipy, sklearn.base, discrim.sklearn",
+        "rng = np.random.default_rng(0)",
+        "places = np.repeat(np.arange(6000), 20), rng.integers(0, 30000, 120000)",
+        "x = scipy.sparse.csr_array((np.ones(120000), places), shape=(6000, 30000))",
+        "y = rng.integers(0, 5, 6000)",
+        "model = discrim.sklearn.NaiveBayesClassifier(counts=True, laplace=1.0)",
+    )
+    more = most_memory(*made, "model.fit(x, y).predict(x); model.results_.error_rates()") - most_memory(*made)
+    # Of a table that is dense the numbers alone take 1,373.
+    assert more < 250
+
+
+@pytest.mark.slow
+def test_very_many_classes_take_no_table_of_classes_by_classes() -> None:
+    made = (
+        "import numpy as np, pandas as pd, discrim",
+        "rng = np.random.default_rng(0)",
+        "codes = np.arange(36000) % 12000",
+        "data = pd.DataFrame(rng.normal(size=(36000, 5))).assign(y=codes)",
+        "fit = discrim.lda('y ~ .', data)",
+    )
+    more = most_memory(*made, "str(fit.summary()); fit.predict(data[:500])") - most_memory(*made)
+    # One such table takes 1,099.
+    assert more < 700
+
+
+def test_the_memory_is_asked_of_the_machine() -> None:
+    assert memory.at_hand() > 2**20
