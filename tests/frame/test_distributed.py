@@ -213,7 +213,7 @@ def received(monkeypatch) -> list[int]:
     return sizes
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes", "logistic"])
 def test_what_comes_back_does_not_grow_with_the_rows(verb, monkeypatch):
     sizes = received(monkeypatch)
     totals = []
