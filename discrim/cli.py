@@ -300,12 +300,12 @@ def _labelled(fit: Any, data: Any, prior: Any, out: str | None, *, proba: bool, 
         labels: Any = fit.predict(data, prior=prior, unseen=unseen, out=out)
         return labels.to_frame() if isinstance(labels, pd.Series) else labels
 
-    def answer(part: Any) -> pd.DataFrame:
-        rows = fit._fit.new_rows(part, unseen)
-        parts = [fit.predict(rows, prior=prior), fit.predict_proba(rows, prior=prior)]
+    def answer(results: Any, part: Any) -> pd.DataFrame:
+        rows = results._fit.new_rows(part, unseen)
+        parts = [results.predict(rows, prior=prior), results.predict_proba(rows, prior=prior)]
         return pd.DataFrame(pd.concat(parts, axis=1))
 
-    return answered(fit._fit, data, out, answer)
+    return answered(fit, data, out, answer)
 
 
 def _refuse_same(out: str, *read: str) -> None:

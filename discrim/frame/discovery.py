@@ -268,7 +268,8 @@ def _labels(part: Table, name: str, at: Positions) -> pd.Series:
     values = part.native(name)[at.tolist()].to_list()
     known = [value for value in values if value is not None]
     if part.kind(name) == "boolean":
-        dtype, plain = "boolean", "bool"
+        # As of a table: that some are missing says nothing of the type that labels have.
+        dtype, plain = "object", "bool"
     elif all(-(2**63) <= value < 2**63 for value in known):
         dtype, plain = "Int64", "int64"
     else:

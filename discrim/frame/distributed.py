@@ -67,7 +67,9 @@ class DaskSource(Source):
         unknown = [
             label
             for label in meta.columns
-            if isinstance(meta[label].dtype, pd.CategoricalDtype) and not self._frame[label].cat.known
+            if isinstance(dtype := meta[label].dtype, pd.CategoricalDtype)
+            # Of a dictionary of Arrow in Parquet Dask takes it that there is no category.
+            and not (self._frame[label].cat.known and len(dtype.categories))
         ]
         known: pd.DataFrame = meta.astype(dict.fromkeys(unknown, object))
         return known
@@ -124,6 +126,30 @@ class DaskSource(Source):
         made: T | None = value
         return made
 
+    def lazily(self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False) -> Any:
+        """What is said of the rows of each partition, as a lazy Series or DataFrame of Dask.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Those that the answer takes.
+        answer : callable
+            From a DataFrame to a Series or a DataFrame on its index.
+        beyond : bool
+            Labels may be others than the classes, of which an object has room.
+
+        Raises
+        ------
+        DataError
+            There is no such column.
+        """
+        from dask.delayed import delayed
+
+        names = self._asked(columns)
+        meta = _with_room(answer(self.meta[[label for label in self.meta if str(label) in names]]), beyond)
+        sent = delayed(answer, pure=False, traverse=False)
+        return self._only(names).map_partitions(_answered, sent, meta, meta=meta)
+
     def _partitions(self, names: tuple[str, ...]) -> list[Any]:
         """The partitions as tasks; to find the best way to them takes Dask longer than a short pass does."""
         if names not in self._tasks:
@@ -142,6 +168,22 @@ class DaskSource(Source):
                 rows = frame.get_partition(number).compute()
             for some in slices(rows):
                 yield Part(some)
+
+
+def _with_room(answer: Any, beyond: bool) -> Any:
+    """An answer without rows, in the types that hold any other, also where a row has no label."""
+    if not isinstance(answer, pd.Series) or answer.dtype.kind == "f":
+        return answer
+    if beyond:
+        return answer.astype(object)
+    # With a missing value whole numbers and truth values are nullable.
+    return answer.convert_dtypes() if answer.dtype.kind in "iub" else answer
+
+
+def _answered(data: pd.DataFrame, answer: Callable[[Any], Any], meta: Any) -> Any:
+    """The answer of one partition, in the types of all."""
+    found = answer(data)
+    return found.astype(meta.dtype if isinstance(meta, pd.Series) else meta.dtypes.to_dict())
 
 
 def dask_source(frame: Any) -> Source:

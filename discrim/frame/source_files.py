@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from discrim.errors import DataError, MissingFileError
 from discrim.frame.source_parts import listed
 
-__all__ = ["COMPRESSED", "File", "Files", "files_of", "format_of", "is_path"]
+__all__ = ["COMPRESSED", "File", "Files", "files_of", "format_of", "is_path", "names_files"]
 
 FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".pq": "Parquet", ".parq": "Parquet"}
 """What a file is by the end of its name."""
@@ -77,6 +77,11 @@ def is_path(data: Any) -> bool:
             or bool(_matching(data))
         )
     return isinstance(data, os.PathLike)
+
+
+def names_files(text: str) -> bool:
+    """Whether text is the path of a file or a folder that is there, or a pattern."""
+    return os.path.exists(os.path.expanduser(text)) or has_magic(text)
 
 
 def files_of(data: Any) -> Files:

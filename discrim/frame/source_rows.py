@@ -62,12 +62,14 @@ def tables(
     A column without any value is of the kind that it is in other parts.
     """
     start = 0
-    for data, where, coded in source.parts(columns):
-        with named(where):
-            table = part_table(data, kinds, start, coded)
-        if table is not None:
-            yield table, where
-            start += table.nrows
+    with late_bar(source.nrows or 0, "rows read", below=True) as tell:
+        for data, where, coded in source.parts(columns):
+            with named(where):
+                table = part_table(data, kinds, start, coded)
+            if table is not None:
+                yield table, where
+                start += table.nrows
+                tell(table.nrows)
 
 
 def part_table(

@@ -49,10 +49,10 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 FITS = [
-    ("lda", "y ~ ."),
+    ("lda", "y ~ .", "--sections", "header,means,functions"),
     ("qda", "y ~ C(code) + x", "--prior", "10=1/2,2=1/4,3=1/4"),
     ("naive-bayes", "code ~ x + z + y"),
-    ("lda", "y ~ center(x) + z", "--sections", "means,functions"),
+    ("lda", "y ~ center(x) + z", "--sections", "means,header"),
 ]
 
 
@@ -82,7 +82,7 @@ def test_what_a_folder_is_named_for_is_a_column(tmp_path, capsys):
     assert found.split() == expected.split()
 
 
-@pytest.mark.parametrize("more", [(), ("--proba",), ("--augment",), ("--proba", "--prior", "equal")])
+@pytest.mark.parametrize("more", [("--augment",), ("--proba", "--prior", "equal")])
 def test_predictions_of_a_folder_are_those_of_the_file(more, places, capsys, tmp_path):
     whole, folder = places
     fit = str(tmp_path / "fit")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -100,6 +102,47 @@ def test_a_summary_of_very_many_classes_is_quick_and_short(monkeypatch: pytest.M
     assert "1,500 classes by 3 columns: fit.means." in text
     assert "fit.log_odds()." in text
     assert "apparent" not in fit._fit.cache
+
+
+PEAK = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+"""Prints the most memory that a process has had, in MB."""
+
+
+def most_memory(*lines: str) -> float:
+    code = "\n".join([*lines, PEAK])
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], check=True, capture_output=True, text=True
+    )
+    return float(done.stdout.split()[-1])
+
+
+@pytest.mark.slow
+def test_texts_never_become_dense() -> None:
+    made = (
+        "import numpy as np, scipy, sklearn.base, discrim.sklearn",
+        "rng = np.random.default_rng(0)",
+        "places = np.repeat(np.arange(6000), 20), rng.integers(0, 30000, 120000)",
+        "x = scipy.sparse.csr_array((np.ones(120000), places), shape=(6000, 30000))",
+        "y = rng.integers(0, 5, 6000)",
+        "model = discrim.sklearn.NaiveBayesClassifier(counts=True, laplace=1.0)",
+    )
+    more = most_memory(*made, "model.fit(x, y).predict(x); model.results_.error_rates()") - most_memory(*made)
+    # Of a table that is dense the numbers alone take 1,373.
+    assert more < 250
+
+
+@pytest.mark.slow
+def test_very_many_classes_take_no_table_of_classes_by_classes() -> None:
+    made = (
+        "import numpy as np, pandas as pd, discrim",
+        "rng = np.random.default_rng(0)",
+        "codes = np.arange(36000) % 12000",
+        "data = pd.DataFrame(rng.normal(size=(36000, 5))).assign(y=codes)",
+        "fit = discrim.lda('y ~ .', data)",
+    )
+    more = most_memory(*made, "str(fit.summary()); fit.predict(data[:500])") - most_memory(*made)
+    # One such table takes 1,099.
+    assert more < 700
 
 
 def test_the_memory_is_asked_of_the_machine() -> None:

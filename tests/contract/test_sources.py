@@ -289,3 +289,13 @@ def test_what_takes_more_than_one_pass_says_so_and_reads_nothing(verb, formula, 
     with pytest.raises(NotSupportedError, match=r"can be read once|read part by part"):
         getattr(discrim, verb)(formula, rest, **options)
     assert len(list(rest)) == 4
+
+
+def test_confusion_takes_the_name_of_a_folder_first(tmp_path):
+    data = rows().drop(columns="h")
+    data[:150].to_csv(tmp_path / "1.csv", index=False)
+    data[150:].to_csv(tmp_path / "2.csv", index=False)
+    fit = discrim.lda("y ~ a + b", data)
+    assert fit.confusion(str(tmp_path)).equals(fit.confusion(data))
+    with pytest.raises(DataError, match="no method among"):
+        fit.confusion("loop")

@@ -6,10 +6,13 @@ import os
 import pickle
 import warnings
 
+import cloudpickle
 import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import discrim
@@ -147,6 +150,18 @@ def test_categories_in_another_order_in_another_partition():
     )
 
 
+def test_dictionaries_of_files_are_categories(tmp_path):
+    frame = a_frame()
+    for number, part in enumerate((frame[:100], frame[100:])):
+        table = pa.Table.from_pandas(part, preserve_index=False).replace_schema_metadata()
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    found = discrim.lda("level ~ u + v + kind", dd.read_parquet(tmp_path))
+    assert_same(found, discrim.lda("level ~ u + v + kind", frame), frame)
+    assert_same(
+        discrim.lda("level ~ u + v", dd.read_parquet(tmp_path)), discrim.lda("level ~ u + v", frame), frame
+    )
+
+
 def test_moments_add_up_with_those_of_a_frame():
     frame = a_frame()
     expected = discrim.moments("g ~ u + kind", frame)
@@ -198,7 +213,7 @@ def received(monkeypatch) -> list[int]:
     return sizes
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes", "logistic"])
 def test_what_comes_back_does_not_grow_with_the_rows(verb, monkeypatch):
     sizes = received(monkeypatch)
     totals = []
@@ -301,6 +316,79 @@ def test_partitions_that_are_read_here_come_one_at_a_time():
             assert list(range(0, 48 * number + 1, 48)) == MADE
             pd.testing.assert_series_equal(part.data["u"], frame["u"][48 * number : 48 * number + 48])
     assert number == 4
+
+
+# ---- predictions
+
+
+def same_values(found, expected):
+    both = (each.astype(object).where(each.notna(), None).to_numpy() for each in (found, expected))
+    np.testing.assert_array_equal(*both)
+
+
+@pytest.mark.parametrize(
+    ("verb", "response", "dtype"),
+    [
+        ("lda", "g", "object"),
+        ("qda", "level", "category"),
+        ("naive_bayes", "yes", "boolean"),
+        ("logistic", "number", "Int64"),
+        ("indicator", "g", "object"),
+        ("knn", "g", "object"),
+    ],
+)
+def test_predictions_are_lazy_and_of_the_types_that_they_say(verb, response, dtype):
+    frame = a_frame()
+    rows = frame.drop(columns=response)
+    rows.loc[200:, "w"] = np.nan
+    lazy = in_parts(rows[:0], rows[:90], rows[90:])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        fit = getattr(discrim, verb)(f"{response} ~ u + v + w", frame, **({"k": 3} if verb == "knn" else {}))
+    labels = fit.predict(lazy)
+    assert isinstance(labels, dd.Series)
+    assert labels.dtype == dtype == labels.compute().dtype
+    same_values(labels.compute(), fit.predict(rows))
+    methods = ["decision_function"]
+    methods += ["predict_proba", "predict_log_proba"] if verb != "indicator" else []
+    for name in methods:
+        expected = getattr(fit, name)(rows)
+        answer = getattr(fit, name)(lazy)
+        found = answer.compute()
+        np.testing.assert_array_equal(found, expected)
+        assert found.index.equals(expected.index)
+        if expected.ndim == 2:
+            assert list(answer.columns) == list(expected.columns) == list(found.columns)
+
+
+def test_labels_beyond_the_classes_and_columns_of_the_table():
+    frame = a_frame()
+    lazy, fit = in_parts(frame[:90], frame[90:]), discrim.lda("level ~ u + v", frame)
+    same_values(fit.predict(lazy, reject=0.3).compute(), fit.predict(frame, reject=0.3))
+    same_values(fit.augment(lazy).compute(), fit.augment(frame))
+
+
+def test_a_fit_that_travels_has_no_rows(monkeypatch):
+    sent = []
+    monkeypatch.setattr(
+        distributed.DaskSource,
+        "lazily",
+        lambda self, columns, answer, **_: sent.append(cloudpickle.dumps(answer)),
+    )
+    for rows in (300, 3000):
+        frame = a_frame(rows)
+        lazy = dd.from_pandas(frame, npartitions=2, sort=False)
+        for data in (frame, lazy):
+            discrim.lda(FORMULA, data).predict(lazy)
+    assert max(map(len, sent)) < 15_000
+    assert len({len(each) // 500 for each in sent}) == 1
+
+
+def test_a_column_that_lacks_is_named_before_anything_is_computed():
+    frame = a_frame()
+    lazy = dd.from_pandas(frame, npartitions=2, sort=False)
+    with pytest.raises(DataError, match="No column 'u' in the Dask DataFrame"):
+        discrim.lda(FORMULA, frame).predict(lazy.drop(columns="u"))
 
 
 # ---- a cluster of processes

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import EPS
 from discrim.core.moments.given_moments import BARREN, root_of
 from discrim.core.moments.moments import ClassMoments, split_mean
+from discrim.core.moments.roots_without import roots_without
 
 __all__ = ["Remainder", "moments_without"]
 
@@ -124,19 +125,24 @@ def moments_without(whole: ClassMoments, gone: ClassMoments, known: Floats | Non
     relative = np.divide(error, squares, out=np.zeros_like(squares), where=squares > 0)
     roots = None
     if scatters.ndim == 3:
-        # A difference has no more digits in its root; classes from which nothing goes keep theirs.
-        barren = np.maximum(relative / DIGIT, BARREN)
-        roots = np.stack([root_of(each, least) for each, least in zip(scatters, barren, strict=True)])
+        roots = roots_without(*_roots(whole, gone, lift), scatters, np.maximum(relative / DIGIT, BARREN))
+        # Classes from which nothing goes keep what they have.
         kept = np.flatnonzero(gone.counts == 0) if whole.spread == "class" else np.zeros(0, dtype=np.intp)
-        # What a barren row had of a column goes to the others of it.
-        lengths = np.sqrt((roots**2).sum(axis=1))
-        full = np.sqrt(squares) / np.where(lengths > 0, lengths, 1.0)
-        roots *= full[:, None, :]
         if whole.roots is not None:
             roots[kept] = whole.roots[kept]
         scatters = np.swapaxes(roots, 1, 2) @ roots
         scatters[kept] = whole.scatters[kept]
     return Remainder(ClassMoments(counts, rows, centres, rests, whole.scale, scatters, roots), relative)
+
+
+def _roots(whole: ClassMoments, gone: ClassMoments, lift: Floats) -> tuple[Floats, Floats]:
+    """Roots of all rows and, with what the means moved by, of those that go."""
+    own, other = (
+        np.stack([root_of(each) for each in held.scatters]) if held.roots is None else held.roots
+        for held in (whole, gone)
+    )
+    lifts = lift[None] if whole.spread == "pooled" else lift[:, None, :]
+    return own, np.concatenate([other, lifts], axis=1)
 
 
 def _moved_means(

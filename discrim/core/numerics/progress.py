@@ -66,21 +66,36 @@ def _bar() -> Any:
     return bar
 
 
+_heard = [-1.0]
+"""When a bar that is not below others was last told of something."""
+
+
 @contextmanager
-def late_bar(total: int, what: str) -> Iterator[Callable[[int], None]]:
+def late_bar(total: int, what: str, *, below: bool = False) -> Iterator[Callable[[int], None]]:
     """What is told of so many more that are done; after a second it shows them on a bar.
 
     A quick task does not wait for the bar's package to be imported.
+
+    Parameters
+    ----------
+    total : int
+        Zero where it is not known.
+    what : str
+    below : bool
+        It is a part of what other bars may show, and so is quiet while one of these moves.
     """
     start, done, bar = monotonic(), 0, None
 
     def tell(more: int) -> None:
         nonlocal done, bar
         done += more
+        now = monotonic()
+        if not below:
+            _heard[0] = now
         if bar is not None:
             bar.update(more)
-        elif monotonic() - start > 1:
-            bar = progress_bar(total, what, delay=0)
+        elif now - start > 1 and not (below and now - _heard[0] < 1):
+            bar = progress_bar(total or None, what, delay=0)
             bar.update(done)
 
     try:

@@ -67,7 +67,11 @@ def lda(
     ----------
     formula : str
         Response and predictors, `species ~ .`; see the README for the language.
-    data : DataFrame, or any table narwhals knows
+    data : DataFrame, or any table narwhals knows; or a source of tables
+        A source is read part by part, and may be larger than memory: an Arrow dataset or stream, a LazyFrame
+        of polars, a relation of DuckDB, a DataFrame of Dask, a path to CSV or Parquet (a file, a folder, a
+        pattern, or a list of them), a function that gives an iterator of frames, or such an iterator, which
+        can be read once. See Notes for how often it is read.
     moments : Moments, optional
         In the place of formula and data, what `discrim.moments` or `discrim.from_stats` gave, or a sum of it.
         The fit has no rows then: what needs them takes `data=`.
@@ -142,6 +146,15 @@ def lda(
     chooses anew in each fold, and fits an estimator there. scikit-learn's
     `LinearDiscriminantAnalysis(shrinkage="auto")` takes Ledoit & Wolf's class by class, of columns first
     divided by their standard deviations.
+
+    *Rows of a source* are read once by the fit, of which a first pass over the response alone finds the
+    classes, but where `levels=` or the type of a category says them; over all columns, where the formula has
+    categories or transforms that learn. Few rows, and columns that are nearly collinear, take one pass more.
+    The summary, the apparent error and leave-one-out take two each (classes, then scores), of which the
+    second answers for both errors; folds take two as well, or five a fold where transforms are learnt
+    without it. `confusion(data=)` takes three and `predict(data)` one. A bar shows each that takes more than
+    a second. Beside the moments, what is held is a class for each row and, by leave-one-out and folds, its K
+    scores.
 
     Examples
     --------

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import Any, TypeVar, cast
 
 import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
-from discrim.frame.blocks import Blocks
+from discrim.frame.blocks import Blocks, without_rows
 from discrim.frame.sinks import write_frames
 from discrim.frame.source_rows import named, tables
 from discrim.frame.sources import Source, source_of
@@ -21,42 +24,59 @@ T = TypeVar("T", pd.Series, pd.DataFrame, "pd.DataFrame | pd.Series")
 
 
 def answered(
-    fit: Fit[Any],
+    results: Any,
     data: Any,
     out: str | PathLike[str] | None,
-    answer: Callable[[Any], T],
+    answer: Callable[[Any, Any], T],
     *,
     whole: bool = False,
+    beyond: bool = False,
 ) -> T:
     """What a fit says of the rows of a table; of a source an iterator of frames; a path where it is written.
 
     Parameters
     ----------
-    fit : Fit
+    results : ClassifierResults
     data : table, source of tables, or None
     out : path, optional
         A file of Parquet or CSV, or a folder, that the answers are written to.
     answer : callable
-        From a table to labels or scores of its rows.
+        From the results and a table to labels or scores of its rows.
     whole : bool
         The answer has the table's columns too.
+    beyond : bool
+        Some rows may have labels that are none of the classes.
 
     Returns
     -------
-    Series or DataFrame, an iterator of DataFrames, or a Path
+    Series or DataFrame, an iterator of DataFrames, one of Dask, or a Path
         What comes back for sources and files is none of the types that a table's answer has; type checkers
         are told that of a table.
     """
     source = None if isinstance(data, Blocks) else source_of(data)
     if source is None:
         if out is None:
-            return answer(data)
-        return cast("T", write_frames(iter([_frame(answer(data))]), out))
-    columns = source.names if whole else fit.blocks.design.columns
-    frames = _frames(source, columns, answer)
+            return answer(results, data)
+        return cast("T", write_frames(iter([_frame(answer(results, data))]), out))
+    columns = source.names if whole else results._fit.blocks.design.columns
+    if source.apart and out is None:
+        lazy: T = cast("Any", source).lazily(columns, partial(answer, _without_rows(results)), beyond=beyond)
+        return lazy
+    frames = _frames(source, columns, partial(answer, results))
     if out is None:
         return cast("T", frames)
     return cast("T", write_frames(frames, out, source=source))
+
+
+def _without_rows(results: Any) -> Any:
+    """Results that predict as these do, and hold no row of the fit: what is sent to where others lie."""
+    fit: Fit[Any] = results._fit
+    own, bare = fit.blocks, copy(results)
+    blocks = replace(
+        without_rows(own.design, own.functions, keep=own.keep), partial=own.partial, unit=own.unit
+    )
+    bare._fit = replace(fit, blocks=blocks, has_rows=False, cache={})
+    return bare
 
 
 def _frames(

@@ -48,6 +48,9 @@ LEFT_OUT = "Error, leave-one-out"
 LONG = 2.0**34
 """Rows by classes by columns beyond which a summary does not judge the rows."""
 
+FEW_COLUMNS = 48
+"""Columns up to which it is the scores of rows that take the time, not the products that they are made of."""
+
 MOST_CLASSES, MOST_NUMBERS = 1000, 2**18
 """Classes, and numbers, beyond which a table of classes by columns has no place in a summary."""
 
@@ -113,7 +116,7 @@ def error_items(fit: ClassifierResults) -> list[Item]:
 
 def takes_long(fit: Fit[Any]) -> bool:
     """Whether to judge all rows of a fit is no matter of seconds."""
-    classes, columns = len(fit.classes), len(fit.terms)
+    classes, columns = len(fit.classes), max(len(fit.terms), FEW_COLUMNS)
     return fit.has_rows and float(fit.blocks.table.nrows) * classes * columns > LONG
 
 

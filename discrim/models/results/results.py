@@ -121,7 +121,8 @@ class ClassifierResults(Judging, ShownModel):
         ----------
         data : table, optional
             New rows; the response need not be there. Without it, the rows of the fit. A source of tables
-            gives an iterator of DataFrames with one column, the labels of part after part.
+            gives an iterator of DataFrames with one column, the labels of part after part; a DataFrame of
+            Dask gives a lazy one, or a Series, that is computed when it is asked for.
         prior : optional
             In any form that the verb takes; the fit's own by default.
         costs : DataFrame or (K, K) array, optional
@@ -158,15 +159,17 @@ class ClassifierResults(Judging, ShownModel):
             self._fit.need_posteriors("costs= and reject=")
         decision = Decision(cost_matrix(costs, self.classes), reject)
 
-        def labels(rows: Any) -> pd.Series:
-            blocks = self._fit.new_rows(rows, unseen)
-            codes = self._fit.predicted_codes(blocks, prior, decision)
+        def labels(results: Any, rows: Any) -> pd.Series:
+            fit = results._fit
+            blocks = fit.new_rows(rows, unseen)
+            codes = fit.predicted_codes(blocks, prior, decision)
             if outlier is not None:
-                strange = (self.typicality(blocks).to_numpy() < outlier).all(axis=1)
-                codes[strange & (codes >= 0)] = len(self.classes) + 1
-            return self._fit.labelled(codes, blocks.table.index)
+                strange = (results.typicality(blocks).to_numpy() < outlier).all(axis=1)
+                codes[strange & (codes >= 0)] = len(results.classes) + 1
+            labelled: pd.Series = fit.labelled(codes, blocks.table.index)
+            return labelled
 
-        return answered(self._fit, data, out, labels)
+        return answered(self, data, out, labels, beyond=reject is not None or outlier is not None)
 
     def predict_proba(
         self,
@@ -229,9 +232,13 @@ class ClassifierResults(Judging, ShownModel):
             without posteriors the fitted values, or those of the planes. For two classes what the second
             has above the first, as the log odds: positive is the second class.
         """
-        return answered(
-            self._fit, data, out, lambda rows: self._fit.decision_values(self._fit.new_rows(rows, unseen))
-        )
+
+        def values(results: Any, rows: Any) -> pd.DataFrame | pd.Series:
+            fit = results._fit
+            found: pd.DataFrame | pd.Series = fit.decision_values(fit.new_rows(rows, unseen))
+            return found
+
+        return answered(self, data, out, values)
 
     def _posterior_frame(
         self,
@@ -248,10 +255,10 @@ class ClassifierResults(Judging, ShownModel):
         check_word("convention", convention, ("MASS",), optional=True)
         rule = self._fit.rule(prior, method, convention)
 
-        def frame(rows: Any) -> pd.DataFrame:
-            return posterior_frame(self._fit.new_rows(rows, unseen), rule, self.classes, finish)
+        def frame(results: Any, rows: Any) -> pd.DataFrame:
+            return posterior_frame(results._fit.new_rows(rows, unseen), rule, results.classes, finish)
 
-        return answered(self._fit, data, out, frame)
+        return answered(self, data, out, frame)
 
     def augment(
         self, data: Any = None, *, unseen: Unseen | None = None, out: str | PathLike[str] | None = None
@@ -261,7 +268,7 @@ class ClassifierResults(Judging, ShownModel):
         Of a model without posteriors their place is taken by its values (`.score.<class>`). `unseen` and
         `out` are as for `predict`, and so is what a source of tables gives.
         """
-        return answered(self._fit, data, out, partial(self._augmented, unseen), whole=True)
+        return answered(self, data, out, partial(_augmented, unseen), whole=True)
 
     def _augmented(self, unseen: Unseen | None, data: Any) -> pd.DataFrame:
         rows = self._fit.new_rows(data, unseen)
@@ -272,3 +279,8 @@ class ClassifierResults(Judging, ShownModel):
         from discrim.models.saving.fit_file import save
 
         save(self._fit, path)
+
+
+def _augmented(unseen: Unseen | None, results: Any, data: Any) -> pd.DataFrame:
+    frame: pd.DataFrame = results._augmented(unseen, data)
+    return frame

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from discrim.core.numerics.progress import NoBar, progress_bar
+from discrim.core.numerics import progress
+from discrim.core.numerics.progress import NoBar, late_bar, progress_bar
 
 
 def test_nobody_looks_on_without_a_terminal():
@@ -38,3 +39,35 @@ def test_a_process_that_ends_with_the_lock_stops_no_other(monkeypatch):
     assert taken
     bar.get_lock().release()
     bar.close()
+
+
+class Clock:
+    """Stands in for the time, and for the bars that are made."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.now, self.made = 0.0, []
+        monkeypatch.setattr(progress, "monotonic", lambda: self.now)
+        monkeypatch.setattr(
+            progress, "progress_bar", lambda total, what, delay: (self.made.append(what), NoBar())[1]
+        )
+        monkeypatch.setattr(progress, "_heard", [-1.0])
+
+
+@pytest.mark.parametrize(("every", "made"), [(0.5, ["scores"]), (4.0, ["rows read", "scores"])])
+def test_a_bar_below_others_is_quiet_while_they_move(monkeypatch, every, made):
+    clock = Clock(monkeypatch)
+    with late_bar(100, "scores") as above, late_bar(100, "rows read", below=True) as below:
+        for step in range(1, 101):
+            clock.now = 0.25 * step
+            if clock.now % every == 0:
+                above(1)
+            below(1)
+    assert sorted(clock.made) == made
+
+
+def test_a_bar_below_none_is_shown(monkeypatch):
+    clock = Clock(monkeypatch)
+    with late_bar(0, "rows read", below=True) as tell:
+        for clock.now in (0.5, 1.0, 1.5):
+            tell(1)
+    assert clock.made == ["rows read"]

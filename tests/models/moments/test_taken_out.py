@@ -8,7 +8,7 @@ import pytest
 
 import discrim
 from discrim.datasets import load_iris, load_penguins
-from discrim.errors import DataError, DiscrimWarning, FormulaError, NotSupportedError
+from discrim.errors import CollinearError, DataError, DiscrimWarning, FormulaError, NotSupportedError
 
 IRIS, PENGUINS = load_iris(), load_penguins()
 TEXT = IRIS.astype({"species": str})
@@ -126,3 +126,53 @@ def test_an_update_is_the_sum(scatters):
     with pytest.raises(DataError):
         held.update(SHUFFLED.drop(columns="petal_width"))
     same(held, new, rtol=0)
+
+
+def nearly(share, rows):
+    """Columns of which the last is the others but for a share of its variance, in some of the rows."""
+    rng = np.random.default_rng(11)
+    x = rng.standard_normal((300, 3))
+    x[rows, 2] = x[rows, 0] - x[rows, 1] + np.sqrt(share) * x[rows, 2]
+    y = rng.choice(list("ab"), 300)
+    x[:, 1] += y == "a"
+    return pd.DataFrame(x, columns=list("uvw")).assign(y=y)
+
+
+@pytest.mark.parametrize("scatters", ["class", "pooled"])
+@pytest.mark.parametrize("share", [1e-4, 1e-8, 1e-14])
+def test_directions_in_which_rows_vary_little_keep_their_digits(share, scatters):
+    table = nearly(share, slice(None))
+    a = discrim.moments("y ~ u + v + w", table[:150], scatters=scatters)
+    b = a.of(table[150:])
+    ours, theirs = discrim.lda(moments=(a + b) - b), discrim.lda("y ~ u + v + w", table[:150])
+    # The rounding of a QR of so many rows, times the condition of the columns.
+    rounding = np.finfo(float).eps * np.sqrt(len(table))
+    np.testing.assert_allclose(ours.coef, theirs.coef, rtol=10 * rounding / np.sqrt(share))
+
+
+@pytest.mark.parametrize("scatters", ["class", "pooled"])
+@pytest.mark.parametrize("share", [0.0, 1e-16, 1e-13])
+def test_columns_that_are_collinear_in_what_is_left_are_named(share, scatters):
+    table = nearly(share, slice(0, 150))
+    first = discrim.moments("y ~ u + v + w", table, scatters=scatters)
+    left = first - first.of(table[150:])
+    with pytest.raises(CollinearError, match=r"'w' is a linear combination of 'u', 'v'"):
+        discrim.lda(moments=left)
+    if scatters == "class":
+        assert discrim.rda(moments=left, alpha=0.5, gamma=0.5).nobs == 150
+
+
+def test_a_hospital_that_was_a_level_is_taken_out():
+    penguins = PENGUINS.dropna()
+    first = discrim.moments("species ~ island + bill_length_mm", penguins)
+    left = first - first.of(penguins[penguins["island"] == "Biscoe"])
+    rest = penguins[penguins["island"] != "Biscoe"]
+    # Of two islands one column says what the other does.
+    with pytest.warns(DiscrimWarning, match=r"No row is left in class 'Gentoo'|Dropped 'island"):
+        ours = discrim.lda(moments=left, collinear="drop")
+    theirs = discrim.lda("species ~ C(island, levels=['Dream', 'Torgersen']) + bill_length_mm", rest)
+    np.testing.assert_allclose(ours.predict_log_proba(rest), theirs.predict_log_proba(rest), rtol=1e-9)
+    naive = discrim.naive_bayes(moments=left, laplace=1)
+    dream, torgersen = rest.loc[rest["species"] == "Adelie", "island"].value_counts()[["Dream", "Torgersen"]]
+    wanted = np.array([1, dream + 1, torgersen + 1]) / (dream + torgersen + 3)
+    np.testing.assert_allclose(naive.tables["island"].loc["Adelie"], wanted, rtol=1e-14)

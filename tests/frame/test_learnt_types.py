@@ -1,0 +1,56 @@
+"""Labels that are whole numbers, truth values or decimals are the same of a source as of a table."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
+from discrim import lda
+
+LABELS = {
+    "whole": [1, 2, 2**60 + 1],
+    "years": [2007, 2008, 10],
+    "decimals": [Decimal("1.5"), Decimal("2.25")],
+    "truth": [True, False],
+    "text": ["007", "7", "10"],
+}
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "with holes"])
+def table(request) -> pa.Table:
+    rng = np.random.default_rng(0)
+    columns = {"x": pa.array(rng.normal(size=90))}
+    for name, labels in LABELS.items():
+        values = [labels[code] for code in rng.integers(0, len(labels), 90)]
+        for row in (3, 4, 50) if request.param else ():
+            values[row] = None
+        columns[name] = pa.array(values)
+    return pa.table(columns)
+
+
+SOURCES = {
+    "dataset": ds.dataset,
+    "lazy": lambda table: pl.from_arrow(table).lazy(),
+    "function": lambda table: lambda: iter([table[:30], table[30:31], table[31:]]),
+}
+
+
+@pytest.mark.parametrize("made", SOURCES)
+@pytest.mark.parametrize("name", LABELS)
+def test_classes_and_categories_are_those_of_the_table(table, name, made):
+    for formula in (f"{name} ~ x", f"C(years) ~ x + C({name})"):
+        if formula.count("years") > 1:
+            continue
+        memory, source = lda(formula, table), lda(formula, SOURCES[made](table))
+        assert source.terms.tolist() == memory.terms.tolist()
+        assert source.classes.tolist() == memory.classes.tolist()
+        assert source.classes.dtype == memory.classes.dtype
+        assert list(map(type, source.classes)) == list(map(type, memory.classes))
+        found, expected = source.predict(table), memory.predict(table)
+        assert found.dtype == expected.dtype
+        assert found.equals(expected)
