@@ -42,6 +42,8 @@ MAKERS = {
     "_unreadable": "says to put the name in backticks",
     "_missing": "says which path is near, or what to give",
     "_no_levels": "says to correct or drop the row",
+    "no_rows": "says to give a source that has some",
+    "_failed": "names the call that shows what failed",
 }
 """Functions that make the whole message: what the way out of it is."""
 
@@ -119,6 +121,8 @@ REASONS = {
         "{shortened(self.code)}: {error}",
     ): "the message of the transform, with its place",
     ("discrim/frame/grammar.py", "This cannot be read"): "ends with what meant_text() finds",
+    ("discrim/models/normal/equal_covariances.py", "{str(error)}"): "caught and said anew, with its way out",
+    ("discrim/frame/distributed.py", "{error}"): "ends with the way out of what went wrong",
     ("discrim/frame/table.py", "No column"): "the hint that ends it names the nearest column, or all",
 }
 """(file, start or part of the message) of those without an imperative: why."""
