@@ -60,9 +60,9 @@ class DatasetSource(Source):
         asked = self.names if columns is None else columns
         if self._alike(asked):
             return (
-                Part(pa.Table.from_batches([batch]).select(list(asked)), path)
+                Part(pa.Table.from_batches([batch]).select(list(asked)), path, coded)
                 for path in self._dataset.files
-                for batch in file_batches(path, asked)
+                for batch, coded in file_batches(path, asked)
             )
         return self._scanned(asked)
 

@@ -20,6 +20,14 @@ __all__ = ["BUFFER", "ParquetSource", "file_batches"]
 BUFFER = 2**20
 """Bytes of a column that are read at once: else a whole row group of it is held."""
 
+LONG_GROUP = 2**15
+"""Rows that a group has at least, on average, where texts are read as codes."""
+
+TEXT = ("string", "large_string", "string_view")
+
+FEW_BYTES = 2
+"""Bytes a row of a column of text up to which its texts are few."""
+
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
@@ -117,8 +125,8 @@ class ParquetSource(Source):
     def _batches(self, types: dict[str, Any]) -> Iterator[Part]:
         for file, end in zip(self._files, self._ends, strict=True):
             own = [name for name in types if name in end.own]
-            for batch in file_batches(file.path, own, batch_rows(len(types))):
-                yield Part(self._completed(batch, types, file), file.path)
+            for batch, coded in file_batches(file.path, own, batch_rows(len(types))):
+                yield Part(self._completed(batch, types, file), file.path, coded)
 
     def _completed(self, batch: Any, types: dict[str, Any], file: File) -> Any:
         """A batch as a table with the columns that are asked for, in their order and of their types."""
@@ -131,8 +139,10 @@ class ParquetSource(Source):
         return pa.table(columns, names=list(types))
 
 
-def file_batches(path: str, columns: Sequence[str], rows: int | None = None) -> Iterator[Any]:
-    """Columns of a file in batches, of which the first has no row.
+def file_batches(
+    path: str, columns: Sequence[str], rows: int | None = None
+) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """Columns of a file in batches, of which the first has no row; with the columns of texts held as codes.
 
     Raises
     ------
@@ -143,8 +153,12 @@ def file_batches(path: str, columns: Sequence[str], rows: int | None = None) -> 
         empty = parquet.schema_arrow.empty_table()
         if not set(columns) <= set(empty.schema.names):
             raise DataError(f"{path!r} was written anew since its columns were read: fit the model again.")
-        yield pa.RecordBatch.from_pylist([], schema=empty.schema)
-        yield from parquet.iter_batches(batch_size=rows or batch_rows(len(columns)), columns=list(columns))
+        yield pa.RecordBatch.from_pylist([], schema=empty.schema), ()
+        coded = _repeated_texts(parquet, columns)
+    with _read_errors(path), _opened(path, coded) as parquet:
+        step = rows or batch_rows(len(columns))
+        for batch in parquet.iter_batches(batch_size=step, columns=list(columns)):
+            yield batch, coded
 
 
 def arrow_kind(dtype: Any) -> Kind:
@@ -155,14 +169,38 @@ def arrow_kind(dtype: Any) -> Kind:
         return "boolean"
     if pa.types.is_dictionary(dtype):
         return "categorical"
-    return "text" if str(dtype) in ("string", "large_string", "string_view") else "other"
+    return "text" if str(dtype) in TEXT else "other"
 
 
-def _opened(path: str) -> Any:
+def _opened(path: str, coded: Sequence[str] = ()) -> Any:
 
     # What is buffered before and what is read at once may be as large as a file; checksums are verified
     # where a file has them.
-    return pq.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True)
+    return pq.ParquetFile(
+        path,
+        read_dictionary=list(coded),
+        pre_buffer=False,
+        buffer_size=BUFFER,
+        page_checksum_verification=True,
+    )
+
+
+def _repeated_texts(parquet: Any, columns: Sequence[str]) -> tuple[str, ...]:
+    """Columns of a few texts, which are faster read as the codes that a file has of them.
+
+    Batches of codes end where a group of rows ends, so that the groups have to be long.
+    """
+    schema, groups = parquet.schema_arrow, parquet.metadata.num_row_groups
+    texts = {name for name in columns if name in schema.names and str(schema.field(name).type) in TEXT}
+    if not texts or parquet.metadata.num_rows < groups * LONG_GROUP:
+        return ()
+    first = parquet.metadata.row_group(0)
+    held = (first.column(j) for j in range(first.num_columns))
+    return tuple(
+        each.path_in_schema
+        for each in held
+        if each.path_in_schema in texts and each.total_uncompressed_size <= FEW_BYTES * first.num_rows
+    )
 
 
 @contextmanager

@@ -42,10 +42,13 @@ class Part(NamedTuple):
     data : DataFrame of pandas or polars, pyarrow.Table, or any other that `Table` takes
     where : str or None
         The file that they are from, for messages.
+    coded : tuple of str
+        Columns of text that are held as the codes of a dictionary.
     """
 
     data: Any
     where: str | None = None
+    coded: tuple[str, ...] = ()
 
 
 class Source:

@@ -63,18 +63,20 @@ def tables(
     """
     start = 0
     with late_bar(source.nrows or 0, "rows read", below=True) as tell:
-        for data, where in source.parts(columns):
+        for data, where, coded in source.parts(columns):
             with named(where):
-                table = part_table(data, kinds, start)
+                table = part_table(data, kinds, start, coded)
             if table is not None:
                 yield table, where
                 start += table.nrows
                 tell(table.nrows)
 
 
-def part_table(data: Any, kinds: Mapping[str, Kind] | None = None, before: int = 0) -> Table | None:
+def part_table(
+    data: Any, kinds: Mapping[str, Kind] | None = None, before: int = 0, coded: Sequence[str] = ()
+) -> Table | None:
     """A part of the rows as a table, None where it has none; as of `tables`."""
-    table = Table(data, part=True, learnt_from=True, before=before)
+    table = Table(data, part=True, learnt_from=True, before=before, coded=coded)
     bare = [name for name, kind in (kinds or {}).items() if _tells_nothing(table, name, kind)]
     if bare and table.nrows:
         frame = table.frame(table.names).assign(**dict.fromkeys(bare, np.nan))

@@ -22,11 +22,13 @@ from discrim.frame.categories import shown
 from discrim.frame.doubles import compare_to_doubles
 from discrim.frame.fingerprint import NEVER_WRITTEN, Fingerprint, column_values, every_so_many
 from discrim.frame.given import given_frame, held_frame
+from discrim.frame.source_parts import listed
 from discrim.frame.sparse import WHOLE, SparseColumns, SparseFrame, found_columns
 from discrim.frame.values import (
     Kind,
     as_floats,
     as_series,
+    as_text,
     dictionary,
     narwhals_kind,
     narwhals_values,
@@ -54,6 +56,8 @@ class Table:
         It is held beyond the call, so that the caller may change the table meanwhile; see `watch`.
     before : int
         Rows before those of a part, where they are numbered.
+    coded : sequence of str
+        Columns of text that the data hold as codes of a dictionary, which for others they do not show.
 
     Attributes
     ----------
@@ -73,6 +77,7 @@ class Table:
 
     __slots__ = (
         "_arrays",
+        "_coded",
         "_columns",
         "_compared",
         "_dtypes",
@@ -100,9 +105,10 @@ class Table:
         learnt_from: bool = False,
         held: bool = False,
         before: int = 0,
+        coded: Sequence[str] = (),
     ) -> None:
         data = held_frame(given_frame(data)) if held else given_frame(data)
-        self.data, self.part, self.learnt_from = data, part, learnt_from
+        self.data, self.part, self.learnt_from, self._coded = data, part, learnt_from, tuple(coded)
         labels = self._labels = list(data.columns)
         self.names = tuple(str(label) for label in labels)
         refuse_surrogates(self.names)
@@ -110,7 +116,7 @@ class Table:
         if len(self._columns) < len(labels):
             twice = sorted(name for name, times in Counter(self.names).items() if times > 1)
             raise DataError(
-                f"Duplicate column name{'s' if len(twice) > 1 else ''} {_quoted(twice)}: "
+                f"Duplicate column name{'s' if len(twice) > 1 else ''} {listed(twice)}: "
                 "rename the columns so that each name stands for one."
             )
         self._arrays: dict[str, NDArray[Any] | None] = {}
@@ -135,7 +141,7 @@ class Table:
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy has memory of its own: what was looked up in this one is no part of it.
         self.refuse_changes()
-        return _remade, (self.data, self.part, self.learnt_from)
+        return _remade, (self.data, self.part, self.learnt_from, self._coded)
 
     @property
     def nrows(self) -> int:
@@ -197,18 +203,22 @@ class Table:
             return self._columns[name]
         except KeyError:
             near = get_close_matches(name, self.names, n=1, cutoff=0.6)
-            hint = f" Did you mean {near[0]!r}?" if near else f" Columns: {_quoted(self.names)}."
+            hint = f" Did you mean {near[0]!r}?" if near else f" Columns: {listed(self.names)}."
             raise DataError(f"No column {name!r} in the table.{hint}") from None
 
     def kind(self, name: str) -> Kind:
         """What a column holds: numeric, boolean, categorical, text or other."""
         if name not in self._kinds and not self.is_sparse(name):
-            dtype = self._dtypes[self.position(name)] if self._dtypes else None
+            position = self.position(name)
+            if not self._dtypes:
+                # All at once: narwhals takes long to make a Series.
+                kinds = map(narwhals_kind, self.data.schema.values())
+                self._kinds = dict(zip(self.names, kinds, strict=True)) | dict.fromkeys(self._coded, "text")
+                return self._kinds[name]
+            dtype = self._dtypes[position]
             if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
                 return "boolean" if dtype.kind == "b" else "numeric"
-            series = self.native(name)
-            pandas = isinstance(series, pd.Series)
-            self._kinds[name] = pandas_kind(series) if pandas else narwhals_kind(series.dtype)
+            self._kinds[name] = pandas_kind(self.native(name))
         return self._kinds[name]
 
     @property
@@ -413,19 +423,22 @@ class Table:
 
     def factorized(self, name: str) -> tuple[NDArray[np.intp], list[str]] | None:
         """Codes (n,) of a column of text, -1 where it is missing, and its texts; None where it takes long."""
-        series = self.native(name)
-        return None if isinstance(series, pd.Series) else text_codes(series)
+        series = self._held(name) if name in self._coded else self.native(name)
+        return None if isinstance(series, pd.Series) else text_codes(series, coded=name in self._coded)
 
     def native(self, name: str) -> Any:
         """A column as it came, a Series of pandas or narwhals."""
+        return as_text(self._held(name)) if name in self._coded else self._held(name)
+
+    def _held(self, name: str) -> Any:
         label = self._labels[self.position(name)]
         # By brackets narwhals takes ten times as long, at each column of each part.
         quick = getattr(self.data, "get_column", None)
         return self.data[label] if quick is None else quick(label)
 
 
-def _remade(data: Any, part: bool, learnt_from: bool) -> Table:
-    return Table(data, part=part, learnt_from=learnt_from)
+def _remade(data: Any, part: bool, learnt_from: bool, coded: tuple[str, ...]) -> Table:
+    return Table(data, part=part, learnt_from=learnt_from, coded=coded)
 
 
 def _owner(array: NDArray[Any]) -> Any:
@@ -433,8 +446,3 @@ def _owner(array: NDArray[Any]) -> Any:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array if array.base is None else array.base
-
-
-def _quoted(names: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

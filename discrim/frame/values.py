@@ -23,6 +23,7 @@ __all__ = [
     "Kind",
     "as_floats",
     "as_series",
+    "as_text",
     "dictionary",
     "exact_values",
     "narwhals_kind",
@@ -241,14 +242,25 @@ def plain_numbers(series: Any) -> NDArray[Any] | None:
     return values if values.dtype.kind in "biuf" else None
 
 
-def text_codes(series: Any) -> tuple[NDArray[np.intp], list[str]] | None:
-    """Codes of a column of text of another library, -1 where it is missing, and its texts."""
-    if narwhals_kind(series.dtype) != "text":
+def as_text(series: Any) -> Any:
+    """A column of codes of a dictionary of texts as these texts, of narwhals both."""
+    import narwhals as nw
+
+    return series.cast(nw.String)
+
+
+def text_codes(series: Any, *, coded: bool = False) -> tuple[NDArray[np.intp], list[str]] | None:
+    """Codes of a column of text of another library, -1 where it is missing, and its texts.
+
+    The column may be held as codes of a dictionary already.
+    """
+    if not coded and narwhals_kind(series.dtype) != "text":
         return None
     try:
-        found = series.to_arrow().dictionary_encode()
+        found = series.to_arrow()
     except ImportError:
         return None
+    found = found if coded else found.dictionary_encode()
     found = found.combine_chunks() if hasattr(found, "combine_chunks") else found
     codes = found.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
     return codes, found.dictionary.to_pylist()

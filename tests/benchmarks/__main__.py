@@ -11,11 +11,13 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from tests.benchmarks import genes, inference, neighbours, wide
+from tests.benchmarks.scale import tables as scale
 from tests.benchmarks.timing import Run, made, medians, row
 
 
@@ -179,7 +181,10 @@ def main() -> None:
     parser.add_argument("--only", default="", help="run the tasks whose name holds this text")
     parser.add_argument("--repeat", type=int, default=5, help="counted runs of each")
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, to see that it runs")
+    parser.add_argument("--rows", type=int, default=20_000_000, help="rows of the tables of scale")
+    parser.add_argument("--folder", type=Path, help="where the tables of scale are kept")
     asked = parser.parse_args()
+    rows, kept = asked.rows // (10 if asked.quick else 1), asked.folder
     part, n = (10 if asked.quick else 1), asked.repeat
     tasks: dict[str, Run] = {
         "fit-50-10": lambda: fits(200_000 // part, 50, 10, n),
@@ -203,6 +208,13 @@ def main() -> None:
         "knn-tree": lambda: neighbours.prediction(20_000 // part, 6, n),
         "knn-choice": lambda: neighbours.choice(20_000 // part, 20, n),
         "genes": lambda: genes.chosen_shrinkage(72, 7129 // part, 1, n),
+        "scale-pyarrow": lambda: scale.streamed(rows, kept, n),
+        "scale-polars": lambda: scale.streamed(rows, kept, n, "polars"),
+        "scale-duckdb": lambda: scale.streamed(rows, kept, n, "duckdb"),
+        "scale-logistic": lambda: scale.logistic_passes(rows, kept, n),
+        "scale-dask": lambda: scale.processes(rows, kept, n),
+        "scale-peers": lambda: scale.peers(min(rows, 1_000_000), kept, n),
+        "scale-growth": lambda: scale.growth(rows, kept, n),
         "texts": lambda: wide.texts(20_000 // part, 50_000 // part, 20, n),
         "many-classes": lambda: wide.many_classes(500_000 // part, 400, 20_000 // part, 2_000),
         "import": lambda: imports(n),
