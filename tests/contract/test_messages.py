@@ -49,7 +49,7 @@ MAKERS = {
 
 REASONS = {
     ("discrim/__init__.py", "has no attribute"): "Python's own words for a name that a module has not",
-    ("discrim/frame/sinks.py", "{ENOENT}"): "the number of the system's error, which words follow",
+    ("discrim/frame/sources/sinks.py", "{ENOENT}"): "the number of the system's error, which words follow",
     ("discrim/__main__.py", ""): "the exit code of the command line",
     (
         "discrim/core/planes/hyperplane.py",
@@ -104,7 +104,7 @@ REASONS = {
     ): "ends with WAYS_OUT, or with what Newton's method met",
     ("discrim/models/comparing/shared_folds.py", "has no length"): "caught a few lines below, and said anew",
     ("discrim/models/saving/fit_file.py", "{E"): "errno's number, with words of ours behind it",
-    ("discrim/frame/sinks.py", "{E"): "errno's number, with words of ours behind it",
+    ("discrim/frame/sources/sinks.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/core/numerics/whole_file.py", "{E"): "errno's number, with words of ours behind it",
     (
         "discrim/core/numerics/whole_file.py",
