@@ -12,7 +12,7 @@ from discrim.cli_labels import Labels
 from discrim.errors import warn_user
 
 if TYPE_CHECKING:
-    from discrim.frame.source_parts import Source
+    from discrim.frame.sources.parts import Source
 
 __all__ = ["labels_in", "source_given"]
 
@@ -45,13 +45,13 @@ def source_given(given: str, labels: Labels) -> Source | None:
     """
     if not _is_read_in_parts(given):
         return None
-    from discrim.frame.source_files import files_of
-    from discrim.frame.sources import source_of
+    from discrim.frame.sources.files import files_of
+    from discrim.frame.sources.sources import source_of
 
     files = files_of(given)
     if files.format != "CSV":
         return source_of(given)
-    from discrim.frame.source_labels import WrittenLabels
+    from discrim.frame.sources.labels import WrittenLabels
 
     source = WrittenLabels(files, labels.as_text, labels.typed)
     for name in source.names:
@@ -68,7 +68,7 @@ def _is_read_in_parts(given: str) -> bool:
         return False
     from glob import has_magic
 
-    from discrim.frame.source_files import COMPRESSED, format_of
+    from discrim.frame.sources.files import COMPRESSED, format_of
 
     path = os.path.expanduser(given)
     if not os.path.isfile(path):
@@ -81,7 +81,7 @@ def _is_read_in_parts(given: str) -> bool:
 def labels_in(source: Source, name: str) -> list[Any]:
     """The labels that a column of a source has, from a pass over it."""
     from discrim.core.numerics.progress import late_bar
-    from discrim.frame.source_rows import tables
+    from discrim.frame.sources.rows import tables
 
     found: dict[Any, None] = {}
     with late_bar(source.nrows or 0, "classes of rows") as tell:

@@ -96,7 +96,7 @@ DOORS = {
     "dask": ("frame/distributed.py",),
     "pandas": ("frame/", "models/", "inference/", "report/", "datasets/", "cli.py"),
     "narwhals": ("frame/",),
-    "duckdb": ("frame/source_engines.py",),
+    "duckdb": ("frame/sources/engines.py",),
     "distributed": ("frame/distributed.py",),
     "polars": ("frame/", "cli.py"),
     "pyarrow": ("frame/", "cli.py"),

@@ -19,8 +19,8 @@ from discrim.errors import kept_warnings, warn_user
 from discrim.frame.design import Design
 from discrim.frame.filled import response_codes
 from discrim.frame.own_functions import Functions
-from discrim.frame.source_parts import no_rows
-from discrim.frame.source_rows import SourceRows, has_fractions, kinds_of, part_table
+from discrim.frame.sources.parts import no_rows
+from discrim.frame.sources.rows import SourceRows, has_fractions, kinds_of, part_table
 from discrim.frame.table import Table
 from discrim.frame.weights import weight_vector
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.frame.discovery import discovered
 from discrim.frame.formula import resolve
-from discrim.frame.source_parts import capital
-from discrim.frame.source_rows import SourceRows, SourceTable, tables
-from discrim.frame.sources import Source, source_of
+from discrim.frame.sources.discovery import discovered
+from discrim.frame.sources.parts import capital
+from discrim.frame.sources.rows import SourceRows, SourceTable, tables
+from discrim.frame.sources.sources import Source, source_of
 from discrim.frame.table import Table
 from discrim.frame.weights import weight_vector
 

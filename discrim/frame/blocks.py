@@ -21,7 +21,7 @@ from discrim.frame.filled import fill
 from discrim.frame.formula import Design
 from discrim.frame.level_codes import refuse_values
 from discrim.frame.narrowing import narrowed_design
-from discrim.frame.source_rows import SourceRows, has_fractions, named
+from discrim.frame.sources.rows import SourceRows, has_fractions, named
 from discrim.frame.table import Table
 
 __all__ = ["Block", "Blocks", "of_arrays", "without_rows"]

@@ -18,8 +18,8 @@ import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError
-from discrim.frame.source_kinds import slices
-from discrim.frame.source_parts import Part, Source
+from discrim.frame.sources.kinds import slices
+from discrim.frame.sources.parts import Part, Source
 
 __all__ = ["DaskSource", "dask_source"]
 

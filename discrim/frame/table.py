@@ -22,7 +22,7 @@ from discrim.frame.categories import shown
 from discrim.frame.doubles import compare_to_doubles
 from discrim.frame.fingerprint import NEVER_WRITTEN, Fingerprint, column_values, every_so_many
 from discrim.frame.given import given_frame, held_frame
-from discrim.frame.source_parts import listed
+from discrim.frame.sources.parts import listed
 from discrim.frame.sparse import WHOLE, SparseColumns, SparseFrame, found_columns
 from discrim.frame.values import (
     Kind,

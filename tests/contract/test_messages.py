@@ -42,12 +42,14 @@ MAKERS = {
     "_unreadable": "says to put the name in backticks",
     "_missing": "says which path is near, or what to give",
     "_no_levels": "says to correct or drop the row",
+    "no_rows": "says to give a source that has some",
+    "_failed": "names the call that shows what failed",
 }
 """Functions that make the whole message: what the way out of it is."""
 
 REASONS = {
     ("discrim/__init__.py", "has no attribute"): "Python's own words for a name that a module has not",
-    ("discrim/frame/sinks.py", "{ENOENT}"): "the number of the system's error, which words follow",
+    ("discrim/frame/sources/sinks.py", "{ENOENT}"): "the number of the system's error, which words follow",
     ("discrim/__main__.py", ""): "the exit code of the command line",
     (
         "discrim/core/planes/hyperplane.py",
@@ -102,7 +104,7 @@ REASONS = {
     ): "ends with WAYS_OUT, or with what Newton's method met",
     ("discrim/models/comparing/shared_folds.py", "has no length"): "caught a few lines below, and said anew",
     ("discrim/models/saving/fit_file.py", "{E"): "errno's number, with words of ours behind it",
-    ("discrim/frame/sinks.py", "{E"): "errno's number, with words of ours behind it",
+    ("discrim/frame/sources/sinks.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/core/numerics/whole_file.py", "{E"): "errno's number, with words of ours behind it",
     (
         "discrim/core/numerics/whole_file.py",
@@ -119,6 +121,8 @@ REASONS = {
         "{shortened(self.code)}: {error}",
     ): "the message of the transform, with its place",
     ("discrim/frame/grammar.py", "This cannot be read"): "ends with what meant_text() finds",
+    ("discrim/models/normal/equal_covariances.py", "{str(error)}"): "caught and said anew, with its way out",
+    ("discrim/frame/distributed.py", "{error}"): "ends with the way out of what went wrong",
     ("discrim/frame/table.py", "No column"): "the hint that ends it names the nearest column, or all",
 }
 """(file, start or part of the message) of those without an imperative: why."""

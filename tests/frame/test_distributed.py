@@ -18,7 +18,7 @@ import pytest
 import discrim
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
 from discrim.frame import distributed
-from discrim.frame.sources import source_of
+from discrim.frame.sources.sources import source_of
 
 FORMULA = "g ~ u + v + w"
 

@@ -237,6 +237,7 @@ def test_any_column_name_is_a_name_in_backticks_and_through_the_dot(name):
     assert resolve(f"{ticked} ~ other", Table(frame))[0].levels == (1.0, 2.0, 4.0)
 
 
+@pytest.mark.slow
 @given(name=st.text(max_size=12).filter(lambda name: name not in {"y", "other"}))
 @settings(deadline=None, max_examples=150)
 def test_every_name_there_is_stays_a_name(name):

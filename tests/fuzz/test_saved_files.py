@@ -16,6 +16,7 @@ def child() -> Iterator[Child]:
     process.end()
 
 
+@pytest.mark.slow
 def test_files_that_are_put_together_again_are_used(child):
     for name, data in saved().items():
         assert child.answer(name, file_of(parts_of(data))) == "loaded", name

@@ -148,6 +148,7 @@ def test_tables_of_the_means_keep_their_digits_far_from_zero():
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12 * np.abs(b.to_numpy()).max())
 
 
+@pytest.mark.slow
 def test_adjusted_p_values_are_those_of_multipletests():
     from statsmodels.stats.multitest import multipletests
 
@@ -171,6 +172,7 @@ def test_generalized_distances_are_the_scores_of_the_means():
     np.testing.assert_allclose(np.diag(equal.generalized_distances()), equal.logdet, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(20, 20, 20), (9, 6, 12, 7)])
 def test_p_values_of_the_means_are_uniform_where_nothing_differs(sizes):
     p_values: dict[str, list[float]] = {}
@@ -262,6 +264,7 @@ def test_lr_test_has_every_reference_distribution():
     pd.testing.assert_frame_equal(result.table, again.table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(7, 9, 30), (60, 60)])
 def test_the_bootstrap_draws_the_ratio_s_own_distribution(sizes):
     drawn = bootstrap_ratios(np.array(sizes, dtype=float), 3, 1500, 2)
@@ -272,6 +275,7 @@ def test_the_bootstrap_draws_the_ratio_s_own_distribution(sizes):
     assert stats.ks_2samp(drawn, actual).pvalue > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["bootstrap", "permutations"])
 def test_resampled_p_values_are_uniform_where_chi_square_s_are_not(way):
     p_values, raw = [], []
@@ -599,6 +603,7 @@ def test_a_row_is_named_as_its_index_names_it():
         qda("species ~ .", few).leave_one_out()
 
 
+@pytest.mark.slow
 def test_compare_tells_fits_of_one_model_apart():
     fits = lda("species ~ .", IRIS), qda("species ~ .", IRIS), lda("species ~ .", IRIS, covariance="diagonal")
     assert discrim.compare(*fits).index.tolist() == ["LDA (1)", "QDA", "LDA (3)"]

@@ -125,6 +125,7 @@ def test_a_p_value_is_never_zero(p):
     assert short == "<0.001" or float(short) > 0
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.decimals(-999, 999, places=None, allow_nan=False), min_size=1, max_size=5))
 def test_points_come_to_stand_under_one_another(numbers):
@@ -655,6 +656,7 @@ def test_circles_hold_the_class_means_at_95_percent():
     assert axes.get_aspect() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1.0, 1e-9])
 def test_arrows_are_the_structure_to_one_scale(unit):
     scores, labels, centroids, counts = few(2)

@@ -82,6 +82,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 def test_array_api_checks():
     names = {check.func.__name__ for _, check in estimator_checks_generator(estimators.KNNClassifier())}
     if "check_array_api_input" not in names:

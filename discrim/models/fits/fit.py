@@ -21,7 +21,7 @@ from discrim.core.rules.rules import Rule, log_posteriors, logs_of_prior
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.asked_rows import source_blocks
 from discrim.frame.blocks import Blocks
-from discrim.frame.sources import source_of
+from discrim.frame.sources.sources import source_of
 from discrim.frame.table import Table
 from discrim.frame.unseen import Unseen, unseen_rows
 from discrim.models.fits.arguments import check_word, prior_vector

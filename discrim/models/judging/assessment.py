@@ -17,7 +17,7 @@ from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Block, Blocks
 from discrim.frame.filled import response_codes
-from discrim.frame.source_files import names_files
+from discrim.frame.sources.files import names_files
 from discrim.frame.used_rows import used_of_block, used_rows, with_classes
 from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table

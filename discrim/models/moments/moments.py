@@ -22,8 +22,8 @@ from discrim.frame.design import Design
 from discrim.frame.filled import response_codes
 from discrim.frame.level_codes import known_values, with_positions
 from discrim.frame.response import with_new_classes
-from discrim.frame.source_rows import named, tables
-from discrim.frame.sources import Source, source_of
+from discrim.frame.sources.rows import named, tables
+from discrim.frame.sources.sources import Source, source_of
 from discrim.frame.table import Table
 from discrim.frame.weights import weight_vector
 from discrim.models.fits.arguments import check_word, listed

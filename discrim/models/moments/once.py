@@ -9,8 +9,8 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from discrim.errors import NotSupportedError
-from discrim.frame.source_parts import Source, capital
-from discrim.frame.sources import source_of
+from discrim.frame.sources.parts import Source, capital
+from discrim.frame.sources.sources import source_of
 from discrim.models.moments.file import Scatters
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.verb import moments

@@ -11,9 +11,9 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.asked_rows import read, refuse_vector
 from discrim.frame.formula import asked
 from discrim.frame.own_functions import check_functions
-from discrim.frame.source_parts import Source
-from discrim.frame.source_rows import named, tables
-from discrim.frame.sources import source_of
+from discrim.frame.sources.parts import Source
+from discrim.frame.sources.rows import named, tables
+from discrim.frame.sources.sources import source_of
 from discrim.frame.table import Table
 from discrim.models.fits.arguments import check_word
 from discrim.models.fits.reading import NaAction

@@ -13,9 +13,9 @@ import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.frame.blocks import Blocks, without_rows
-from discrim.frame.sinks import write_frames
-from discrim.frame.source_rows import named, tables
-from discrim.frame.sources import Source, source_of
+from discrim.frame.sources.rows import named, tables
+from discrim.frame.sources.sinks import write_frames
+from discrim.frame.sources.sources import Source, source_of
 from discrim.models.fits.fit import Fit
 
 __all__ = ["answered"]

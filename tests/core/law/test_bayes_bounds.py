@@ -193,6 +193,7 @@ def test_an_excess_that_no_random_point_shows_is_not_called_nothing():
     assert abs(rare["excess"] - truth) <= rare["excess_bound"]
 
 
+@pytest.mark.slow
 def test_the_interval_covers_as_often_as_it_says():
     truth = 0.5 - np.arctan(1) / np.pi
     hits = 0

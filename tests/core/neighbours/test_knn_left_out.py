@@ -120,6 +120,7 @@ def test_a_row_without_which_the_covariance_is_singular_is_judged_by_its_limit()
     assert left.iloc[0, 1:].tolist() == [0.0, 1.0]
 
 
+@pytest.mark.slow
 def test_k_is_chosen_by_the_covariance_without_each_row():
     wine = load_wine()
     fit = knn("cultivar ~ .", wine, metric="mahalanobis", grid=[1, 5, 20])

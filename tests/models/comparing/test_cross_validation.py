@@ -33,6 +33,7 @@ SETOSA = IRIS.assign(setosa=IRIS["species"] == "setosa").drop(columns="species")
 # ------------------------------------------------------------------ folds
 
 
+@pytest.mark.slow
 def test_folds_are_the_same_for_every_verb_formula_and_order_of_levels():
     with pytest.warns(discrim.errors.DiscrimWarning, match="No plane"):
         line = perceptron("species ~ standardize(bill_depth_mm) + sex", PENGUINS, maxiter=5)
@@ -381,6 +382,7 @@ def test_groups_make_mcnemars_test_and_leave_t():
     assert {-2, 2} & set(d)
 
 
+@pytest.mark.slow
 def test_rules_that_are_equally_good_are_rarely_told_apart():
     """Two columns of the same worth: of 80 tests at 5 % the corrected t rejects few, the naive one more."""
     rng = np.random.default_rng(12)

@@ -397,6 +397,7 @@ def test_weights_are_repeated_rows(case):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(-4, 4), min_size=5, max_size=14).filter(lambda v: len(set(v)) > 2),

@@ -365,6 +365,7 @@ def test_typicality_is_uniform_under_the_model(verb):
     assert stats.kstest(p_values, "uniform").pvalue > 0.01
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("prior", [None, "equal"])
 def test_intervals_of_posteriors_cover_the_true_ones(verb, prior):

@@ -148,6 +148,7 @@ def test_weighted_rows_leave_one_unit_of_weight_and_of_the_prior(name):
     np.testing.assert_allclose(got, wanted, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_the_share_of_the_row_left_out_does_not_leak_into_a_logistic_regression():
     # The case: held shares made 6 of 20 errors of what refits make 8.
     rng, worse = np.random.default_rng(3), 0

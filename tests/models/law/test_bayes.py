@@ -287,6 +287,7 @@ def test_the_risk_of_a_fit_is_that_of_its_limit():
 # ---- bounds
 
 
+@pytest.mark.slow
 def test_bounds_of_normals_are_the_integrals_they_stand_for():
     first, second = (0.0, 1.0), (1.0, 2.0)
     law = bayes([0.4, 0.6], {"a": stats.norm(*first), "b": stats.norm(*second)})

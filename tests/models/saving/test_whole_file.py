@@ -326,6 +326,7 @@ def test_a_microarray_is_saved_and_loaded(tmp_path, make):
     check_same(make(data), tmp_path / "fit", data)
 
 
+@pytest.mark.slow
 def test_names_that_fill_more_than_64_mib(tmp_path):
     data = wide(4, 4, "{}" + "n" * 9_000_000)
     check_same(lda("y ~ .", data, covariance="diagonal"), tmp_path / "fit", data)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from discrim.errors import DataError, MissingFileError
-from discrim.frame.source_parts import listed
+from discrim.frame.sources.parts import listed
 
 __all__ = ["COMPRESSED", "File", "Files", "files_of", "format_of", "is_path", "names_files"]
 

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discrim.errors import DataError, MissingFileError, UnreadableFileError
-from discrim.frame.source_engines import StreamSource
-from discrim.frame.sources import source_of
+from discrim.frame.sources.engines import StreamSource
+from discrim.frame.sources.sources import source_of
 from discrim.frame.table import Table
 
 NAMES = ("x", "count", "petal width", "class", "kind", "yes")
@@ -430,8 +430,8 @@ def test_csv_is_what_pandas_reads(tmp_path):
 
 @pytest.fixture
 def short_parts(monkeypatch):
-    monkeypatch.setattr("discrim.frame.source_parts.ROWS", 4)
-    monkeypatch.setattr("discrim.frame.source_parts.FEWEST_ROWS", 4)
+    monkeypatch.setattr("discrim.frame.sources.parts.ROWS", 4)
+    monkeypatch.setattr("discrim.frame.sources.parts.FEWEST_ROWS", 4)
 
 
 def test_whole_numbers_of_csv_may_be_missing_or_become_fractions(tmp_path, short_parts):
@@ -602,7 +602,7 @@ def test_the_way_out_of_a_value_that_does_not_fit_works(tmp_path, short_parts, m
 def test_parquet_is_read_by_polars_where_pyarrow_is_not(tmp_path, monkeypatch):
     frame = a_frame().drop(columns="kind")
     folder = parquet_folder(frame, tmp_path / "d")
-    monkeypatch.setitem(sys.modules, "discrim.frame.source_parquet", None)
+    monkeypatch.setitem(sys.modules, "discrim.frame.sources.parquet", None)
     source = source_of(folder)
     assert source.what == f"the folder of Parquet {str(folder)!r}"
     assert_same(rows_of(source), frame)

@@ -21,8 +21,8 @@ import pandas as pd
 
 from discrim.core.numerics.whole_file import PREFIX, SUFFIX, names_folder, replaced, target_of
 from discrim.errors import DataError
-from discrim.frame.source_files import format_of
-from discrim.frame.source_parts import Source, closed_at_end, listed
+from discrim.frame.sources.files import format_of
+from discrim.frame.sources.parts import Source, closed_at_end, listed
 
 __all__ = ["write_frames"]
 

@@ -10,10 +10,10 @@ import pandas as pd
 
 from discrim.errors import DataError
 from discrim.frame.given import given_frame
-from discrim.frame.source_engines import LazyFrameSource, RelationSource, StreamSource
-from discrim.frame.source_files import Files, files_of, is_path
-from discrim.frame.source_frames import FunctionSource, IteratorSource
-from discrim.frame.source_parts import Part, Source, capital
+from discrim.frame.sources.engines import LazyFrameSource, RelationSource, StreamSource
+from discrim.frame.sources.files import Files, files_of, is_path
+from discrim.frame.sources.frames import FunctionSource, IteratorSource
+from discrim.frame.sources.parts import Part, Source, capital
 
 __all__ = ["Part", "Source", "source_of"]
 
@@ -59,7 +59,7 @@ def source_of(data: Any) -> Source | None:
 
         return dask_source(data)
     if _is(data, "pyarrow.dataset", "Dataset"):
-        from discrim.frame.source_dataset import DatasetSource
+        from discrim.frame.sources.dataset import DatasetSource
 
         return DatasetSource(data)
     if _is(data, "polars", "LazyFrame"):
@@ -82,11 +82,11 @@ def source_of(data: Any) -> Source | None:
 def _of_paths(data: Any) -> Source:
     found = files_of(data)
     if found.format == "CSV":
-        from discrim.frame.source_csv import CSVSource
+        from discrim.frame.sources.csv import CSVSource
 
         return CSVSource(found)
     try:
-        from discrim.frame.source_parquet import ParquetSource
+        from discrim.frame.sources.parquet import ParquetSource
     except ImportError:
         return _by_polars(found)
     return ParquetSource(found)

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
-from discrim.frame.source_csv import CSVSource
-from discrim.frame.source_files import Files
-from discrim.frame.source_parts import Part, Source
+from discrim.frame.sources.csv import CSVSource
+from discrim.frame.sources.files import Files
+from discrim.frame.sources.parts import Part, Source
 from discrim.frame.written_labels import with_type
 
 __all__ = ["WrittenLabels"]

@@ -12,8 +12,8 @@ import pyarrow.dataset as ds
 import pyarrow.fs
 
 from discrim.errors import DataError, UnreadableFileError
-from discrim.frame.source_parquet import BUFFER, file_batches
-from discrim.frame.source_parts import Part, Source, batch_rows, one_line
+from discrim.frame.sources.parquet import BUFFER, file_batches
+from discrim.frame.sources.parts import Part, Source, batch_rows, one_line
 
 __all__ = ["DatasetSource"]
 

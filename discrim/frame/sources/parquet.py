@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discrim.errors import DataError, UnreadableFileError
-from discrim.frame.source_files import File, Files
-from discrim.frame.source_parts import Part, Source, batch_rows, one_line, refuse_twice
+from discrim.frame.sources.files import File, Files
+from discrim.frame.sources.parts import Part, Source, batch_rows, one_line, refuse_twice
 from discrim.frame.values import Kind
 
 __all__ = ["BUFFER", "ParquetSource", "file_batches"]

@@ -26,8 +26,8 @@ from discrim.frame.formula import Asked, Whole, asked, settle, spline_bases
 from discrim.frame.grammar import Call, Column, Expression
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import classes_and_codes, response_labels
-from discrim.frame.source_parts import Source, no_rows
-from discrim.frame.source_rows import SourceTable, named, part_table, tables
+from discrim.frame.sources.parts import Source, no_rows
+from discrim.frame.sources.rows import SourceTable, named, part_table, tables
 from discrim.frame.table import Table
 
 __all__ = ["discovered"]

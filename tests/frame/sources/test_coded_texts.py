@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discrim import lda
-from discrim.frame import source_parquet
-from discrim.frame.sources import source_of
+from discrim.frame.sources import parquet
+from discrim.frame.sources.sources import source_of
 from discrim.frame.table import Table
 
 NROWS = 600
@@ -21,7 +21,7 @@ NROWS = 600
 
 @pytest.fixture(autouse=True)
 def _short_groups_count(monkeypatch):
-    monkeypatch.setattr(source_parquet, "LONG_GROUP", 100)
+    monkeypatch.setattr(parquet, "LONG_GROUP", 100)
 
 
 def a_frame() -> pd.DataFrame:
@@ -56,7 +56,7 @@ def test_texts_are_read_as_codes_where_they_are_few(of, tmp_path):
 
 
 def test_texts_of_short_groups_are_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(source_parquet, "LONG_GROUP", 201)
+    monkeypatch.setattr(parquet, "LONG_GROUP", 201)
     parts = list(source_of(written(a_frame(), tmp_path / "x.parquet")).parts())
     assert {part.coded for part in parts} == {()}
 
@@ -82,7 +82,7 @@ def test_a_column_of_codes_is_one_of_text(copied):
 def test_fits_are_those_of_texts_that_are_not_coded(formula, large, tmp_path, monkeypatch):
     path = written(a_frame(), tmp_path / "x.parquet", large=large)
     coded = lda(formula, data=path, na_action="drop")
-    monkeypatch.setattr(source_parquet, "LONG_GROUP", 2 * NROWS)
+    monkeypatch.setattr(parquet, "LONG_GROUP", 2 * NROWS)
     plain = lda(formula, data=path, na_action="drop")
     assert coded.classes.tolist() == plain.classes.tolist() == ["", "u", "v", "w"]
     # Batches end elsewhere.

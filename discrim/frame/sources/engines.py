@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from discrim.errors import DataError
-from discrim.frame.source_parts import OnceSource, Part, Source, batch_rows, closed_at_end, one_line
+from discrim.frame.sources.parts import OnceSource, Part, Source, batch_rows, closed_at_end, one_line
 
 __all__ = ["LazyFrameSource", "RelationSource", "StreamSource"]
 

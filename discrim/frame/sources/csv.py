@@ -18,8 +18,8 @@ import pandas as pd
 
 from discrim.errors import DataError, DiscrimError, UnreadableFileError
 from discrim.frame.categories import shown
-from discrim.frame.source_files import Files
-from discrim.frame.source_parts import Part, Source, batch_rows, one_line, refuse_twice
+from discrim.frame.sources.files import Files
+from discrim.frame.sources.parts import Part, Source, batch_rows, one_line, refuse_twice
 from discrim.frame.values import pandas_kind
 
 __all__ = ["CSVSource"]

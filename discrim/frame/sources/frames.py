@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from discrim.errors import DataError
-from discrim.frame.source_kinds import Kinds, frame_of, slices
-from discrim.frame.source_parts import OnceSource, Part, Source, capital, closed_at_end
+from discrim.frame.sources.kinds import Kinds, frame_of, slices
+from discrim.frame.sources.parts import OnceSource, Part, Source, capital, closed_at_end
 
 __all__ = ["FunctionSource", "IteratorSource"]
 

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from discrim.errors import DataError
-from discrim.frame import sinks
-from discrim.frame.sinks import write_frames
-from discrim.frame.sources import source_of
+from discrim.frame.sources import sinks
+from discrim.frame.sources.sinks import write_frames
+from discrim.frame.sources.sources import source_of
 
 
 def frames(count=3, rows=5):

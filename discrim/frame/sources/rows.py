@@ -21,7 +21,7 @@ from discrim.errors import DiscrimError, DiscrimWarning
 from discrim.frame.design import Design
 from discrim.frame.filled import response_codes
 from discrim.frame.own_functions import Functions
-from discrim.frame.sources import Source
+from discrim.frame.sources.sources import Source
 from discrim.frame.table import Table
 from discrim.frame.values import Kind
 from discrim.frame.weights import weight_vector

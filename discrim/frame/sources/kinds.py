@@ -10,7 +10,7 @@ import pandas as pd
 
 from discrim.errors import DataError
 from discrim.frame.given import given_frame
-from discrim.frame.source_parts import batch_rows, capital, listed, refuse_twice
+from discrim.frame.sources.parts import batch_rows, capital, listed, refuse_twice
 from discrim.frame.values import Kind, narwhals_kind, pandas_kind
 
 __all__ = ["Kinds", "frame_of", "native", "slices"]

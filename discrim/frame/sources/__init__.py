@@ -1,0 +1,1 @@
+"""Tables that are read part by part, and what is written so."""
