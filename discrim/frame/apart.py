@@ -152,9 +152,9 @@ def reduced_blocks(
         raise no_rows(source)
     rows.table.counted(source.nrows)
     if weights is None:
-        rows.held["fractions"] = rows.held.get("fractions", False) or made.fractions
-    if not rows.held.get("said"):
-        rows.held["said"] = True
+        rows.fractions = rows.fractions or made.fractions
+    if not rows.said:
+        rows.said = True
         for message in made.said:
             warn_user(message)
     return made.value, None if made.dropped == UNKNOWN else made.dropped

@@ -170,7 +170,7 @@ class Blocks:
     def has_whole_weights(self) -> bool:
         """Whether the weights of rows whose class is known are whole numbers; of a source, after a pass."""
         if self.held_weights is None and self.source is not None:
-            return not self.source.held.get("fractions", False)
+            return not self.source.fractions
         return not has_fractions(self.codes, self.held_weights)
 
     def unweighted(self) -> Blocks:
