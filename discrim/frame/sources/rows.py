@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from discrim.errors import DiscrimError, DiscrimWarning
 from discrim.frame.design import Design
 from discrim.frame.filled import response_codes
 from discrim.frame.own_functions import Functions
-from discrim.frame.sources.sources import Source
+from discrim.frame.sources.parts import ApartSource, Source
 from discrim.frame.table import Table
 from discrim.frame.values import Kind
 from discrim.frame.weights import weight_vector
@@ -142,8 +142,8 @@ class SourceTable(Table):
     @property
     def nrows(self) -> int:
         """Rows of the source, counted by a pass over one column where nothing else tells."""
-        if self._rows is None and self._source.apart:
-            self._rows = sum(cast("Any", self._source).lengths)
+        if self._rows is None and isinstance(self._source, ApartSource):
+            self._rows = sum(self._source.lengths)
         if self._rows is None:
             self._rows = sum(table.nrows for table, _ in tables(self._source, self.names[:1]))
         return self._rows
