@@ -303,9 +303,8 @@ class Moments:
             )
         if other.dropped > self.dropped:
             raise DataError(
-                f"{other.dropped} rows were left out of what is to be taken out, and {self.dropped} of "
-                "all: it was "
-                "not added. Take out what was added."
+                f"{other.dropped} rows were left out of what is to be taken out, and {self.dropped} of all: "
+                "it was not added. Take out what was added."
             )
         part = part._among(levels)
         counts = self._level_counts.without(part._level_counts)
