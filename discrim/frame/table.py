@@ -424,7 +424,7 @@ class Table:
     def factorized(self, name: str) -> tuple[NDArray[np.intp], list[str]] | None:
         """Codes (n,) of a column of text, -1 where it is missing, and its texts; None where it takes long."""
         series = self._held(name) if name in self._coded else self.native(name)
-        return None if isinstance(series, pd.Series) else text_codes(series, coded=name in self._coded)
+        return text_codes(series, coded=name in self._coded)
 
     def native(self, name: str) -> Any:
         """A column as it came, a Series of pandas or narwhals."""

@@ -250,10 +250,15 @@ def as_text(series: Any) -> Any:
 
 
 def text_codes(series: Any, *, coded: bool = False) -> tuple[NDArray[np.intp], list[str]] | None:
-    """Codes of a column of text of another library, -1 where it is missing, and its texts.
+    """Codes of a column of text, -1 where it is missing, and its texts; None of others and of objects.
 
-    The column may be held as codes of a dictionary already.
+    That of another library may be held as codes of a dictionary already.
     """
+    if isinstance(series, pd.Series):
+        if not isinstance(series.dtype, pd.StringDtype):
+            return None
+        known, texts = pd.factorize(series)
+        return known.astype(np.intp), texts.tolist()
     if not coded and narwhals_kind(series.dtype) != "text":
         return None
     try:
