@@ -142,14 +142,27 @@ class ClassifierResults(Judging, ShownModel):
         Returns
         -------
         Series
-            Labels on the data's index; of a row with a missing value, missing.
+            Labels on the data's index; of a row with a missing value, missing. Of a source, and with `out`,
+            what is said there; errors of rows that are read later come as the frames are asked for.
 
         Raises
         ------
         DataError
-            A column is missing, infinite, or holds an unseen category; costs that do not fit the classes.
+            A column is missing, infinite, or holds an unseen category; costs that do not fit the classes;
+            `out` is no path to a table, or belongs to the source.
         PriorError
             The prior is not a distribution over the classes.
+        OSError
+            The folder of `out` is not there, the disk is full, and the like; nothing is written then.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> iris = discrim.datasets.load_iris()
+        >>> fit = discrim.lda("species ~ .", data=iris)
+        >>> parts = fit.predict(lambda: (iris[start : start + 50] for start in (0, 50, 100)))
+        >>> [len(labels) for labels in parts]
+        [50, 50, 50]
         """
         for name, bound in (("reject", reject), ("outlier", outlier)):
             if bound is not None and not (is_number(bound) and 0 <= bound < np.inf):
@@ -195,7 +208,8 @@ class ClassifierResults(Judging, ShownModel):
         Returns
         -------
         DataFrame
-            Each row sums to one, or is missing where the row has a missing value.
+            Each row sums to one, or is missing where the row has a missing value. Of a source, and with
+            `out`, as of `predict`.
         """
         return self._posterior_frame(data, prior, method, convention, posteriors, unseen, out)
 
@@ -220,6 +234,11 @@ class ClassifierResults(Judging, ShownModel):
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame | pd.Series:
         """Values by which the rule decides, rows by classes: the class of the largest is predicted.
+
+        Parameters
+        ----------
+        data, unseen, out : optional
+            As for `predict`, and so is what comes back of a source.
 
         Returns
         -------
