@@ -6,7 +6,6 @@ A child gives names to its numbers, and its summary's sections; rows and labels 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -172,15 +171,14 @@ class ClassifierResults(Judging, ShownModel):
             self._fit.need_posteriors("costs= and reject=")
         decision = Decision(cost_matrix(costs, self.classes), reject)
 
-        def labels(results: Any, rows: Any) -> pd.Series:
+        def labels(results: ClassifierResults, rows: Any) -> pd.Series:
             fit = results._fit
             blocks = fit.new_rows(rows, unseen)
             codes = fit.predicted_codes(blocks, prior, decision)
             if outlier is not None:
                 strange = (results.typicality(blocks).to_numpy() < outlier).all(axis=1)
                 codes[strange & (codes >= 0)] = len(results.classes) + 1
-            labelled: pd.Series = fit.labelled(codes, blocks.table.index)
-            return labelled
+            return fit.labelled(codes, blocks.table.index)
 
         return answered(self, data, out, labels, beyond=reject is not None or outlier is not None)
 
@@ -252,10 +250,8 @@ class ClassifierResults(Judging, ShownModel):
             has above the first, as the log odds: positive is the second class.
         """
 
-        def values(results: Any, rows: Any) -> pd.DataFrame | pd.Series:
-            fit = results._fit
-            found: pd.DataFrame | pd.Series = fit.decision_values(fit.new_rows(rows, unseen))
-            return found
+        def values(results: ClassifierResults, rows: Any) -> pd.DataFrame | pd.Series:
+            return results._fit.decision_values(results._fit.new_rows(rows, unseen))
 
         return answered(self, data, out, values)
 
@@ -274,7 +270,7 @@ class ClassifierResults(Judging, ShownModel):
         check_word("convention", convention, ("MASS",), optional=True)
         rule = self._fit.rule(prior, method, convention)
 
-        def frame(results: Any, rows: Any) -> pd.DataFrame:
+        def frame(results: ClassifierResults, rows: Any) -> pd.DataFrame:
             return posterior_frame(results._fit.new_rows(rows, unseen), rule, results.classes, finish)
 
         return answered(self, data, out, frame)
@@ -287,7 +283,11 @@ class ClassifierResults(Judging, ShownModel):
         Of a model without posteriors their place is taken by its values (`.score.<class>`). `unseen` and
         `out` are as for `predict`, and so is what a source of tables gives.
         """
-        return answered(self, data, out, partial(_augmented, unseen), whole=True)
+
+        def augmented(results: ClassifierResults, rows: Any) -> pd.DataFrame:
+            return results._augmented(unseen, rows)
+
+        return answered(self, data, out, augmented, whole=True)
 
     def _augmented(self, unseen: Unseen | None, data: Any) -> pd.DataFrame:
         rows = self._fit.new_rows(data, unseen)
@@ -298,8 +298,3 @@ class ClassifierResults(Judging, ShownModel):
         from discrim.models.saving.fit_file import save
 
         save(self._fit, path)
-
-
-def _augmented(unseen: Unseen | None, results: Any, data: Any) -> pd.DataFrame:
-    frame: pd.DataFrame = results._augmented(unseen, data)
-    return frame
