@@ -266,8 +266,7 @@ def _predict(arguments: argparse.Namespace) -> Iterator[str]:
     if isinstance(fit, discrim.Moments):
         raise DataError(
             f"{arguments.fit!r} holds moments and no fit: fit them, as "
-            "discrim.lda(moments=discrim.load(...)), and "
-            "name a file of that fit"
+            "discrim.lda(moments=discrim.load(...)), and name a file of that fit"
         )
     augment = "augment" in arguments
     labels = labels_of_fit(fit, whole=augment)

@@ -19,7 +19,7 @@ from discrim.errors import kept_warnings, warn_user
 from discrim.frame.design import Design
 from discrim.frame.filled import response_codes
 from discrim.frame.own_functions import Functions
-from discrim.frame.sources.parts import no_rows
+from discrim.frame.sources.parts import ApartSource, no_rows
 from discrim.frame.sources.rows import SourceRows, has_fractions, kinds_of, part_table
 from discrim.frame.table import Table
 from discrim.frame.weights import weight_vector
@@ -123,7 +123,7 @@ class _Merge(Generic[T]):
 
 
 def reduced_blocks(
-    blocks: Any, rows: SourceRows, task: Callable[[Any], T], merge: Callable[[T, T], T]
+    blocks: Any, rows: SourceRows, source: ApartSource, task: Callable[[Any], T], merge: Callable[[T, T], T]
 ) -> tuple[T, int | None]:
     """What a task makes of blocks whose rows lie apart, and how many rows it left out, if it has read all.
 
@@ -132,7 +132,6 @@ def reduced_blocks(
     DataError
         There are no rows.
     """
-    source: Any = rows.table.source
     held, weights = blocks.held_codes, blocks.held_weights
     bare = replace(
         blocks, table=Table(pd.DataFrame(index=pd.RangeIndex(0))), held_codes=None, held_weights=None,
@@ -150,11 +149,11 @@ def reduced_blocks(
     made = source.reduced(columns, work, _Merge(merge), given)
     if made is None:
         raise no_rows(source)
-    rows.table.counted(source.nrows)
+    rows.table.counted(sum(source.lengths))
     if weights is None:
-        rows.held["fractions"] = rows.held.get("fractions", False) or made.fractions
-    if not rows.held.get("said"):
-        rows.held["said"] = True
+        rows.fractions = rows.fractions or made.fractions
+    if not rows.said:
+        rows.said = True
         for message in made.said:
             warn_user(message)
     return made.value, None if made.dropped == UNKNOWN else made.dropped
@@ -165,7 +164,7 @@ def small_codes(codes: NDArray[np.intp]) -> NDArray[Any]:
     return codes.astype(np.min_scalar_type(-1 - int(codes.max(initial=0))))
 
 
-def _dealt(given: Given, source: Any) -> list[Given]:
+def _dealt(given: Given, source: ApartSource) -> list[Given]:
     """What is known of the rows of each part."""
     found, start = [], 0
     for rows in source.lengths:

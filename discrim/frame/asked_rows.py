@@ -10,7 +10,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.formula import resolve
 from discrim.frame.sources.discovery import discovered
-from discrim.frame.sources.parts import capital
+from discrim.frame.sources.parts import capital, no_rows
 from discrim.frame.sources.rows import SourceRows, SourceTable, tables
 from discrim.frame.sources.sources import Source, source_of
 from discrim.frame.table import Table
@@ -73,7 +73,7 @@ def source_blocks(blocks: Blocks, source: Source, data: Any) -> Blocks:
     """
     first = next((table for table, _ in tables(source, blocks.design.columns)), None)
     if first is None:
-        raise DataError(f"{capital(source.what)} has no rows: give one that has some.")
+        raise no_rows(source)
     table = SourceTable(source, data, first)
     rows = SourceRows(table, blocks.design, blocks.functions)
     return replace(blocks, table=table, held_codes=None, held_weights=None, source=rows)

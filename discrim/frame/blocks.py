@@ -21,6 +21,7 @@ from discrim.frame.filled import fill
 from discrim.frame.formula import Design
 from discrim.frame.level_codes import refuse_values
 from discrim.frame.narrowing import narrowed_design
+from discrim.frame.sources.parts import ApartSource
 from discrim.frame.sources.rows import SourceRows, has_fractions, named
 from discrim.frame.table import Table
 
@@ -149,13 +150,15 @@ class Blocks:
     @property
     def apart(self) -> bool:
         """Whether the rows lie in parts elsewhere, which are worked on there."""
-        return self.source is not None and self.source.table.source.apart
+        return self.source is not None and isinstance(self.source.table.source, ApartSource)
 
     def reduced(self, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
         """What a task makes of the rows, or of those of each part where they lie, merged."""
-        if self.source is None or not self.apart:
+        rows = self.source
+        source = None if rows is None else rows.table.source
+        if rows is None or not isinstance(source, ApartSource):
             return task(self)
-        value, dropped = reduced_blocks(self, self.source, task, merge)
+        value, dropped = reduced_blocks(self, rows, source, task, merge)
         self.dropped = self.dropped if dropped is None else dropped
         return value
 
@@ -170,7 +173,7 @@ class Blocks:
     def has_whole_weights(self) -> bool:
         """Whether the weights of rows whose class is known are whole numbers; of a source, after a pass."""
         if self.held_weights is None and self.source is not None:
-            return not self.source.held.get("fractions", False)
+            return not self.source.fractions
         return not has_fractions(self.codes, self.held_weights)
 
     def unweighted(self) -> Blocks:

@@ -19,7 +19,7 @@ import pandas as pd
 from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, DiscrimError
 from discrim.frame.sources.kinds import slices
-from discrim.frame.sources.parts import Part, Source
+from discrim.frame.sources.parts import ApartSource, Part, Source
 
 __all__ = ["DaskSource", "dask_source"]
 
@@ -29,15 +29,13 @@ TOGETHER = 8
 """Values that are merged by one task."""
 
 
-class DaskSource(Source):
+class DaskSource(ApartSource):
     """A DataFrame of Dask.
 
     Parameters
     ----------
     frame : dask.dataframe.DataFrame
     """
-
-    apart = True
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -81,23 +79,7 @@ class DaskSource(Source):
         merge: Callable[[T, T], T],
         given: Sequence[Any] | None = None,
     ) -> T | None:
-        """What some work makes of each partition, merged as a tree.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            The only ones that are read.
-        work : callable
-            From a partition, and what is known of it beforehand, to a value; None of one without rows.
-        merge : callable
-            Of the values of two runs of partitions, in their order.
-        given : sequence, optional
-            What is known of each partition.
-
-        Returns
-        -------
-        object
-            None where no partition has rows.
+        """What some work makes of each partition, merged as a tree; see `ApartSource`.
 
         Raises
         ------
@@ -128,15 +110,6 @@ class DaskSource(Source):
 
     def lazily(self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False) -> Any:
         """What is said of the rows of each partition, as a lazy Series or DataFrame of Dask.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            Those that the answer takes.
-        answer : callable
-            From a DataFrame to a Series or a DataFrame on its index.
-        beyond : bool
-            Labels may be others than the classes, of which an object has room.
 
         Raises
         ------

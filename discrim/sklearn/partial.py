@@ -115,8 +115,7 @@ class PartialClassifier(WeightedClassifier):
         if not begins and given.tolist() != self.classes_.tolist():
             raise DataError(
                 f"classes={given.tolist()!r} is not the same as on the last call, "
-                f"{self.classes_.tolist()!r}: leave "
-                "it out, or clone the estimator to begin anew."
+                f"{self.classes_.tolist()!r}: leave it out, or clone the estimator to begin anew."
             )
         return given if begins else self.classes_
 
@@ -196,7 +195,6 @@ def _codes(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
         row = int(np.argmax(codes < 0))
         raise DataError(
             f"y has {labels.tolist()[row]!r} at row {row}, which is not among the classes "
-            f"{listed(classes.tolist())}: "
-            "name all that will come as classes= of the first call."
+            f"{listed(classes.tolist())}: name all that will come as classes= of the first call."
         )
     return codes

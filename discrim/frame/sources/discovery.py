@@ -26,7 +26,7 @@ from discrim.frame.formula import Asked, Whole, asked, settle, spline_bases
 from discrim.frame.grammar import Call, Column, Expression
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import classes_and_codes, response_labels
-from discrim.frame.sources.parts import Source, no_rows
+from discrim.frame.sources.parts import ApartSource, Source, no_rows
 from discrim.frame.sources.rows import SourceTable, named, part_table, tables
 from discrim.frame.table import Table
 
@@ -56,7 +56,7 @@ def discovered(
     names = Table(pd.DataFrame(columns=list(source.names)))
     found = asked(formula, names, called, (weights,) if weights else ())
     columns = list(dict.fromkeys((*found.columns, *found.beside)))
-    if source.apart:
+    if isinstance(source, ApartSource):
         return _discovered_apart(found, data, source, called, levels, columns)
     first = next((table for table, _ in tables(source, columns)), None)
     if first is None:
@@ -87,7 +87,12 @@ def _seen(found: Asked, functions: Functions, columns: list[str], table: SourceT
 
 
 def _discovered_apart(
-    found: Asked, data: Any, source: Any, called: Functions, levels: Sequence[Any] | None, columns: list[str]
+    found: Asked,
+    data: Any,
+    source: ApartSource,
+    called: Functions,
+    levels: Sequence[Any] | None,
+    columns: list[str],
 ) -> tuple[Design, SourceTable]:
     """The same of rows that lie apart: each part is looked at where it is, and sends what shows something."""
     types = Table(source.meta, part=True, learnt_from=True)
@@ -104,9 +109,9 @@ def _discovered_apart(
     return replace(settle(found, types, called, classes)[0], labels=kind), table
 
 
-def _seen_apart(found: Asked, called: Functions, columns: list[str], source: Any) -> _Seen:
+def _seen_apart(found: Asked, called: Functions, columns: list[str], source: ApartSource) -> _Seen:
     """What a pass over some columns has seen of parts that stay where they lie."""
-    seen: _Seen | None = source.reduced(columns, partial(_look, found, called, columns), _Seen.joined)
+    seen = source.reduced(columns, partial(_look, found, called, columns), _Seen.joined)
     if seen is None:
         raise no_rows(source)
     return seen

@@ -6,15 +6,19 @@ some `ROWS` rows, with the same columns, each of one kind throughout.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+import pandas as pd
 
 from discrim.errors import DataError, DiscrimError
 
 __all__ = [
+    "ApartSource",
     "OnceSource",
     "Part",
     "Source",
@@ -26,6 +30,8 @@ __all__ = [
     "one_line",
     "refuse_twice",
 ]
+
+T = TypeVar("T")
 
 ROWS = 2**16
 """Most rows of a part."""
@@ -62,11 +68,7 @@ class Source:
         Its columns, in order.
     once : bool
         Its rows can be read once only.
-    apart : bool
-        Its parts can be worked on where they lie; such a source has `reduced`, `lengths` and `meta`.
     """
-
-    apart = False
 
     def __init__(self, what: str, names: Sequence[str], *, once: bool = False) -> None:
         self.what, self.names, self.once = what, tuple(names), once
@@ -140,6 +142,64 @@ class Source:
                 "several times needs the same each time. If it is a function, let it begin anew at each call."
             )
         self._rows = rows
+
+
+class ApartSource(Source):
+    """Rows whose parts lie elsewhere, and are worked on there.
+
+    Attributes
+    ----------
+    lengths : list of int
+        Rows of each part; where no pass has counted them, one does.
+    meta : DataFrame
+        Without rows, of the types of the columns.
+    """
+
+    @property
+    @abstractmethod
+    def lengths(self) -> list[int]:
+        """Rows of each part."""
+
+    @property
+    @abstractmethod
+    def meta(self) -> pd.DataFrame:
+        """A frame without rows, of the types of the columns."""
+
+    @abstractmethod
+    def reduced(
+        self,
+        columns: Sequence[str],
+        work: Callable[[Any, Any], T | None],
+        merge: Callable[[T, T], T],
+        given: Sequence[Any] | None = None,
+    ) -> T | None:
+        """What some work makes of each part where it lies, merged; None where no part has rows.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            The only ones that are read.
+        work : callable
+            From a part, and what is known of it beforehand, to a value; None of one without rows.
+        merge : callable
+            Of the values of two runs of parts, in their order.
+        given : sequence, optional
+            What is known of each part.
+        """
+
+    @abstractmethod
+    def lazily(self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False) -> Any:
+        """What is said of the rows of each part, when it is asked for.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Those that the answer takes.
+        answer : callable
+            From a DataFrame to a Series or a DataFrame on its index.
+        beyond : bool
+            Labels may be others than the classes.
+        """
 
 
 class OnceSource(Source):
@@ -218,9 +278,7 @@ def batch_rows(columns: int) -> int:
 
 def no_rows(source: Source) -> DataError:
     """The error of a source that has no rows."""
-    return DataError(
-        f"{capital(source.what)} has no rows, so there is nothing to fit: give one that has some."
-    )
+    return DataError(f"{capital(source.what)} has no rows: give one that has some.")
 
 
 def capital(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from discrim.errors import DiscrimError, DiscrimWarning
 from discrim.frame.design import Design
 from discrim.frame.filled import response_codes
 from discrim.frame.own_functions import Functions
-from discrim.frame.sources.sources import Source
+from discrim.frame.sources.parts import ApartSource, Source
 from discrim.frame.table import Table
 from discrim.frame.values import Kind
 from discrim.frame.weights import weight_vector
@@ -142,8 +142,8 @@ class SourceTable(Table):
     @property
     def nrows(self) -> int:
         """Rows of the source, counted by a pass over one column where nothing else tells."""
-        if self._rows is None and self._source.apart:
-            self._rows = sum(cast("Any", self._source).lengths)
+        if self._rows is None and isinstance(self._source, ApartSource):
+            self._rows = sum(self._source.lengths)
         if self._rows is None:
             self._rows = sum(table.nrows for table, _ in tables(self._source, self.names[:1]))
         return self._rows
@@ -222,19 +222,24 @@ class SourceRows:
         The user's own functions that the formula calls.
     weights : str or None
         The column of frequencies.
-    held : dict
-        The classes and the weights of all rows, where they were asked for.
+    fractions : bool
+        Whether a weight that a pass has met is no whole number.
+    said : bool
+        Whether a pass has been made, whose warnings are not to be said again.
     """
 
     table: SourceTable
     design: Design
     functions: Functions
     weights: str | None = None
-    held: dict[str, Any] = field(default_factory=dict, repr=False)
+    fractions: bool = field(default=False, init=False, repr=False)
+    said: bool = field(default=False, init=False, repr=False)
+    _codes: Codes | None = field(default=None, init=False, repr=False)
+    _weight_values: Floats | None = field(default=None, init=False, repr=False)
 
     def unweighted(self) -> SourceRows:
         """The same rows, each counted once."""
-        return replace(self, weights=None, held={})
+        return replace(self, weights=None)
 
     def pieces(self, design: Design, *, classed: bool = True) -> Iterator[Piece]:
         """The parts in order.
@@ -255,27 +260,27 @@ class SourceRows:
                 with named(where), self._said_once():
                     codes = response_codes(self.design, table, self.functions)
                     weights = weight_vector(self.weights, table)
-                self.held["fractions"] = self.held.get("fractions", False) or has_fractions(codes, weights)
+                self.fractions = self.fractions or has_fractions(codes, weights)
             yield Piece(start, table, codes, weights, where)
             start += table.nrows
         self.table.counted(start)
-        self.held["said"] = True
+        self.said = True
 
     def codes(self) -> Codes:
         """The class (n,) of every row among the levels of the design."""
-        self._gather()
-        return np.asarray(self.held["codes"])
+        return self._gathered()[0]
 
     def weight_values(self) -> Floats | None:
         """The weight (n,) of every row."""
-        if self.weights is None:
-            return None
-        self._gather()
-        return np.asarray(self.held["weights"])
+        return None if self.weights is None else self._gathered()[1]
 
-    def _gather(self) -> None:
-        if "codes" in self.held:
-            return
+    def _gathered(self) -> tuple[Codes, Floats | None]:
+        """Classes and weights of all rows, held from the first time that they are asked for."""
+        if self._codes is None:
+            self._codes, self._weight_values = self._read_all()
+        return self._codes, self._weight_values
+
+    def _read_all(self) -> tuple[Codes, Floats | None]:
         refuse_beyond_memory(
             2.0 * self.table.nrows,
             f"The classes of {self.table.nrows:,} rows at once",
@@ -286,14 +291,13 @@ class SourceRows:
         with late_bar(self.table.nrows, "classes of rows") as tell:
             for piece in self.pieces(bare):
                 codes.append(piece.codes)
-                weights.append(piece.weights)
+                if piece.weights is not None:
+                    weights.append(piece.weights)
                 tell(piece.table.nrows)
-        self.held["codes"] = np.concatenate(codes)
-        if self.weights is not None:
-            self.held["weights"] = np.concatenate([each for each in weights if each is not None])
+        return np.concatenate(codes), np.concatenate(weights) if weights else None
 
     def _said_once(self) -> warnings.catch_warnings[None]:
         """What the first pass warned of is not said again."""
-        if self.held.get("said"):
+        if self.said:
             return warnings.catch_warnings(action="ignore", category=DiscrimWarning)
         return warnings.catch_warnings()

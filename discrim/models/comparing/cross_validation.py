@@ -157,9 +157,9 @@ def warn_unlabelled(found: CrossValidation, who: str = "") -> None:
         first = found._fit.blocks.table.label(row)
         warn_user(
             f"{who}{found.unlabelled} row{'s have' if found.unlabelled > 1 else ' has'} no label in some "
-            f"repeat (first of them {first!r}), and no "
-            "figure counts them: each class is impossible there (fit with laplace=1, for example), or no row "
-            "of another fold has a level of theirs (merge it with another)."
+            f"repeat (first of them {first!r}), and no figure counts them: each class is impossible there "
+            "(fit with laplace=1, for example), or no row of another fold has a level of theirs (merge it "
+            "with another)."
         )
 
 

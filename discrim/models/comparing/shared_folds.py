@@ -128,7 +128,6 @@ def refuse_gone(fit: Fit[Any], dealt: Codes, used: Codes, labels: list[Any], *, 
             be = "are" if rows[code] > 1 else "is"
             hint = "use another seed=, fewer folds or smaller groups=" if grouped else "leave it out"
             raise DataError(
-                f"{what} of class {listed([fit.classes[code]])} {be} in fold {shown(labels[fold])}, and "
-                "no rule "
-                f"without it knows the class: merge it with another class, or {hint}."
+                f"{what} of class {listed([fit.classes[code]])} {be} in fold {shown(labels[fold])}, and no "
+                f"rule without it knows the class: merge it with another class, or {hint}."
             )

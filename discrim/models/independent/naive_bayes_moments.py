@@ -54,8 +54,7 @@ def given_tally(given: Moments, options: Options, **beside: Any) -> tuple[Blocks
     if len(given._level_counts.tables) != len(names):
         raise NotSupportedError(
             f"These moments hold no counts of the levels of {listed(names)}, as a part of them is of "
-            "published "
-            "statistics: add up moments of tables only, or leave such columns out."
+            "published statistics: add up moments of tables only, or leave such columns out."
         )
     held = _of_levels(given, blocks.terms, names)
     _refuse_negative(given, plan, blocks, held)
@@ -101,7 +100,6 @@ def _refuse_negative(given: Moments, plan: ColumnPlan, blocks: Blocks, held: Cla
         k = int(np.argmax(held.class_means[:, j] < 0))
         where = f" (its mean in class {shown(blocks.design.levels[k])} is)" if below[:, place].any() else ""
         raise DataError(
-            f"Column {blocks.terms[j]!r} holds values below zero{where}, and a count is 0 or more: leave "
-            "it out of "
-            "counts=, or gather the moments again of corrected rows."
+            f"Column {blocks.terms[j]!r} holds values below zero{where}, and a count is 0 or more: leave it "
+            "out of counts=, or gather the moments again of corrected rows."
         )

@@ -141,9 +141,8 @@ def warn_of_no_rule(blocks: Blocks, none: list[int]) -> None:
     if none:
         warn_user(
             f"{len(none)} row{'s have' if len(none) > 1 else ' has'} no leave-one-out rule (first of them "
-            f"{blocks.table.label(none[0])!r}): "
-            "without them a class has no rows, a covariance is singular, or classes are separated. Their "
-            "labels are missing."
+            f"{blocks.table.label(none[0])!r}): without them a class has no rows, a covariance is singular, "
+            "or classes are separated. Their labels are missing."
         )
 
 
@@ -219,9 +218,8 @@ def _refuse_empty(fit: Fit[Any], blocks: Blocks, dealt: Codes, labels: Sequence[
     if len(empty):
         fold, code = empty[0]
         raise NotSupportedError(
-            f"Without fold {shown(labels[fold])} of {len(labels)} class {shown(fit.classes[code])} has "
-            "no row, "
-            f"having {held[fold, code]:.0f} in all: leave the class out, merge it with another, or use "
+            f"Without fold {shown(labels[fold])} of {len(labels)} class {shown(fit.classes[code])} has no "
+            f"row, having {held[fold, code]:.0f} in all: leave the class out, merge it with another, or use "
             'method="loo".'
         )
 

@@ -56,9 +56,8 @@ def common_levels(a: Design, b: Design) -> tuple[Any, ...]:
     except TypeError:
         pass
     raise DataError(
-        f"The classes of one are {listed(a.levels)}, of the other {listed(b.levels)}, and in which "
-        "order they "
-        "go together is not clear: pass levels= to both."
+        f"The classes of one are {listed(a.levels)}, of the other {listed(b.levels)}, and in which order "
+        "they go together is not clear: pass levels= to both."
     )
 
 

@@ -99,8 +99,7 @@ def write_moments(path: str | os.PathLike[str], contents: Contents) -> None:
         reason = error.what if isinstance(error, DamagedFileError) else str(error).rstrip(".")
         raise NotSupportedError(
             f"The moments cannot be saved, as their file could not be loaded: {reason}. Pickle them, or "
-            "keep the "
-            "tables."
+            "keep the tables."
         ) from error
     write_file(place, about, tensors)
 

@@ -18,8 +18,7 @@ __all__ = ["FOUND_FROM_ROWS", "check_given", "fitting", "given_sample", "table_g
 
 FOUND_FROM_ROWS = (
     "What method=, covariance= and shrinkage= ask for is found from the rows and not from their moments: "
-    "give the "
-    "shrinkage as a number"
+    "give the shrinkage as a number"
 )
 """Why covariances that are not a function of moments cannot be fitted to them, and the way out."""
 

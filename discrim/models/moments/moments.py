@@ -1,4 +1,4 @@
-"""Moments of a formula's columns by class, which add up over tables and are all that LDA and QDA need."""
+"""Moments of a formula's columns by class, which add up over tables and are all that many verbs need."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from discrim.frame.design import Design
 from discrim.frame.filled import response_codes
 from discrim.frame.level_codes import known_values, with_positions
 from discrim.frame.response import with_new_classes
+from discrim.frame.sources.parts import no_rows
 from discrim.frame.sources.rows import named, tables
 from discrim.frame.sources.sources import Source, source_of
 from discrim.frame.table import Table
@@ -192,7 +193,7 @@ class Moments:
                 part = self._of_table(table, weights, na_action)
             found = part if found is None else found + part
         if found is None:
-            raise DataError(f"There is no row in {source.what}: give one that has some.")
+            raise no_rows(source)
         return found
 
     def _of_table(self, table: Table, weights: Any, na_action: NaAction) -> Moments:
@@ -302,9 +303,8 @@ class Moments:
             )
         if other.dropped > self.dropped:
             raise DataError(
-                f"{other.dropped} rows were left out of what is to be taken out, and {self.dropped} of "
-                "all: it was "
-                "not added. Take out what was added."
+                f"{other.dropped} rows were left out of what is to be taken out, and {self.dropped} of all: "
+                "it was not added. Take out what was added."
             )
         part = part._among(levels)
         counts = self._level_counts.without(part._level_counts)

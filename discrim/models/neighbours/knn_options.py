@@ -129,7 +129,6 @@ def refuse_zero(prior: Floats, classes: Any) -> None:
     """Raise a PriorError for a class without a prior."""
     if not (prior > 0).all():
         raise PriorError(
-            f"The prior of class {shown(classes[int(np.argmin(prior))])} is 0: where all neighbours are "
-            "of such "
-            "classes there is no posterior. Give it some, or leave out the class."
+            f"The prior of class {shown(classes[int(np.argmin(prior))])} is 0: where all neighbours are of "
+            "such classes there is no posterior. Give it some, or leave out the class."
         )

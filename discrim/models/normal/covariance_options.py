@@ -164,8 +164,7 @@ def read_shrinking(
         if value not in known:
             raise DataError(
                 f"shrinkage={value!r} is not known for covariance={covariance!r}: use one of "
-                f"{listed(known)}, "
-                "or a number from 0 to 1."
+                f"{listed(known)}, or a number from 0 to 1."
             )
         if value == "loo":
             return Shrinking(structure, "loo", grid=_grid(grid))

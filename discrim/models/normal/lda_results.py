@@ -244,9 +244,8 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             reference, level = None, reference
         elif is_number(reference) and reference not in self.classes:
             raise DataError(
-                f"{reference!r} is no class of this fit, and no level: name one of "
-                f"{listed(self.classes)}, or "
-                "give a share between 0 and 1, as level=0.95."
+                f"{reference!r} is no class of this fit, and no level: name one of {listed(self.classes)}, "
+                "or give a share between 0 and 1, as level=0.95."
             )
         base = 0 if reference is None else class_code(reference, self.classes)
         p = fit.moments.n_columns

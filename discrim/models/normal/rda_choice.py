@@ -292,8 +292,7 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: Choice) -> tuple[Floa
     if few:
         raise DataError(
             f'folds="loo" leaves no more than one row of class {listed(few)} without one of its '
-            "rows: merge the "
-            "class with another one, or give alpha= and gamma=."
+            "rows: merge the class with another one, or give alpha= and gamma=."
         )
     regular = np.sort(np.concatenate([[], *(rule.pairs for rule in plan.rules(moments, plan.pairs))]))
     regular = regular.astype(np.intp)

@@ -136,9 +136,8 @@ def shrinkage_path(task: Task, *, sampled: bool) -> pd.DataFrame:
     missing = singular | np.isnan(wrong).any(axis=1)
     if missing.all():
         raise DataError(
-            f"No shrinkage of the grid {listed(task.grid)} has a covariance without each row: use a "
-            "grid with "
-            "more shrinkage."
+            f"No shrinkage of the grid {listed(task.grid)} has a covariance without each row: use a grid "
+            "with more shrinkage."
         )
     wrong = np.where(missing[:, None], np.nan, wrong)
     return error_path("shrinkage", task.grid, wrong, task.moments.counts, task.prior, sampled=sampled)

@@ -57,9 +57,8 @@ def _note(fit: IndicatorResults) -> str:
     masked = list(fit.masked) if fit._fit.has_rows else []
     if masked:
         said.append(
-            f"Masked: {listed(masked)}. No row has its largest fitted value there; try poly() in "
-            "the formula, "
-            "or lda()."
+            f"Masked: {listed(masked)}. No row has its largest fitted value there; try poly() in the "
+            "formula, or lda()."
         )
     few = _few_won(fit, masked) if fit._fit.has_rows else []
     if few:

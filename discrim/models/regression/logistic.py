@@ -277,10 +277,9 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         wild = ((logs >= 1023) | (logs < -1022)).any(axis=1)
         if wild.any():
             warn_user(
-                f"In these units the variance of a coefficient of {listed(self._columns[wild])} is "
-                "out of the "
-                "range of double precision, so that it, or a covariance with it, shows as infinite or as "
-                "zero: see bse, or give the columns in other units, as standardize() does."
+                f"In these units the variance of a coefficient of {listed(self._columns[wild])} is out of "
+                "the range of double precision, so that it, or a covariance with it, shows as infinite or "
+                "as zero: see bse, or give the columns in other units, as standardize() does."
             )
         index = by_class_and_term(self.classes[self._fit.numbers.others], self._columns)
         return pd.DataFrame(self._covariance(), index=index, columns=index, copy=True)

@@ -72,8 +72,7 @@ def refuse_wide(rows: int, terms: tuple[str, ...]) -> None:
             f"{rows} rows are too few for a constant and {p} columns ({listed(terms)}): name fewer "
             "columns, or "
             'use lda(covariance="shrunk"). Of so few rows collinear="drop" leaves classes that are '
-            "separated, "
-            "which takes bias_reduction=True too."
+            "separated, which takes bias_reduction=True too."
         )
 
 

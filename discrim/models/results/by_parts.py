@@ -13,6 +13,7 @@ import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.frame.blocks import Blocks, without_rows
+from discrim.frame.sources.parts import ApartSource
 from discrim.frame.sources.rows import named, tables
 from discrim.frame.sources.sinks import write_frames
 from discrim.frame.sources.sources import Source, source_of
@@ -59,8 +60,8 @@ def answered(
             return answer(results, data)
         return cast("T", write_frames(iter([_frame(answer(results, data))]), out))
     columns = source.names if whole else results._fit.blocks.design.columns
-    if source.apart and out is None:
-        lazy: T = cast("Any", source).lazily(columns, partial(answer, _without_rows(results)), beyond=beyond)
+    if isinstance(source, ApartSource) and out is None:
+        lazy: T = source.lazily(columns, partial(answer, _without_rows(results)), beyond=beyond)
         return lazy
     frames = _frames(source, columns, partial(answer, results))
     if out is None:

@@ -70,8 +70,7 @@ class ClassCovariances:
         if not self.prior.iloc[[i, j]].to_numpy().any():
             raise DataError(
                 f"{shown(a)} and {shown(b)} both have a prior of zero, so that there are no odds between "
-                "them: name a "
-                "class with a positive prior, or fit with another prior=."
+                "them: name a class with a positive prior, or fit with another prior=."
             )
         self._refuse_extreme(i, j)
         matrix, slopes, constant = gaussian.quadratic_form(

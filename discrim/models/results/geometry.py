@@ -152,8 +152,7 @@ def _tie(fit: Any, i: int, j: int) -> Plane:
         if not fit.prior.iloc[k] > 0:
             raise DataError(
                 f"{shown(fit.classes[k])} has a prior of zero, so that it ties with no class at any row: "
-                "name "
-                "two classes with positive priors, or fit with another prior=."
+                "name two classes with positive priors, or fit with another prior=."
             )
     plane: Plane = fit._plane(i, j)
     return plane
@@ -165,7 +164,6 @@ def _proper_plane(fit: Any, a: Any, b: Any) -> Plane:
     if not plane.length > 0:
         raise DataError(
             f"The scores of {shown(fit.classes[i])} and {shown(fit.classes[j])} do not differ in any "
-            "column: there is "
-            "no plane between them. Name two other classes."
+            "column: there is no plane between them. Name two other classes."
         )
     return plane
