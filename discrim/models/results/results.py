@@ -6,7 +6,6 @@ A child gives names to its numbers, and its summary's sections; rows and labels 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -142,14 +141,27 @@ class ClassifierResults(Judging, ShownModel):
         Returns
         -------
         Series
-            Labels on the data's index; of a row with a missing value, missing.
+            Labels on the data's index; of a row with a missing value, missing. Of a source, and with `out`,
+            what is said there; errors of rows that are read later come as the frames are asked for.
 
         Raises
         ------
         DataError
-            A column is missing, infinite, or holds an unseen category; costs that do not fit the classes.
+            A column is missing, infinite, or holds an unseen category; costs that do not fit the classes;
+            `out` is no path to a table, or belongs to the source.
         PriorError
             The prior is not a distribution over the classes.
+        OSError
+            The folder of `out` is not there, the disk is full, and the like; nothing is written then.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> iris = discrim.datasets.load_iris()
+        >>> fit = discrim.lda("species ~ .", data=iris)
+        >>> parts = fit.predict(lambda: (iris[start : start + 50] for start in (0, 50, 100)))
+        >>> [len(labels) for labels in parts]
+        [50, 50, 50]
         """
         for name, bound in (("reject", reject), ("outlier", outlier)):
             if bound is not None and not (is_number(bound) and 0 <= bound < np.inf):
@@ -159,15 +171,14 @@ class ClassifierResults(Judging, ShownModel):
             self._fit.need_posteriors("costs= and reject=")
         decision = Decision(cost_matrix(costs, self.classes), reject)
 
-        def labels(results: Any, rows: Any) -> pd.Series:
+        def labels(results: ClassifierResults, rows: Any) -> pd.Series:
             fit = results._fit
             blocks = fit.new_rows(rows, unseen)
             codes = fit.predicted_codes(blocks, prior, decision)
             if outlier is not None:
                 strange = (results.typicality(blocks).to_numpy() < outlier).all(axis=1)
                 codes[strange & (codes >= 0)] = len(results.classes) + 1
-            labelled: pd.Series = fit.labelled(codes, blocks.table.index)
-            return labelled
+            return fit.labelled(codes, blocks.table.index)
 
         return answered(self, data, out, labels, beyond=reject is not None or outlier is not None)
 
@@ -195,7 +206,8 @@ class ClassifierResults(Judging, ShownModel):
         Returns
         -------
         DataFrame
-            Each row sums to one, or is missing where the row has a missing value.
+            Each row sums to one, or is missing where the row has a missing value. Of a source, and with
+            `out`, as of `predict`.
         """
         return self._posterior_frame(data, prior, method, convention, posteriors, unseen, out)
 
@@ -221,6 +233,11 @@ class ClassifierResults(Judging, ShownModel):
     ) -> pd.DataFrame | pd.Series:
         """Values by which the rule decides, rows by classes: the class of the largest is predicted.
 
+        Parameters
+        ----------
+        data, unseen, out : optional
+            As for `predict`, and so is what comes back of a source.
+
         Returns
         -------
         DataFrame, or Series for two classes
@@ -233,10 +250,8 @@ class ClassifierResults(Judging, ShownModel):
             has above the first, as the log odds: positive is the second class.
         """
 
-        def values(results: Any, rows: Any) -> pd.DataFrame | pd.Series:
-            fit = results._fit
-            found: pd.DataFrame | pd.Series = fit.decision_values(fit.new_rows(rows, unseen))
-            return found
+        def values(results: ClassifierResults, rows: Any) -> pd.DataFrame | pd.Series:
+            return results._fit.decision_values(results._fit.new_rows(rows, unseen))
 
         return answered(self, data, out, values)
 
@@ -255,7 +270,7 @@ class ClassifierResults(Judging, ShownModel):
         check_word("convention", convention, ("MASS",), optional=True)
         rule = self._fit.rule(prior, method, convention)
 
-        def frame(results: Any, rows: Any) -> pd.DataFrame:
+        def frame(results: ClassifierResults, rows: Any) -> pd.DataFrame:
             return posterior_frame(results._fit.new_rows(rows, unseen), rule, results.classes, finish)
 
         return answered(self, data, out, frame)
@@ -268,7 +283,11 @@ class ClassifierResults(Judging, ShownModel):
         Of a model without posteriors their place is taken by its values (`.score.<class>`). `unseen` and
         `out` are as for `predict`, and so is what a source of tables gives.
         """
-        return answered(self, data, out, partial(_augmented, unseen), whole=True)
+
+        def augmented(results: ClassifierResults, rows: Any) -> pd.DataFrame:
+            return results._augmented(unseen, rows)
+
+        return answered(self, data, out, augmented, whole=True)
 
     def _augmented(self, unseen: Unseen | None, data: Any) -> pd.DataFrame:
         rows = self._fit.new_rows(data, unseen)
@@ -279,8 +298,3 @@ class ClassifierResults(Judging, ShownModel):
         from discrim.models.saving.fit_file import save
 
         save(self._fit, path)
-
-
-def _augmented(unseen: Unseen | None, results: Any, data: Any) -> pd.DataFrame:
-    frame: pd.DataFrame = results._augmented(unseen, data)
-    return frame
