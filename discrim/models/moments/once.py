@@ -50,7 +50,7 @@ class Unread:
         if why_rows:
             raise NotSupportedError(
                 f"{why_rows}. {capital(self.source.what)} can be read once, so that only moments are left "
-                "of its rows: give a function that makes it anew to keep them."
+                "of its rows: give a function that makes it anew, or a table in memory."
             )
 
 
