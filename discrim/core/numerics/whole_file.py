@@ -18,10 +18,12 @@ from errno import EACCES, EINVAL, EISDIR, ELOOP, ENOENT, ENOTSUP
 from pathlib import Path
 from typing import BinaryIO
 
+from discrim.errors import DataError
+
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["names_folder", "replaced", "target_of"]
+__all__ = ["names_folder", "possible_path", "replaced", "target_of"]
 
 PREFIX, SUFFIX = ".discrim-", ".tmp"
 """How the name of a file that is being written begins and ends; it does not grow with the target's."""
@@ -30,6 +32,28 @@ PREFIX, SUFFIX = ".discrim-", ".tmp"
 def names_folder(path: str) -> bool:
     """Whether a path as it was given ends in a separator, which `pathlib` drops."""
     return path.endswith(("/", os.sep))
+
+
+def possible_path(path: str | bytes | os.PathLike[str]) -> Path:
+    """A path as it is given, which a system may have.
+
+    Raises
+    ------
+    TypeError
+        It is no path.
+    DataError
+        No system takes it as one.
+    """
+    place = Path(os.fsdecode(path))
+    if "\0" in str(place):
+        raise DataError(f"{str(place)!r} is no path, as it holds a null character: name a file without it.")
+    try:
+        os.fsencode(place)
+    except UnicodeEncodeError:
+        raise DataError(
+            f"{str(place)!a} is no path, as it holds half a character: name a file without it."
+        ) from None
+    return place
 
 
 def target_of(path: Path) -> Path:

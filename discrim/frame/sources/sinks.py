@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import pandas as pd
 
-from discrim.core.numerics.whole_file import PREFIX, SUFFIX, names_folder, replaced, target_of
+from discrim.core.numerics.whole_file import PREFIX, SUFFIX, names_folder, possible_path, replaced, target_of
 from discrim.errors import DataError
 from discrim.frame.sources.files import format_of
 from discrim.frame.sources.parts import Source, closed_at_end, listed
@@ -66,7 +66,7 @@ def write_frames(
     """
     if not isinstance(out, str | os.PathLike):
         raise DataError(f"out={out!r} is no path: name a file .parquet or .csv, or a folder.")
-    path = Path(os.path.expanduser(os.fsdecode(out)))
+    path = Path(os.path.expanduser(possible_path(out)))
     opened = _opener(path, os.fsdecode(out))
     if source is not None and source.reads(str(path)):
         raise DataError(

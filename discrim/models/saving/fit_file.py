@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.numerics.whole_file import names_folder, target_of
+from discrim.core.numerics.whole_file import names_folder, possible_path, target_of
 from discrim.core.shrinkage.shrinkage import is_regular, spread_of
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.frame.blocks import without_rows
@@ -129,18 +129,9 @@ def path_of(path: Any) -> Path:
         It is no path, or no system takes it as one.
     """
     try:
-        place = Path(os.fsdecode(path))
+        return possible_path(path)
     except TypeError:
         raise DataError(f"A fit is saved to a file: give its path, not {type(path).__name__}.") from None
-    if "\0" in str(place):
-        raise DataError(f"{str(place)!r} is no path, as it holds a null character: name a file without it.")
-    try:
-        os.fsencode(place)
-    except UnicodeEncodeError:
-        raise DataError(
-            f"{str(place)!a} is no path, as it holds half a character: name a file without it."
-        ) from None
-    return place
 
 
 def fit_of(

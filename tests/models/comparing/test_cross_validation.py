@@ -176,9 +176,9 @@ def test_the_bootstrap_chooses_anew_as_folds_do():
         weights[rows] = np.bincount(rng.integers(len(rows), size=len(rows)), minlength=len(rows))
     from dataclasses import replace
 
-    rule = fit._fit.refits.of_rows(fit._fit, replace(fit._fit.blocks, weights=weights))
+    rule = fit._fit.refits.of_rows(fit._fit, replace(fit._fit.blocks, held_weights=weights))
     refit = rda("cultivar ~ .", WINE, weights=weights, prior=fit.prior, **options)
-    x = fit._fit.blocks.row(7)
+    x = fit._fit.blocks.rows_at(np.array([7]))
     np.testing.assert_allclose(rule.scores(x), refit._fit.rule(fit.prior.to_numpy()).scores(x), rtol=1e-9)
 
 
