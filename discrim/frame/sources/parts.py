@@ -6,7 +6,7 @@ some `ROWS` rows, with the same columns, each of one kind throughout.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -57,7 +57,7 @@ class Part(NamedTuple):
     coded: tuple[str, ...] = ()
 
 
-class Source:
+class Source(ABC):
     """Rows that are read part by part.
 
     Attributes
@@ -104,9 +104,9 @@ class Source:
         """A pass over columns that are there; nobody counts its rows."""
         return self._read(columns)
 
+    @abstractmethod
     def _read(self, columns: tuple[str, ...] | None) -> Iterator[Part]:
         """The parts of a pass; the columns are there."""
-        raise NotImplementedError
 
     def _asked(self, columns: Sequence[str]) -> tuple[str, ...]:
         known = set(self.names)
