@@ -77,7 +77,7 @@ NAMING_MODELS = {"models/saving/earlier_files.py"}
 DOORS = {
     "patsy": ("frame/formula.py",),
     "matplotlib": ("report/plots.py",),
-    "statsmodels.iolib": ("report/tables.py",),
+    "statsmodels.iolib": ("report/html.py", "report/latex.py"),
     "dask": ("frame/distributed.py",),
     "pandas": ("frame/", "models/", "inference/", "report/", "datasets/", "cli/"),
     "narwhals": ("frame/",),
