@@ -71,7 +71,7 @@ MODELS = (
         estimator="discrim.sklearn.normal:LDAClassifier",
         options="discrim.sklearn.options:of_linear",
         command="linear discriminant analysis: one covariance for all classes",
-        arguments="discrim.cli_options:linear_arguments",
+        arguments="discrim.cli.options:linear_arguments",
     ),
     Row(
         "qda",
@@ -83,7 +83,7 @@ MODELS = (
         estimator="discrim.sklearn.normal:QDAClassifier",
         options="discrim.sklearn.options:of_quadratic",
         command="quadratic discriminant analysis: a covariance for each class",
-        arguments="discrim.cli_options:quadratic_arguments",
+        arguments="discrim.cli.options:quadratic_arguments",
     ),
     Row(
         "rda",
@@ -95,7 +95,7 @@ MODELS = (
         estimator="discrim.sklearn.chosen:RDAClassifier",
         held=("alpha", "gamma", "parametrization", "method", "standardize"),
         command="regularized discriminant analysis: between LDA, QDA and nearest centroids",
-        arguments="discrim.cli_options:regularized_arguments",
+        arguments="discrim.cli.options:regularized_arguments",
     ),
     Row(
         "naive_bayes",
@@ -107,7 +107,7 @@ MODELS = (
         estimator="discrim.sklearn.normal:NaiveBayesClassifier",
         options="discrim.sklearn.options:of_naive",
         command="naive Bayes: columns independent within classes",
-        arguments="discrim.cli_options:naive_arguments",
+        arguments="discrim.cli.options:naive_arguments",
     ),
     Row(
         "shrunken_centroids",
@@ -119,7 +119,7 @@ MODELS = (
         estimator="discrim.sklearn.chosen:ShrunkenCentroidsClassifier",
         held=("threshold", "offset"),
         command="nearest shrunken centroids: few of many columns, one spread each",
-        arguments="discrim.cli_options:shrunken_arguments",
+        arguments="discrim.cli.options:shrunken_arguments",
     ),
     Row(
         "nearest_centroid",
@@ -141,7 +141,7 @@ MODELS = (
         estimator="discrim.sklearn.geometric:KNNClassifier",
         held=("k", "metric", "scale"),
         command="k nearest neighbours: the class of most of the rows nearby",
-        arguments="discrim.cli_options:neighbour_arguments",
+        arguments="discrim.cli.options:neighbour_arguments",
         weights=False,
     ),
     Row(
@@ -154,7 +154,7 @@ MODELS = (
         estimator="discrim.sklearn.regressions:LogisticClassifier",
         options="discrim.sklearn.options:of_logistic",
         command="logistic regression: log odds linear in the columns",
-        arguments="discrim.cli_options:logistic_arguments",
+        arguments="discrim.cli.options:logistic_arguments",
     ),
     Row(
         "indicator",
@@ -166,7 +166,7 @@ MODELS = (
         estimator="discrim.sklearn.regressions:IndicatorClassifier",
         options="discrim.sklearn.options:of_collinear",
         command="least squares of the indicators of the classes",
-        arguments="discrim.cli_options:collinear_argument",
+        arguments="discrim.cli.options:collinear_argument",
         posteriors=False,
     ),
     Row(
@@ -179,7 +179,7 @@ MODELS = (
         estimator="discrim.sklearn.geometric:PerceptronClassifier",
         options="discrim.sklearn.options:of_perceptron",
         command="Rosenblatt's perceptron: a separating line by its mistakes",
-        arguments="discrim.cli_options:perceptron_arguments",
+        arguments="discrim.cli.options:perceptron_arguments",
         posteriors=False,
         weights=False,
     ),

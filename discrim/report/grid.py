@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from discrim.report.numbers import (
     table_texts,
 )
 
-__all__ = ["INTERVAL", "Grid", "Pairs", "Part", "Section", "grid_of", "heading", "pair_texts"]
+__all__ = ["INTERVAL", "Grid", "Pairs", "Part", "Section", "escaped", "grid_of", "heading", "pair_texts"]
 
 FORMULA = 500
 """Columns of a title that are shown: a formula of two thousand terms would hide what follows it."""
@@ -118,6 +118,15 @@ def grid_of(part: Part) -> Grid:
     cells = [[text, *right[min(i, len(right) - 1)]] for i, (_, text) in enumerate(items[:half])]
     notes = [clean(part.note)] if part.note else []
     return Grid([], [label for label, _ in items[:half]], cells, notes, aligns="rlr")
+
+
+def escaped(
+    grid: Grid, escape: Callable[[str], str], indent: str
+) -> tuple[list[list[str]], list[str] | None, list[str]]:
+    """Cells, headers and stubs of a markup; stubs keep their indentation."""
+    cells = [[escape(text) for text in line] for line in grid.cells]
+    stubs = [indent + escape(stub[2:]) if stub.startswith("  ") else escape(stub) for stub in grid.stubs]
+    return cells, [escape(text) for text in grid.headers] or None, stubs
 
 
 def heading(part: Part) -> str:

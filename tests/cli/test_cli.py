@@ -15,6 +15,8 @@ import pytest
 
 import discrim
 from discrim import cli, datasets
+from discrim.cli.reading import read_table
+from discrim.cli.values import parse_prior
 from discrim.errors import DiscrimWarning, FormulaError, PriorError
 from tests.support import ROOT
 
@@ -138,7 +140,7 @@ def test_format_picks_the_rendering(verb, capsys):
     ],
 )
 def test_prior_in_every_form(typed, prior):
-    assert cli.parse_prior(typed) == prior
+    assert parse_prior(typed) == prior
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ def test_prior_in_every_form(typed, prior):
 )
 def test_a_prior_that_is_none_names_the_part(typed, culprit):
     with pytest.raises(PriorError, match=culprit):
-        cli.parse_prior(typed)
+        parse_prior(typed)
 
 
 def test_a_prior_names_classes_that_are_numbers(verb, tmp_path):
@@ -186,7 +188,7 @@ def table():
 def test_csv_is_read_to_the_last_bit(table, tmp_path, name):
     path = tmp_path / name
     table.to_csv(path, index=False, encoding="utf-8")
-    got = cli.read_table(str(path))
+    got = read_table(str(path))
     assert list(got) == list(table)
     assert np.array_equal(got["x"], table["x"])
     assert got["naïve name"].tolist() == table["naïve name"].tolist()
@@ -196,14 +198,14 @@ def test_csv_is_read_to_the_last_bit(table, tmp_path, name):
 def test_tsv(table, tmp_path, name):
     path = tmp_path / name
     table.to_csv(path, index=False, sep="\t")
-    assert np.array_equal(cli.read_table(str(path))["x"], table["x"])
+    assert np.array_equal(read_table(str(path))["x"], table["x"])
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.pq"])
 def test_parquet(table, tmp_path, name):
     path = tmp_path / name
     table.to_parquet(path)
-    assert cli.read_table(str(path)).equals(table)
+    assert read_table(str(path)).equals(table)
 
 
 def without(monkeypatch, *libraries):
@@ -221,7 +223,7 @@ def test_parquet_without_pyarrow_is_read_by_polars(monkeypatch, table, tmp_path)
     path = tmp_path / "t.parquet"
     table.to_parquet(path)
     without(monkeypatch, "pyarrow")
-    got = cli.read_table(str(path))
+    got = read_table(str(path))
     assert isinstance(got, pl.DataFrame)
     assert got["x"].to_list() == table["x"].tolist()
 
@@ -242,15 +244,15 @@ def test_a_dash_is_standard_input(monkeypatch, verb):
 def test_a_file_is_not_taken_for_a_bundled_table(monkeypatch, tmp_path):
     (tmp_path / "iris").write_text("y,x\na,1\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert cli.read_table("./iris").shape == (1, 2)
-    assert cli.read_table("iris").shape == (150, 5)
+    assert read_table("./iris").shape == (1, 2)
+    assert read_table("iris").shape == (150, 5)
 
 
 def test_a_column_without_a_name_is_reported(tmp_path):
     path = tmp_path / "rownames.csv"
     datasets.load_iris().to_csv(path)
     with pytest.warns(DiscrimWarning, match="column 1 of .* has no name and is called 'Unnamed: 0'"):
-        cli.read_table(str(path))
+        read_table(str(path))
 
 
 @pytest.mark.parametrize(

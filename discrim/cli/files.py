@@ -8,7 +8,7 @@ import stat
 from importlib import import_module
 from typing import Any
 
-from discrim.cli_streams import standard_input
+from discrim.cli.streams import standard_input
 from discrim.errors import DataError
 
 __all__ = ["readable"]

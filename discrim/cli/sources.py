@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from discrim import datasets
-from discrim.cli_labels import Labels
+from discrim.cli.labels import Labels
 from discrim.errors import warn_user
 
 if TYPE_CHECKING:
