@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -106,12 +106,13 @@ def latex_of(
     _check(caption, label, position, textwidth)
     alone = len(parts) == 1
     stem = _stem(title) if label is None else label
+    names = _slugs(parts)
     floats = [RULES]
     for key, part in parts.items():
         text = prose(f"{clean(title)}: {heading(part)}")
         if caption is not None:
             text = caption if alone else f"{caption}: {prose(heading(part))}"
-        name = stem if alone and label is not None else f"{stem}-{_slug(key)}"
+        name = stem if alone and label is not None else f"{stem}-{names[key]}"
         floats += _floats(grid_of(part), text, name, position, textwidth)
     for i in range(1 + RUN, len(floats), RUN):
         floats[i] = f"\\clearpage\n{floats[i]}"
@@ -139,7 +140,20 @@ def _stem(title: str) -> str:
 
 def _slug(text: str) -> str:
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
-    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-") or "summary"
+    return re.sub(r"[^a-z0-9_]+", "-", plain).strip("-") or "summary"
+
+
+def _slugs(keys: Iterable[str]) -> dict[str, str]:
+    """Keys as parts of labels; those of classes in other scripts are told apart by numbers."""
+    names: dict[str, str] = {}
+    for key in keys:
+        slug = name = _slug(key)
+        number = 1
+        while name in names.values():
+            number += 1
+            name = f"{slug}-{number}"
+        names[key] = name
+    return names
 
 
 def _floats(grid: Grid, caption: str, label: str, position: str, textwidth: float) -> Iterator[str]:
