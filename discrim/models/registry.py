@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from discrim.models import kinds
+
 __all__ = ["BY_RESULTS", "BY_VERB", "HOME", "MODELS", "Row", "resolve", "summary_of", "summary_part"]
 
 
@@ -23,6 +25,8 @@ class Row(NamedTuple):
         The public class of the fits, and its module.
     summary : str
         Module of its summary: the functions `<verb>_sections` and `<verb>_brief`.
+    pictures : tuple of Kind
+        What `plot` draws; the first that suits a fit is its default.
     estimator : str or None
         Address of its estimator of scikit-learn; None of a model that is not fitted to rows.
     held : tuple of str
@@ -47,6 +51,7 @@ class Row(NamedTuple):
     results: str
     results_module: str
     summary: str
+    pictures: tuple[kinds.Kind, ...]
     estimator: str | None = None
     held: tuple[str, ...] = ()
     options: str | None = None
@@ -65,6 +70,7 @@ MODELS = (
         "LDAResults",
         "discrim.models.normal.lda_results",
         "discrim.models.normal.lda_summary",
+        pictures=(*kinds.DISCRIMINANTS, *kinds.WITH_POSTERIORS, kinds.ROBUST),
         estimator="discrim.sklearn.normal:LDAClassifier",
         options="discrim.sklearn.options:of_linear",
         command="linear discriminant analysis: one covariance for all classes",
@@ -77,6 +83,7 @@ MODELS = (
         "QDAResults",
         "discrim.models.normal.qda",
         "discrim.models.normal.qda_summary",
+        pictures=(*kinds.WITH_POSTERIORS, kinds.LOG_DETERMINANTS, kinds.ROBUST),
         estimator="discrim.sklearn.normal:QDAClassifier",
         options="discrim.sklearn.options:of_quadratic",
         command="quadratic discriminant analysis: a covariance for each class",
@@ -89,6 +96,7 @@ MODELS = (
         "RDAResults",
         "discrim.models.normal.rda",
         "discrim.models.normal.rda_summary",
+        pictures=(*kinds.WITH_POSTERIORS, kinds.CHOSEN_PAIR),
         estimator="discrim.sklearn.chosen:RDAClassifier",
         held=("alpha", "gamma", "parametrization", "method", "standardize"),
         command="regularized discriminant analysis: between LDA, QDA and nearest centroids",
@@ -101,6 +109,7 @@ MODELS = (
         "NaiveBayesResults",
         "discrim.models.independent.naive_bayes_results",
         "discrim.models.independent.naive_bayes_summary",
+        pictures=(*kinds.WITH_POSTERIORS, kinds.DENSITY, kinds.TABLE),
         estimator="discrim.sklearn.normal:NaiveBayesClassifier",
         options="discrim.sklearn.options:of_naive",
         command="naive Bayes: columns independent within classes",
@@ -113,6 +122,7 @@ MODELS = (
         "ShrunkenCentroidsResults",
         "discrim.models.independent.shrunken_centroids",
         "discrim.models.independent.shrunken_summary",
+        pictures=(kinds.CENTROIDS, kinds.CHOSEN_THRESHOLD, *kinds.WITH_POSTERIORS),
         estimator="discrim.sklearn.chosen:ShrunkenCentroidsClassifier",
         held=("threshold", "offset"),
         command="nearest shrunken centroids: few of many columns, one spread each",
@@ -125,6 +135,7 @@ MODELS = (
         "NearestCentroidResults",
         "discrim.models.normal.nearest_centroid",
         "discrim.models.normal.nearest_centroid",
+        pictures=kinds.WITH_POSTERIORS,
         estimator="discrim.sklearn.geometric:NearestCentroidClassifier",
         command="nearest centroids: the class of the nearest mean",
         examples=('"species ~ ." iris',),
@@ -135,6 +146,7 @@ MODELS = (
         "KNNResults",
         "discrim.models.neighbours.knn",
         "discrim.models.neighbours.knn_summary",
+        pictures=(kinds.CHOSEN_K, kinds.POSTERIORS, kinds.REGIONS),
         estimator="discrim.sklearn.geometric:KNNClassifier",
         held=("k", "metric", "scale"),
         command="k nearest neighbours: the class of most of the rows nearby",
@@ -148,6 +160,7 @@ MODELS = (
         "LogisticResults",
         "discrim.models.regression.logistic",
         "discrim.models.regression.logistic_summary",
+        pictures=(kinds.POSTERIORS, kinds.REGIONS),
         estimator="discrim.sklearn.regressions:LogisticClassifier",
         options="discrim.sklearn.options:of_logistic",
         command="logistic regression: log odds linear in the columns",
@@ -160,6 +173,7 @@ MODELS = (
         "IndicatorResults",
         "discrim.models.regression.indicator",
         "discrim.models.regression.indicator_summary",
+        pictures=(kinds.FITTED, kinds.REGIONS, kinds.SIDES),
         estimator="discrim.sklearn.regressions:IndicatorClassifier",
         options="discrim.sklearn.options:of_collinear",
         command="least squares of the indicators of the classes",
@@ -172,6 +186,7 @@ MODELS = (
         "PerceptronResults",
         "discrim.models.planes.perceptron",
         "discrim.models.planes.plane_summaries",
+        pictures=(kinds.HISTORY, kinds.REGIONS, kinds.SIDES),
         estimator="discrim.sklearn.geometric:PerceptronClassifier",
         options="discrim.sklearn.options:of_perceptron",
         command="Rosenblatt's perceptron: a separating line by its mistakes",
@@ -186,6 +201,7 @@ MODELS = (
         "HyperplaneResults",
         "discrim.models.planes.hyperplane",
         "discrim.models.planes.plane_summaries",
+        pictures=(kinds.MARGIN, kinds.MARGIN_SIDES),
         estimator="discrim.sklearn.geometric:HyperplaneClassifier",
         command="the optimal separating hyperplane of two classes",
         posteriors=False,
@@ -198,6 +214,7 @@ MODELS = (
         "FDAResults",
         "discrim.models.regression.fda",
         "discrim.models.regression.fda_summary",
+        pictures=(kinds.SCORES, *kinds.WITH_POSTERIORS),
         estimator="discrim.sklearn.regressions:FDAClassifier",
         options="discrim.sklearn.options:of_flexible",
         command="flexible discriminant analysis: any regression of scikit-learn as its engine",
@@ -211,6 +228,7 @@ MODELS = (
         "BayesResults",
         "discrim.models.law.bayes",
         "discrim.models.law.bayes_summary",
+        pictures=(kinds.LAW_REGIONS, kinds.LAW_DENSITIES),
         weights=False,
         can_be_saved=False,
     ),

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from discrim.report.numbers import (
-    LONGEST_LABEL,
+    LABELS,
     Format,
     clean,
     column_texts,
@@ -108,10 +108,16 @@ class Grid:
     aligns: str = "r"
 
 
-def grid_of(part: Part) -> Grid:
-    """A section's grid, or the header's: labels with values, two of them a row."""
+def grid_of(part: Part, labels: tuple[int, int] = LABELS) -> Grid:
+    """A section's grid, or the header's: labels with values, two of them a row.
+
+    Parameters
+    ----------
+    labels : (int, int)
+        Display width of a section's labels, and the width of those that a shorter form would not tell apart.
+    """
     if isinstance(part, Section):
-        return _grid(part)
+        return _grid(part, labels)
     items = pair_texts(part)
     half = (len(items) + 1) // 2
     right = [*items[half:], ("", "")]
@@ -137,20 +143,19 @@ def heading(part: Part) -> str:
 def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
     """Label and text of each item, of bounded width."""
     return [
-        (shorten(clean(label), LONGEST_LABEL), shorten(clean(text), LONGEST_LABEL))
-        for label, _, text in pairs.items
+        (shorten(clean(label), LABELS[1]), shorten(clean(text), LABELS[1])) for label, _, text in pairs.items
     ]
 
 
-def _grid(section: Section) -> Grid:
+def _grid(section: Section, labels: tuple[int, int]) -> Grid:
     table = section.table
     if not table.size:
         return Grid([], [], [], [clean(section.note or "Nothing to show.")])
     columns = _positions(table.shape[1], COLUMNS)
     rows = columns if section.triangle else _positions(len(table), ROWS)
     part = table.iloc[[i for i in rows if i >= 0], [j for j in columns if j >= 0]]
-    lines = _lines(section, part)
-    headers = short_labels([section.headings.get(column, column) for column in part.columns])
+    lines = _lines(section, part, labels[1])
+    headers = short_labels([section.headings.get(column, column) for column in part.columns], labels)
     if section.triangle:
         lines = [[text if j >= i else "" for j, text in enumerate(line)] for i, line in enumerate(lines)]
     if -1 in columns:
@@ -158,7 +163,7 @@ def _grid(section: Section) -> Grid:
         headers.insert(gap, "…")
         for i, line in enumerate(lines):
             line.insert(gap, "" if section.triangle and i >= gap else "…")
-    stubs, lines = _with_stubs(part.index, lines, rows.index(-1) if -1 in rows else -1)
+    stubs, lines = _with_stubs(part.index, lines, rows.index(-1) if -1 in rows else -1, labels)
     return Grid(headers, stubs, lines, _notes(section, rows, columns), section.triangle)
 
 
@@ -181,7 +186,7 @@ def _notes(section: Section, rows: list[int], columns: list[int]) -> list[str]:
     return notes
 
 
-def _lines(section: Section, part: pd.DataFrame) -> list[list[str]]:
+def _lines(section: Section, part: pd.DataFrame, longest: int) -> list[list[str]]:
     """Texts of the cells, line by line."""
     special = [section.row_formats.get(label) for label in part.index]
     values = [part.iloc[:, j].tolist() for j in range(part.shape[1])]
@@ -194,7 +199,7 @@ def _lines(section: Section, part: pd.DataFrame) -> list[list[str]]:
         for j, column in zip(general, table_texts([plain[j] for j in general]), strict=True):
             texts[j] = column
     for j, column in enumerate(texts):
-        texts[j] = [shorten(text, LONGEST_LABEL) for text in column] if forms[j] == "text" else column
+        texts[j] = [shorten(text, longest) for text in column] if forms[j] == "text" else column
         if any(special):
             texts[j] = _mixed(values[j], column, special)
     return [list(line) for line in zip(*texts, strict=True)]
@@ -209,11 +214,13 @@ def _mixed(values: list[Any], plain: list[str], special: list[Format | None]) ->
     return point_aligned(texts)
 
 
-def _with_stubs(index: pd.Index, lines: list[list[str]], gap: int) -> tuple[list[str], list[list[str]]]:
+def _with_stubs(
+    index: pd.Index, lines: list[list[str]], gap: int, labels: tuple[int, int]
+) -> tuple[list[str], list[list[str]]]:
     """Row labels and rows, in groups where the index has two levels; a mark where rows are left out."""
     grouped = index.nlevels == 2
-    stubs = short_labels(index.get_level_values(-1).tolist())
-    outer = short_labels(index.get_level_values(0).tolist())
+    stubs = short_labels(index.get_level_values(-1).tolist(), labels)
+    outer = short_labels(index.get_level_values(0).tolist(), labels)
     blank = [""] * len(lines[0])
     out_stubs: list[str] = []
     out_lines: list[list[str]] = []

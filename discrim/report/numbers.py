@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 
 __all__ = [
+    "LABELS",
     "Format",
     "clean",
     "column_texts",
@@ -41,6 +42,9 @@ LABEL = 28
 
 LONGEST_LABEL = 46
 """The same, where a shorter form would not tell two labels apart; row and column label fit one line."""
+
+LABELS = (LABEL, LONGEST_LABEL)
+"""Display widths of labels in lines of a hundred columns."""
 
 
 def display_width(text: str) -> int:
@@ -169,7 +173,7 @@ def point_aligned(texts: Sequence[str]) -> list[str]:
     return [text + " " * (max(tails, default=0) - tail) for text, tail in zip(texts, tails, strict=True)]
 
 
-def short_labels(labels: Sequence[Any]) -> list[str]:
+def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABELS) -> list[str]:
     """Labels as lines of bounded width; what tells two labels apart is not cut away.
 
     Examples
@@ -181,7 +185,7 @@ def short_labels(labels: Sequence[Any]) -> list[str]:
     """
     texts = [clean(label) for label in labels]
     cut = texts
-    for width in (LABEL, LONGEST_LABEL):
+    for width in widths:
         cut = [shorten(text, width) for text in texts]
         if len(set(cut)) == len(set(texts)):
             return cut
@@ -190,7 +194,7 @@ def short_labels(labels: Sequence[Any]) -> list[str]:
         fulls.setdefault(short, set()).add(text)
     # Last resort: the label's place, as R makes names unique by a number.
     return [
-        short if len(fulls[short]) == 1 else f"{shorten(text, LONGEST_LABEL - 1 - len(str(i)))}~{i}"
+        short if len(fulls[short]) == 1 else f"{shorten(text, widths[1] - 1 - len(str(i)))}~{i}"
         for i, (text, short) in enumerate(zip(texts, cut, strict=True), start=1)
     ]
 

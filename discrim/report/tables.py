@@ -16,7 +16,7 @@ from discrim.report.grid import INTERVAL, Pairs, Part, Section
 from discrim.report.html import html_of
 from discrim.report.latex import latex_of
 from discrim.report.markdown import markdown_of
-from discrim.report.text import text_of
+from discrim.report.text import text_of, text_width
 
 __all__ = ["INTERVAL", "Pairs", "Parts", "Section", "Summary", "summarize"]
 
@@ -54,9 +54,42 @@ class Summary:
         """The sections' numbers, unrounded."""
         return {key: part.table.copy() for key, part in self._parts.items()}
 
-    def as_text(self) -> str:
-        """Text of at most 100 columns."""
-        return text_of(self.title, self._parts.values())
+    def as_text(self, width: int | None = None) -> str:
+        """Text of at most so many columns.
+
+        Parameters
+        ----------
+        width : int, optional
+            Columns of the text, 40 or more; wider tables go on below. By default those of the terminal
+            that is printed to, and 100 where there is none: in a notebook, a pipe or a file.
+
+        Raises
+        ------
+        DataError
+            The width is no whole number, or below 40.
+
+        Examples
+        --------
+        >>> from discrim import lda
+        >>> from discrim.datasets import load_iris
+        >>> summary = lda("species ~ .", load_iris()).summary(sections=["means"])
+        >>> print(summary.as_text(width=60))
+        ===================================================
+                   Linear discriminant analysis
+        ---------------------------------------------------
+        Means
+                    sepal_length  sepal_width  petal_length
+        setosa             5.006        3.428         1.462
+        versicolor         5.936        2.770         4.260
+        virginica          6.588        2.974         5.552
+        <BLANKLINE>
+                    petal_width
+        setosa            0.246
+        versicolor        1.326
+        virginica         2.026
+        ===================================================
+        """
+        return text_of(self.title, self._parts.values(), text_width(width))
 
     def as_html(self) -> str:
         """HTML, labels escaped."""

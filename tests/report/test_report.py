@@ -12,13 +12,15 @@ from scipy import stats
 from discrim import lda, qda
 from discrim.datasets import load_wine
 from discrim.errors import DataError
-from discrim.report import plots
-from discrim.report.biplot import biplot
 from discrim.report.numbers import (
     clean,
     display_width,
     shorten,
 )
+from discrim.report.pictures import log_determinants as determinants
+from discrim.report.pictures import regions as plane
+from discrim.report.pictures import scores as space
+from discrim.report.pictures.biplot import biplot
 from tests.report.support import (
     IRIS,
     NAMES,
@@ -65,13 +67,13 @@ def test_scores_draws_the_rows_that_have_a_class_and_scores():
     scores = pd.DataFrame({"LD1": [0.0, 1, 2, np.nan], "LD2": [3.0, 4, 5, 6]}, index=list("wxyz"))
     labels = pd.Series(["a", None, "b", "b"], index=list("wxyz"), dtype="string")
     centroids = pd.DataFrame({"LD1": [0.0, 2], "LD2": [3.0, 5]}, index=["a", "b"])
-    axes = drawn(plots.scores(scores, labels, centroids))
+    axes = drawn(space.scores(scores, labels, centroids))
     first, second = (points(c)[np.isfinite(points(c)).all(axis=1)] for c in axes.collections[:2])
     assert first.tolist() == [[0, 3]]
     assert second.tolist() == [[2, 5]]
-    one = drawn(plots.scores(scores[["LD1"]], labels, centroids[["LD1"]]))
+    one = drawn(space.scores(scores[["LD1"]], labels, centroids[["LD1"]]))
     assert sum(p.get_path().vertices[:, 1].max() for p in one.patches) == 2
-    none = drawn(plots.scores(scores[[]], labels, centroids[[]]))
+    none = drawn(space.scores(scores[[]], labels, centroids[[]]))
     assert "no discriminant" in none.get_title()
 
 
@@ -104,11 +106,11 @@ def test_regions_are_those_of_the_rule():
 def test_regions_without_a_prediction_stay_white_and_keep_the_order_of_the_levels():
     frame = pd.DataFrame({"u": [1.0, 2, np.nan], "v": [0.0, 1, 2]})
     labels = pd.Series(pd.Categorical(["low", "high", "low"], categories=["low", "high"]))
-    axes = drawn(plots.regions(lambda d: d["u"].map(lambda u: "low" if u < 1.5 else None), frame, labels))
+    axes = drawn(plane.regions(lambda d: d["u"].map(lambda u: "low" if u < 1.5 else None), frame, labels))
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["low", "high"]
     assert np.ma.getmaskarray(axes.collections[0].get_array()).mean() == 0.5
     with pytest.raises(DataError, match="'u' and 'v'"):
-        plots.regions(lambda d: d["u"], frame.iloc[2:], labels.iloc[2:])
+        plane.regions(lambda d: d["u"], frame.iloc[2:], labels.iloc[2:])
 
 
 def test_posteriors_ring_the_rows_that_are_misclassified():
@@ -279,7 +281,7 @@ def logdets(names) -> pd.DataFrame:
 
 
 def test_log_determinants_are_drawn_with_their_intervals():
-    axes = drawn(plots.log_determinants(logdets(["a", "$b$", "pooled", "pooled"])))
+    axes = drawn(determinants.log_determinants(logdets(["a", "$b$", "pooled", "pooled"])))
     *lines, dashed = axes.lines
     assert [line.get_xydata().tolist() for line in lines] == [[[i - 2, i], [i + 1, i]] for i in range(4)]
     assert [points(c).tolist() for c in axes.collections] == [[[i, i]] for i in range(4)]
@@ -295,7 +297,7 @@ def test_log_determinants_are_drawn_with_their_intervals():
 @pytest.mark.parametrize("k", [3, 21, 66])
 def test_lines_are_named_as_far_as_there_is_room(k):
     figure, given = plt.subplots(figsize=(4, 3))
-    axes = plots.log_determinants(logdets([*(f"class {j}" for j in range(k)), "pooled"]), ax=given)
+    axes = determinants.log_determinants(logdets([*(f"class {j}" for j in range(k)), "pooled"]), ax=given)
     ticks = axes.get_yticklabels()
     names = [text.get_text() for text in ticks]
     places = [text.get_position()[1] for text in ticks]
@@ -315,7 +317,7 @@ def test_neither_makes_a_figure_where_axes_are_given():
     got = [
         biplot(*two[:3], STRUCTURE, two[3], ax=given[0]),
         biplot(*one[:3], STRUCTURE[["LD1"]], one[3], ax=given[1]),
-        plots.log_determinants(logdets(["a", "pooled"]), ax=given[2]),
+        determinants.log_determinants(logdets(["a", "pooled"]), ax=given[2]),
     ]
     assert all(a is b for a, b in zip(got, wanted, strict=True))
     assert plt.get_fignums() == before

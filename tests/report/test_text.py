@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from discrim import lda, qda
+from discrim.errors import DataError
 from discrim.report.numbers import (
     display_width,
 )
 from discrim.report.tables import Pairs, Section, Summary
 from tests.report.support import (
     IRIS,
+    LABELS,
     NAMES,
     SUMMARY,
     html_cells,
@@ -172,3 +178,95 @@ def test_other_units_stay_readable(unit, verb):
     means = next(line for line in text.splitlines() if line.startswith("setosa") and "5.006" in line)
     wanted = [5.006 * unit, 3.428 * unit, 1.462 * unit, 0.246 * unit]
     assert [float(x) for x in means.split()[1:]] == pytest.approx(wanted, rel=1e-14)
+
+
+# ---- widths
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize("width", [40, 60, 77, 160])
+def test_text_keeps_to_its_width(name, width):
+    lines = wide_fit(5, 3, name).summary().as_text(width).splitlines()
+    assert max(map(display_width, lines)) <= width
+    assert len({line for line in lines if set(line) == {"="}}) == 1
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(40, 120), st.lists(LABELS, min_size=1, max_size=4), st.text(max_size=150))
+def test_any_labels_keep_to_any_width(width, labels, title):
+    numbers = np.resize([-1.23456789e-7, 123456.789, 0.5], (len(labels), len(labels)))
+    index = pd.MultiIndex.from_tuples([(label, label) for label in labels])
+    part = Section(title, pd.DataFrame(numbers, index=index, columns=labels), note=title)
+    pairs = Pairs(title, [(label, label, title) for label in labels], note=title)
+    text = Summary(title, {"h": pairs, "t": part}).as_text(width)
+    assert max(map(display_width, text.split("\n"))) <= width
+
+
+@pytest.mark.parametrize("width", [40, 50, 60, 80, 100, 200])
+def test_every_width_shows_the_same_numbers(width):
+    """Panels cut a table between its columns: nothing is lost, and nothing is rounded otherwise."""
+
+    def numbers(text):
+        return sorted(re.findall(r"(?<=\s)-?[\d.]+(?:e[+-]\d+)?(?=\s|$)", text))
+
+    summary = lda("species ~ .", IRIS).summary(["means", "covariance", "functions", "log_odds"])
+    assert numbers(summary.as_text(width)) == numbers(summary.as_text(100))
+
+
+def test_a_header_too_wide_goes_on_below():
+    items = [("Rows used", 150, "150"), ("A label of more words than fit", 1, "1"), ("Z", 2, "z " * 15 + "z")]
+    assert Summary("T", {"h": Pairs("y ~ .", items)}).as_text(40).splitlines()[3:-1] == [
+        "y ~ .",
+        "Rows used                            150",
+        "A label of more                        1",
+        "words than fit",
+        "Z                z z z z z z z z z z z z",
+        "                                 z z z z",
+    ]
+
+
+@pytest.mark.parametrize("width", [39, 0, -5, 60.0, "60", True, np.nan, [80]])
+def test_a_width_that_is_none_is_refused_with_the_way_out(width):
+    with pytest.raises(DataError, match=r"^width=.*whole number of columns, 40 or more"):
+        SUMMARY.as_text(width)
+
+
+def test_a_width_may_be_any_kind_of_whole_number():
+    assert SUMMARY.as_text(np.int64(60)) == SUMMARY.as_text(60)
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("columns", "wanted"), [("60", 60), ("150", 150), ("10", 40), ("0", 100), ("none", 100)]
+)
+def test_the_width_is_the_terminals(monkeypatch, columns, wanted):
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr("os.get_terminal_size", lambda *_: os.terminal_size((0, 0)))
+    monkeypatch.setattr("sys.stdout", Screen())
+    assert str(SUMMARY) == repr(SUMMARY) == SUMMARY.as_text() == SUMMARY.as_text(wanted)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "none", "closed"])
+def test_without_a_terminal_the_width_is_a_hundred(monkeypatch, kind):
+    monkeypatch.setenv("COLUMNS", "60")
+    stream = io.StringIO()
+    if kind == "closed":
+        stream.close()
+    monkeypatch.setattr("sys.stdout", None if kind == "none" else stream)
+    assert str(SUMMARY) == SUMMARY.as_text(100)
+
+
+def test_a_real_terminal_of_sixty_columns(monkeypatch):
+    termios = pytest.importorskip("termios", reason="this system has no pseudo-terminals")
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (24, 60))
+    monkeypatch.delenv("COLUMNS", raising=False)
+    with os.fdopen(theirs, "w") as screen:
+        monkeypatch.setattr("sys.stdout", screen)
+        monkeypatch.setattr("sys.__stdout__", screen)
+        assert str(SUMMARY) == SUMMARY.as_text(60)
+    os.close(ours)

@@ -27,7 +27,7 @@ from discrim.models.registry import summary_of
 from discrim.models.results.stability import axis_stability
 
 if TYPE_CHECKING:
-    from discrim.report.plots import Axes
+    from discrim.report.pictures.style import Axes
     from discrim.report.tables import Summary
 
 __all__ = ["CanonicalResults", "Convention"]
@@ -257,15 +257,26 @@ class CanonicalResults(Shown):
         return summary
 
     def plot(
-        self, structure: Literal["within", "total", "between"] = "within", *, ax: Axes | None = None
+        self,
+        structure: Literal["within", "total", "between"] = "within",
+        *,
+        ax: Axes | None = None,
+        colors: Any = None,
     ) -> Axes:
         """Biplot: scores, class means with 95 % circles, and the columns as arrows of their structure."""
-        from discrim.report.biplot import biplot
+        from discrim.report.pictures.biplot import biplot
+        from discrim.report.pictures.style import signs_of
 
         fit = self._fit
         labels = fit.labels_of(fit.drawn_rows())
         return biplot(
-            self.scores(), labels, self.centroids, self.structure(structure), fit.rows_by_class, ax=ax
+            self.scores(),
+            labels,
+            self.centroids,
+            self.structure(structure),
+            fit.rows_by_class,
+            ax=ax,
+            signs=signs_of(list(fit.classes), colors),
         )
 
     def _total_sd(self) -> Floats:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from discrim.report.plots import new_axes, numbers
+from discrim.report.pictures.style import new_axes, numbers
 
 if TYPE_CHECKING:
-    from discrim.report.plots import Axes
+    from discrim.report.pictures.style import Axes
 
 __all__ = ["heat_map"]
 

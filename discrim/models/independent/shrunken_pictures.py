@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from discrim.report.plots import COLOURS, new_axes, numbers, shown_name
+from discrim.report.pictures.style import SIGNS, Signs, faint, new_axes, numbers, shown_name
 
 if TYPE_CHECKING:
-    from discrim.report.plots import Axes
+    from discrim.models.pictures.asked import Asked
+    from discrim.report.pictures.style import Axes
 
-__all__ = ["differences", "threshold_path"]
+__all__ = ["centroids", "differences", "path", "threshold_path"]
 
 MOST_BARS = 50
 """Columns whose bars are drawn."""
 
 MOST_COUNTS = 8
 """Numbers of columns that are written along the top."""
+
+
+def path(results: Any, asked: Asked) -> Axes:
+    """Cross-validated error by threshold."""
+    return threshold_path(results.path, results.threshold, ax=asked.ax)
+
+
+def centroids(results: Any, asked: Asked) -> Axes:
+    """Shrunken differences of the columns that survive."""
+    return differences(results.survivors(), ax=asked.ax, signs=asked.signs(results.classes))
 
 
 def threshold_path(path: pd.DataFrame, chosen: float, ax: Axes | None = None) -> Axes:
@@ -38,8 +49,10 @@ def threshold_path(path: pd.DataFrame, chosen: float, ax: Axes | None = None) ->
     """
     axes, _ = new_axes(ax)
     at, error, se, genes = numbers(path[["threshold", "error", "se", "genes"]]).T
-    axes.errorbar(at, error, yerr=se, color=COLOURS[0], ecolor="0.6", marker="o", markersize=4, capsize=2)
-    axes.axvline(chosen, color=COLOURS[1], linestyle="--", linewidth=1.0)
+    axes.errorbar(
+        at, error, yerr=se, color=SIGNS.colour(0), ecolor=faint(0.6), marker="o", markersize=4, capsize=2
+    )
+    axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0)
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
     axes.set_xlabel("Threshold")
     axes.set_ylabel("Cross-validated error, ± one standard error")
@@ -51,7 +64,7 @@ def threshold_path(path: pd.DataFrame, chosen: float, ax: Axes | None = None) ->
     return axes
 
 
-def differences(survivors: pd.DataFrame, ax: Axes | None = None) -> Axes:
+def differences(survivors: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
     """Shrunken standardized differences as horizontal bars, a strip for each class.
 
     Parameters
@@ -74,8 +87,8 @@ def differences(survivors: pd.DataFrame, ax: Axes | None = None) -> Axes:
     width = 2.2 * float(np.abs(values).max())
     lines = np.arange(len(shown))
     for k in range(values.shape[1]):
-        axes.axvline(k * width, color="0.7", linewidth=0.8, zorder=1)
-        bars = axes.barh(lines, values[:, k], left=k * width, height=0.7, color=COLOURS[k % len(COLOURS)])
+        axes.axvline(k * width, color=faint(0.7), linewidth=0.8, zorder=1)
+        bars = axes.barh(lines, values[:, k], left=k * width, height=0.7, color=signs.colour(k))
         bars.set_label(shown_name(shown.columns[k]))
     small = "small" if len(shown) > MOST_BARS // 2 else None
     axes.set_yticks(lines, [shown_name(name) for name in shown.index], fontsize=small)

@@ -11,10 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.report.numbers import display_width
-from discrim.report.plots import COLOURS, lay_out, numbers, scores, shown_name
+from discrim.report.pictures.scores import scores
+from discrim.report.pictures.style import SIGNS, Signs, faint, lay_out, numbers, paper, shown_name
 
 if TYPE_CHECKING:
-    from discrim.report.plots import Axes
+    from discrim.report.pictures.style import Axes
 
 __all__ = ["biplot"]
 
@@ -32,8 +33,6 @@ LABEL = 20
 FONT_SIZE = 8
 """Of columns' names, in points."""
 
-LABEL_BOX: dict[str, Any] = {"boxstyle": "round,pad=0.1", "facecolor": (1, 1, 1, 0.7), "edgecolor": "none"}
-
 
 def biplot(
     points: pd.DataFrame,
@@ -42,6 +41,7 @@ def biplot(
     arrows: pd.DataFrame,
     counts: pd.Series,
     ax: Axes | None = None,
+    signs: Signs = SIGNS,
 ) -> Axes:
     """Canonical scores with the columns as arrows of their structure correlations.
 
@@ -67,7 +67,7 @@ def biplot(
     Axes
     """
     shown = points.iloc[:, :2]
-    axes = scores(shown, labels, centroids.iloc[:, :2], ax=ax)
+    axes = scores(shown, labels, centroids.iloc[:, :2], ax=ax, signs=signs)
     if not points.shape[1]:
         return axes
     lengths = numbers(arrows.iloc[:, :2])
@@ -84,7 +84,7 @@ def biplot(
     for k, (x, y) in enumerate(means.tolist()):
         if counts.iloc[k] > 0:
             radius = math.sqrt(CHI2_95 / float(counts.iloc[k]))
-            _draw_circle(axes, x, y, radius, COLOURS[k % len(COLOURS)])
+            _draw_circle(axes, x, y, radius, signs.colour(k))
     if ax is None:
         lay_out(axes)
     _draw_arrows(axes, numbers(shown), lengths[named], [arrows.index[i] for i in named])
@@ -103,12 +103,13 @@ def _draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any])
     reach = 0.85 * float(np.abs(known).max()) if len(known) else 1.0
     tips = tips * (reach / max(float(np.hypot(*tips.T).max(initial=0.0)), 1e-300))
     texts = [shown_name(name, LABEL) for name in names]
+    box = {"boxstyle": "round,pad=0.1", "facecolor": (paper(), 0.7), "edgecolor": "none"}
     places, ends = _place_labels(axes, tips, texts)
     for (x, y), (left, up), text in zip(tips.tolist(), places.tolist(), texts, strict=True):
-        arrow = {"arrowstyle": "-|>", "color": "0.25", "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+        arrow = {"arrowstyle": "-|>", "color": faint(0.25), "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
         axes.annotate("", (x, y), (0, 0), arrowprops=arrow, zorder=5)
         side = "left" if left >= 0 else "right"
-        axes.text(left, up, text, ha=side, va="center", fontsize=FONT_SIZE, zorder=6, bbox=LABEL_BOX)
+        axes.text(left, up, text, ha=side, va="center", fontsize=FONT_SIZE, zorder=6, bbox=box)
     axes.update_datalim(ends)
     axes.autoscale_view()
 
@@ -160,11 +161,11 @@ def _draw_bars(axes: Axes, lengths: Floats, names: Sequence[Any]) -> None:
     middle = 0.5 * (low + high)
     for i, (length, name) in enumerate(zip(lengths.tolist(), names, strict=True)):
         height = bottom - step * (i + 1)
-        arrow = {"arrowstyle": "-|>", "color": "0.25", "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+        arrow = {"arrowstyle": "-|>", "color": faint(0.25), "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
         axes.annotate("", (middle + scale * length, height), (middle, height), arrowprops=arrow)
         side = "right" if length >= 0 else "left"
         edge = middle - math.copysign(0.01 * (high - low), length)
         axes.text(edge, height, shown_name(name, LABEL), ha=side, va="center", fontsize=FONT_SIZE)
-    axes.axhline(bottom, color="0.6", linewidth=0.8)
+    axes.axhline(bottom, color=faint(0.6), linewidth=0.8)
     axes.set_ylim(bottom - step * (len(lengths) + 1), top)
     axes.set_yticks([tick for tick in axes.get_yticks() if min(bottom, top) <= tick <= max(bottom, top)])

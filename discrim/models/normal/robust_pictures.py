@@ -10,12 +10,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.report.numbers import clean, shorten
-from discrim.report.plots import MOST_IN_LEGEND, add_legend, draw_points, label_codes, new_axes
+from discrim.report.pictures.points import draw_points
+from discrim.report.pictures.style import (
+    MOST_IN_LEGEND,
+    SIGNS,
+    Signs,
+    add_legend,
+    faint,
+    label_codes,
+    new_axes,
+)
 
 if TYPE_CHECKING:
-    from discrim.report.plots import Axes
+    from discrim.models.pictures.asked import Asked
+    from discrim.report.pictures.style import Axes
 
-__all__ = ["distance_distance", "with_room"]
+__all__ = ["distance_distance", "distances", "with_room"]
 
 MOST_LABELS = 12
 """Flagged rows that bear their names."""
@@ -23,11 +33,20 @@ MOST_LABELS = 12
 LABEL_SIZE = (5.0, 10.0)
 """Width of a character and height of a line of the rows' labels, in points."""
 
-EDGE: dict[str, Any] = {"color": "0.35", "linewidth": 1.0, "linestyle": "--", "zorder": 1}
+
+def distances(results: Any, asked: Asked) -> Axes:
+    """Robust distances of the rows against classical ones."""
+    table, classical = results.robust_distances(), results._classical_distances()
+    signs = asked.signs(results.classes)
+    return distance_distance(table, classical, list(results.classes), ax=asked.ax, signs=signs)
 
 
 def distance_distance(
-    table: pd.DataFrame, classical: NDArray[np.float64], classes: Sequence[Any], ax: Axes | None = None
+    table: pd.DataFrame,
+    classical: NDArray[np.float64],
+    classes: Sequence[Any],
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
 ) -> Axes:
     """Robust distances of rows against classical ones (Rousseeuw & van Zomeren, 1990, JASA 85, 633-651).
 
@@ -48,11 +67,12 @@ def distance_distance(
     robust = table["distance"].to_numpy(dtype=np.float64)
     cutoff = float(table["cutoff"].iloc[0])
     axes, own = new_axes(ax)
-    draw_points(axes, classical, robust, codes, list(classes))
-    axes.axhline(cutoff, **EDGE)
-    axes.axvline(cutoff, **EDGE)
+    draw_points(axes, classical, robust, codes, list(classes), signs)
+    edge: dict[str, Any] = {"color": faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
+    axes.axhline(cutoff, **edge)
+    axes.axvline(cutoff, **edge)
     ends = np.array([0.0, np.nanmax(classical) * 1.05])
-    axes.plot(ends, ends, color="0.6", linewidth=0.8, zorder=1)
+    axes.plot(ends, ends, color=faint(0.6), linewidth=0.8, zorder=1)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     flagged = np.flatnonzero(table["flagged"].to_numpy())
