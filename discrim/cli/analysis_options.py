@@ -8,6 +8,7 @@ from discrim.cli.shared_options import (
     SHOWN,
     WRITTEN,
     add_counting,
+    add_errors,
     add_fitted,
     add_reading,
     add_saving,
@@ -15,6 +16,7 @@ from discrim.cli.shared_options import (
     add_written,
 )
 from discrim.cli.values import PRIOR_HELP, fold_count, names
+from discrim.models.registry import BY_VERB
 
 __all__ = [
     "canonical_arguments",
@@ -24,6 +26,9 @@ __all__ = [
     "predict_arguments",
     "stepwise_arguments",
 ]
+
+_PICTURES = [kind.name for kind in BY_VERB["lda"].pictures]
+"""Kinds of pictures of a linear discriminant analysis."""
 
 
 def stepwise_arguments(verb: Parser) -> None:
@@ -38,20 +43,25 @@ def stepwise_arguments(verb: Parser) -> None:
     fitted.add_argument("--enter", type=float, metavar="P", help="level of the partial F to enter: 0.15")
     fitted.add_argument("--stay", type=float, metavar="P", help="level beyond which a term leaves: 0.15")
     fitted.add_argument("--include", type=names, metavar="TERM,...", help="terms that are always in")
-    fitted.add_argument("--verb", dest="model", metavar="VERB", help="of the final fit, and of cv: lda if not given")
+    fitted.add_argument(
+        "--verb", dest="model", metavar="VERB", help="of the final fit, and of cv: lda if not given"
+    )
     fitted.add_argument("--folds", type=fold_count, metavar="N", help="folds of cv: 10 if not given")
     fitted.add_argument("--seed", type=int, metavar="N", help="deals the rows to folds")
     add_counting(fitted, posteriors=False, weights=True)
     add_reading(verb)
-    add_shown(verb)
-    add_saving(add_written(verb))
+    add_errors(add_shown(verb, sections=False))
+    add_saving(add_written(verb, _PICTURES))
 
 
 def compare_arguments(verb: Parser) -> None:
     """Add the arguments of compare."""
     fitted = verb.add_argument_group(FITTED)
     fitted.add_argument(
-        "compared", nargs="+", metavar="FORMULA|FIT", help="formulas, quoted; or files of fits that --save wrote"
+        "compared",
+        nargs="+",
+        metavar="FORMULA|FIT",
+        help="formulas, quoted; or files of fits that --save wrote",
     )
     fitted.add_argument("data", metavar="DATA", help="name of a table, file, folder or pattern; see below")
     fitted.add_argument(
@@ -63,7 +73,11 @@ def compare_arguments(verb: Parser) -> None:
     fitted.add_argument("--na", dest="na_action", choices=["drop", "raise"], help="rows with missing values")
     add_counting(fitted, posteriors=True, weights=True)
     fitted.add_argument(
-        "--folds", "--cv", type=fold_count, metavar="N", help="cross-validate all on the same N folds, pair by pair"
+        "--folds",
+        "--cv",
+        type=fold_count,
+        metavar="N",
+        help="cross-validate all on the same N folds, pair by pair",
     )
     fitted.add_argument("--repeats", type=fold_count, metavar="N", help="deal the rows to folds N times")
     fitted.add_argument("--seed", type=int, metavar="N", help="deals the rows to folds")
@@ -84,7 +98,7 @@ def canonical_arguments(verb: Parser) -> None:
     add_counting(fitted, posteriors=True, weights=True)
     add_reading(verb)
     add_shown(verb)
-    add_written(verb)
+    add_written(verb, _PICTURES)
 
 
 def manova_arguments(verb: Parser) -> None:
@@ -92,7 +106,7 @@ def manova_arguments(verb: Parser) -> None:
     add_counting(add_fitted(verb), posteriors=False, weights=True)
     add_reading(verb)
     add_shown(verb, sections=False)
-    add_written(verb, picture=False)
+    add_written(verb)
 
 
 def predict_arguments(verb: Parser) -> None:
@@ -124,4 +138,6 @@ def datasets_arguments(verb: Parser) -> None:
     verb.add_argument_group(SHOWN).add_argument(
         "name", nargs="?", metavar="NAME", help="the table to write as CSV; without it, all are listed"
     )
-    verb.add_argument_group(WRITTEN).add_argument("--output", metavar="FILE", help="and not to standard output")
+    verb.add_argument_group(WRITTEN).add_argument(
+        "--output", metavar="FILE", help="and not to standard output"
+    )

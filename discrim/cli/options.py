@@ -144,6 +144,6 @@ def flexible_arguments(flexible: Any) -> None:
         "--engine",
         required=True,
         metavar="NAME",
-        help="a regression of scikit-learn with its options, quoted, as Ridge or \"KernelRidge(kernel='rbf')\"",
+        help="a regression of scikit-learn with its options, quoted, as \"KernelRidge(kernel='rbf')\"",
     )
     flexible.add_argument("--ncomp", type=int, metavar="N", help="number of axes that are kept")

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable
-from contextlib import contextmanager
 from errno import EACCES, EINVAL, EISDIR, ENOENT
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discrim.cli.page import page
-from discrim.cli.parser import nearest
 from discrim.cli.streams import write
 from discrim.errors import DataError, DiscrimError, NotAFitError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from discrim.frame.sources.parts import Source
 
-__all__ = ["Output", "deliver", "output_of", "refuse_part", "refuse_same", "write_file"]
+__all__ = ["Output", "check_place", "deliver", "output_of", "refuse_part", "refuse_same", "write_file"]
 
-FORMATS = {".html": "html", ".htm": "html", ".tex": "latex", ".md": "markdown"}
+STYLES = {".html": "html", ".htm": "html", ".tex": "latex", ".md": "markdown"}
 """What the end of a file's name says of the format of the summary in it."""
-
-PICTURES = ("png", "svg", "pdf")
-
-DPI = 150
-"""Dots an inch of a picture of dots: an axis of 6 inches fills a screen, and is sharp in print."""
 
 
 class Output(NamedTuple):
@@ -78,14 +68,14 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
         raise DataError(f"--kind {kind} says what --plot draws: add --plot FILE, or leave it out")
     style = options.pop("format", None)
     if style is None:
-        style = "text" if path is None else FORMATS.get(PurePath(path).suffix.lower(), "text")
+        style = "text" if path is None else STYLES.get(PurePath(path).suffix.lower(), "text")
     if save is not None:
         _check_target(save, force)
     if picture is not None:
         _suffix(picture)
     for option, target in (("--output", path), ("--plot", picture)):
         if target is not None:
-            _check_place(target)
+            check_place(target)
             refuse_same(option, target, *read)
     named = [target for target in (save, path, picture) if target is not None]
     real = [os.path.realpath(target) for target in named]
@@ -97,15 +87,17 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
 
 def _suffix(picture: str) -> str:
     """The format of a picture, by its name."""
+    from discrim.report.pictures.file import FORMATS
+
     found = PurePath(picture).suffix.lower().lstrip(".")
-    if found not in PICTURES:
+    if found not in FORMATS:
         raise DataError(
             f"--plot {picture!r} does not say what to write: name a file that ends in .png, .svg or .pdf"
         )
     return found
 
 
-def _check_place(target: str) -> None:
+def check_place(target: str) -> None:
     """Raise where a file cannot be written."""
     from discrim.core.numerics.whole_file import names_folder, possible_path, target_of
 
@@ -216,9 +208,9 @@ def _rendered(summary: Any, output: Output) -> str:
 
 def _drawn(draw: Callable[[str | None], Any], target: str, kind: str | None) -> bytes:
     """A picture as the bytes of a file."""
-    from discrim.report.plots import written
+    from discrim.report.pictures.file import picture_bytes
 
-    return written(lambda: draw(kind), _suffix(target))
+    return picture_bytes(lambda: draw(kind), _suffix(target))
 
 
 def write_file(target: str, contents: bytes) -> None:

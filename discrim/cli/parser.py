@@ -1,8 +1,9 @@
-"""How the command line is parsed: help that fits the terminal, and mistakes that are answered with the nearest."""
+"""How the command line is parsed: help that fits the terminal, mistakes answered with what is nearest."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -71,7 +72,7 @@ class Parser(argparse.ArgumentParser):
             # What begins with a minus and is no number is taken for another option.
             option = message.split()[1].partition("/")[0].rstrip(":")
             message += f"; one that begins with - is joined to it by =, as in {option}=-1"
-        self.refuse(f"{message}: see {self.prog} --help")
+        self.refuse(f"{message}{' See' if message.endswith('?') else ': see'} {self.prog} --help")
 
     def refuse(self, message: str) -> NoReturn:
         """Say in one line what is wrong."""
@@ -112,7 +113,8 @@ class Parser(argparse.ArgumentParser):
             if near is not None:
                 self.refuse(f"no verb {value!r}: did you mean {near}?")
             self.error(f"no verb {value!r}: there are {', '.join(known)}")
-        raise argparse.ArgumentError(action, f"{value!r} is not known{one_of(value, known)}")
+        way_out = one_of(value, known)
+        raise argparse.ArgumentError(action, f"{value!r} is not known{way_out}")
 
     def _refuse_rest(self, rest: Sequence[str]) -> NoReturn:
         """Refuse what no argument of the verb takes."""
@@ -120,7 +122,7 @@ class Parser(argparse.ArgumentParser):
         if wrong is not None:
             self._refuse_option(wrong)
         takes = f"{self.verb} takes {self.takes}" if self.takes else self.prog
-        self.error(f"{takes}, and {rest[0]!r} is one more: quote a formula, as in \"species ~ .\"")
+        self.error(f'{takes}, and {rest[0]!r} is one more: quote a formula, as in "species ~ ."')
 
     def _refuse_option(self, word: str) -> NoReturn:
         option = word.partition("=")[0]
@@ -158,12 +160,12 @@ def command_lines(command: str, width: int) -> str:
       discrim lda "species ~ ." iris \
           --prior equal
     """
-    first, *options = command.split(" --")
-    lines = [f"  {first}"]
-    for option in options:
-        if len(lines[-1]) + len(option) + 5 > width:
+    pieces = re.findall(r'--\S+(?: (?!--)(?:"[^"]*"|\S+))?|"[^"]*"|\S+', command)
+    lines = [f"  {pieces[0]}"]
+    for piece in pieces[1:]:
+        if len(lines[-1]) + len(piece) + 3 > width:
             lines[-1] += " \\"
-            lines.append(f"      --{option}")
+            lines.append(f"      {piece}")
         else:
-            lines[-1] += f" --{option}"
+            lines[-1] += f" {piece}"
     return "\n".join(lines)

@@ -67,7 +67,8 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
     except DiscrimError:
         raise
     except FileNotFoundError:
-        raise DataError(f"{source!r} is neither a file nor a table of the package{_meant(source)}") from None
+        way_out = _meant(source)
+        raise DataError(f"{source!r} is neither a file nor a table of the package{way_out}") from None
     except UnicodeDecodeError as error:
         if kind in (".parquet", ".pq"):
             raise DataError(f"{source!r} cannot be read as Parquet: {error}. Write it again") from error
@@ -88,13 +89,12 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
 def _meant(source: str) -> str:
     """The way out of a name that is neither that of a file nor that of a table."""
     folder, name = os.path.split(source)
-    near = None if folder else nearest(name, datasets.names())
-    if near is None:
-        with suppress(OSError):
-            beside = nearest(name, os.listdir(folder or "."))
-            near = beside and os.path.join(folder, beside)
+    known = [] if folder else datasets.names()
+    with suppress(OSError):
+        known += [each for each in os.listdir(folder or ".") if not each.startswith(".")]
+    near = nearest(name, known)
     if near is not None:
-        return f": did you mean {near}?"
+        return f": did you mean {os.path.join(folder, near)}?"
     return f": name a file, or one of {', '.join(datasets.names())}"
 
 
@@ -136,7 +136,8 @@ def first_rows(path: str, dialect: Dialect | None) -> pd.DataFrame:
 
     from discrim.frame.sources.dialect import SAMPLE, Dialect
 
-    return pd.read_csv(path, nrows=SAMPLE, **(dialect or Dialect()).options(path))
+    rows: pd.DataFrame = pd.read_csv(path, nrows=SAMPLE, **(dialect or Dialect()).options(path))
+    return rows
 
 
 def warn_of_commas(table: pd.DataFrame, source: str, labels: Labels) -> None:
@@ -148,8 +149,8 @@ def warn_of_commas(table: pd.DataFrame, source: str, labels: Labels) -> None:
     found = decimal_commas(table, [name for name in names if name not in as_text])
     if found is not None:
         warn_user(
-            f"column {found[0]!r} of {source!r} is read as text such as {found[1]!r}: give --decimal , if that "
-            "is a number"
+            f"column {found[0]!r} of {source!r} is read as text such as {found[1]!r}: give --decimal , if "
+            "that is a number"
         )
 
 

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from discrim.cli.values import PRIOR_HELP, fold_count, names, separator, text_width
 
-__all__ = ["add_counting", "add_errors", "add_fitted", "add_reading", "add_saving", "add_shown", "add_written"]
+__all__ = [
+    "add_counting",
+    "add_errors",
+    "add_fitted",
+    "add_reading",
+    "add_saving",
+    "add_shown",
+    "add_written",
+]
 
 FITTED, READ, SHOWN, WRITTEN = "what is fitted", "how DATA is read", "what is shown", "what is written"
 
@@ -35,18 +44,30 @@ def add_reading(verb: argparse.ArgumentParser) -> None:
     """Add how CSV is written."""
     group = verb.add_argument_group(READ)
     group.add_argument(
-        "--sep", type=separator, metavar="SIGN", help="between the fields of CSV: a comma if not given; ; or tab"
+        "--sep",
+        type=separator,
+        metavar="SIGN",
+        help="between the fields of CSV: a comma if not given; ; or tab",
     )
-    group.add_argument("--decimal", choices=[".", ","], help="decimal sign of its numbers: a point if not given")
+    group.add_argument(
+        "--decimal",
+        choices=[".", ","],
+        metavar="SIGN",
+        help="decimal sign of its numbers: a point if not given",
+    )
 
 
 def add_shown(verb: argparse.ArgumentParser, *, sections: bool = True) -> Any:
     """Add what of a summary is shown, and how; give the group."""
     group = verb.add_argument_group(SHOWN)
     if sections:
-        group.add_argument("--sections", type=names, metavar="NAME,...", help="only these parts of the summary")
+        group.add_argument(
+            "--sections", type=names, metavar="NAME,...", help="only these parts of the summary"
+        )
     group.add_argument(
-        "--format", choices=["text", "html", "latex", "markdown"], help="text if not given; html is a whole page"
+        "--format",
+        choices=["text", "html", "latex", "markdown"],
+        help="text if not given; html is a whole page",
     )
     group.add_argument(
         "--width", type=text_width, metavar="N", help="columns of text: those of the terminal, or 100"
@@ -57,25 +78,34 @@ def add_shown(verb: argparse.ArgumentParser, *, sections: bool = True) -> Any:
 def add_errors(group: Any) -> None:
     """Add error rates beside a summary; a verb that deals rows to folds itself has options for that."""
     group.add_argument(
-        "--errors", type=names, metavar="METHOD,...", help="add error rates: apparent, loo, cv, 632+, posterior, ..."
+        "--errors",
+        type=names,
+        metavar="METHOD,...",
+        help="add error rates: apparent, loo, cv, 632+, posterior, ...",
     )
     with suppress(argparse.ArgumentError):
-        group.add_argument("--folds", dest="error_folds", type=fold_count, metavar="N", help="folds of --errors cv")
+        group.add_argument(
+            "--folds", dest="error_folds", type=fold_count, metavar="N", help="folds of --errors cv"
+        )
     with suppress(argparse.ArgumentError):
         group.add_argument(
             "--seed", dest="error_seed", type=int, metavar="N", help="deals the rows of --errors cv and 632+"
         )
 
 
-def add_written(verb: argparse.ArgumentParser, *, picture: bool = True) -> Any:
-    """Add the files that are written; give the group."""
+def add_written(verb: argparse.ArgumentParser, pictures: Sequence[str] = ()) -> Any:
+    """Add the files that are written, with the kinds of pictures that there are; give the group."""
     group = verb.add_argument_group(WRITTEN)
     group.add_argument(
-        "--output", metavar="FILE", help="the summary, and not to standard output; .html, .tex and .md say its format"
+        "--output",
+        metavar="FILE",
+        help="the summary, and not to standard output; .html, .tex and .md say its format",
     )
-    if picture:
+    if pictures:
         group.add_argument("--plot", metavar="FILE", help="a picture: .png, .svg or .pdf")
-        group.add_argument("--kind", metavar="NAME", help="what --plot draws; a wrong name lists those there are")
+        group.add_argument(
+            "--kind", choices=pictures, metavar="NAME", help=f"what --plot draws: {', '.join(pictures)}"
+        )
     return group
 
 

@@ -55,7 +55,7 @@ def fold_count(text: str) -> int:
 def separator(text: str) -> str:
     """The sign between two fields of a line, for which tab may be written."""
     found = "\t" if text.lower() in ("tab", "\\t") else text
-    if len(found) != 1 or found in "\"\r\n":
+    if len(found) != 1 or found in '"\r\n':
         raise argparse.ArgumentTypeError(f"{text!r} is no sign between fields: give one, such as ';', or tab")
     return found
 

@@ -22,7 +22,7 @@ from discrim.cli.shared_options import (
 from discrim.cli.streams import write
 from discrim.models.registry import MODELS, Row, resolve
 
-__all__ = ["VERBS", "Verb", "build_parser"]
+__all__ = ["VERBS", "Verb", "build_parser", "parser_of"]
 
 MODEL_GROUP = "models"
 GROUPS = {
@@ -32,18 +32,19 @@ GROUPS = {
 }
 """The groups of verbs, and how the help heads them."""
 
-_DATA = """\
-DATA is the name of a table that comes with the package ({names}), a file, a folder with all files below it, or a \
-pattern such as "data/2024-*.parquet", which is quoted; write ./iris for a file that has the name of a table. A file \
-that ends in .parquet or .pq is read as Parquet (needs pyarrow or polars), one in .tsv as columns set apart by tabs, \
-any other as CSV; - is CSV from standard input.
-
-Text is UTF-8 and may be compressed (.gz, .bz2, .xz, .zip, .zst, or a .tar of one file). The first row names the \
-columns; an empty field, NA, NaN, null, None and the other signs that pandas knows are missing values. Classes, and \
-what stands in C(), are taken as they are written: 007 is not 7.
-
-Folders, patterns and files that are large are read part by part, as often as is needed, so that they may be larger \
-than the memory; their files end in .csv, .tsv or .parquet. A folder named year=2024 adds the column year."""
+_DATA = (
+    "DATA is the name of a table that comes with the package ({names}), a file, a folder with all files "
+    'below it, or a pattern such as "data/2024-*.parquet", which is quoted; write ./iris for a file that has '
+    "the name of a table. A file that ends in .parquet or .pq is read as Parquet (needs pyarrow or polars), "
+    "one in .tsv as columns set apart by tabs, any other as CSV; - is CSV from standard input.",
+    "Text is UTF-8 and may be compressed (.gz, .bz2, .xz, .zip, .zst, or a .tar of one file). The first row "
+    "names the columns; an empty field, NA, NaN, null, None and the other signs that pandas knows are "
+    "missing values. Classes, and what stands in C(), are taken as they are written: 007 is not 7.",
+    "Folders, patterns and files that are large are read part by part, as often as is needed, so that they "
+    "may be larger than the memory; their files end in .csv, .tsv or .parquet. A folder named year=2024 adds "
+    "the column year.",
+)
+"""What the help says of DATA, a paragraph each."""
 
 
 class Verb(NamedTuple):
@@ -98,7 +99,7 @@ def _model_arguments(row: Row, verb: Parser) -> None:
     add_counting(fitted, posteriors=row.posteriors, weights=row.weights)
     add_reading(verb)
     add_errors(add_shown(verb))
-    written = add_written(verb)
+    written = add_written(verb, [kind.name for kind in row.pictures])
     if row.can_be_saved:
         add_saving(written)
 
@@ -127,7 +128,7 @@ VERBS = {
             analyses.compare_arguments,
             "discrim.cli.comparing:compare",
             (
-                'compare "species ~ ." iris --verbs "lda, qda, logistic --bias-reduction"',
+                'compare "species ~ ." iris --verbs "lda, qda, knn --k 5"',
                 'compare "species ~ ." "species ~ petal_length" iris --verbs lda --folds 10 --seed 1',
             ),
         ),
@@ -240,8 +241,15 @@ def build_parser(only: Sequence[str] | None = None) -> argparse.ArgumentParser:
     return parser
 
 
+def parser_of(parser: argparse.ArgumentParser, verb: str) -> argparse.ArgumentParser:
+    """The parser of a verb, within that of the whole command line."""
+    choices = next(a.choices for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    found: argparse.ArgumentParser = choices[verb]
+    return found
+
+
 def _add_verb(verbs: Any, verb: Verb) -> None:
-    about = f"\n\n{_DATA.format(names=', '.join(datasets.names()))}" if verb.reads else ""
+    about = "".join(f"\n\n{text.format(names=', '.join(datasets.names()))}" for text in _DATA if verb.reads)
     parser = verbs.add_parser(
         verb.name,
         help=verb.text,

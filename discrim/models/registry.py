@@ -75,7 +75,10 @@ MODELS = (
         options="discrim.sklearn.options:of_linear",
         command="linear discriminant analysis: one covariance for all classes",
         arguments="discrim.cli.options:linear_arguments",
-        examples=('"species ~ ." iris --prior equal --sections header,functions', '"species ~ ." iris --errors loo,cv --seed 1 --plot iris.png',),
+        examples=(
+            '"species ~ ." iris --prior equal --sections header,functions',
+            '"species ~ ." iris --errors loo,cv --seed 1 --plot iris.png',
+        ),
     ),
     Row(
         "qda",
@@ -165,7 +168,10 @@ MODELS = (
         options="discrim.sklearn.options:of_logistic",
         command="logistic regression: log odds linear in the columns",
         arguments="discrim.cli.options:logistic_arguments",
-        examples=('"sex ~ body_mass_g + bill_depth_mm" penguins', '"species ~ ." iris --bias-reduction',),
+        examples=(
+            '"sex ~ body_mass_g + bill_depth_mm" penguins',
+            '"species ~ petal_length" iris --bias-reduction',
+        ),
     ),
     Row(
         "indicator",
@@ -193,7 +199,7 @@ MODELS = (
         arguments="discrim.cli.options:perceptron_arguments",
         posteriors=False,
         weights=False,
-        examples=('"diagnosis ~ ." breast_cancer --sections header',),
+        examples=('"species ~ ." iris --seed 1 --sections header',),
     ),
     Row(
         "hyperplane",
@@ -219,7 +225,7 @@ MODELS = (
         options="discrim.sklearn.options:of_flexible",
         command="flexible discriminant analysis: any regression of scikit-learn as its engine",
         arguments="discrim.cli.options:flexible_arguments",
-        examples=('"species ~ ." iris --engine "KernelRidge(kernel=\'rbf\', gamma=0.1, alpha=0.1)"',),
+        examples=('"species ~ ." iris --engine "KernelRidge(kernel=\'rbf\', gamma=0.1)"',),
         can_be_saved=False,
     ),
     Row(
@@ -280,9 +286,9 @@ SUMMARIES = {
 """Summaries of what is no model, by the class of the results."""
 
 
-def summary_of(results: Any) -> Any:
+def summary_of(results: Any, *asked: Any) -> Any:
     """The summary of results that are of no model."""
-    return resolve(SUMMARIES[type(results).__name__])(results)
+    return resolve(SUMMARIES[type(results).__name__])(results, *asked)
 
 
 def summary_part(verb: str, which: str, fit: Any) -> Any:

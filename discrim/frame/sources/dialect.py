@@ -1,4 +1,4 @@
-"""How the fields and the numbers of CSV are written, and what is said where it is another way than was thought."""
+"""How the fields and the numbers of CSV are written, and what is said where it is in another way."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 import pandas as pd
 
 from discrim.errors import DataError
+from discrim.frame.sources.files import COMPRESSED
 
 __all__ = ["Dialect", "SeparatorError", "decimal_commas", "refuse_other_separator"]
 
@@ -40,7 +41,8 @@ class Dialect(NamedTuple):
         """The sign between two fields of a file."""
         if self.separator is not None:
             return self.separator
-        return "\t" if ".tsv" in PurePath(path.lower()).suffixes else ","
+        suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
+        return "\t" if [each for each in suffixes if each not in COMPRESSED][-1:] == [".tsv"] else ","
 
     def options(self, path: str) -> dict[str, Any]:
         """What `pandas.read_csv` is told of a file."""
@@ -95,18 +97,30 @@ def refuse_other_separator(path: str, file: Any, written: Sequence[str], dialect
 def _refuse(path: str, file: Any, sign: str, count: int, own: str, line: str) -> NoReturn:
     if re.fullmatch(r"(?i)sep=.", line):
         fault = f"the first line of {path!r} is {line!r}, which tells Excel how the others are written"
-        raise SeparatorError(f"T{fault[1:]}: delete that line.", f"{fault}: delete that line")
+        raise SeparatorError(f"T{fault[1:]}: leave that line out.", f"{fault}: leave that line out")
     if not isinstance(file, str):
         file.seek(0)
     rows = pd.read_csv(
-        file, sep=sign, header=None, skiprows=1, nrows=SAMPLE, dtype=str, keep_default_na=False, on_bad_lines="skip"
+        file,
+        sep=sign,
+        header=None,
+        skiprows=1,
+        nrows=SAMPLE,
+        dtype=str,
+        keep_default_na=False,
+        on_bad_lines="skip",
     )
-    comma = sign != "," and bool(rows.map(lambda text: bool(_DECIMAL_COMMA.fullmatch(str(text)))).to_numpy().any())
-    fault = f"the first line of {path!r} has {count} {SIGNS[sign]}{'s' if count > 1 else ''} and no {SIGNS[own]}"
+    comma = sign != "," and bool(
+        rows.map(lambda text: bool(_DECIMAL_COMMA.fullmatch(str(text)))).to_numpy().any()
+    )
+    fault = (
+        f"the first line of {path!r} has {count} {SIGNS[sign]}{'s' if count > 1 else ''} and no {SIGNS[own]}"
+    )
     decimal = (", decimal=','", " --decimal ,") if comma else ("", "")
     typed = {"\t": "tab", ",": ","}.get(sign, f"'{sign}'")
     raise SeparatorError(
-        f"T{fault[1:]}: give data=lambda: pandas.read_csv({path!r}, sep={sign!r}{decimal[0]}, chunksize=50_000).",
+        f"T{fault[1:]}: give data=lambda: pandas.read_csv({path!r}, sep={sign!r}{decimal[0]}, "
+        "chunksize=50_000).",
         f"{fault}: give --sep {typed}{decimal[1]}",
     )
 
