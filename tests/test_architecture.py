@@ -70,6 +70,7 @@ MODEL_ARROWS = {
     "neighbours": {"results"},
     "regression": FAMILIES - {"regression"},
     "store": FAMILIES,
+    "verb_options": FAMILIES,
     "comparing": FAMILIES,
 }
 

@@ -15,7 +15,7 @@ import pandas as pd
 from discrim.errors import DataError
 from discrim.report.grid import INTERVAL, Pairs, Part, Section
 from discrim.report.html import html_of
-from discrim.report.latex import latex_of
+from discrim.report.latex import TEXTWIDTH, latex_of
 from discrim.report.markdown import markdown_of
 from discrim.report.text import text_of, text_width
 
@@ -100,9 +100,66 @@ class Summary:
         """HTML, labels escaped."""
         return html_of(self.title, self._parts.values())
 
-    def as_latex(self) -> str:
-        """LaTeX tabulars with booktabs rules, labels escaped."""
-        return latex_of(self.title, self._parts.values())
+    def as_latex(
+        self,
+        caption: str | None = None,
+        label: str | None = None,
+        *,
+        position: str = "htbp",
+        textwidth: float = TEXTWIDTH,
+    ) -> str:
+        r"""LaTeX: a float with caption and label for each section, labels of the data escaped.
+
+        Tables wider than the text are set in smaller type (\small, \footnotesize) or split into panels below
+        one another; those taller than a page go on in another float.
+
+        Parameters
+        ----------
+        caption : str, optional
+            In LaTeX, as it is. Of several sections each caption begins with it; by default with the title.
+        label : str, optional
+            What \ref takes. Of several sections each has "-" and the section's key behind it, as in
+            "tab:iris-means"; by default it begins with the title, as in "tab:linear-discriminant-analysis".
+        position : str
+            Where the floats may go.
+        textwidth : float
+            Width of the text in points, as \the\textwidth prints it; 345 in the class article.
+
+        Raises
+        ------
+        DataError
+            An argument is of another kind.
+
+        Notes
+        -----
+        A document needs no package: pdflatex of texlive-latex-base sets it. With \usepackage{booktabs} the
+        rules are those of booktabs; without it they are plain lines. Greek letters are set as mathematics.
+        \usepackage[T1]{fontenc} is needed for a few letters, as in "Łódź, Ąžuolas, Đorđe, «x»"; Chinese,
+        Japanese and Korean need lualatex or xelatex with a font that has them (\usepackage{fontspec} and
+        \setmainfont{Noto Serif CJK SC}), or the package CJKutf8; Cyrillic needs \usepackage[T2A]{fontenc}.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> fit = discrim.lda("species ~ .", discrim.datasets.load_iris())
+        >>> print(fit.summary(["classes"]).as_latex("Irises", "tab:irises").partition("\n\n")[2])
+        \begin{table}[htbp]
+        \centering\sloppy
+        \caption{Irises}
+        \label{tab:irises}
+        \smallskip
+        \begin{tabular}{@{}lrr@{}}
+        \toprule
+                   &  prior & rows \\
+        \midrule
+        setosa     & 0.3333 &   50 \\
+        versicolor & 0.3333 &   50 \\
+        virginica  & 0.3333 &   50 \\
+        \bottomrule
+        \end{tabular}
+        \end{table}
+        """
+        return latex_of(self.title, self._parts, caption, label, position, textwidth)
 
     def as_markdown(self) -> str:
         """Markdown pipe tables, labels escaped."""
@@ -135,8 +192,8 @@ def summarize(
     unknown = [key for key in keys if not (isinstance(key, str) and key in parts)]
     if unknown:
         near = get_close_matches(str(unknown[0]), parts, n=1)
-        meant = f"did you mean {near[0]!r}? There are" if near else "name some of"
-        raise DataError(f"No section {unknown[0]!r} in this summary: {meant} {', '.join(parts)}.")
+        way_out = f"did you mean {near[0]!r}? There are" if near else "name some of"
+        raise DataError(f"No section {unknown[0]!r} in this summary: {way_out} {', '.join(parts)}.")
     for names, prepare in parts.shared if isinstance(parts, Parts) else ():
         if names <= set(keys):
             prepare()
