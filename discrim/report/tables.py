@@ -8,6 +8,7 @@ a file beside this one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 
 import pandas as pd
 
@@ -53,6 +54,10 @@ class Summary:
     def tables(self) -> dict[str, pd.DataFrame]:
         """The sections' numbers, unrounded."""
         return {key: part.table.copy() for key, part in self._parts.items()}
+
+    def extended(self, name: str, part: Part) -> Summary:
+        """The summary with one section more, at its end."""
+        return Summary(self.title, self._parts | {name: part})
 
     def as_text(self, width: int | None = None) -> str:
         """Text of at most so many columns.
@@ -186,7 +191,9 @@ def summarize(
     keys = list(parts) if pick is None else [pick] if isinstance(pick, str) else list(pick)
     unknown = [key for key in keys if not (isinstance(key, str) and key in parts)]
     if unknown:
-        raise DataError(f"No section {unknown[0]!r} in this summary: name some of {', '.join(parts)}.")
+        near = get_close_matches(str(unknown[0]), parts, n=1)
+        way_out = f"did you mean {near[0]!r}? There are" if near else "name some of"
+        raise DataError(f"No section {unknown[0]!r} in this summary: {way_out} {', '.join(parts)}.")
     for names, prepare in parts.shared if isinstance(parts, Parts) else ():
         if names <= set(keys):
             prepare()

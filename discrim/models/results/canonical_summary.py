@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["summary"]
 
 
-def summary(result: CanonicalResults) -> Summary:
-    """The tables of a canonical analysis."""
+def summary(result: CanonicalResults, sections: Sequence[str] | None = None) -> Summary:
+    """The tables of a canonical analysis, or some of them."""
     title = f"Canonical discriminant analysis: {result._fit.formula}"
-    return summarize(title, _sections(result))
+    return summarize(title, _sections(result), pick=sections)
 
 
 def _sections(result: CanonicalResults) -> dict[str, Callable[[], Section]]:
