@@ -47,7 +47,7 @@ ARROWS = {
     "models.registry": {"models.kinds"},
     "sklearn": {"", "models", "models.registry", "frame", "core", "core.numerics", "errors"},
     "datasets": {"errors"},
-    "cli": {"", "models", "models.registry", "frame", "core.numerics", "datasets", "errors"},
+    "cli": {"", "models", "models.registry", "report", "frame", "core.numerics", "datasets", "errors"},
     "__main__": {"cli"},
     "": {"models", "models.registry", "datasets", "errors"},
 }
