@@ -1,4 +1,4 @@
-"""Completion in the shell, by argcomplete where it is installed: verbs, options, names of tables and files."""
+"""Completion in the shell, by argcomplete where it is there: verbs, options, names of tables and files."""
 
 from __future__ import annotations
 
