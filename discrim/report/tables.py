@@ -13,7 +13,7 @@ from difflib import get_close_matches
 import pandas as pd
 
 from discrim.errors import DataError
-from discrim.report.grid import INTERVAL, Pairs, Part, Section
+from discrim.report.grid import INTERVAL, Pairs, Part, Section, among
 from discrim.report.html import html_of
 from discrim.report.latex import TEXTWIDTH, latex_of
 from discrim.report.markdown import markdown_of
@@ -50,10 +50,20 @@ class Summary:
         self.title = title
         self._parts = dict(parts)
 
+    def shortened(self) -> Summary:
+        """The same, without most of the lines of long tables."""
+        return Summary(self.title, {key: among(part) for key, part in self._parts.items()})
+
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The sections' numbers, unrounded."""
-        return {key: part.table.copy() for key, part in self._parts.items()}
+        tables: dict[str, pd.DataFrame] = {}
+        for key, part in self._parts.items():
+            tables[key] = part.table.copy()
+            if isinstance(part, Section) and part.shown:
+                name, shown = part.shown
+                tables[name] = shown.table.copy()
+        return tables
 
     def extended(self, name: str, part: Part) -> Summary:
         """The summary with one section more, at its end."""
@@ -197,4 +207,7 @@ def summarize(
     for names, prepare in parts.shared if isinstance(parts, Parts) else ():
         if names <= set(keys):
             prepare()
-    return Summary(title, {key: parts[key]() for key in keys})
+    made = {key: parts[key]() for key in keys}
+    if pick is None and len(made) > 1:
+        made = {key: among(part, f"summary(sections=[{key!r}])") for key, part in made.items()}
+    return Summary(title, made)

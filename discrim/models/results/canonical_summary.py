@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from discrim.models.results.printed import SCORES, coefficient_errors, holds_note, score_sizes
 from discrim.report.tables import Section, Summary, summarize
 
 if TYPE_CHECKING:
@@ -103,4 +104,7 @@ def _without_freedom(result: CanonicalResults) -> str:
 
 def _raw(result: CanonicalResults) -> Section:
     table = pd.concat([result.constant.to_frame("constant").T, result.raw])
-    return Section("Raw coefficients", table, note=f"{result._system.described}.", source=".raw, .constant")
+    sizes = score_sizes(result._numbers.moments)
+    note = f"{result._system.described}. {holds_note('scores', table, sizes, SCORES)}"
+    errors = coefficient_errors(sizes, SCORES)
+    return Section("Raw coefficients", table, errors=errors, note=note, source=".raw, .constant")
