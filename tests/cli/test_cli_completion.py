@@ -26,17 +26,17 @@ def folder(tmp_path):
 
 def completions(folder, line):
     """Answer to a line of a shell whose cursor is at its end."""
+    answer = folder.with_name(f"{folder.name} answer")
     asked = {
         "_ARGCOMPLETE": "1",
         "_ARGCOMPLETE_IFS": "\n",
-        "_ARGCOMPLETE_STDOUT_FILENAME": str(folder / "answer"),
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
     }
     asked |= {"COMP_LINE": line, "COMP_POINT": str(len(line)), "COMP_TYPE": "9"}
     asked["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "discrim"]
     done = subprocess.run(command, cwd=folder, env={**os.environ, **asked}, capture_output=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    answer = folder / "answer"
     found = answer.read_text(encoding="utf-8").splitlines()
     answer.unlink()
     return {word.strip() for word in found}
@@ -59,11 +59,6 @@ def test_verbs_options_tables_and_files_are_completed(folder):
 def test_without_argcomplete_a_command_runs_as_ever():
     code = "import sys; sys.modules['argcomplete'] = None; from discrim.cli import main; main(sys.argv[1:])"
     environment = {**os.environ, "_ARGCOMPLETE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code, "datasets", "iris"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        check=True,
-    )
+    command = [sys.executable, "-c", code, "datasets", "iris"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
     assert done.stdout.decode().replace("\r\n", "\n") == datasets.text("iris")
