@@ -261,6 +261,17 @@ def test_what_loads_the_table_and_what_is_the_users_own_is_named():
     assert "weights=weights," in code_of(weighted, None)
 
 
+def test_categories_keep_the_order_that_a_csv_does_not(tmp_path, monkeypatch):
+    data = load_penguins().dropna()
+    data["sex"] = pd.Categorical(data["sex"], ["male", "female"])
+    data["species"] = pd.Categorical(data["species"], ["Gentoo", "Adelie", "Chinstrap"], ordered=True)
+    fit = discrim.lda("species ~ bill_length_mm + sex", data)
+    again = run(code_of(fit, None), data, tmp_path, monkeypatch)
+    assert list(again.terms) == list(fit.terms) == ["bill_length_mm", "sex[T.female]"]
+    assert list(again.classes) == list(fit.classes)
+    pd.testing.assert_frame_equal(again.coef, fit.coef, check_column_type=False, check_names=False)
+
+
 def test_options_are_those_that_are_not_the_defaults():
     assert given_options(discrim.lda("species ~ .", FEW)) == {}
     assert given_options(discrim.qda("species ~ .", FEW, prior="equal", method="mle")) == {
