@@ -114,7 +114,7 @@ REASONS = {
     ): "the system's words and the path",
     ("discrim/cli/reading.py", "{source} cannot be"): "ends with the way out of what went wrong",
     (
-        "discrim/cli/comparing.py",
+        "discrim/cli/typed_models.py",
         "{model.typed}: {said}",
     ): "the message of the fit, with the model before it",
     ("discrim/cli/files.py", "the file ended"): "caught by who asked, and said anew with the file's name",
