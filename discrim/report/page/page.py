@@ -100,12 +100,12 @@ def paragraph(text: str, kind: str = "") -> str:
 
 def tables(title: str, sections: Mapping[str, Section]) -> str:
     """Sections of a summary as HTML."""
-    return scrolled(Summary(title, sections).as_html())
+    return scrolled(title, Summary(title, sections).as_html())
 
 
-def scrolled(body: str) -> str:
+def scrolled(name: str, body: str) -> str:
     """What may be wider than the page, in a frame of its own that the keyboard reaches."""
-    return f'<div class="scroll" tabindex="0">\n{body}\n</div>'
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(name)}">\n{body}\n</div>'
 
 
 def pairs(items: Iterable[tuple[str, str]]) -> str:

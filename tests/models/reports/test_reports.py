@@ -148,7 +148,9 @@ def test_labels_are_text_whatever_they_hold(tmp_path):
     label = f"{HOSTILE} ]]> --> </style></title> \u202e\x07\n'"
     data = FEW.rename(columns={"petal_length": label}).astype({"species": str})
     data["species"] = data["species"].replace({"setosa": f"a{label}"})
-    page = report(discrim.nearest_centroid("species ~ .", data), tmp_path, title=label)
+    page = report(
+        discrim.nearest_centroid("species ~ .", data), tmp_path, title=label, pictures=["posteriors"]
+    )
     assert page.text.count("<script>alert(1)</script>") >= 3
     assert "\u202e" not in page.text
     assert page.code.count("\n") < 20
@@ -160,7 +162,7 @@ def test_a_fit_without_rows_says_what_it_lacks(tmp_path):
     for bare in (discrim.load(tmp_path / "fit"), discrim.lda(moments=discrim.moments("species ~ .", FEW))):
         page = report(bare, tmp_path)
         assert page.all("img") == []
-        assert "No picture of this fit can be drawn." in page.text
+        assert "No picture is drawn here." in page.text
         assert "the ranges of its columns are not known" in page.text
         assert "load the table that they are of" in page.code
         assert "Do the class means differ? Column by column" in page.text
@@ -169,7 +171,8 @@ def test_a_fit_without_rows_says_what_it_lacks(tmp_path):
 
 def test_a_source_is_named(tmp_path):
     FEW.to_csv(tmp_path / "few.csv", index=False)
-    page = report(discrim.qda("species ~ .", tmp_path / "few.csv"), tmp_path)
+    page = report(discrim.qda("species ~ .", tmp_path / "few.csv"), tmp_path, pictures="log_determinants")
+    assert len(page.all("img")) == 1
     assert "few.csv" in page.code
     assert "read part by part" in page.text
 
@@ -186,7 +189,8 @@ def test_a_table_that_was_changed_is_not_described_as_if_it_were_the_one_of_the_
 
 def test_missing_values_levels_and_ranges_are_told(tmp_path):
     data = load_penguins()
-    page = report(discrim.naive_bayes("species ~ bill_length_mm + sex", data), tmp_path)
+    page = report(discrim.naive_bayes("species ~ bill_length_mm + sex", data), tmp_path, pictures=[])
+    assert page.all("img") == []
     words = " ".join(page.text.split())
     numbers = data["bill_length_mm"]
     found = re.search(r"missing (\d+) min ([\d.]+) .* max ([\d.]+) mean", words)
@@ -216,7 +220,17 @@ def test_a_bad_path_is_refused_before_anything_is_computed(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "options", [{"title": 3}, {"load": 3}, {"load": "import os"}, {"load": "read("}, {"load": "a\0"}]
+    "options",
+    [
+        {"title": 3},
+        {"load": 3},
+        {"load": "import os"},
+        {"load": "read("},
+        {"load": "a\0"},
+        {"pictures": 3},
+        {"pictures": ["scores", "sketch"]},
+        {"pictures": [None]},
+    ],
 )
 def test_a_bad_option_leaves_the_file_that_was_there(tmp_path, options):
     place = tmp_path / "page.html"
