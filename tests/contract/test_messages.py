@@ -108,6 +108,7 @@ REASONS = {
     ("discrim/models/saving/fit_file.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/frame/sources/sinks.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/core/numerics/whole_file.py", "{E"): "errno's number, with words of ours behind it",
+    ("discrim/models/reports/contents.py", "{E"): "errno's number, with words of ours behind it",
     (
         "discrim/core/numerics/whole_file.py",
         "{error.errno}",
