@@ -44,6 +44,7 @@ from discrim.models.normal.linear import linear_again
 from discrim.models.normal.normal_fits import ShrunkCovariances, normal_refits
 from discrim.models.normal.robust import RobustRows
 from discrim.models.results.canonical import CanonicalResults, Convention
+from discrim.models.results.equations import LogOddsEquations
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
 from discrim.models.results.results import ClassifierResults
@@ -84,7 +85,7 @@ SAVED = Saved(
 )
 
 
-class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResults):
+class LDAResults(LogOddsEquations, LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResults):
     """A fitted linear discriminant analysis.
 
     Attributes

@@ -282,7 +282,9 @@ def _classes(fit: NearestCentroidResults) -> Section:
 
 
 def _means(fit: NearestCentroidResults) -> Section:
-    return Section("Means", fit.means.rename_axis(index=None), source="fit.means")
+    # Distances add up columns as they are: what is small against s tells nothing.
+    errors = dict.fromkeys(fit.terms, fit.sd / 2000)
+    return Section("Means", fit.means.rename_axis(index=None), column_errors=errors, source="fit.means")
 
 
 def _distances(fit: NearestCentroidResults) -> Section:

@@ -33,6 +33,7 @@ from discrim.models.regression.logistic_design import (
     without_collinear,
 )
 from discrim.models.regression.logistic_inference import profile_intervals, ratios_by_term, to_statsmodels
+from discrim.models.results.equations import LogOddsEquations
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.saved import Saved
@@ -192,7 +193,7 @@ SAVED = Saved(
 )
 
 
-class LogisticResults(LinearGeometry, ClassifierResults):
+class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
     """A fitted logistic regression.
 
     Attributes

@@ -6,6 +6,7 @@ N - K: eigenvalues, tests and coefficients are those that SAS, Stata, SPSS and R
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -251,9 +252,15 @@ class CanonicalResults(Shown):
         """
         return axis_stability(self._fit, self._axes, self._names, replicates, level, seed)
 
-    def summary(self) -> Summary:
-        """The tables; prints, and renders in a notebook."""
-        summary: Summary = summary_of(self)
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The tables; prints, and renders in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the tables wanted, in order, such as "dimensions"; all by default.
+        """
+        summary: Summary = summary_of(self, sections)
         return summary
 
     def plot(
