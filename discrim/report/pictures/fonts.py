@@ -26,6 +26,9 @@ FIRST = (
 )
 """Fonts of East Asian scripts, which are looked into before the others."""
 
+GENERIC = ("serif", "sans-serif", "cursive", "fantasy", "monospace")
+"""Families that stand for a list of fonts each."""
+
 NO_LETTERS = "Last Resort"
 """Fonts of boxes, one for all letters of a script."""
 
@@ -66,8 +69,10 @@ def _more_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[st
         return {c for c in characters if ord(c) in known}
 
     missing = set(characters)
+    settings: Any = mpl.rcParams
+    generic = {name: settings[f"font.{name}"] for name in GENERIC}
     for name in family:
-        for each in mpl.rcParams.get(f"font.{name}", [name]) if name in _GENERIC else [name]:
+        for each in generic.get(name, [name]):
             path = _path_of(each)
             missing -= have(path) if path is not None else set()
     found: list[str] = []
@@ -90,25 +95,26 @@ def _more_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[st
     return tuple(found)
 
 
-_GENERIC = ("serif", "sans-serif", "cursive", "fantasy", "monospace")
-
-
 def _path_of(name: str) -> str | None:
     from matplotlib import font_manager
 
     try:
-        return str(font_manager.findfont(font_manager.FontProperties(family=[name]), fallback_to_default=False))
+        return str(
+            font_manager.findfont(font_manager.FontProperties(family=[name]), fallback_to_default=False)
+        )
     except ValueError:
         return None
 
 
 def _installed() -> Iterator[tuple[str, str]]:
-    """Name and path of each font, the likely ones first, and at last those that matplotlib has not met yet."""
+    """Name and path of each font, the likely ones first, at last those that matplotlib has not met."""
     from matplotlib import font_manager
 
     manager = font_manager.fontManager
     known = {
-        entry.name: entry.fname for entry in reversed(manager.ttflist) if not entry.name.startswith(NO_LETTERS)
+        entry.name: entry.fname
+        for entry in reversed(manager.ttflist)
+        if not entry.name.startswith(NO_LETTERS)
     }
     first = [name for name in FIRST if name in known]
     for name in [*first, *(name for name in known if name not in first)]:
@@ -116,7 +122,8 @@ def _installed() -> Iterator[tuple[str, str]]:
     paths = {entry.fname for entry in manager.ttflist}
     others = [path for path in font_manager.findSystemFonts() if path not in paths]
     # Sans before serif, regular before bold: the shortest name of a file is that of the plainest face.
-    for path in sorted(others, key=lambda each: ("Sans" not in each or "Regular" not in each, len(each), each)):
+    plain = [path for path in others if "Sans" in path and "Regular" in path]
+    for path in sorted(others, key=lambda each: (each not in plain, len(each), each)):
         try:
             manager.addfont(path)
         except (RuntimeError, OSError, ValueError):
