@@ -40,7 +40,23 @@ _SPACES, _PLANES, _JUDGED = (f"discrim.models.pictures.{room}:" for room in ("sp
 SCORES = Kind("scores", "scores of the rows on the discriminants, by class", f"{_SPACES}scores")
 BIPLOT = Kind("biplot", "canonical scores, and the columns as arrows of their structure", f"{_SPACES}biplot")
 REGIONS = Kind(
-    "regions", "regions of the classes in the plane of two columns", f"{_PLANES}regions", first="plane"
+    "regions",
+    "regions of the classes in the plane of two columns, or of each pair of more, other columns held",
+    f"{_PLANES}regions",
+    takes=("columns", "at"),
+    first="plane",
+)
+PARTITION = Kind(
+    "partition",
+    "regions of fits to each pair of columns alone, with their error rates",
+    "discrim.models.pictures.partition:partition",
+    takes=("columns",),
+)
+TERRITORY = Kind(
+    "territory",
+    "regions of the classes in the space of two discriminants",
+    "discrim.models.pictures.territory:territory",
+    takes=("axes",),
 )
 POSTERIORS = Kind("posteriors", "posterior of each row's own class, by class", f"{_JUDGED}posteriors")
 LOG_DETERMINANTS = Kind(
@@ -50,9 +66,9 @@ LOG_DETERMINANTS = Kind(
 COMMON = (REGIONS,)
 """What every model has whose classes have regions."""
 
-WITH_POSTERIORS = (*COMMON, POSTERIORS)
+WITH_POSTERIORS = (*COMMON, POSTERIORS, PARTITION)
 
-DISCRIMINANTS = (SCORES, BIPLOT)
+DISCRIMINANTS = (SCORES, BIPLOT, TERRITORY)
 """What models with discriminants have."""
 
 ROBUST = Kind(
@@ -104,6 +120,7 @@ MARGIN = Kind(
     "regions",
     "the line, its margin and support points, in the plane of two columns",
     "discrim.models.planes.plane_pictures:margin",
+    takes=("columns", "at"),
     first="plane",
 )
 MARGIN_SIDES = Kind(
@@ -115,6 +132,7 @@ LAW_REGIONS = Kind(
     "regions",
     "regions of two columns, with rows of a sample",
     "discrim.models.law.bayes_pictures:regions",
+    takes=("columns", "at"),
     first="plane",
 )
 LAW_DENSITIES = Kind(

@@ -99,12 +99,18 @@ class Pictured:
         return drawn(self, kind, asked)
 
     def _is_plane(self: Any) -> bool:
-        """Whether there are two columns, both plain numbers."""
-        return len(self.terms) == 2 and self._fit.blocks.design.plain
+        """Whether the formula reads two columns, both of numbers."""
+        from discrim.models.pictures.plane_columns import numeric_columns
+
+        design = self._fit.blocks.design
+        return len(design.columns) == 2 == len(numeric_columns(design))
 
 
 def drawn(results: Any, name: str | None, asked: Asked) -> Axes:
     """Draw the kind asked for, or the first that suits."""
+    from discrim.report.pictures.fonts import fonts_for
+    from discrim.report.pictures.titles import set_title
+
     kinds = {kind.name: kind for kind in BY_VERB[results._verb()].pictures}
     check_word("kind", name, tuple(kinds), optional=True)
     kind = kinds[name] if name is not None else _first(results, tuple(kinds.values()))
@@ -115,9 +121,10 @@ def drawn(results: Any, name: str | None, asked: Asked) -> Axes:
             those = [each.name for each in kinds.values() if option in each.takes]
             other = f", or draw kind {listed(those)}" if those else ""
             raise NotSupportedError(f"{option}= does nothing for kind={kind.name!r}: leave it out{other}.")
-    axes: Axes = resolve(kind.address)(results, asked)
-    if asked.title is not None:
-        axes.set_title(asked.title)
+    with fonts_for([*results.classes, *results.terms, asked.title or ""]):
+        axes: Axes = resolve(kind.address)(results, asked)
+        if asked.title is not None:
+            set_title(axes, asked.title)
     return axes
 
 
