@@ -55,6 +55,8 @@ class Classification(Shown):
         Rows that are called another class: actual, predicted, and the posteriors.
     """
 
+    SHOWN_FIRST = ("classification", "average posteriors")
+
     def __init__(
         self,
         actual: Codes,

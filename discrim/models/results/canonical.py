@@ -103,6 +103,8 @@ class CanonicalResults(Shown):
         Mean scores of the classes.
     """
 
+    SHOWN_FIRST = ("correlations", "dimensions", "raw", "centroids")
+
     def __init__(self, fit: Fit[LDAFit], convention: Convention | None = None) -> None:
         numbers = fit.numbers
         if not numbers.has_distances:
