@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable
+from typing import Any
 
-from discrim.report.grid import Grid, Pairs, Part, grid_of, heading
+from discrim.report.grid import Grid, Pairs, Part, Section, grid_of, heading
 from discrim.report.numbers import clean
 
-__all__ = ["STYLE", "html_of", "table_html"]
+__all__ = ["frame_html", "html_of", "table_html"]
 
 LONG = 24
 """Lines of a table from which its section is closed at first."""
@@ -40,7 +41,7 @@ STYLE = """<style>
 .discrim-summary table thead tr > th, .discrim-summary table thead tr > td {
   border-bottom: 1px solid rgba(128, 128, 128, 0.6) !important; font-weight: 600 !important;
 }
-.discrim-summary table tbody tr > th { text-align: left !important; }
+.discrim-summary table tbody tr > th, .discrim-summary table thead tr > td { text-align: left !important; }
 .discrim-summary table tbody tr > th[scope="rowgroup"] { font-weight: 600 !important; }
 .discrim-summary table tbody tr > td + th { padding-left: 2.5em !important; }
 .discrim-summary .discrim-note { font-size: 0.85em; margin: 0.2em 0 0.4em 1.5em; max-width: 46em; }
@@ -67,18 +68,20 @@ def _section(part: Part) -> str:
     return "\n".join([f"<details{state}>", f"<summary>{html.escape(name)}</summary>", *lines, "</details>"])
 
 
-def table_html(grid: Grid, caption: str) -> str:
-    """A grid as a table, with the scope of its labels."""
-    corner = ["<td></td>"] + [_cell("th", text, 'scope="col"') for text in grid.headers]
+def table_html(grid: Grid, caption: str, corner: str = "") -> str:
+    """A grid as a table, with the scope of its labels; the corner says what the rows are."""
+    head = [f'<td align="left">{html.escape(corner)}</td>'] + [
+        _cell("th", text, 'scope="col"') for text in grid.headers
+    ]
     grouped = any(stub.startswith("  ") for stub in grid.stubs)
     rows = []
     for stub, line in zip(grid.stubs, grid.cells, strict=True):
-        head = grouped and not stub.startswith("  ") and not any(line)
+        outer = grouped and not stub.startswith("  ") and not any(line)
         label = "&emsp;" + html.escape(stub[2:]) if stub.startswith("  ") else html.escape(stub)
-        scope = "rowgroup" if head else "row"
+        scope = "rowgroup" if outer else "row"
         cells = "".join(_cell("td", text) for text in line)
         rows.append(f'<tr><th scope="{scope}" align="left">{label}</th>{cells}</tr>')
-    return _table(caption, [f"<thead>\n<tr>{''.join(corner)}</tr>\n</thead>"], rows)
+    return _table(caption, [f"<thead>\n<tr>{''.join(head)}</tr>\n</thead>"], rows)
 
 
 def _pairs_html(grid: Grid, caption: str) -> str:
@@ -104,3 +107,19 @@ def _cell(tag: str, text: str, attributes: str = "") -> str:
     # Blanks that bring points in line have the width of a figure here.
     shown = html.escape(bare) + "\u2007" * (len(text) - len(bare))
     return f'<{" ".join(filter(None, [tag, attributes]))} align="right">{shown}</{tag}>'
+
+
+def frame_html(section: Section, names: Iterable[Any] = ()) -> str:
+    """A table without a title, for a page where its name stands already.
+
+    Parameters
+    ----------
+    section : Section
+    names : iterable
+        Of the levels of its row labels; what has none is left out.
+    """
+    grid = grid_of(section)
+    corner = " / ".join(clean(name) for name in names if name is not None)
+    notes = [f'<div class="discrim-note">{html.escape(note)}</div>' for note in grid.notes]
+    lines = ['<div class="discrim-summary">', STYLE, table_html(grid, heading(section), corner), *notes]
+    return "\n".join([*lines, "</div>"])

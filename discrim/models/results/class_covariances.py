@@ -12,6 +12,7 @@ from discrim.errors import DataError, warn_user
 from discrim.frame.categories import shown
 from discrim.inference.mean_differences import generalized_distances
 from discrim.models.fits.arguments import listed
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.labels import beyond_doubles, by_class_and_term, class_code, covariance_frame
 from discrim.models.fits.shown import shown_briefly
 from discrim.models.results.group_summary import group_summary
@@ -112,12 +113,14 @@ class ClassCovariances:
                 "units."
             )
 
+    @displayed()
     def generalized_distances(self: Any) -> pd.DataFrame:
         """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
         self._need_covariances("generalized_distances()")
         fit = self._fit.numbers
         return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)
 
+    @displayed()
     def group_summary(self: Any) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
         return group_summary(self._fit)
@@ -132,6 +135,7 @@ class SeparateCovariances(ClassCovariances):
         means: pd.DataFrame = self._fit.class_means()
         return means
 
+    @displayed()
     def tidy(self: Any) -> pd.DataFrame:
         """One row a class and term: mean and standard deviation within the class."""
         frame = pd.DataFrame(index=by_class_and_term(self.classes, self.terms))
