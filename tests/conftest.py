@@ -70,15 +70,15 @@ def bars(monkeypatch):
     shown = []
 
     class Bar:
-        def update(self, more):
-            shown[-1][1] += more
+        def __init__(self):
+            shown.append(["", 0, 0])
+
+        def show(self, what, done, total, seconds, within):
+            shown[-1][:] = [what, done, total]
+            return True
 
         def close(self):
             shown[-1].append("closed")
 
-    def bar(total, what, delay):
-        shown.append([what, 0, total])
-        return Bar()
-
-    monkeypatch.setattr("discrim.core.numerics.progress.progress_bar", bar)
+    monkeypatch.setattr("discrim.core.numerics.progress.new_bar", Bar)
     return shown
