@@ -33,26 +33,21 @@ ARROWS = {
     "frame": {"core.numerics", "errors"},
     "inference": {"core", "core.numerics", "errors"},
     "report": {"core", "core.numerics", "errors"},
-    "models": {"models.registry", "inference", "report", "frame", "core", "core.numerics", "errors"},
-    "models.registry": set(),
+    "models": {
+        "models.kinds",
+        "models.registry",
+        "inference",
+        "report",
+        "frame",
+        "core",
+        "core.numerics",
+        "errors",
+    },
+    "models.kinds": set(),
+    "models.registry": {"models.kinds"},
     "sklearn": {"", "models", "models.registry", "frame", "core", "core.numerics", "errors"},
     "datasets": {"errors"},
-    "cli": {
-        "",
-        "cli_files",
-        "cli_labels",
-        "cli_options",
-        "cli_sources",
-        "cli_streams",
-        "datasets",
-        "errors",
-        "models",
-    },
-    "cli_files": {"cli_streams", "errors"},
-    "cli_labels": {"frame"},
-    "cli_options": {"", "cli_streams", "datasets", "errors", "models.registry"},
-    "cli_sources": {"cli_labels", "frame", "core.numerics", "datasets", "errors"},
-    "cli_streams": {"errors"},
+    "cli": {"", "models", "models.registry", "report", "frame", "core.numerics", "datasets", "errors"},
     "__main__": {"cli"},
     "": {"models", "models.registry", "datasets", "errors"},
 }
@@ -60,11 +55,13 @@ ARROWS = {
 # The same of the rooms within models; each may import what those that it names may import.
 FAMILIES = {"normal", "independent", "regression", "planes", "neighbours"}
 MODEL_ARROWS = {
-    "registry": set(),
+    "kinds": set(),
+    "registry": {"kinds"},
     "fits": {"registry"},
     "saving": {"fits"},
     "judging": {"fits"},
-    "law": {"fits"},
+    "pictures": {"judging"},
+    "law": {"pictures"},
     "moments": {"saving"},
     "results": {"judging", "law", "moments"},
     "normal": {"results"},
@@ -73,6 +70,7 @@ MODEL_ARROWS = {
     "neighbours": {"results"},
     "regression": FAMILIES - {"regression"},
     "store": FAMILIES,
+    "verb_options": FAMILIES,
     "comparing": FAMILIES,
 }
 
@@ -83,7 +81,7 @@ RUNNING_BACK: set[str] = set()
 ARROWS_IN_CIRCLES = 0
 
 # Files that import by a text made elsewhere, once: the registry, and what finds a library that unpacks files.
-FOUND_BY_TEXT = {"models/registry.py", "cli_files.py"}
+FOUND_BY_TEXT = {"models/registry.py", "cli/files.py"}
 
 # Files beside the registry that name three models or more, which become fewer.
 NAMING_MODELS = {"models/saving/earlier_files.py"}
@@ -91,15 +89,15 @@ NAMING_MODELS = {"models/saving/earlier_files.py"}
 # The one place for a library that is to stay behind one door; a path that ends in / is a room.
 DOORS = {
     "patsy": ("frame/formula.py",),
-    "matplotlib": ("report/plots.py",),
-    "statsmodels.iolib": ("report/tables.py",),
+    "matplotlib": ("report/pictures/",),
+    "statsmodels.iolib": ("report/html.py", "report/latex.py"),
     "dask": ("frame/distributed.py",),
-    "pandas": ("frame/", "models/", "inference/", "report/", "datasets/", "cli.py"),
+    "pandas": ("frame/", "models/", "inference/", "report/", "datasets/", "cli/"),
     "narwhals": ("frame/",),
     "duckdb": ("frame/sources/engines.py",),
     "distributed": ("frame/distributed.py",),
-    "polars": ("frame/", "cli.py"),
-    "pyarrow": ("frame/", "cli.py"),
+    "polars": ("frame/", "cli/"),
+    "pyarrow": ("frame/", "cli/"),
     "sklearn": ("sklearn/",),
     "pickle": (),
     "joblib": (),
@@ -162,7 +160,7 @@ def imports_of(path: Path) -> list[Import]:
 
 def room(name: str) -> str:
     """Room of one of our modules: ``core.moments`` is in core; a public name is in "", the door."""
-    for inner in ("models.registry", "core.numerics"):
+    for inner in ("models.kinds", "models.registry", "core.numerics"):
         if behind(name, f"discrim.{inner}"):
             return inner
     parts = [*name.split("."), ""]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from discrim.models import kinds
+
 __all__ = ["BY_RESULTS", "BY_VERB", "HOME", "MODELS", "Row", "resolve", "summary_of", "summary_part"]
 
 
@@ -23,6 +25,8 @@ class Row(NamedTuple):
         The public class of the fits, and its module.
     summary : str
         Module of its summary: the functions `<verb>_sections` and `<verb>_brief`.
+    pictures : tuple of Kind
+        What `plot` draws; the first that suits a fit is its default.
     estimator : str or None
         Address of its estimator of scikit-learn; None of a model that is not fitted to rows.
     held : tuple of str
@@ -33,6 +37,8 @@ class Row(NamedTuple):
         What the command line says of its verb; None where the command line does not have it.
     arguments : str or None
         Address of the function that adds the options of its own to a parser of the command line.
+    examples : tuple of str
+        What may stand after the verb on the command line, as its help shows; each runs.
     posteriors : bool
         Whether it has probabilities, and so takes a prior.
     weights : bool
@@ -45,11 +51,13 @@ class Row(NamedTuple):
     results: str
     results_module: str
     summary: str
+    pictures: tuple[kinds.Kind, ...]
     estimator: str | None = None
     held: tuple[str, ...] = ()
     options: str | None = None
     command: str | None = None
     arguments: str | None = None
+    examples: tuple[str, ...] = ('"species ~ ." iris',)
     posteriors: bool = True
     weights: bool = True
     can_be_saved: bool = True
@@ -62,10 +70,15 @@ MODELS = (
         "LDAResults",
         "discrim.models.normal.lda_results",
         "discrim.models.normal.lda_summary",
+        pictures=(*kinds.DISCRIMINANTS, *kinds.WITH_POSTERIORS, kinds.ROBUST),
         estimator="discrim.sklearn.normal:LDAClassifier",
-        options="discrim.sklearn.options:of_linear",
+        options="discrim.models.verb_options:of_linear",
         command="linear discriminant analysis: one covariance for all classes",
-        arguments="discrim.cli_options:linear_arguments",
+        arguments="discrim.cli.options:linear_arguments",
+        examples=(
+            '"species ~ ." iris --prior equal --sections header,functions',
+            '"species ~ ." iris --errors loo,cv --seed 1 --plot iris.png',
+        ),
     ),
     Row(
         "qda",
@@ -73,10 +86,12 @@ MODELS = (
         "QDAResults",
         "discrim.models.normal.qda",
         "discrim.models.normal.qda_summary",
+        pictures=(*kinds.WITH_POSTERIORS, kinds.LOG_DETERMINANTS, kinds.ROBUST),
         estimator="discrim.sklearn.normal:QDAClassifier",
-        options="discrim.sklearn.options:of_quadratic",
+        options="discrim.models.verb_options:of_quadratic",
         command="quadratic discriminant analysis: a covariance for each class",
-        arguments="discrim.cli_options:quadratic_arguments",
+        arguments="discrim.cli.options:quadratic_arguments",
+        examples=('"species ~ bill_length_mm + body_mass_g" penguins --prior equal',),
     ),
     Row(
         "rda",
@@ -84,10 +99,12 @@ MODELS = (
         "RDAResults",
         "discrim.models.normal.rda",
         "discrim.models.normal.rda_summary",
+        pictures=(*kinds.WITH_POSTERIORS, kinds.CHOSEN_PAIR),
         estimator="discrim.sklearn.chosen:RDAClassifier",
         held=("alpha", "gamma", "parametrization", "method", "standardize"),
         command="regularized discriminant analysis: between LDA, QDA and nearest centroids",
-        arguments="discrim.cli_options:regularized_arguments",
+        arguments="discrim.cli.options:regularized_arguments",
+        examples=('"species ~ ." iris --alpha 0.5 --gamma 0.9',),
     ),
     Row(
         "naive_bayes",
@@ -95,10 +112,12 @@ MODELS = (
         "NaiveBayesResults",
         "discrim.models.independent.naive_bayes_results",
         "discrim.models.independent.naive_bayes_summary",
+        pictures=(*kinds.WITH_POSTERIORS, kinds.DENSITY, kinds.TABLE),
         estimator="discrim.sklearn.normal:NaiveBayesClassifier",
-        options="discrim.sklearn.options:of_naive",
+        options="discrim.models.verb_options:of_naive",
         command="naive Bayes: columns independent within classes",
-        arguments="discrim.cli_options:naive_arguments",
+        arguments="discrim.cli.options:naive_arguments",
+        examples=('"species ~ ." iris --kernel petal_length,petal_width',),
     ),
     Row(
         "shrunken_centroids",
@@ -106,10 +125,12 @@ MODELS = (
         "ShrunkenCentroidsResults",
         "discrim.models.independent.shrunken_centroids",
         "discrim.models.independent.shrunken_summary",
+        pictures=(kinds.CENTROIDS, kinds.CHOSEN_THRESHOLD, *kinds.WITH_POSTERIORS),
         estimator="discrim.sklearn.chosen:ShrunkenCentroidsClassifier",
         held=("threshold", "offset"),
         command="nearest shrunken centroids: few of many columns, one spread each",
-        arguments="discrim.cli_options:shrunken_arguments",
+        arguments="discrim.cli.options:shrunken_arguments",
+        examples=('"cultivar ~ ." wine --threshold 2',),
     ),
     Row(
         "nearest_centroid",
@@ -117,8 +138,10 @@ MODELS = (
         "NearestCentroidResults",
         "discrim.models.normal.nearest_centroid",
         "discrim.models.normal.nearest_centroid",
+        pictures=kinds.WITH_POSTERIORS,
         estimator="discrim.sklearn.geometric:NearestCentroidClassifier",
         command="nearest centroids: the class of the nearest mean",
+        examples=('"species ~ ." iris',),
     ),
     Row(
         "knn",
@@ -126,11 +149,13 @@ MODELS = (
         "KNNResults",
         "discrim.models.neighbours.knn",
         "discrim.models.neighbours.knn_summary",
+        pictures=(kinds.CHOSEN_K, kinds.POSTERIORS, kinds.REGIONS),
         estimator="discrim.sklearn.geometric:KNNClassifier",
         held=("k", "metric", "scale"),
         command="k nearest neighbours: the class of most of the rows nearby",
-        arguments="discrim.cli_options:neighbour_arguments",
+        arguments="discrim.cli.options:neighbour_arguments",
         weights=False,
+        examples=('"species ~ ." iris --k 5 --prior equal',),
     ),
     Row(
         "logistic",
@@ -138,10 +163,15 @@ MODELS = (
         "LogisticResults",
         "discrim.models.regression.logistic",
         "discrim.models.regression.logistic_summary",
+        pictures=(kinds.POSTERIORS, kinds.REGIONS),
         estimator="discrim.sklearn.regressions:LogisticClassifier",
-        options="discrim.sklearn.options:of_logistic",
+        options="discrim.models.verb_options:of_logistic",
         command="logistic regression: log odds linear in the columns",
-        arguments="discrim.cli_options:logistic_arguments",
+        arguments="discrim.cli.options:logistic_arguments",
+        examples=(
+            '"sex ~ body_mass_g + bill_depth_mm" penguins',
+            '"species ~ petal_length" iris --bias-reduction',
+        ),
     ),
     Row(
         "indicator",
@@ -149,10 +179,11 @@ MODELS = (
         "IndicatorResults",
         "discrim.models.regression.indicator",
         "discrim.models.regression.indicator_summary",
+        pictures=(kinds.FITTED, kinds.REGIONS, kinds.SIDES),
         estimator="discrim.sklearn.regressions:IndicatorClassifier",
-        options="discrim.sklearn.options:of_collinear",
+        options="discrim.models.verb_options:of_collinear",
         command="least squares of the indicators of the classes",
-        arguments="discrim.cli_options:collinear_argument",
+        arguments="discrim.cli.options:collinear_argument",
         posteriors=False,
     ),
     Row(
@@ -161,12 +192,14 @@ MODELS = (
         "PerceptronResults",
         "discrim.models.planes.perceptron",
         "discrim.models.planes.plane_summaries",
+        pictures=(kinds.HISTORY, kinds.REGIONS, kinds.SIDES),
         estimator="discrim.sklearn.geometric:PerceptronClassifier",
-        options="discrim.sklearn.options:of_perceptron",
+        options="discrim.models.verb_options:of_perceptron",
         command="Rosenblatt's perceptron: a separating line by its mistakes",
-        arguments="discrim.cli_options:perceptron_arguments",
+        arguments="discrim.cli.options:perceptron_arguments",
         posteriors=False,
         weights=False,
+        examples=('"species ~ ." iris --seed 1 --sections header',),
     ),
     Row(
         "hyperplane",
@@ -174,10 +207,12 @@ MODELS = (
         "HyperplaneResults",
         "discrim.models.planes.hyperplane",
         "discrim.models.planes.plane_summaries",
+        pictures=(kinds.MARGIN, kinds.MARGIN_SIDES),
         estimator="discrim.sklearn.geometric:HyperplaneClassifier",
         command="the optimal separating hyperplane of two classes",
         posteriors=False,
         weights=False,
+        examples=('"diagnosis ~ ." breast_cancer --sections header',),
     ),
     Row(
         "fda",
@@ -185,8 +220,12 @@ MODELS = (
         "FDAResults",
         "discrim.models.regression.fda",
         "discrim.models.regression.fda_summary",
+        pictures=(kinds.SCORES, *kinds.WITH_POSTERIORS),
         estimator="discrim.sklearn.regressions:FDAClassifier",
-        options="discrim.sklearn.options:of_flexible",
+        options="discrim.models.verb_options:of_flexible",
+        command="flexible discriminant analysis: any regression of scikit-learn as its engine",
+        arguments="discrim.cli.options:flexible_arguments",
+        examples=('"species ~ ." iris --engine "KernelRidge(kernel=\'rbf\', gamma=0.1)"',),
         can_be_saved=False,
     ),
     Row(
@@ -195,6 +234,7 @@ MODELS = (
         "BayesResults",
         "discrim.models.law.bayes",
         "discrim.models.law.bayes_summary",
+        pictures=(kinds.LAW_REGIONS, kinds.LAW_DENSITIES),
         weights=False,
         can_be_saved=False,
     ),
@@ -246,9 +286,9 @@ SUMMARIES = {
 """Summaries of what is no model, by the class of the results."""
 
 
-def summary_of(results: Any) -> Any:
+def summary_of(results: Any, *asked: Any) -> Any:
     """The summary of results that are of no model."""
-    return resolve(SUMMARIES[type(results).__name__])(results)
+    return resolve(SUMMARIES[type(results).__name__])(results, *asked)
 
 
 def summary_part(verb: str, which: str, fit: Any) -> Any:

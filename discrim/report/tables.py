@@ -1,28 +1,25 @@
 """The summary: sections of numbers, as text, HTML, LaTeX and Markdown.
 
 A section is a DataFrame at full precision and a few words on how to show it. All
-renderings are made of the same grid of texts, so that they agree cell by cell. HTML and
-LaTeX are laid out by statsmodels' SimpleTable; text, which has to count wide characters,
-and Markdown, which it does not know, are written here.
+renderings are made of the same grid of texts, so that they agree cell by cell; each has
+a file beside this one.
 """
 
 from __future__ import annotations
 
-import html
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from difflib import get_close_matches
 
 import pandas as pd
 
 from discrim.errors import DataError
-from discrim.report.grid import INTERVAL, Grid, Pairs, Part, Section, grid_of, heading, pair_texts
-from discrim.report.numbers import clean, display_width, fold
+from discrim.report.grid import INTERVAL, Pairs, Part, Section, among
+from discrim.report.html import html_of
+from discrim.report.latex import TEXTWIDTH, latex_of
+from discrim.report.markdown import markdown_of
+from discrim.report.text import text_of, text_width
 
 __all__ = ["INTERVAL", "Pairs", "Parts", "Section", "Summary", "summarize"]
-
-WIDTH = 100
-"""Columns of a text rendering."""
 
 
 class Parts(dict[str, Callable[[], Part]]):
@@ -53,34 +50,130 @@ class Summary:
         self.title = title
         self._parts = dict(parts)
 
+    def shortened(self) -> Summary:
+        """The same, without most of the lines of long tables."""
+        return Summary(self.title, {key: among(part) for key, part in self._parts.items()})
+
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The sections' numbers, unrounded."""
-        return {key: part.table.copy() for key, part in self._parts.items()}
+        tables: dict[str, pd.DataFrame] = {}
+        for key, part in self._parts.items():
+            tables[key] = part.table.copy()
+            if isinstance(part, Section) and part.shown:
+                name, shown = part.shown
+                tables[name] = shown.table.copy()
+        return tables
 
-    def as_text(self) -> str:
-        """Text of at most 100 columns."""
-        body: list[str] = []
-        for part in self._parts.values():
-            body += ["", *_text(part)] if body else _text(part)
-        titles = fold(clean(self.title), WIDTH)
-        width = max(display_width(line) for line in [*body, *titles])
-        titles = [" " * ((width - display_width(line)) // 2) + line for line in titles]
-        return "\n".join(["=" * width, *titles, "-" * width, *body, "=" * width])
+    def extended(self, name: str, part: Part) -> Summary:
+        """The summary with one section more, at its end."""
+        return Summary(self.title, self._parts | {name: part})
+
+    def as_text(self, width: int | None = None) -> str:
+        """Text of at most so many columns.
+
+        Parameters
+        ----------
+        width : int, optional
+            Columns of the text, 40 or more; wider tables go on below. By default those of the terminal
+            that is printed to, and 100 where there is none: in a notebook, a pipe or a file.
+
+        Raises
+        ------
+        DataError
+            The width is no whole number, or below 40.
+
+        Examples
+        --------
+        >>> from discrim import lda
+        >>> from discrim.datasets import load_iris
+        >>> summary = lda("species ~ .", load_iris()).summary(sections=["means"])
+        >>> print(summary.as_text(width=60))
+        ===================================================
+                   Linear discriminant analysis
+        ---------------------------------------------------
+        Means
+                    sepal_length  sepal_width  petal_length
+        setosa             5.006        3.428         1.462
+        versicolor         5.936        2.770         4.260
+        virginica          6.588        2.974         5.552
+        <BLANKLINE>
+                    petal_width
+        setosa            0.246
+        versicolor        1.326
+        virginica         2.026
+        ===================================================
+        """
+        return text_of(self.title, self._parts.values(), text_width(width))
 
     def as_html(self) -> str:
         """HTML, labels escaped."""
-        parts = "\n".join(_html(part) for part in self._parts.values())
-        title = html.escape(clean(self.title))
-        return f'<div class="discrim-summary">\n{_STYLE}\n<h3>{title}</h3>\n{parts}\n</div>'
+        return html_of(self.title, self._parts.values())
 
-    def as_latex(self) -> str:
-        """LaTeX tabulars with booktabs rules, labels escaped."""
-        return "\n\n".join([rf"\paragraph{{{_tex(clean(self.title))}}}", *map(_latex, self._parts.values())])
+    def as_latex(
+        self,
+        caption: str | None = None,
+        label: str | None = None,
+        *,
+        position: str = "htbp",
+        textwidth: float = TEXTWIDTH,
+    ) -> str:
+        r"""LaTeX: a float with caption and label for each section, labels of the data escaped.
+
+        Tables wider than the text are set in smaller type (\small, \footnotesize) or split into panels below
+        one another; those taller than a page go on in another float.
+
+        Parameters
+        ----------
+        caption : str, optional
+            In LaTeX, as it is. Of several sections each caption begins with it; by default with the title.
+        label : str, optional
+            What \ref takes. Of several sections each has "-" and the section's key behind it, as in
+            "tab:iris-means"; by default it begins with the title, as in "tab:linear-discriminant-analysis".
+        position : str
+            Where the floats may go.
+        textwidth : float
+            Width of the text in points, as \the\textwidth prints it; 345 in the class article.
+
+        Raises
+        ------
+        DataError
+            An argument is of another kind.
+
+        Notes
+        -----
+        A document needs no package: pdflatex of texlive-latex-base sets it. With \usepackage{booktabs} the
+        rules are those of booktabs; without it they are plain lines. Greek letters are set as mathematics.
+        \usepackage[T1]{fontenc} is needed for a few letters, as in "Łódź, Ąžuolas, Đorđe, «x»"; Chinese,
+        Japanese and Korean need lualatex or xelatex with a font that has them (\usepackage{fontspec} and
+        \setmainfont{Noto Serif CJK SC}), or the package CJKutf8; Cyrillic needs \usepackage[T2A]{fontenc}.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> fit = discrim.lda("species ~ .", discrim.datasets.load_iris())
+        >>> print(fit.summary(["classes"]).as_latex("Irises", "tab:irises").partition("\n\n")[2])
+        \begin{table}[htbp]
+        \centering\sloppy
+        \caption{Irises}
+        \label{tab:irises}
+        \smallskip
+        \begin{tabular}{@{}lrr@{}}
+        \toprule
+                   &  prior & rows \\
+        \midrule
+        setosa     & 0.3333 &   50 \\
+        versicolor & 0.3333 &   50 \\
+        virginica  & 0.3333 &   50 \\
+        \bottomrule
+        \end{tabular}
+        \end{table}
+        """
+        return latex_of(self.title, self._parts, caption, label, position, textwidth)
 
     def as_markdown(self) -> str:
         """Markdown pipe tables, labels escaped."""
-        return "\n\n".join([f"## {_md(clean(self.title))}", *map(_markdown, self._parts.values())])
+        return markdown_of(self.title, self._parts.values())
 
     def __str__(self) -> str:
         return self.as_text()
@@ -108,160 +201,13 @@ def summarize(
     keys = list(parts) if pick is None else [pick] if isinstance(pick, str) else list(pick)
     unknown = [key for key in keys if not (isinstance(key, str) and key in parts)]
     if unknown:
-        raise DataError(f"No section {unknown[0]!r} in this summary: name some of {', '.join(parts)}.")
+        near = get_close_matches(str(unknown[0]), parts, n=1)
+        way_out = f"did you mean {near[0]!r}? There are" if near else "name some of"
+        raise DataError(f"No section {unknown[0]!r} in this summary: {way_out} {', '.join(parts)}.")
     for names, prepare in parts.shared if isinstance(parts, Parts) else ():
         if names <= set(keys):
             prepare()
-    return Summary(title, {key: parts[key]() for key in keys})
-
-
-# ---- text
-
-
-def _text(part: Part) -> list[str]:
-    if isinstance(part, Pairs):
-        return _pairs_text(part)
-    grid = grid_of(part)
-    lines = fold(heading(part), WIDTH)
-    for low, high in _panels(grid) if grid.cells else []:
-        cells = [line[low:high] for line in grid.cells]
-        # Below the diagonal a panel is blank; its last rows would say nothing.
-        last = max(i for i, line in enumerate(cells) if any(line) or not grid.triangle)
-        lines += [""] if low else []
-        lines += _laid_out(grid.headers[low:high], grid.stubs[: last + 1], cells[: last + 1])
-    for note in grid.notes:
-        lines += fold(note, min(WIDTH, max(78, *map(display_width, lines))))
-    return lines
-
-
-def _panels(grid: Grid) -> list[tuple[int, int]]:
-    """Runs of columns that fit the width beside the row labels."""
-    room = WIDTH - max([display_width(stub) for stub in grid.stubs], default=0)
-    panels, low, used = [], 0, 0
-    for j, header in enumerate(grid.headers):
-        width = 2 + max([display_width(header), *(display_width(row[j]) for row in grid.cells)])
-        if j > low and used + width > room:
-            panels.append((low, j))
-            low, used = j, 0
-        used += width
-    return [*panels, (low, len(grid.headers))]
-
-
-def _laid_out(headers: list[str], stubs: list[str], cells: list[list[str]]) -> list[str]:
-    """Lines of row labels flush left and cells flush right, by what characters take on a screen."""
-    lines = [["", *headers], *([stub, *row] for stub, row in zip(stubs, cells, strict=True))]
-    widths = [max(map(display_width, column)) for column in zip(*lines, strict=True)]
-    laid = []
-    for stub, *row in lines:
-        gaps = [" " * (width - display_width(text)) for text, width in zip(row, widths[1:], strict=True)]
-        rest = "".join(f"  {gap}{text}" for gap, text in zip(gaps, row, strict=True))
-        laid.append((stub + " " * (widths[0] - display_width(stub)) + rest).rstrip())
-    return laid
-
-
-def _simple_table(cells: list[list[str]], headers: list[str] | None, stubs: list[str], **formats: Any) -> Any:
-    from statsmodels.iolib.table import SimpleTable
-
-    return SimpleTable(cells, headers, stubs, **formats)
-
-
-def _pairs_text(pairs: Pairs) -> list[str]:
-    items = pair_texts(pairs)
-    half = (len(items) + 1) // 2
-    left, right = _flush(items[:half]), _flush(items[half:])
-    wide = max(map(display_width, left), default=0)
-    if wide + 4 + max(map(display_width, right), default=0) > WIDTH:
-        left, right = _flush(items), []
-    lines = fold(heading(pairs), WIDTH)
-    for i, line in enumerate(left):
-        gap = " " * (wide - display_width(line) + 4)
-        lines.append(f"{line}{gap}{right[i]}" if i < len(right) else line)
-    return lines + (fold(clean(pairs.note), WIDTH) if pairs.note else [])
-
-
-def _flush(items: list[tuple[str, str]]) -> list[str]:
-    """Labels flush left, texts flush right."""
-    width = max((display_width(label) for label, _ in items), default=0) + 2
-    width += max((display_width(text) for _, text in items), default=0)
-    return [label + " " * (width - display_width(label + text)) + text for label, text in items]
-
-
-# ---- HTML, LaTeX, Markdown
-
-
-_STYLE = """<style>
-.discrim-summary { overflow-x: auto; font-variant-numeric: tabular-nums; }
-.discrim-summary th, .discrim-summary td { text-align: right; white-space: nowrap; padding: 0.1em 0.7em; }
-.discrim-summary th:first-child, .discrim-pairs td:nth-child(3) { text-align: left; font-weight: normal; }
-</style>"""
-
-
-def _escaped(
-    grid: Grid, escape: Callable[[str], str], indent: str
-) -> tuple[list[list[str]], list[str] | None, list[str]]:
-    """Cells, headers and stubs of a markup; stubs keep their indentation."""
-    cells = [[escape(text) for text in line] for line in grid.cells]
-    stubs = [indent + escape(stub[2:]) if stub.startswith("  ") else escape(stub) for stub in grid.stubs]
-    return cells, [escape(text) for text in grid.headers] or None, stubs
-
-
-def _html(part: Part) -> str:
-    grid = grid_of(part)
-    table = ""
-    if grid.cells:
-        cells = _escaped(grid, _html_text, "&emsp;")
-        table = "\n" + _simple_table(*cells, html_fmt={"data_aligns": "r", "header_align": "r"}).as_html()
-    notes = "".join(f"\n<p><small>{html.escape(note)}</small></p>" for note in grid.notes)
-    kind = "pairs" if isinstance(part, Pairs) else "section"
-    return f'<div class="discrim-{kind}">\n<h4>{html.escape(heading(part))}</h4>{table}{notes}\n</div>'
-
-
-def _html_text(text: str) -> str:
-    bare = text.rstrip(" ")
-    # Blanks that bring points in line have the width of a figure here.
-    return html.escape(bare) + "\u2007" * (len(text) - len(bare))
-
-
-def _latex(part: Part) -> str:
-    grid = grid_of(part)
-    table = ""
-    if grid.cells:
-        layout: dict[str, Any] = {"replacements": {}, "strip_backslash": False}
-        layout |= {"data_aligns": grid.aligns, "header_align": "r", "stub_align": "l", "empty_align": "l"}
-        layout |= {"header_fmt": "%s", "stub_fmt": "%s", "header": "%s", "stub": "%s"}
-        cells = _escaped(grid, _tex, r"\quad ")
-        table = "\n\n" + _simple_table(*cells, ltx_fmt=layout).as_latex_tabular(center=False)
-    notes = "".join(f"\n\n{{\\footnotesize {_tex(note)}}}" for note in grid.notes)
-    return f"\\paragraph{{{_tex(heading(part))}}}{table}{notes}"
-
-
-def _markdown(part: Part) -> str:
-    grid = grid_of(part)
-    table = ""
-    if grid.cells:
-        cells, headers, stubs = _escaped(grid, _md, "&emsp;")
-        aligns = {"l": ":--", "r": "--:"}
-        width = len(grid.cells[0])
-        lines = [["", *(headers or [""] * width)]]
-        lines += [[":--", *(aligns[grid.aligns[j % len(grid.aligns)]] for j in range(width))]]
-        lines += [[stub, *line] for stub, line in zip(stubs, cells, strict=True)]
-        table = "\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    notes = "".join(f"\n\n{_md(note)}" for note in grid.notes)
-    return f"### {_md(heading(part))}{table}{notes}"
-
-
-_TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_TEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\`{}"}
-# \textquotedbl is not in LaTeX's default encoding, and a bare quotation mark is active in German documents.
-_TEX |= {'"': r"\char34{}"}
-_TEX |= {"…": r"\dots{}"} | {c: f"\\{c}" for c in "&%$#_{}"}
-
-
-def _tex(text: str) -> str:
-    escaped = "".join(_TEX.get(c, c) for c in text.rstrip(" "))
-    # A leading bracket after a row's end would be read as its optional argument.
-    return f"{{}}{escaped}" if escaped.startswith(("[", "*")) else escaped
-
-
-def _md(text: str) -> str:
-    return re.sub(r"([\\`*_{}\[\]<>#|~$])", r"\\\1", text.rstrip(" ")).replace("&", "&amp;")
+    made = {key: parts[key]() for key in keys}
+    if pick is None and len(made) > 1:
+        made = {key: among(part, f"summary(sections=[{key!r}])") for key, part in made.items()}
+    return Summary(title, made)

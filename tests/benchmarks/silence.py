@@ -462,6 +462,117 @@ def compare() -> Task:
     return lambda: discrim.compare(*fits, folds=10, seed=1)
 
 
+@task("qda of 800 classes, summary")
+def many_summaries() -> Task:
+    return fitted("qda", table(50_000, 10, 800), lambda fit: fit.summary().as_text())
+
+
+@task("lda 20,000 x 1,500 x 5, summary")
+def wide_summary() -> Task:
+    return fitted("lda", table(20_000, 1_500, 5), lambda fit: fit.summary().as_text())
+
+
+@task("lda 20,000 x 400 x 5, anova and partial tests")
+def wide_tests() -> Task:
+    return fitted("lda", table(20_000, 400, 5), lambda fit: (fit.anova(), fit.partial_tests()))
+
+
+@task("stepwise 5,000 x 1,000 x 3")
+def stepwise_wide() -> Task:
+    import discrim
+
+    frame = table(5_000, 1_000, 3)
+    return lambda: discrim.stepwise("y ~ .", data=frame)
+
+
+@task("logistic 20,000 x 150 x 20")
+def logistic_wide() -> Task:
+    return fitted("logistic", table(20_000, 150, 20))
+
+
+@task("logistic 20,000 x 40 x 5, bias reduced")
+def logistic_reduced_wide() -> Task:
+    return fitted("logistic", table(20_000, 40, 5), bias_reduction=True)
+
+
+@task("logistic 5,000 x 20 x 3, profile intervals")
+def profiles() -> Task:
+    return fitted("logistic", table(5_000, 10, 3), lambda fit: fit.conf_int(method="profile"))
+
+
+@task("logistic 20,000 x 100 x 3, tests by term")
+def ratios() -> Task:
+    return fitted("logistic", table(20_000, 100, 3), lambda fit: fit.lr_test(by="term"))
+
+
+@task("logistic of separated classes, 10,000 x 100 x 26")
+def separated() -> Task:
+    from tests.benchmarks.corners.logistic import normal_classes
+
+    return fitted("logistic", normal_classes(10_000, 100, 26, 2.0), separation="warn")
+
+
+@task("lda shrunk 5,000 x 500 x 3, by leave-one-out")
+def shrinkage_chosen() -> Task:
+    return fitted("lda", table(5_000, 500, 3), covariance="shrunk", shrinkage="loo")
+
+
+@task("rda 20,000 x 300 x 5, choice")
+def rda_wide() -> Task:
+    return fitted("rda", table(20_000, 300, 5))
+
+
+@task("rda 5,000 x 100 x 5, choice by leave-one-out")
+def rda_wide_left_out() -> Task:
+    return fitted("rda", table(5_000, 100, 5), cv="loo")
+
+
+@task("knn 500,000 x 20 x 3, predict 50,000")
+def knn_predict() -> Task:
+    import discrim
+
+    frame = table(500_000, 20, 3)
+    fit = discrim.knn("y ~ .", data=frame, k=5)
+    return lambda: fit.predict(frame.iloc[:20_000])
+
+
+@task("t 20,000 x 5, leave_one_out")
+def student_left_out() -> Task:
+    return fitted("lda", table(500, 5, 3), lambda fit: fit.leave_one_out(), method="t")
+
+
+@task("hyperplane 5,000 x 300 x 2")
+def hyperplane_wide() -> Task:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((5_000, 300))
+    side = x @ rng.standard_normal(300)
+    frame = pd.DataFrame(x).add_prefix("x").assign(y=np.where(side > 0, "a", "b"))
+    return fitted("hyperplane", frame)
+
+
+@task("stability of the axes, 50,000 x 50 x 5")
+def stability() -> Task:
+    return fitted("lda", table(50_000, 50, 5), lambda fit: fit.canonical().stability(seed=1))
+
+
+@task("typicality 500,000 x 20 x 10")
+def typicality() -> Task:
+    return fitted("lda", table(500_000, 20, 10), lambda fit: fit.typicality())
+
+
+@task("posterior_intervals 200,000 x 20 x 5")
+def intervals_delta() -> Task:
+    return fitted("qda", table(200_000, 20, 5), lambda fit: fit.posterior_intervals())
+
+
+@task("naive Bayes of texts, 1,000,000 rows")
+def texts() -> Task:
+    frame = table(1_000_000, 6, 3)
+    for name in frame.columns.drop("y")[:4]:
+        frame[name] = np.char.add("level", (frame[name] * 3).astype(int).astype(str))
+    return fitted("naive_bayes", frame)
+
+
 # ---- watching
 
 

@@ -15,6 +15,8 @@ import pytest
 
 import discrim
 from discrim import cli, datasets
+from discrim.cli.reading import read_table
+from discrim.cli.values import parse_prior
 from discrim.errors import DiscrimWarning, FormulaError, PriorError
 from tests.support import ROOT
 
@@ -36,8 +38,10 @@ class Recorder:
         self.sections = sections
         return self
 
-    def as_text(self):
+    def as_text(self, width=None):
         return "summary in plain text\n"
+
+    title = "a title"
 
     def as_html(self):
         return "<p>summary</p>"
@@ -123,7 +127,10 @@ def test_degrees_of_freedom_are_given_estimated_or_refused(capsys):
 
 def test_format_picks_the_rendering(verb, capsys):
     assert cli.main(["lda", FORMULA, "iris", "--format", "html"]) == 0
-    assert capsys.readouterr().out == "<p>summary</p>\n"
+    page = capsys.readouterr().out
+    assert page.startswith("<!DOCTYPE html>\n")
+    assert "\n<title>a title</title>\n" in page
+    assert "\n<p>summary</p>\n" in page
 
 
 @pytest.mark.parametrize(
@@ -138,7 +145,7 @@ def test_format_picks_the_rendering(verb, capsys):
     ],
 )
 def test_prior_in_every_form(typed, prior):
-    assert cli.parse_prior(typed) == prior
+    assert parse_prior(typed) == prior
 
 
 @pytest.mark.parametrize(
@@ -161,7 +168,7 @@ def test_prior_in_every_form(typed, prior):
 )
 def test_a_prior_that_is_none_names_the_part(typed, culprit):
     with pytest.raises(PriorError, match=culprit):
-        cli.parse_prior(typed)
+        parse_prior(typed)
 
 
 def test_a_prior_names_classes_that_are_numbers(verb, tmp_path):
@@ -186,7 +193,7 @@ def table():
 def test_csv_is_read_to_the_last_bit(table, tmp_path, name):
     path = tmp_path / name
     table.to_csv(path, index=False, encoding="utf-8")
-    got = cli.read_table(str(path))
+    got = read_table(str(path))
     assert list(got) == list(table)
     assert np.array_equal(got["x"], table["x"])
     assert got["naïve name"].tolist() == table["naïve name"].tolist()
@@ -196,14 +203,14 @@ def test_csv_is_read_to_the_last_bit(table, tmp_path, name):
 def test_tsv(table, tmp_path, name):
     path = tmp_path / name
     table.to_csv(path, index=False, sep="\t")
-    assert np.array_equal(cli.read_table(str(path))["x"], table["x"])
+    assert np.array_equal(read_table(str(path))["x"], table["x"])
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.pq"])
 def test_parquet(table, tmp_path, name):
     path = tmp_path / name
     table.to_parquet(path)
-    assert cli.read_table(str(path)).equals(table)
+    assert read_table(str(path)).equals(table)
 
 
 def without(monkeypatch, *libraries):
@@ -221,7 +228,7 @@ def test_parquet_without_pyarrow_is_read_by_polars(monkeypatch, table, tmp_path)
     path = tmp_path / "t.parquet"
     table.to_parquet(path)
     without(monkeypatch, "pyarrow")
-    got = cli.read_table(str(path))
+    got = read_table(str(path))
     assert isinstance(got, pl.DataFrame)
     assert got["x"].to_list() == table["x"].tolist()
 
@@ -242,15 +249,15 @@ def test_a_dash_is_standard_input(monkeypatch, verb):
 def test_a_file_is_not_taken_for_a_bundled_table(monkeypatch, tmp_path):
     (tmp_path / "iris").write_text("y,x\na,1\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert cli.read_table("./iris").shape == (1, 2)
-    assert cli.read_table("iris").shape == (150, 5)
+    assert read_table("./iris").shape == (1, 2)
+    assert read_table("iris").shape == (150, 5)
 
 
 def test_a_column_without_a_name_is_reported(tmp_path):
     path = tmp_path / "rownames.csv"
     datasets.load_iris().to_csv(path)
     with pytest.warns(DiscrimWarning, match="column 1 of .* has no name and is called 'Unnamed: 0'"):
-        cli.read_table(str(path))
+        read_table(str(path))
 
 
 @pytest.mark.parametrize(
@@ -381,7 +388,11 @@ def test_prints_the_summary_of_the_same_call(capsys, verb_name, style):
         FORMULA, data=datasets.load_iris(), prior=[0.5, 0.25, 0.25]
     )
     expected = getattr(fit.summary(), f"as_{style}")()
-    assert capsys.readouterr().out == expected.rstrip("\n") + "\n"
+    printed = capsys.readouterr().out
+    if style == "html":
+        assert f"<body>\n{expected}\n</body>" in printed
+    else:
+        assert printed == expected.rstrip("\n") + "\n"
 
 
 @pytest.mark.parametrize(

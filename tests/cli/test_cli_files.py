@@ -19,6 +19,9 @@ from pathlib import Path
 import pytest
 
 from discrim import cli, datasets
+from discrim.cli import fitting, reading
+from discrim.cli.reading import read_table
+from discrim.errors import DataError
 
 FORMULA = "species ~ ."
 TEXT = (Path(datasets.__file__).parent / "iris.csv").read_bytes()
@@ -70,7 +73,7 @@ def refused(capsys, *arguments: str) -> str:
 def test_packed_text_is_the_text(tmp_path, suffix):
     path = tmp_path / f"table.csv{suffix}"
     path.write_bytes(PACKED[suffix])
-    assert cli.read_table(str(path)).equals(datasets.load_iris())
+    assert read_table(str(path)).equals(datasets.load_iris())
 
 
 @pytest.mark.parametrize("suffix", PACKED)
@@ -130,7 +133,7 @@ def test_a_zst_file_that_is_cut_is_not_taken_for_the_whole(monkeypatch, tmp_path
     path = tmp_path / "table.csv.zst"
     whole = zlib.compress(TEXT[:1000]) + zlib.compress(TEXT[1000:])
     path.write_bytes(whole)
-    assert cli.read_table(str(path)).equals(datasets.load_iris())
+    assert read_table(str(path)).equals(datasets.load_iris())
     for cut in (1, 5, 500):
         path.write_bytes(whole[:-cut])
         said = refused(capsys, "lda", FORMULA, str(path))
@@ -150,7 +153,7 @@ def test_zst_files_of_the_real_package(tmp_path, capsys):
     path = tmp_path / "table.csv.zst"
     whole = zstandard.ZstdCompressor().compress(TEXT)
     path.write_bytes(whole)
-    assert cli.read_table(str(path)).equals(datasets.load_iris())
+    assert read_table(str(path)).equals(datasets.load_iris())
     path.write_bytes(whole[:-2])
     assert "cannot be unpacked" in refused(capsys, "lda", FORMULA, str(path))
 
@@ -165,8 +168,8 @@ def test_bytes_of_parquet_that_are_changed_give_a_table_or_one_line(tmp_path, ca
         contents[rng.randrange(len(contents))] = rng.randrange(256)
     path.write_bytes(contents[: len(contents) - rng.choice([0, 0, 1, 1000])])
     try:
-        cli.read_table(str(path))
-    except cli.DataError as error:
+        read_table(str(path))
+    except DataError as error:
         said = str(error)
     else:
         said = "it cannot be seen that the table is another one"
@@ -202,7 +205,7 @@ def test_a_file_of_no_use_is_one_line(tmp_path, capsys, contents, says):
 def test_marks_of_other_systems_are_no_part_of_the_text(tmp_path, turn):
     path = tmp_path / "table.csv"
     path.write_bytes(turn(TEXT))
-    assert cli.read_table(str(path)).equals(datasets.load_iris())
+    assert read_table(str(path)).equals(datasets.load_iris())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
@@ -211,7 +214,7 @@ def test_a_pipe_is_read_once_and_a_device_not_at_all(tmp_path, capsys):
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=(TEXT,))
     writer.start()
-    assert cli.read_table(str(pipe)).equals(datasets.load_iris())
+    assert read_table(str(pipe)).equals(datasets.load_iris())
     writer.join()
     for device in ("/dev/zero", "/dev/null"):
         assert "is a device, not a file" in refused(capsys, "lda", FORMULA, device)
@@ -228,7 +231,7 @@ def test_more_than_the_memory_is_one_line(monkeypatch, capsys):
     def exhausted(*_, **__):
         raise MemoryError("Unable to allocate 16 PiB")
 
-    monkeypatch.setattr(cli, "_read_delimited", exhausted)
+    monkeypatch.setattr(reading, "_read_delimited", exhausted)
     assert "larger than the memory" in refused(capsys, "lda", FORMULA, "table.csv")
-    monkeypatch.setattr(cli, "_summarize", exhausted)
+    monkeypatch.setattr(fitting, "of_table", exhausted)
     assert "not enough memory: Unable to allocate 16 PiB" in refused(capsys, "lda", FORMULA, "iris")

@@ -10,6 +10,8 @@ import pytest
 
 import discrim
 from discrim import cli
+from discrim.cli.labels import labels_to_fit
+from discrim.cli.reading import read_table
 
 BIG = 2**53
 X = np.random.default_rng(0).normal(size=40) + np.repeat([0, 2], 20)
@@ -114,7 +116,7 @@ def test_whole_numbers_of_parquet_stay_whole_beside_a_missing_one(formula, tmp_p
     y = pd.array([None, *halves(BIG, BIG + 1)[1:]], dtype="Int64")
     x = pd.Series(X).where(X < 2)
     pd.DataFrame({"y": y, "x": x}).to_parquet(path)
-    table = cli.read_table(path)
+    table = read_table(path)
     assert table["y"].dtype == "Int64"
     assert table["x"].dtype == "float64"
     assert discrim.lda(formula, table).classes.tolist() == [BIG, BIG + 1]
@@ -129,7 +131,7 @@ def test_a_prior_names_classes_as_the_file_does(tmp_path, capsys):
 
 def test_measurements_are_read_as_before(tmp_path):
     path = written(tmp_path, halves("a", "b"), w=["01", "2.50", "+3", "4e0"] * 10)
-    table = cli.read_table(path, cli.labels_to_fit("y ~ ."))
+    table = read_table(path, labels_to_fit("y ~ ."))
     assert table["w"].tolist()[:4] == [1.0, 2.5, 3.0, 4.0]
     pd.testing.assert_frame_equal(table.drop(columns="y"), pd.read_csv(path).drop(columns="y"))
 

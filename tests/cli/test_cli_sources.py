@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import discrim
-from discrim import cli, cli_sources, datasets
+from discrim import cli, datasets
+from discrim.cli import sources
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_a_folder_and_a_pattern_are_the_file(arguments, places, capsys):
 def test_a_large_file_is_read_part_by_part_where_the_verb_allows(places, capsys, monkeypatch):
     whole, _ = places
     expected = [said(capsys, verb, "y ~ x + z", whole) for verb in ("lda", "knn")]
-    monkeypatch.setattr(cli_sources, "LARGE", 1)
+    monkeypatch.setattr(sources, "LARGE", 1)
     assert [said(capsys, verb, "y ~ x + z", whole) for verb in ("lda", "knn")] == expected
 
 

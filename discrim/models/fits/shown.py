@@ -36,7 +36,7 @@ class ShownModel(Shown):
 
     def _brief(self) -> Summary:
         brief: Summary = summary_part(self._verb(), "brief", self)
-        return brief
+        return brief.shortened()
 
     def summary(self: Any, sections: Sequence[str] | None = None) -> Summary:
         """The summary, a table for each section; prints, and renders in a notebook.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,18 +17,14 @@ from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import codes_are_positions, mark_unseen, refuse_values, term_levels
 from discrim.frame.unseen import Unseen
-from discrim.models.fits.arguments import check_word, listed
+from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit, Model, as_scored, read_rows
 from discrim.models.fits.reading import class_moments
 from discrim.models.fits.refits import moment_refits
 from discrim.models.independent.naive_bayes_plan import refuse_no_density
 from discrim.models.results.class_covariances import ClassCovariances
-from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.saved import Saved
-
-if TYPE_CHECKING:
-    from discrim.report.plots import Axes
 
 __all__ = ["NaiveBayesResults", "naive_bayes_fit"]
 
@@ -299,49 +295,5 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         """One row for the fit."""
         return pd.DataFrame([self._glance() | {"smoothing": self.smoothing, "laplace": self.laplace}])
 
-    def plot(
-        self,
-        kind: Literal["posteriors", "regions", "density", "table"] | None = None,
-        ax: Axes | None = None,
-        *,
-        term: str | None = None,
-    ) -> Axes:
-        """Draw a picture.
-
-        Parameters
-        ----------
-        kind : {"posteriors", "regions", "density", "table"}, optional
-            Posteriors by class (the default); regions in the plane of two numeric predictors (the default of
-            two); the density of a column in each class; the table of a categorical column.
-        ax : Axes, optional
-        term : str, optional
-            The column of "density" and "table"; the first one by default.
-        """
-        check_word("kind", kind, ("posteriors", "regions", "density", "table"), optional=True)
-        if kind in ("density", "table"):
-            return self._plot_column(kind, term, ax)
-        numbers = not self._levels and self._fit.blocks.design.plain
-        if kind == "regions" or (kind is None and len(self.terms) == 2 and numbers):
-            return plot_regions(self._fit, ax)
-        return plot_posteriors(self._fit, ax)
-
-    def _plot_column(self, kind: str, term: str | None, ax: Axes | None) -> Axes:
-        from discrim.models.independent.naive_bayes_plots import draw_densities, draw_shares
-
-        numeric = [*self.normal_terms, *self.bandwidths.columns]
-        names = numeric if kind == "density" else list(self._levels)
-        if not names:
-            shown = "numbers" if kind == "density" else "levels"
-            raise DataError(
-                f"kind={kind!r} shows a column of {shown}, of which this fit has none: use kind='posteriors'."
-            )
-        name = names[0] if term is None else term
-        if name not in names:
-            raise DataError(
-                f"kind={kind!r} shows one of {listed(names)} here, not {name!r}: give one of them."
-            )
-        return (
-            draw_densities(self.density(name), ax)
-            if kind == "density"
-            else draw_shares(self.tables[name], ax)
-        )
+    def _is_plane(self) -> bool:
+        return super()._is_plane() and not self._levels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -31,12 +31,8 @@ from discrim.models.moments.moments import Moments
 from discrim.models.moments.once import by_moments
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
-from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.saved import Saved
-
-if TYPE_CHECKING:
-    from discrim.report.plots import Axes
 
 __all__ = ["ShrunkenCentroidsResults", "shrunken_centroids"]
 
@@ -383,25 +379,3 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         """One row for the fit."""
         row = self._sizes() | {"threshold": self.threshold, "offset": self.offset}
         return pd.DataFrame([row | {"surviving": int(self._fit.numbers.shrunken().any(axis=0).sum())}])
-
-    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw a picture.
-
-        Parameters
-        ----------
-        kind : {"centroids", "path", "posteriors", "regions"}, optional
-            Shrunken differences of the survivors as bars by class (the default); the cross-validated error by
-            threshold, with the number of columns left; posteriors by class; regions in the plane of two
-            predictors.
-        ax : Axes, optional
-        """
-        from discrim.models.independent import shrunken_plots
-
-        check_word("kind", kind, ("centroids", "path", "posteriors", "regions"), optional=True)
-        if kind == "path":
-            return shrunken_plots.threshold_path(self.path, self.threshold, ax=ax)
-        if kind == "posteriors":
-            return plot_posteriors(self._fit, ax)
-        if kind == "regions":
-            return plot_regions(self._fit, ax)
-        return shrunken_plots.differences(self.survivors(), ax=ax)

@@ -7,7 +7,7 @@ posterior errs least of all rules; its error is a property of the law, and a mea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -21,16 +21,14 @@ from discrim.core.rules.expected_costs import joint_scores
 from discrim.core.rules.rules import log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.folds import generator
-from discrim.models.fits.arguments import check_word, cost_matrix, prior_vector
+from discrim.models.fits.arguments import cost_matrix, prior_vector
 from discrim.models.fits.handed_out import HandedOut
 from discrim.models.fits.labels import labelled
 from discrim.models.fits.prediction import Decision
 from discrim.models.fits.shown import ShownModel
 from discrim.models.law.bayes_input import Known, frame_of, known_law, points_of, ruled
 from discrim.models.law.bayes_tables import decision_table, pair_bounds
-
-if TYPE_CHECKING:
-    from discrim.report.plots import Axes
+from discrim.models.pictures.pictured import Pictured
 
 __all__ = ["BayesResults", "bayes"]
 
@@ -103,7 +101,7 @@ def bayes(
     return BayesResults(known, prior, costs, int(draws), seed)
 
 
-class BayesResults(ShownModel):
+class BayesResults(Pictured, ShownModel):
     """The Bayes classifier of a known law. It predicts as a fit does, and has no rows.
 
     Attributes
@@ -400,29 +398,10 @@ class BayesResults(ShownModel):
     def _verb(self) -> str:
         return "bayes"
 
+    def _is_plane(self) -> bool:
+        return len(self.columns) > 1 and not isinstance(self._known.law, MassLaw)
+
     def glance(self) -> pd.DataFrame:
         """One row: classes, columns, the error rate, its bound and method."""
         row = {"classes": len(self.classes), "columns": len(self.columns), "error_rate": self.error_rate}
         return pd.DataFrame([row | {"error_bound": self.error_bound, "method": self.error_method}])
-
-    def plot(self, kind: Literal["densities", "regions"] | None = None, ax: Axes | None = None) -> Axes:
-        """Picture of the law.
-
-        Parameters
-        ----------
-        kind : {"densities", "regions"}, optional
-            Prior times density of one variable or of the values of a table, with what the rule decides; the
-            regions of two columns, with 400 rows of a sample. The one that fits the law by default.
-        ax : Axes, optional
-
-        Raises
-        ------
-        NotSupportedError
-            x has more than two columns with densities, or not the number that the kind wants.
-        """
-        from discrim.models.law.bayes_pictures import plot_densities, plot_law_regions
-
-        plain = isinstance(self._known.law, MassLaw) or len(self.columns) == 1
-        kind = kind or ("densities" if plain else "regions")
-        check_word("kind", kind, ("densities", "regions"))
-        return plot_densities(self, ax) if kind == "densities" else plot_law_regions(self, ax)

@@ -15,15 +15,16 @@ from discrim.models.law.bayes_input import ruled
 Floats = NDArray[np.float64]
 
 if TYPE_CHECKING:
-    from discrim.report.plots import Axes
+    from discrim.models.pictures.asked import Asked
+    from discrim.report.pictures.style import Axes
 
-__all__ = ["plot_densities", "plot_law_regions"]
+__all__ = ["densities", "regions"]
 
 SAMPLE = 400
 """Rows of the sample that lies over the regions of two columns."""
 
 
-def plot_densities(fit: Any, ax: Axes | None) -> Axes:
+def densities(fit: Any, asked: Asked) -> Axes:
     """Prior times density over one variable, or over the values of a table."""
     from discrim.models.law import bayes_plots as law_plots
 
@@ -32,7 +33,9 @@ def plot_densities(fit: Any, ax: Axes | None) -> Axes:
         at = _span(law, prior)
         joint = pd.DataFrame(np.exp(fit.decision_function(at).to_numpy()), columns=fit.classes)
         joint.index = pd.Index(at, name=fit.columns[0])
-        return law_plots.draw_joint_densities(joint, fit.decision, ax=ax)
+        return law_plots.draw_joint_densities(
+            joint, fit.decision, ax=asked.ax, signs=asked.signs(fit.classes)
+        )
     listed = law if isinstance(law, MassLaw) else law.enumerated()
     if listed is None:
         raise NotSupportedError(
@@ -42,12 +45,12 @@ def plot_densities(fit: Any, ax: Axes | None) -> Axes:
     joint = pd.DataFrame((listed.mass * prior[:, None]).T, index=fit.decision.index, columns=fit.classes)
     seen = joint.sum(axis=1).to_numpy() > 1e-6
     called = ruled(fit._known, fit)(listed.points[seen])
-    return law_plots.draw_joint_masses(joint[seen], called, ax=ax)
+    return law_plots.draw_joint_masses(joint[seen], called, ax=asked.ax, signs=asked.signs(fit.classes))
 
 
-def plot_law_regions(fit: Any, ax: Axes | None) -> Axes:
+def regions(fit: Any, asked: Asked) -> Axes:
     """Regions of two columns, with the rows of a sample."""
-    from discrim.report import plots
+    from discrim.report.pictures.regions import regions as draw
 
     law = fit._known.law
     if isinstance(law, MassLaw) or law.dim != 2:
@@ -57,7 +60,7 @@ def plot_law_regions(fit: Any, ax: Axes | None) -> Axes:
         )
     rows = fit.sample(SAMPLE, seed=0)
     labels = rows.iloc[:, 0].astype(object)
-    return plots.regions(fit.predict, rows[fit.columns.tolist()], labels, ax=ax)
+    return draw(fit.predict, rows[fit.columns.tolist()], labels, ax=asked.ax, signs=asked.signs(fit.classes))
 
 
 def _span(law: DensityLaw, prior: Floats) -> Floats:

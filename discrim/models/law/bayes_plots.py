@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.report.plots import COLOURS, add_legend, label_codes, new_axes, shown_name
+from discrim.report.pictures.style import SIGNS, Signs, add_legend, faint, label_codes, new_axes, shown_name
 
 if TYPE_CHECKING:
-    from discrim.report.plots import Axes
+    from discrim.report.pictures.style import Axes
 
 LABEL_CHARACTERS = 40
 """What goes side by side under a picture, of the names of values."""
@@ -19,7 +19,9 @@ LABEL_CHARACTERS = 40
 __all__ = ["draw_joint_densities", "draw_joint_masses"]
 
 
-def draw_joint_densities(joint: pd.DataFrame, regions: pd.DataFrame, ax: Axes | None = None) -> Axes:
+def draw_joint_densities(
+    joint: pd.DataFrame, regions: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS
+) -> Axes:
     """Prior times density of one variable, a line a class, over the regions of the decisions.
 
     Parameters
@@ -40,17 +42,17 @@ def draw_joint_densities(joint: pd.DataFrame, regions: pd.DataFrame, ax: Axes | 
     values = joint.to_numpy(dtype=np.float64)
     values = np.where(np.isfinite(values), values, np.nan)
     for k, label in enumerate(classes):
-        axes.plot(at, values[:, k], color=COLOURS[k % len(COLOURS)], linewidth=1.6, label=shown_name(label))
+        axes.plot(at, values[:, k], color=signs.colour(k), linewidth=1.6, label=shown_name(label))
     codes = label_codes(regions["decision"], classes)
     for low, high, code in zip(regions["low"], regions["high"], codes, strict=True):
         start, stop = max(low, at[0]), min(high, at[-1])
         if code >= 0 and start < stop:
-            axes.axvspan(start, stop, color=COLOURS[code % len(COLOURS)], alpha=0.12, linewidth=0)
+            axes.axvspan(start, stop, color=signs.colour(code), alpha=0.12, linewidth=0)
             if low > at[0]:
-                axes.axvline(low, color="0.35", linewidth=0.6)
+                axes.axvline(low, color=faint(0.35), linewidth=0.6)
     called = codes[np.searchsorted(regions["high"].to_numpy(dtype=np.float64)[:-1], at, side="right")]
     wrong = values.sum(axis=1) - np.where(called < 0, 0.0, values[np.arange(len(at)), called])
-    axes.fill_between(at, 0.0, wrong, color="0.3", alpha=0.35, linewidth=0, label="error")
+    axes.fill_between(at, 0.0, wrong, color=faint(0.3), alpha=0.35, linewidth=0, label="error")
     axes.set_xlim(at[0], at[-1])
     # A pole would flatten all the rest; the points are dense there, and so do not tell how wide it is.
     highest = np.nan_to_num(values, nan=0.0).max(axis=1)
@@ -62,7 +64,9 @@ def draw_joint_densities(joint: pd.DataFrame, regions: pd.DataFrame, ax: Axes | 
     return add_legend(axes, own)
 
 
-def draw_joint_masses(joint: pd.DataFrame, called: NDArray[np.intp], ax: Axes | None = None) -> Axes:
+def draw_joint_masses(
+    joint: pd.DataFrame, called: NDArray[np.intp], ax: Axes | None = None, signs: Signs = SIGNS
+) -> Axes:
     """Joint probabilities of values and classes, a bar a class; those of the class called are filled.
 
     Parameters
@@ -80,7 +84,7 @@ def draw_joint_masses(joint: pd.DataFrame, called: NDArray[np.intp], ax: Axes | 
     places, k_classes = np.arange(len(joint)), joint.shape[1]
     width = 0.8 / k_classes
     for k, label in enumerate(joint.columns):
-        colour, heights = COLOURS[k % len(COLOURS)], joint.iloc[:, k].to_numpy(dtype=np.float64)
+        colour, heights = signs.colour(k), joint.iloc[:, k].to_numpy(dtype=np.float64)
         faces: list[Any] = [(colour, 1.0 if code == k else 0.2) for code in called]
         at = places + (k - 0.5 * (k_classes - 1)) * width
         axes.bar(at, heights, width=width, color=faces, edgecolor=colour, linewidth=0.8)

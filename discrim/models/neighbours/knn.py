@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import gathered_rows, repeated, used_rows
-from discrim.models.fits.arguments import check_word, prior_vector
+from discrim.models.fits.arguments import prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction, class_moments, refuse_large, usable_rows
 from discrim.models.fits.refits import moment_refits
@@ -32,12 +32,8 @@ from discrim.models.neighbours.knn_options import (
     refuse_undefined,
     refuse_zero,
 )
-from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.saved import Saved
-
-if TYPE_CHECKING:
-    from discrim.report.plots import Axes
 
 __all__ = ["KNNResults", "knn"]
 
@@ -327,22 +323,3 @@ class KNNResults(ClassifierResults):
         return pd.DataFrame(
             [self._sizes() | {"k": self.k, "metric": self.metric, "scale": self._fit.numbers.scale}]
         )
-
-    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw a picture.
-
-        Parameters
-        ----------
-        kind : {"path", "posteriors", "regions"}, optional
-            Leave-one-out error by k, with its standard error (the default where k was chosen); posteriors by
-            class (the default where it was given); regions in the plane of two predictors.
-        ax : Axes, optional
-        """
-        from discrim.models.neighbours.knn_plots import error_path
-
-        if kind is None:
-            kind = "path" if "path" in self._fit.cache else "posteriors"
-        check_word("kind", kind, ("path", "posteriors", "regions"))
-        if kind == "path":
-            return error_path(self.path, self.k, ax=ax)
-        return plot_regions(self._fit, ax) if kind == "regions" else plot_posteriors(self._fit, ax)

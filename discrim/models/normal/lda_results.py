@@ -8,7 +8,7 @@ most against the spread within classes. The second is derived from the first.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ from discrim.inference.log_odds import log_odds, wald_table
 from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
 from discrim.inference.result import TestResult
-from discrim.models.fits.arguments import check_flag, check_word, is_number, is_share, listed
+from discrim.models.fits.arguments import check_flag, is_number, is_share, listed
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.labels import (
     beyond_doubles,
@@ -44,14 +44,11 @@ from discrim.models.normal.linear import linear_again
 from discrim.models.normal.normal_fits import ShrunkCovariances, normal_refits
 from discrim.models.normal.robust import RobustRows
 from discrim.models.results.canonical import CanonicalResults, Convention
+from discrim.models.results.equations import LogOddsEquations
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
-from discrim.models.results.pictures import plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.saved import NOTHING, Saved
-
-if TYPE_CHECKING:
-    from discrim.report.plots import Axes
 
 __all__ = ["LDAResults", "lda_fit"]
 
@@ -88,7 +85,7 @@ SAVED = Saved(
 )
 
 
-class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResults):
+class LDAResults(LogOddsEquations, LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResults):
     """A fitted linear discriminant analysis.
 
     Attributes
@@ -380,21 +377,6 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
         return pd.DataFrame([row])
 
-    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw scores ("scores", the default), the regions of two predictors ("regions"), or a "biplot".
-
-        Robust fits have "distances" too: robust against classical ones.
-        """
-        from discrim.report import plots
-
-        check_word("kind", kind, ("scores", "regions", "biplot", "distances"), optional=True)
-        if kind == "distances":
-            return self._plot_distances(ax)
-        if kind == "biplot":
-            return self.canonical().plot(ax=ax)
-        if kind == "regions":
-            return plot_regions(self._fit, ax)
-        labels = self._fit.labels_of(self._fit.drawn_rows())
-        axes = self._axes()
-        centroids = pd.DataFrame(axes.scores[:, : self._shown], index=self.classes, columns=self._axis_names)
-        return plots.scores(self.transform(), labels, centroids, ax=ax)
+    def _centroids(self) -> pd.DataFrame:
+        scores = self._axes().scores[:, : self._shown]
+        return pd.DataFrame(scores, index=self.classes, columns=self._axis_names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import between_squares
-from discrim.models.fits.arguments import check_word, prior_vector
+from discrim.models.fits.arguments import prior_vector
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.labels import by_class_and_term
 from discrim.models.fits.prediction import posterior_frame
@@ -33,14 +33,10 @@ from discrim.models.normal.covariance_options import warn_of_units
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
 from discrim.models.results.headers import error_items, header, prior_item, row_items, size_items, title
-from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.saved import Saved
 from discrim.report.grid import Pairs, Part, Section
 from discrim.report.tables import Summary
-
-if TYPE_CHECKING:
-    from discrim.report.plots import Axes
 
 __all__ = [
     "NearestCentroidResults",
@@ -236,20 +232,6 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
         """One row for the fit."""
         return pd.DataFrame([self._glance() | {"sd": self.sd}])
 
-    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the regions of the classes in the plane of two predictors, or posteriors by class.
-
-        Parameters
-        ----------
-        kind : {"posteriors", "regions"}, optional
-            Regions by default where there are two predictors.
-        ax : Axes, optional
-        """
-        check_word("kind", kind, ("posteriors", "regions"), optional=True)
-        if kind == "regions" or (kind is None and len(self.terms) == 2):
-            return plot_regions(self._fit, ax)
-        return plot_posteriors(self._fit, ax)
-
 
 # ---- its summary
 
@@ -300,7 +282,9 @@ def _classes(fit: NearestCentroidResults) -> Section:
 
 
 def _means(fit: NearestCentroidResults) -> Section:
-    return Section("Means", fit.means.rename_axis(index=None), source="fit.means")
+    # Distances add up columns as they are: what is small against s tells nothing.
+    errors = dict.fromkeys(fit.terms, fit.sd / 2000)
+    return Section("Means", fit.means.rename_axis(index=None), column_errors=errors, source="fit.means")
 
 
 def _distances(fit: NearestCentroidResults) -> Section:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.inference.log_determinants import log_determinant_table
 from discrim.inference.result import TestResult
-from discrim.models.fits.arguments import check_word, prior_vector
+from discrim.models.fits.arguments import prior_vector
 from discrim.models.fits.fit import Fit, Model, as_scored, rule_of_numbers
 from discrim.models.fits.reading import (
     NaAction,
@@ -49,12 +49,8 @@ from discrim.models.normal.quadratic import quadratic_again, quadratic_fit
 from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
 from discrim.models.normal.singular import refuse_singular
 from discrim.models.results.class_covariances import SeparateCovariances
-from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.saved import NOTHING, Saved
-
-if TYPE_CHECKING:
-    from discrim.report.plots import Axes
 
 __all__ = ["QDAResults", "qda"]
 
@@ -293,19 +289,3 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._glance()])
-
-    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the regions of the classes in the plane of two predictors, or posteriors by class.
-
-        Other kinds are "log_determinants", and for robust fits "distances", robust against classical ones.
-        """
-        check_word("kind", kind, ("posteriors", "regions", "log_determinants", "distances"), optional=True)
-        if kind == "distances":
-            return self._plot_distances(ax)
-        if kind == "log_determinants":
-            from discrim.report import plots
-
-            return plots.log_determinants(self.log_determinants(), ax=ax)
-        if kind == "regions" or (kind is None and len(self.terms) == 2):
-            return plot_regions(self._fit, ax)
-        return plot_posteriors(self._fit, ax)

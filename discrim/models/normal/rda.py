@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -30,14 +30,10 @@ from discrim.models.moments.given import given_sample, table_given
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.once import by_moments
 from discrim.models.normal.covariance_options import warn_of_units
-from discrim.models.normal.rda_choice import Choice, chosen_by
+from discrim.models.normal.rda_choice import Choice
 from discrim.models.results.class_covariances import SeparateCovariances
-from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.saved import NOTHING, Saved
-
-if TYPE_CHECKING:
-    from discrim.report.plots import Axes
 
 __all__ = ["RDAResults", "rda"]
 
@@ -382,24 +378,3 @@ class RDAResults(SeparateCovariances, ClassifierResults):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._sizes() | {"alpha": self.alpha, "gamma": self.gamma, "llf": self.llf}])
-
-    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw a picture.
-
-        Parameters
-        ----------
-        kind : {"posteriors", "regions", "path"}, optional
-            Posteriors by class (the default); regions in the plane of two predictors (the default of two);
-            the errors of the choice by alpha and gamma, with the pair chosen.
-        ax : Axes, optional
-        """
-        check_word("kind", kind, ("posteriors", "regions", "path"), optional=True)
-        if kind == "path":
-            from discrim.report.heat_map import heat_map
-
-            errors = self.path.pivot(index="alpha", columns="gamma", values="error")
-            title = f"Error by {chosen_by(self._fit)}"
-            return heat_map(errors, (self.alpha, self.gamma), title, ax=ax)
-        if kind == "regions" or (kind is None and len(self.terms) == 2):
-            return plot_regions(self._fit, ax)
-        return plot_posteriors(self._fit, ax)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -27,9 +27,6 @@ from discrim.models.fits.arguments import check_word, is_number, listed, told
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import class_moments, refuse_extreme
 from discrim.models.fits.refits import rule_of_moments
-
-if TYPE_CHECKING:
-    from discrim.report.plots import Axes
 
 __all__ = [
     "METHODS",
@@ -299,18 +296,16 @@ class RobustRows:
             index=index,
         )
 
-    def _plot_distances(self: Any, ax: Axes | None) -> Axes:
+    def _classical_distances(self: Any) -> Floats:
+        """Distances (n,) of the rows of the fit by means and covariances of moments."""
         from discrim.core.normal.lda import LDAFit, fit_lda
         from discrim.core.normal.qda import fit_qda
-        from discrim.models.normal.robust_plots import distance_distance
 
-        table = self.robust_distances()
         blocks = self._fit.drawn_rows('plot("distances")')
         moments = class_moments(blocks, self._fit.numbers.moments.spread)
         fit = fit_lda if isinstance(self._fit.numbers, LDAFit) else fit_qda
         plain = fit(moments, self._fit.numbers.prior)
-        classical = row_distances(blocks, blocks.codes, moments, _covariances(plain))
-        return distance_distance(table, classical, list(self.classes), ax=ax)
+        return row_distances(blocks, blocks.codes, moments, _covariances(plain))
 
 
 def robust_rule(fit: Fit[Any], blocks: Blocks) -> Rule | None:

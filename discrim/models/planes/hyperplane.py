@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -16,18 +16,14 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.errors import DataError, NotSupportedError, SeparationError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import GatheredRows, used_codes
-from discrim.models.fits.arguments import check_word, listed
+from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import NaAction
-from discrim.models.planes.plane_pictures import plot_distances, plot_margin
 from discrim.models.planes.separation_certificate import labelled
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from discrim.models.results.scores import SeparatingLines, plane_model, plane_refits, read_rows
 from discrim.models.saving.saved import Saved
-
-if TYPE_CHECKING:
-    from discrim.report.plots import Axes
 
 __all__ = ["HyperplaneResults", "hyperplane"]
 
@@ -244,19 +240,3 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
             "kkt": self.kkt,
         }
         return pd.DataFrame([row])
-
-    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw a picture.
-
-        Parameters
-        ----------
-        kind : {"distances", "regions"}, optional
-            Signed distances of the rows, with the margin (the default of more or fewer than two columns);
-            or the plane of two predictors with the line, its margin and the support points.
-        ax : Axes, optional
-        """
-        check_word("kind", kind, ("distances", "regions"), optional=True)
-        flat = len(self.terms) == 2 and self._fit.blocks.design.plain
-        if kind == "regions" or (kind is None and flat):
-            return plot_margin(self._fit, self.coef.to_numpy(), self.intercept, self._support_positions(), ax)
-        return plot_distances(self._fit, self.distance, ax, margin=self.margin)

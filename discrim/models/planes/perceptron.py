@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,12 +15,10 @@ from discrim.errors import DataError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import lone_rows
 from discrim.frame.used_rows import gathered_rows
-from discrim.models.fits.arguments import check_word, is_number, is_whole, listed, told
+from discrim.models.fits.arguments import is_number, is_whole, listed, told
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import NaAction
-from discrim.models.planes.plane_pictures import plot_distances
 from discrim.models.results.geometry import LinearGeometry
-from discrim.models.results.pictures import plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.results.scores import (
     SeparatingLines,
@@ -30,9 +28,6 @@ from discrim.models.results.scores import (
     read_rows,
 )
 from discrim.models.saving.saved import NOTHING, Saved
-
-if TYPE_CHECKING:
-    from discrim.report.plots import Axes
 
 __all__ = ["PerceptronResults", "perceptron"]
 
@@ -302,22 +297,3 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
             "updates": self.updates,
         }
         return pd.DataFrame([row | {"passes": self.planes["passes"].max(), "step": self._fit.numbers.step}])
-
-    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw a picture.
-
-        Parameters
-        ----------
-        kind : {"history", "distances", "regions"}, optional
-            Errors after each pass (the default); signed distances of the rows of two classes; regions in
-            the plane of two predictors.
-        ax : Axes, optional
-        """
-        check_word("kind", kind, ("history", "distances", "regions"), optional=True)
-        if kind == "regions":
-            return plot_regions(self._fit, ax)
-        if kind == "distances":
-            return plot_distances(self._fit, self.distance, ax)
-        from discrim.models.planes.plane_plots import passes
-
-        return passes(self.history["errors"].unstack("plane")[self.planes.index], ax=ax)

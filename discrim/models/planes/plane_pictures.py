@@ -2,47 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
-
 from discrim.errors import NotSupportedError
-from discrim.models.fits.fit import Fit
-from discrim.models.results.pictures import plot_regions
+from discrim.models.pictures.planes import regions
 
 if TYPE_CHECKING:
-    from discrim.report.plots import Axes
+    from discrim.models.pictures.asked import Asked
+    from discrim.report.pictures.style import Axes
 
-__all__ = ["plot_distances", "plot_margin"]
+__all__ = ["distances", "history", "margin", "margin_distances"]
 
 
-def plot_distances(
-    fit: Fit[Any], distance: Callable[[], pd.Series], ax: Axes | None, margin: float | None = None
-) -> Axes:
+def distances(results: Any, asked: Asked, margin: float | None = None) -> Axes:
     """Signed distances of the rows of two classes to the plane between them."""
     from discrim.models.planes import plane_plots
 
+    fit = results._fit
     if len(fit.classes) > 2:
         raise NotSupportedError(
             f"kind='distances' shows the plane between two classes; this fit has {len(fit.classes)}: see "
             "distance(a=, b=)."
         )
-    blocks = fit.drawn_rows()
-    labels = fit.labels_of(blocks)
-    return plane_plots.distances(distance(), labels, list(fit.classes), margin=margin, ax=ax)
+    labels, signs = fit.labels_of(fit.drawn_rows()), asked.signs(fit.classes)
+    values = results.distance()
+    return plane_plots.distances(values, labels, list(fit.classes), margin=margin, ax=asked.ax, signs=signs)
 
 
-def plot_margin(
-    fit: Fit[Any], coef: NDArray[np.float64], intercept: float, support: NDArray[np.intp], ax: Axes | None
-) -> Axes:
-    """The plane of two predictors with the line, its margin, and the support points, by position."""
+def margin_distances(results: Any, asked: Asked) -> Axes:
+    """Signed distances of the rows, with the margin."""
+    return distances(results, asked, margin=results.margin)
+
+
+def margin(results: Any, asked: Asked) -> Axes:
+    """The plane of two predictors with the line, its margin, and the support points."""
     from discrim.models.planes.plane_plots import draw_margin
-    from discrim.report.plots import numbers
+    from discrim.report.pictures.style import numbers
 
-    axes = plot_regions(fit, ax)
-    points = fit.drawn_rows().table.frame(list(fit.terms)).iloc[support]
-    draw_margin(axes, coef, intercept, numbers(points))
+    fit = results._fit
+    axes = regions(results, asked)
+    points = fit.drawn_rows().table.frame(list(fit.terms)).iloc[results._support_positions()]
+    draw_margin(axes, results.coef.to_numpy(), results.intercept, numbers(points))
     return axes
+
+
+def history(results: Any, asked: Asked) -> Axes:
+    """Errors of a perceptron after each pass."""
+    from discrim.models.planes.plane_plots import passes
+
+    errors = results.history["errors"].unstack("plane")[results.planes.index]
+    return passes(errors, ax=asked.ax)

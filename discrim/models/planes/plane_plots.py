@@ -9,17 +9,29 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.report.plots import COLOURS, add_legend, draw_strips, label_codes, new_axes, shown_name
+from discrim.report.pictures.points import draw_strips
+from discrim.report.pictures.style import (
+    SIGNS,
+    Signs,
+    add_legend,
+    faint,
+    ink,
+    label_codes,
+    new_axes,
+    shown_name,
+)
 
 if TYPE_CHECKING:
-    from discrim.report.plots import Axes
+    from discrim.report.pictures.style import Axes
 
 __all__ = ["distances", "draw_margin", "passes"]
 
 Floats = NDArray[np.float64]
 
-EDGE: dict[str, Any] = {"color": "0.35", "linewidth": 1.0, "linestyle": "--", "zorder": 1}
-"""The lines of a margin."""
+
+def _edge() -> dict[str, Any]:
+    """Style of the lines of a margin."""
+    return {"color": faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
 
 
 def distances(
@@ -28,6 +40,7 @@ def distances(
     classes: Sequence[Any],
     margin: float | None = None,
     ax: Axes | None = None,
+    signs: Signs = SIGNS,
 ) -> Axes:
     """Signed distances of rows to the plane between two classes, rows on the wrong side ringed.
 
@@ -49,16 +62,16 @@ def distances(
     codes = label_codes(labels, classes)
     at = values.to_numpy(dtype=np.float64)
     axes, _ = new_axes(ax)
-    draw_strips(axes, at, codes, classes, wrong=(at > 0) != (codes == 1))
-    axes.axvline(0.0, color="black", linewidth=1.2, zorder=1)
+    draw_strips(axes, at, codes, classes, wrong=(at > 0) != (codes == 1), signs=signs)
+    axes.axvline(0.0, color=ink(), linewidth=1.2, zorder=1)
     for side in (-1, 1) if margin is not None else ():
-        axes.axvline(side * float(margin or 0), **EDGE)
+        axes.axvline(side * float(margin or 0), **_edge())
     axes.set_xlabel(f"Signed distance to the plane, positive on the side of {shown_name(classes[1])}")
     axes.set_title("Distances to the plane" + ("; dashed: the margin" if margin is not None else ""))
     return axes
 
 
-def passes(errors: pd.DataFrame, ax: Axes | None = None) -> Axes:
+def passes(errors: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
     """Errors on the rows after each pass of a perceptron.
 
     Parameters
@@ -74,8 +87,8 @@ def passes(errors: pd.DataFrame, ax: Axes | None = None) -> Axes:
     axes, own = new_axes(ax)
     for k, name in enumerate(errors.columns):
         line = errors[name].dropna()
-        style = ("-", "--", ":", "-.")[k % 4]
-        colour = COLOURS[k % len(COLOURS)]
+        style = signs.line(k)
+        colour = signs.colour(k)
         axes.step(line.index, line, where="mid", color=colour, linestyle=style, label=shown_name(name))
         axes.plot(line.index[-1:], line.iloc[-1:], marker="o", color=colour)
     axes.set_xlabel("Pass over the rows")
@@ -96,9 +109,9 @@ def draw_margin(axes: Axes, coef: Floats, intercept: float, support: Floats) -> 
     for value in (-1.0, 0.0, 1.0):
         foot = middle - (coef @ middle + intercept - value) * coef / length**2
         ends = np.array([foot - reach * along, foot + reach * along])
-        style = EDGE if value else {"color": "black", "linewidth": 1.4, "zorder": 2}
+        style = _edge() if value else {"color": ink(), "linewidth": 1.4, "zorder": 2}
         axes.plot(ends[:, 0], ends[:, 1], **style)
-    ring: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 1.2}
+    ring: dict[str, Any] = {"facecolors": "none", "edgecolors": ink(), "linewidths": 1.2}
     axes.scatter(support[:, 0], support[:, 1], s=90, zorder=7, **ring)
     axes.set_xlim(*across)
     axes.set_ylim(*up)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -19,17 +19,13 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
-from discrim.models.fits.arguments import check_word, is_whole, prior_vector
+from discrim.models.fits.arguments import is_whole, prior_vector
 from discrim.models.fits.fit import Fit, Model, rule_of_numbers
 from discrim.models.fits.reading import NaAction, class_moments, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.normal.estimators import text_of
 from discrim.models.regression.engine import Engine, regressed
-from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
-
-if TYPE_CHECKING:
-    from discrim.report.plots import Axes
 
 __all__ = ["FDAResults", "fda"]
 
@@ -231,21 +227,5 @@ class FDAResults(ClassifierResults):
         """One row for the fit."""
         return pd.DataFrame([self._sizes() | {"axes": len(self._names), "engine": text_of(self.engine)}])
 
-    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw a picture.
-
-        Parameters
-        ----------
-        kind : {"scores", "regions", "posteriors"}, optional
-            Variates of the rows by class (the default); regions in the plane of two predictors; posteriors.
-        ax : Axes, optional
-        """
-        from discrim.report import plots
-
-        check_word("kind", kind, ("scores", "regions", "posteriors"), optional=True)
-        if kind == "regions":
-            return plot_regions(self._fit, ax)
-        if kind == "posteriors":
-            return plot_posteriors(self._fit, ax)
-        labels = self._fit.labels_of(self._fit.drawn_rows())
-        return plots.scores(self.transform(), labels, self.centroids, ax=ax)
+    def _centroids(self) -> pd.DataFrame:
+        return self.centroids

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.regression.indicator import IndicatorFit, fit_indicator, indicator_from_file
-from discrim.errors import CollinearError, NotSupportedError
+from discrim.errors import CollinearError
 from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
@@ -25,17 +25,11 @@ from discrim.models.fits.refits import moment_refits
 from discrim.models.moments.given import given_sample, table_given
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.once import by_moments
-from discrim.models.planes.plane_pictures import plot_distances
-from discrim.models.regression.indicator_pictures import plot_fitted
 from discrim.models.regression.optimal_scoring import OptimalScoring
 from discrim.models.results.geometry import LinearGeometry
-from discrim.models.results.pictures import plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.results.scores import ValuesOnly
 from discrim.models.saving.saved import Saved
-
-if TYPE_CHECKING:
-    from discrim.report.plots import Axes
 
 __all__ = ["IndicatorResults", "indicator"]
 
@@ -293,25 +287,3 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         """The table with each row's label (`.fitted`) and the fitted values (`.score.<class>`)."""
         rows = self._fit.new_rows(data, unseen)
         return self._fit.augmented(rows, self._values(rows), "score")
-
-    def plot(self, kind: str | None = None, ax: Axes | None = None, *, column: str | None = None) -> Axes:
-        """Draw a picture.
-
-        Parameters
-        ----------
-        kind : {"fitted", "regions", "distances"}, optional
-            Fitted values of each class against one column, over the rows of each class, which shows how a
-            class is masked (the default); regions in the plane of two predictors; signed distances of the
-            rows of two classes.
-        ax : Axes, optional
-        column : str, optional
-            A numeric column of the table, of kind "fitted"; the first such of the formula by default.
-        """
-        check_word("kind", kind, ("fitted", "regions", "distances"), optional=True)
-        if kind in (None, "fitted"):
-            return plot_fitted(self._fit, self.fitted, self.fitted_values, list(self.masked), column, ax)
-        if column is not None:
-            raise NotSupportedError(f"column= is of kind='fitted', not of kind={kind!r}: leave it out.")
-        if kind == "regions":
-            return plot_regions(self._fit, ax)
-        return plot_distances(self._fit, self.distance, ax)

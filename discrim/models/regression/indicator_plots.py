@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.report.plots import COLOURS, MARKERS, add_legend, label_codes, new_axes, shown_name
+from discrim.report.pictures.style import SIGNS, Signs, add_legend, label_codes, new_axes, shown_name
 
 if TYPE_CHECKING:
-    from discrim.report.plots import Axes
+    from discrim.report.pictures.style import Axes
 
 __all__ = ["fitted_values"]
 
@@ -25,6 +25,7 @@ def fitted_values(
     *,
     curves: pd.DataFrame | None = None,
     ax: Axes | None = None,
+    signs: Signs = SIGNS,
 ) -> Axes:
     """Fitted values against a column, a colour a class, and below them the rows of each class.
 
@@ -49,13 +50,13 @@ def fitted_values(
     known = np.isfinite(x) & np.isfinite(fitted).all(axis=1)
     axes, own = new_axes(ax)
     if curves is None:
-        _draw_fitted(axes, x[known], values[known])
+        _draw_fitted(axes, x[known], values[known], signs)
     else:
         fitted, at = curves.to_numpy(dtype=np.float64), curves.index.to_numpy(dtype=np.float64)
         for k, label in enumerate(curves.columns):
-            axes.plot(at, fitted[:, k], color=COLOURS[k % len(COLOURS)], label=shown_name(label))
+            axes.plot(at, fitted[:, k], color=signs.colour(k), label=shown_name(label))
     codes = np.where(known, label_codes(labels, list(values.columns)), -1)
-    _draw_rows(axes, x, codes, fitted, values.shape[1])
+    _draw_rows(axes, x, codes, fitted, values.shape[1], signs)
     axes.set_xlabel(shown_name(column.name))
     axes.set_ylabel("Fitted value")
     title = "Fitted values of the indicators"
@@ -66,16 +67,21 @@ def fitted_values(
     return add_legend(axes, own)
 
 
-def _draw_fitted(axes: Axes, x: NDArray[np.float64], values: pd.DataFrame) -> None:
+def _draw_fitted(axes: Axes, x: NDArray[np.float64], values: pd.DataFrame, signs: Signs) -> None:
     """A point for each row and class."""
     for k, label in enumerate(values.columns):
-        style: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "label": shown_name(label)}
-        style |= {"marker": MARKERS[(k + k // len(COLOURS)) % len(MARKERS)], "s": 14, "alpha": 0.6}
+        style: dict[str, Any] = {"color": signs.colour(k), "label": shown_name(label)}
+        style |= {"marker": signs.marker(k), "s": 14, "alpha": 0.6}
         axes.scatter(x, values.iloc[:, k], linewidths=0, rasterized=len(x) > 5_000, **style)
 
 
 def _draw_rows(
-    axes: Axes, x: NDArray[np.float64], codes: NDArray[np.intp], fitted: NDArray[np.float64], n_classes: int
+    axes: Axes,
+    x: NDArray[np.float64],
+    codes: NDArray[np.intp],
+    fitted: NDArray[np.float64],
+    n_classes: int,
+    signs: Signs,
 ) -> None:
     """A line of ticks for the rows of each class, below all fitted values."""
     known = fitted[np.isfinite(fitted)]
@@ -85,5 +91,5 @@ def _draw_rows(
     for k in range(n_classes):
         rows = x[codes == k]
         at = np.full(len(rows), float(low) - (k + 1.5) * step)
-        colour = COLOURS[k % len(COLOURS)]
+        colour = signs.colour(k)
         axes.scatter(rows, at, marker="|", s=25, color=colour, linewidths=0.8, rasterized=len(rows) > 5_000)

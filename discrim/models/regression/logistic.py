@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -33,13 +33,10 @@ from discrim.models.regression.logistic_design import (
     without_collinear,
 )
 from discrim.models.regression.logistic_inference import profile_intervals, ratios_by_term, to_statsmodels
+from discrim.models.results.equations import LogOddsEquations
 from discrim.models.results.geometry import LinearGeometry
-from discrim.models.results.pictures import plot_posteriors, plot_regions
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.saved import Saved
-
-if TYPE_CHECKING:
-    from discrim.report.plots import Axes
 
 __all__ = ["LogisticResults", "logistic"]
 
@@ -196,7 +193,7 @@ SAVED = Saved(
 )
 
 
-class LogisticResults(LinearGeometry, ClassifierResults):
+class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
     """A fitted logistic regression.
 
     Attributes
@@ -437,8 +434,3 @@ class LogisticResults(LinearGeometry, ClassifierResults):
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._glance() | {"llnull": self.llnull, "prsquared": self.prsquared}])
-
-    def plot(self, kind: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw posteriors by class ("posteriors", the default), or regions of two predictors ("regions")."""
-        check_word("kind", kind, ("posteriors", "regions"), optional=True)
-        return plot_regions(self._fit, ax) if kind == "regions" else plot_posteriors(self._fit, ax)

@@ -6,6 +6,7 @@ N - K: eigenvalues, tests and coefficients are those that SAS, Stata, SPSS and R
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from discrim.models.registry import summary_of
 from discrim.models.results.stability import axis_stability
 
 if TYPE_CHECKING:
-    from discrim.report.plots import Axes
+    from discrim.report.pictures.style import Axes
     from discrim.report.tables import Summary
 
 __all__ = ["CanonicalResults", "Convention"]
@@ -251,21 +252,38 @@ class CanonicalResults(Shown):
         """
         return axis_stability(self._fit, self._axes, self._names, replicates, level, seed)
 
-    def summary(self) -> Summary:
-        """The tables; prints, and renders in a notebook."""
-        summary: Summary = summary_of(self)
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The tables; prints, and renders in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the tables wanted, in order, such as "dimensions"; all by default.
+        """
+        summary: Summary = summary_of(self, sections)
         return summary
 
     def plot(
-        self, structure: Literal["within", "total", "between"] = "within", *, ax: Axes | None = None
+        self,
+        structure: Literal["within", "total", "between"] = "within",
+        *,
+        ax: Axes | None = None,
+        colors: Any = None,
     ) -> Axes:
         """Biplot: scores, class means with 95 % circles, and the columns as arrows of their structure."""
-        from discrim.report.biplot import biplot
+        from discrim.report.pictures.biplot import biplot
+        from discrim.report.pictures.style import signs_of
 
         fit = self._fit
         labels = fit.labels_of(fit.drawn_rows())
         return biplot(
-            self.scores(), labels, self.centroids, self.structure(structure), fit.rows_by_class, ax=ax
+            self.scores(),
+            labels,
+            self.centroids,
+            self.structure(structure),
+            fit.rows_by_class,
+            ax=ax,
+            signs=signs_of(list(fit.classes), colors),
         )
 
     def _total_sd(self) -> Floats:

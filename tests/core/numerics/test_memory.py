@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from discrim import indicator, lda, logistic, moments, naive_bayes, qda, rda, shrunken_centroids, stepwise
-from discrim.cli import read_table
+from discrim.cli.reading import read_table
 from discrim.core.numerics import memory
 from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning
 

@@ -507,11 +507,11 @@ def test_summary_tidy_and_pictures_show_every_family():
     assert tidy["probability"].notna().sum() == 3 * (3 + 2 + 3 + 2 + 1)
     assert fit.augment().shape[0] == len(PENGUINS)
     assert fit.plot().get_xlabel().startswith("Posterior")
-    assert fit.plot("density", term="bill_depth_mm").get_xlabel() == "bill_depth_mm"
+    assert fit.plot("density", columns="bill_depth_mm").get_xlabel() == "bill_depth_mm"
     assert len(fit.plot("density").get_lines()) == 3
-    assert len(fit.plot("table", term="island").patches) == 9
+    assert len(fit.plot("table", columns="island").patches) == 9
     with pytest.raises(DataError, match="'sex'"):
-        fit.plot("density", term="sex")
+        fit.plot("density", columns="sex")
     with pytest.raises(DataError, match="'table' shows a column of levels, of which this fit has none"):
         naive_bayes("species ~ bill_depth_mm", PENGUINS).plot("table")
     with pytest.raises(NotSupportedError, match="regions"):

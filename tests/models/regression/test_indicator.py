@@ -494,7 +494,7 @@ BAD = {
     ),
     "likelihood": (lambda: indicator("species ~ .", IRIS).llf, NotSupportedError, "likelihood"),
     "kind": (lambda: indicator("species ~ .", IRIS).plot("masks"), DataError, "kind"),
-    "plot column": (lambda: indicator("species ~ .", IRIS).plot(column="petal"), DataError, "petal_length"),
+    "plot column": (lambda: indicator("species ~ .", IRIS).plot(columns="petal"), DataError, "petal_length"),
     "plot of text": (lambda: indicator("species ~ sex", PENGUINS).plot(), NotSupportedError, "sex"),
     "missing": (
         lambda: indicator("species ~ bill_length_mm", PENGUINS, na_action="raise"),
@@ -572,7 +572,7 @@ def test_tables_of_every_kind_and_pictures():
     assert (np.diff(ticks) < 0).all()
     assert ticks.max() < curves.min()
     assert curves.min() - ticks.min() <= (curves.max() - ticks.min()) / 3
-    fit.plot("fitted", column="petal_width")
+    fit.plot("fitted", columns="petal_width")
     fit.plot("regions")
     plt.close("all")
 
@@ -616,4 +616,4 @@ def test_a_picture_is_drawn_against_the_first_numeric_column():
     fit = indicator("species ~ island + bill_length_mm + body_mass_g", PENGUINS)
     assert fit.plot().get_xlabel() == "bill_length_mm"
     with pytest.raises(NotSupportedError, match="'island' is not: name a numeric one"):
-        fit.plot(column="island")
+        fit.plot(columns="island")

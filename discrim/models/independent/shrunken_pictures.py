@@ -1,0 +1,101 @@
+"""Pictures of shrunken centroids: the error along the threshold, what is left of class differences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from discrim.report.pictures.style import SIGNS, Signs, faint, new_axes, numbers, shown_name
+
+if TYPE_CHECKING:
+    from discrim.models.pictures.asked import Asked
+    from discrim.report.pictures.style import Axes
+
+__all__ = ["centroids", "differences", "path", "threshold_path"]
+
+MOST_BARS = 50
+"""Columns whose bars are drawn."""
+
+MOST_COUNTS = 8
+"""Numbers of columns that are written along the top."""
+
+
+def path(results: Any, asked: Asked) -> Axes:
+    """Cross-validated error by threshold."""
+    return threshold_path(results.path, results.threshold, ax=asked.ax)
+
+
+def centroids(results: Any, asked: Asked) -> Axes:
+    """Shrunken differences of the columns that survive."""
+    return differences(results.survivors(), ax=asked.ax, signs=asked.signs(results.classes))
+
+
+def threshold_path(path: pd.DataFrame, chosen: float, ax: Axes | None = None) -> Axes:
+    """Cross-validated error by threshold with its standard error, and how many columns are left at the top.
+
+    Parameters
+    ----------
+    path : DataFrame
+        threshold, error, se, genes; thresholds increasing.
+    chosen : float
+        The threshold marked.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, _ = new_axes(ax)
+    at, error, se, genes = numbers(path[["threshold", "error", "se", "genes"]]).T
+    axes.errorbar(
+        at, error, yerr=se, color=SIGNS.colour(0), ecolor=faint(0.6), marker="o", markersize=4, capsize=2
+    )
+    axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0)
+    axes.set_ylim(bottom=min(0.0, float((error - se).min())))
+    axes.set_xlabel("Threshold")
+    axes.set_ylabel("Cross-validated error, ± one standard error")
+    top = axes.twiny()
+    top.set_xlim(axes.get_xlim())
+    shown = np.unique(np.linspace(0, len(at) - 1, min(MOST_COUNTS, len(at))).round().astype(int))
+    top.set_xticks(at[shown], [f"{count:.0f}" for count in genes[shown]])
+    top.set_xlabel("Columns left; the dashed line is the threshold chosen")
+    return axes
+
+
+def differences(survivors: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
+    """Shrunken standardized differences as horizontal bars, a strip for each class.
+
+    Parameters
+    ----------
+    survivors : DataFrame, terms by classes
+        The largest first; so many are drawn as can be told apart.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    shown = survivors.head(MOST_BARS)
+    axes, _ = new_axes(ax, len(shown))
+    if not len(shown):
+        axes.set_title("No column survives the threshold")
+        axes.set_axis_off()
+        return axes
+    values = numbers(shown)
+    width = 2.2 * float(np.abs(values).max())
+    lines = np.arange(len(shown))
+    for k in range(values.shape[1]):
+        axes.axvline(k * width, color=faint(0.7), linewidth=0.8, zorder=1)
+        bars = axes.barh(lines, values[:, k], left=k * width, height=0.7, color=signs.colour(k))
+        bars.set_label(shown_name(shown.columns[k]))
+    small = "small" if len(shown) > MOST_BARS // 2 else None
+    axes.set_yticks(lines, [shown_name(name) for name in shown.index], fontsize=small)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    middles = [k * width for k in range(values.shape[1])]
+    axes.set_xticks(middles, [shown_name(label, 16) for label in shown.columns])
+    axes.set_xlim(-0.5 * width, (values.shape[1] - 0.5) * width)
+    of = f" ({len(shown)} of {len(survivors)})" if len(survivors) > len(shown) else ""
+    axes.set_title(f"Shrunken differences from the common mean{of}")
+    return axes

@@ -1,0 +1,124 @@
+"""The kinds of pictures, as text: what each shows, where it is drawn, and which options it takes.
+
+Nothing is imported here, so that the registry can name the kinds of each model.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+__all__ = ["Kind"]
+
+
+class Kind(NamedTuple):
+    """One kind of picture.
+
+    Attributes
+    ----------
+    name : str
+        As `plot(kind=)` takes it.
+    line : str
+        What it shows, in a line.
+    address : str
+        Of the function that draws it, of the results and what was asked.
+    takes : tuple of str
+        Options of `plot` that it reads, beside `ax`, `data`, `colors` and `title`; others are refused.
+    first : {"", "plane", "chosen"}
+        Where it is the default of models that name it first: always; of two plain numeric columns; of a fit
+        whose option was chosen from several.
+    """
+
+    name: str
+    line: str
+    address: str
+    takes: tuple[str, ...] = ()
+    first: Literal["", "plane", "chosen"] = ""
+
+
+_SPACES, _PLANES, _JUDGED = (f"discrim.models.pictures.{room}:" for room in ("spaces", "planes", "judged"))
+
+SCORES = Kind("scores", "scores of the rows on the discriminants, by class", f"{_SPACES}scores")
+BIPLOT = Kind("biplot", "canonical scores, and the columns as arrows of their structure", f"{_SPACES}biplot")
+REGIONS = Kind(
+    "regions", "regions of the classes in the plane of two columns", f"{_PLANES}regions", first="plane"
+)
+POSTERIORS = Kind("posteriors", "posterior of each row's own class, by class", f"{_JUDGED}posteriors")
+LOG_DETERMINANTS = Kind(
+    "log_determinants", "log-determinants of the covariances, with intervals", f"{_JUDGED}log_determinants"
+)
+
+COMMON = (REGIONS,)
+"""What every model has whose classes have regions."""
+
+WITH_POSTERIORS = (*COMMON, POSTERIORS)
+
+DISCRIMINANTS = (SCORES, BIPLOT)
+"""What models with discriminants have."""
+
+ROBUST = Kind(
+    "distances",
+    "robust distances of the rows against classical ones, of robust fits",
+    "discrim.models.normal.robust_pictures:distances",
+)
+CHOSEN_K = Kind(
+    "path", "leave-one-out error by k", "discrim.models.neighbours.knn_pictures:path", first="chosen"
+)
+CHOSEN_PAIR = Kind(
+    "path", "errors of the choice by alpha and gamma", "discrim.models.normal.rda_pictures:path"
+)
+CHOSEN_THRESHOLD = Kind(
+    "path", "cross-validated error by threshold", "discrim.models.independent.shrunken_pictures:path"
+)
+CENTROIDS = Kind(
+    "centroids",
+    "shrunken differences of the columns that survive, by class",
+    "discrim.models.independent.shrunken_pictures:centroids",
+)
+DENSITY = Kind(
+    "density",
+    "density of a column in each class",
+    "discrim.models.independent.naive_bayes_pictures:density",
+    takes=("columns",),
+)
+TABLE = Kind(
+    "table",
+    "shares of the levels of a column in each class",
+    "discrim.models.independent.naive_bayes_pictures:table",
+    takes=("columns",),
+)
+FITTED = Kind(
+    "fitted",
+    "fitted values of the indicators against a column",
+    "discrim.models.regression.indicator_pictures:fitted",
+    takes=("columns",),
+)
+HISTORY = Kind(
+    "history", "errors of the perceptron after each pass", "discrim.models.planes.plane_pictures:history"
+)
+SIDES = Kind(
+    "distances",
+    "signed distances of the rows of two classes",
+    "discrim.models.planes.plane_pictures:distances",
+)
+MARGIN = Kind(
+    "regions",
+    "the line, its margin and support points, in the plane of two columns",
+    "discrim.models.planes.plane_pictures:margin",
+    first="plane",
+)
+MARGIN_SIDES = Kind(
+    "distances",
+    "signed distances of the rows, with the margin",
+    "discrim.models.planes.plane_pictures:margin_distances",
+)
+LAW_REGIONS = Kind(
+    "regions",
+    "regions of two columns, with rows of a sample",
+    "discrim.models.law.bayes_pictures:regions",
+    first="plane",
+)
+LAW_DENSITIES = Kind(
+    "densities",
+    "prior times density of one variable, or of the values of a table",
+    "discrim.models.law.bayes_pictures:densities",
+)

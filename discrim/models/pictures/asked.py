@@ -1,0 +1,52 @@
+"""What a person asks of a picture beside its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from discrim.report.pictures.style import Signs, signs_of
+
+if TYPE_CHECKING:
+    from discrim.report.pictures.style import Axes
+
+__all__ = ["Asked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of `plot`, as they were given.
+
+    Attributes
+    ----------
+    ax : Axes or None
+        To draw on.
+    data : table or None
+        Rows to draw in the place of those of the fit.
+    axes, columns, at, method, level, colors, title : optional
+        See `discrim.models.pictures.pictured.Pictured.plot`.
+    """
+
+    ax: Axes | None = None
+    data: Any = None
+    axes: Sequence[str] | None = None
+    columns: Sequence[str] | str | None = None
+    at: Any = None
+    method: str | None = None
+    level: float | None = None
+    colors: Any = None
+    title: str | None = None
+
+    def given(self) -> list[str]:
+        """Names of the options that only some kinds take and that were given."""
+        every = {"ax", "data", "colors", "title"}
+        return [
+            field.name
+            for field in fields(self)
+            if field.name not in every and getattr(self, field.name) is not None
+        ]
+
+    def signs(self, classes: Sequence[Any]) -> Signs:
+        """Colours, markers and lines of the classes."""
+        return signs_of(list(classes), self.colors)

@@ -1,0 +1,131 @@
+"""`plot`, one method for all models: which kind of picture, and who draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from discrim.errors import DataError, NotSupportedError
+from discrim.models.fits.arguments import check_word, listed
+from discrim.models.kinds import Kind
+from discrim.models.registry import BY_VERB, resolve
+
+if TYPE_CHECKING:
+    from discrim.models.pictures.asked import Asked
+    from discrim.report.pictures.style import Axes
+
+__all__ = ["Pictured", "kinds_of"]
+
+
+def kinds_of(results: Any) -> tuple[str, ...]:
+    """Names of the kinds of pictures that a model has; some need rows, two columns, and the like.
+
+    Examples
+    --------
+    >>> import discrim
+    >>> kinds_of(discrim.knn("species ~ .", data=discrim.datasets.load_iris()))[:2]
+    ('path', 'posteriors')
+    """
+    return tuple(kind.name for kind in BY_VERB[results._verb()].pictures)
+
+
+class Pictured:
+    """What can be drawn; for classes with a verb and a fit."""
+
+    def plot(
+        self: Any,
+        kind: str | None = None,
+        ax: Axes | None = None,
+        *,
+        data: Any = None,
+        axes: Sequence[str] | None = None,
+        columns: Sequence[str] | str | None = None,
+        at: Any = None,
+        method: str | None = None,
+        level: float | None = None,
+        colors: Any = None,
+        title: str | None = None,
+    ) -> Axes:
+        """Draw a picture.
+
+        Parameters
+        ----------
+        kind : str, optional
+            What to draw; a name that is not known is answered with those of this model. By default the first
+            that suits the fit.
+        ax : Axes, optional
+            Axes to draw on; those of a new figure by default. A picture with panels takes their place.
+        data : table, optional
+            New rows, with their response, in the place of the rows of the fit.
+        axes : two names of discriminants, optional
+            Such as ("LD1", "LD3"), of kinds that draw a plane of them; the first two by default.
+        columns : name or names of columns, optional
+            Of kinds that draw a plane of columns, one of them, or one for each panel.
+        at : mapping of column to value, optional
+            Where the columns that are not drawn are held, of kinds that draw regions of more columns than
+            two; at their means, or their most frequent level, by default.
+        method : {"apparent", "loo", "cv"}, optional
+            Of kinds that judge the fit: which predictions of its rows are judged.
+        level : float, optional
+            Of the intervals, or share of a class in its ellipse.
+        colors : mapping, sequence or str, optional
+            Colours by class, in the order of the classes, or the name of a colormap of matplotlib.
+        title : str, optional
+            In the place of the picture's own; "" for none.
+
+        Returns
+        -------
+        Axes
+            Those drawn on. Of a picture with panels the outer one, whose `child_axes` are the panels.
+
+        Raises
+        ------
+        DataError
+            The kind is not known, or an option does not fit the kind, the columns or the classes.
+        NotSupportedError
+            The kind needs what the fit has not: rows, posteriors, two columns.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> iris = discrim.datasets.load_iris()
+        >>> fit = discrim.lda("species ~ .", data=iris)
+        >>> fit.plot("scores", title="Irises").get_title()
+        'Irises'
+        """
+        from discrim.models.pictures.asked import Asked
+
+        asked = Asked(ax, data, axes, columns, at, method, level, colors, title)
+        return drawn(self, kind, asked)
+
+    def _is_plane(self: Any) -> bool:
+        """Whether there are two columns, both plain numbers."""
+        return len(self.terms) == 2 and self._fit.blocks.design.plain
+
+
+def drawn(results: Any, name: str | None, asked: Asked) -> Axes:
+    """Draw the kind asked for, or the first that suits."""
+    kinds = {kind.name: kind for kind in BY_VERB[results._verb()].pictures}
+    check_word("kind", name, tuple(kinds), optional=True)
+    kind = kinds[name] if name is not None else _first(results, tuple(kinds.values()))
+    if asked.title is not None and not isinstance(asked.title, str):
+        raise DataError(f"title= is a {type(asked.title).__name__}: give a text.")
+    for option in asked.given():
+        if option not in kind.takes:
+            those = [each.name for each in kinds.values() if option in each.takes]
+            other = f", or draw kind {listed(those)}" if those else ""
+            raise NotSupportedError(f"{option}= does nothing for kind={kind.name!r}: leave it out{other}.")
+    axes: Axes = resolve(kind.address)(results, asked)
+    if asked.title is not None:
+        axes.set_title(asked.title)
+    return axes
+
+
+def _first(results: Any, kinds: tuple[Kind, ...]) -> Kind:
+    for kind in kinds:
+        if kind.first == "plane" and not results._is_plane():
+            continue
+        if kind.first == "chosen" and "path" not in results._fit.cache:
+            continue
+        return kind
+    return kinds[-1]

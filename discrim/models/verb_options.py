@@ -1,0 +1,119 @@
+"""The options of each verb that its numbers do not hold under the same names; for the registry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discrim.core.planes.perceptron import PASSES
+from discrim.core.robust.robust import Robust
+from discrim.errors import NotSupportedError
+from discrim.models.normal.covariance_options import Shrinking
+from discrim.models.normal.robust import RobustChoice
+
+__all__ = [
+    "of_collinear",
+    "of_flexible",
+    "of_linear",
+    "of_logistic",
+    "of_naive",
+    "of_perceptron",
+    "of_quadratic",
+]
+
+
+def of_linear(fit: Any) -> dict[str, Any]:
+    """Options of `lda`."""
+    options = _shrunk(fit, "pooled") | {"ncomp": fit._fit.numbers.ncomp}
+    return options | of_collinear(fit)
+
+
+def of_quadratic(fit: Any) -> dict[str, Any]:
+    """Options of `qda`."""
+    return _shrunk(fit, "full")
+
+
+def _shrunk(fit: Any, full: str) -> dict[str, Any]:
+    asked = _asked_of_loaded(fit) if fit._fit.refits.asked is None else fit._fit.refits.asked
+    structure = full if asked.structure == "full" else asked.structure
+    options = {"method": fit._fit.numbers.method, "covariance": asked.estimator or structure}
+    options["standardize"] = fit._fit.numbers.standardize
+    if asked.value is not None or asked.chosen is not None:
+        options["shrinkage"] = asked.chosen if asked.value is None else asked.value
+    if asked.chosen == "loo":
+        options["grid"] = list(asked.grid)
+    return options | _robust(fit._fit.numbers.robust)
+
+
+class LostEstimator:
+    """An estimator of the user's, of which a file keeps the text: a refit says so."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def fit(self, X: Any) -> Any:
+        """Not there: raises NotSupportedError."""
+        raise NotSupportedError(
+            f"A loaded fit keeps the covariance of {self.text} and not the estimator: fit the verb anew."
+        )
+
+
+def _asked_of_loaded(fit: Any) -> Shrinking:
+    """What was asked for, from what a file keeps; a shrinkage that leave-one-out chose is held."""
+    held = fit._fit.numbers
+    if held.structure == "estimator":
+        return Shrinking("estimator", estimator=LostEstimator(held.estimator))
+    if held.chosen in ("given", "loo"):
+        return Shrinking(held.structure, "given", float(np.atleast_1d(held.shrinkage)[0]))
+    return Shrinking(held.structure, held.chosen)
+
+
+def _robust(robust: Robust | None) -> dict[str, Any]:
+    if robust is None:
+        return {}
+    asked = RobustChoice.of(robust)
+    if asked.method == "mcd":
+        return {"method": "mcd", "support_fraction": asked.support_fraction}
+    return {"method": "t", "nu": asked.nu, "scatter": "covariance" if asked.inflated else "scale"}
+
+
+def of_naive(fit: Any) -> dict[str, Any]:
+    """Options of `naive_bayes`."""
+    plan = fit._fit.numbers.plan
+    terms = np.asarray(fit.terms, dtype=object)
+    given = {terms[j]: float(plan.bandwidths[j]) for j in np.flatnonzero(plan.bandwidths > 0)}
+    names = ("laplace", "smoothing", "method", "unseen")
+    options = {name: getattr(plan, name) for name in names}
+    return options | {
+        "kernel": terms[plan.families == 2].tolist(),
+        "counts": terms[plan.families == 3].tolist(),
+        "bandwidth": given or plan.rule,
+    }
+
+
+def of_logistic(fit: Any) -> dict[str, Any]:
+    """Options of `logistic`."""
+    return {
+        "reference": fit.reference,
+        "bias_reduction": fit._fit.numbers.bias_reduction,
+        "separation": "raise" if fit._fit.numbers.newton.converged else "warn",
+    } | of_collinear(fit)
+
+
+def of_perceptron(fit: Any) -> dict[str, Any]:
+    """Options of `perceptron`."""
+    passes = fit._fit.numbers.passes
+    usual = tuple(PASSES[bool(able)] for able in fit.planes["separable"])
+    most = None if passes == usual else passes[0]
+    return {"step": fit._fit.numbers.step, "seed": fit._fit.numbers.seed, "maxiter": most}
+
+
+def of_flexible(fit: Any) -> dict[str, Any]:
+    """Options of `fda`."""
+    return {"engine": fit.engine, "ncomp": fit._fit.refits.asked}
+
+
+def of_collinear(fit: Any) -> dict[str, Any]:
+    """Whether columns that others determine are dropped, of a verb that takes `collinear`."""
+    return {"collinear": "drop"} if fit._fit.refits.drops or fit._fit.blocks.collinear else {}

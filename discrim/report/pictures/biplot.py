@@ -1,0 +1,171 @@
+"""The biplot of a canonical analysis: rows, class means, and columns as arrows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.report.numbers import display_width
+from discrim.report.pictures.scores import scores
+from discrim.report.pictures.style import SIGNS, Signs, faint, lay_out, numbers, paper, shown_name
+
+if TYPE_CHECKING:
+    from discrim.report.pictures.style import Axes
+
+__all__ = ["biplot"]
+
+Floats = NDArray[np.float64]
+
+MOST_ARROWS = 20
+"""Columns that a biplot shows as arrows, those of the longest."""
+
+CHI2_95 = 5.991464547107979
+"""Quantile of chi-square with two degrees of freedom, -2 ln 0.05."""
+
+LABEL = 20
+"""Display width of a column's name before it is cut in its middle."""
+
+FONT_SIZE = 8
+"""Of columns' names, in points."""
+
+
+def biplot(
+    points: pd.DataFrame,
+    labels: pd.Series,
+    centroids: pd.DataFrame,
+    arrows: pd.DataFrame,
+    counts: pd.Series,
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+) -> Axes:
+    """Canonical scores with the columns as arrows of their structure correlations.
+
+    Circles hold the mean of their class at 95 % confidence: its scores have unit variance within classes,
+    so that the radius is sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical Analysis for
+    Biologists). With one axis only, arrows lie below the histograms.
+
+    Parameters
+    ----------
+    points : DataFrame, rows by axes
+        Canonical scores.
+    labels : Series
+        Class of each row.
+    centroids : DataFrame, classes by axes
+    arrows : DataFrame, terms by axes
+        Structure correlations; drawn to one common scale that fills the picture.
+    counts : Series by class
+        n_k.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    shown = points.iloc[:, :2]
+    axes = scores(shown, labels, centroids.iloc[:, :2], ax=ax, signs=signs)
+    if not points.shape[1]:
+        return axes
+    lengths = numbers(arrows.iloc[:, :2])
+    longest = np.argsort(-np.hypot(*lengths.T) if lengths.shape[1] > 1 else -np.abs(lengths[:, 0]))
+    named = longest[:MOST_ARROWS]
+    title = "Canonical scores, and structure correlations as arrows"
+    if len(lengths) > MOST_ARROWS:
+        title += f" (the {MOST_ARROWS} longest of {len(lengths)})"
+    axes.set_title(title, wrap=True)
+    if points.shape[1] == 1:
+        _draw_bars(axes, lengths[named, 0], [arrows.index[i] for i in named])
+        return axes
+    means = numbers(centroids.iloc[:, :2])
+    for k, (x, y) in enumerate(means.tolist()):
+        if counts.iloc[k] > 0:
+            radius = math.sqrt(CHI2_95 / float(counts.iloc[k]))
+            _draw_circle(axes, x, y, radius, signs.colour(k))
+    if ax is None:
+        lay_out(axes)
+    _draw_arrows(axes, numbers(shown), lengths[named], [arrows.index[i] for i in named])
+    return axes
+
+
+def _draw_circle(axes: Axes, x: float, y: float, radius: float, colour: str) -> None:
+    angle = np.linspace(0, 2 * np.pi, 101)
+    ring = x + radius * np.cos(angle), y + radius * np.sin(angle)
+    axes.fill(*ring, facecolor=(colour, 0.25), edgecolor=colour, linewidth=1.2, zorder=3)
+
+
+def _draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any]) -> None:
+    """Arrows from the origin, scaled so that the longest reaches towards the edge of the points."""
+    known = points[np.isfinite(points).all(axis=1)]
+    reach = 0.85 * float(np.abs(known).max()) if len(known) else 1.0
+    tips = tips * (reach / max(float(np.hypot(*tips.T).max(initial=0.0)), 1e-300))
+    texts = [shown_name(name, LABEL) for name in names]
+    box = {"boxstyle": "round,pad=0.1", "facecolor": (paper(), 0.7), "edgecolor": "none"}
+    places, ends = _place_labels(axes, tips, texts)
+    for (x, y), (left, up), text in zip(tips.tolist(), places.tolist(), texts, strict=True):
+        arrow = {"arrowstyle": "-|>", "color": faint(0.25), "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", (x, y), (0, 0), arrowprops=arrow, zorder=5)
+        side = "left" if left >= 0 else "right"
+        axes.text(left, up, text, ha=side, va="center", fontsize=FONT_SIZE, zorder=6, bbox=box)
+    axes.update_datalim(ends)
+    axes.autoscale_view()
+
+
+def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Floats, Floats]:
+    """Where labels of arrows (m, 2) begin, and where, written outwards, they end, in data units."""
+    size = axes.get_window_extent()
+    width, height = size.width / axes.figure.dpi, size.height / axes.figure.dpi
+    letter = FONT_SIZE / 72
+    # Letters are 0.6 of their size wide. Both sides may have labels, and the rows keep a third of the width.
+    lengths = np.minimum(0.6 * letter * np.array([display_width(text) for text in texts]), width / 3)
+    (low, bottom), (high, top) = axes.dataLim.get_points()
+    left, outer = tips[:, 0] < 0, 1.06 * tips
+    west, east = np.append(outer[left, 0], low), np.append(outer[~left, 0], high)
+    room = 0.9 * width - np.append(lengths[left], 0)[:, None] - np.append(lengths[~left], 0)
+    # One unit is as long across as up: how much of it is an inch, for what is farthest apart with its labels.
+    across = ((east - west[:, None]) / room).max()
+    up = np.ptp([bottom, top, *outer[:, 1]]) / (0.9 * height)
+    unit = max(float(across), float(up))
+    places = _spread_labels(outer, 1.4 * letter * unit)
+    ends = np.column_stack([places[:, 0] + np.where(left, -1, 1) * lengths * unit, 1.05 * places[:, 1]])
+    return places, ends
+
+
+def _spread_labels(places: Floats, gap: float) -> Floats:
+    """Places (m, 2) moved up or down, on each side of the origin, until lines of text do not overlap."""
+    moved = places.copy()
+    for right in (True, False):
+        side = np.flatnonzero((places[:, 0] >= 0) == right)
+        side = side[np.argsort(places[side, 1])]
+        heights = moved[side, 1]
+        for _ in range(50):
+            close = np.diff(heights) < gap * (1 - 1e-9)
+            if not close.any():
+                break
+            push = np.where(close, (gap - np.diff(heights)) / 2, 0.0)
+            heights[:-1] -= push
+            heights[1:] += push
+        moved[side, 1] = heights
+    return moved
+
+
+def _draw_bars(axes: Axes, lengths: Floats, names: Sequence[Any]) -> None:
+    """Arrows of one axis below the picture, one line each; lines of classes count from the top down."""
+    low, high = axes.get_xlim()
+    bottom, top = axes.get_ylim()
+    step = 0.07 * (top - bottom)
+    scale = 0.4 * (high - low) / max(float(np.abs(lengths).max(initial=0.0)), 1e-300)
+    middle = 0.5 * (low + high)
+    for i, (length, name) in enumerate(zip(lengths.tolist(), names, strict=True)):
+        height = bottom - step * (i + 1)
+        arrow = {"arrowstyle": "-|>", "color": faint(0.25), "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", (middle + scale * length, height), (middle, height), arrowprops=arrow)
+        side = "right" if length >= 0 else "left"
+        edge = middle - math.copysign(0.01 * (high - low), length)
+        axes.text(edge, height, shown_name(name, LABEL), ha=side, va="center", fontsize=FONT_SIZE)
+    axes.axhline(bottom, color=faint(0.6), linewidth=0.8)
+    axes.set_ylim(bottom - step * (len(lengths) + 1), top)
+    axes.set_yticks([tick for tick in axes.get_yticks() if min(bottom, top) <= tick <= max(bottom, top)])

@@ -1,0 +1,272 @@
+"""Summaries as text: what lines up, what is folded, what is left out."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discrim import lda, qda
+from discrim.errors import DataError
+from discrim.report.numbers import (
+    display_width,
+)
+from discrim.report.tables import Pairs, Section, Summary
+from tests.report.support import (
+    IRIS,
+    LABELS,
+    NAMES,
+    SUMMARY,
+    html_cells,
+    shown,
+    table,
+    wide_fit,
+)
+
+
+def test_a_small_table_as_it_should_stand():
+    part = pd.DataFrame({"a": [1.0, -20.5], "n": [3, 12]}, index=["first", "second"])
+    summary = Summary("T", {"t": Section("Things", part, {"a": "z", "n": "count"}, note="Of note.")})
+    assert summary.as_text().splitlines() == [
+        "==================",
+        "        T",
+        "------------------",
+        "Things",
+        "             a   n",
+        "first     1.00   3",
+        "second  -20.50  12",
+        "Of note.",
+        "==================",
+    ]
+
+
+def test_a_header_as_it_should_stand():
+    pairs = Pairs("y ~ .", [("Rows", 150, "150"), ("Prior", "given", "given"), ("AIC", 5.25, "5.25")])
+    assert Summary("T", {"h": pairs}).as_text().splitlines()[3:-1] == [
+        "y ~ .",
+        "Rows     150    AIC  5.25",
+        "Prior  given",
+    ]
+    assert pairs.table.loc["AIC", "value"] == 5.25
+
+
+def test_special_rows_groups_and_triangles_as_they_should_stand():
+    part = pd.DataFrame({"LD1": [-0.020072, 0.122361, 0.5692]}, index=["x", "y", "share"])
+    assert shown(part, row_formats={"share": "share"}) == [
+        "            LD1",
+        "x      -0.02007",
+        "y       0.12236",
+        "share   0.5692",
+    ]
+    index = pd.MultiIndex.from_tuples([("one", "x"), ("one", "y"), ("two", "x")])
+    assert shown(pd.DataFrame({"b": [1, 2, 3]}, index=index)) == [
+        "     b",
+        "one",
+        "  x  1",
+        "  y  2",
+        "two",
+        "  x  3",
+    ]
+    square = pd.DataFrame([[2.5, 0.25], [0.25, 1.0]], index=["x", "y"], columns=["x", "y"])
+    assert shown(square, triangle=True, shared=True) == ["      x     y", "x  2.50  0.25", "y        1.00"]
+    assert shown(square) == ["      x     y", "x  2.50  0.25", "y  0.25  1.00"]
+
+
+def test_iris_reads_as_was_asked_for():
+    """Lines of the layout that was proposed, whose figures were made elsewhere."""
+    wanted = """
+        setosa        0.3333     50
+        setosa               5.006        3.428         1.462        0.246
+        versicolor           5.936        2.770         4.260        1.326
+        virginica            6.588        2.974         5.552        2.026
+        sepal_length       0.26501      0.09272       0.16751      0.03840
+        sepal_width                     0.11539       0.05524      0.03271
+        petal_length                                  0.18519      0.04267
+        petal_width                                                0.04188
+        Share of trace  0.9912   0.0088
+        sepal_length    -7.846     2.735   -2.87    0.004   -13.207    -2.485
+        sepal_width    -16.515     3.336   -4.95   <0.001   -23.053    -9.978
+        Likelihood ratio             149.66          20    7.3e-22
+        Box's M, chi-square          140.94          20    3.4e-20
+        Box's M, F                     7.05   20  77567    3.6e-20
+    """
+    lines = [line.split() for line in SUMMARY.as_text().splitlines()]
+    for line in wanted.strip().splitlines():
+        assert line.split() in lines
+    assert ["Log-likelihood", "-263.20", "AIC", "574.41"] in lines
+    assert ["F(8,", "288)", "199.15", "Error,", "apparent", "2.0", "%", "(3/150)"] in lines
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize(("p", "k"), [(1, 2), (5, 3), (30, 12)])
+def test_text_lines_up_within_a_hundred_columns(name, p, k):
+    text = wide_fit(p, k, name).summary().as_text()
+    assert max(map(display_width, text.splitlines())) <= 100
+    lines = shown(table(4, 2, name), formats="share")
+    dots = [
+        tuple(display_width(line[: m.start()]) for m in re.finditer(r"\.\d{4}(?=\s|$)", line))
+        for line in lines[1:]
+    ]
+    assert len(set(dots)) == 1
+    assert len(dots[0]) == 2
+
+
+def test_a_long_title_and_a_long_formula_are_folded():
+    formula = "y ~ " + " + ".join(f"column_{j}" for j in range(2_000))
+    summary = Summary("LDA: " + formula, {"h": Pairs(formula, [("x" * 90, 1, "y" * 90), ("b", 2, "2")])})
+    lines = summary.as_text().splitlines()
+    assert max(map(len, lines)) == 100
+    assert sum("column_1999" in line for line in lines) == 2
+    assert "…" in summary.as_text()
+
+
+def test_wide_and_tall_tables_say_what_they_leave_out():
+    text = Summary("T", {"m": Section("Means", table(100, 200), source="fit.means")}).as_text()
+    assert "32 of 100 rows and 20 of 200 columns shown; all of them: fit.means." in text
+    assert max(map(display_width, text.splitlines())) <= 100
+    assert len(text.splitlines()) < 120
+    full = Summary("T", {"m": Section("Means", table(40, 24))}).as_text()
+    assert "shown" not in full
+    assert "…" not in full
+
+
+def test_a_cut_triangle_shows_every_entry_above_its_diagonal():
+    """Entry (i, j) is written as 100 i + j, so that each can be found."""
+    i, j = np.minimum(*np.mgrid[:60, :60]), np.maximum(*np.mgrid[:60, :60])
+    square = pd.DataFrame(100.0 * i + j).rename(index=str, columns=str)
+    summary = Summary("T", {"c": Section("Covariance", square, triangle=True)})
+    kept = [*range(16), *range(56, 60)]
+    wanted = {str(100 * a + b) for a in kept for b in kept if a <= b}
+    (cells,) = html_cells(summary)
+    assert {c for row in cells[1:] for c in row[1:]} == wanted | {"", "…"}
+    # The gap is above the diagonal in the header and in the first sixteen rows only.
+    assert [row[17] for row in cells] == ["…"] * 17 + [""] * 5
+    counted = re.findall(r"(?<=\s)\d+(?=\s|$)", "\n".join(line[2:] for line in summary.as_text().split("\n")))
+    assert wanted <= set(counted)
+
+
+def test_groups_that_are_cut_say_so():
+    index = pd.MultiIndex.from_product([["a", "b"], [f"x{j}" for j in range(50)]])
+    lines = shown(pd.DataFrame({"v": range(100)}, index=index), source="fit.log_odds()")
+    at = lines.index("…")
+    assert lines[at - 1].split() == ["x23", "23"]
+    assert lines[at + 1] == "b"
+    assert lines[at + 2].split() == ["x42", "92"]
+    assert lines[-1] == "32 of 100 rows shown; all of them: fit.log_odds()."
+
+
+def test_labels_twice_over_keep_their_numbers():
+    part = pd.DataFrame([[1, 2], [3, 4]], index=["a", "a"], columns=["b", "b"])
+    assert shown(part) == ["   b  b", "a  1  2", "a  3  4"]
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+@pytest.mark.parametrize("verb", [lda, qda])
+def test_other_units_stay_readable(unit, verb):
+    data = IRIS.copy()
+    data[data.columns[:4]] *= unit
+    text = verb("species ~ .", data).summary().as_text()
+    assert max(map(len, text.splitlines())) <= 100
+    assert "0.00000" not in text
+    assert not re.search(r"\d{9}", text)
+    means = next(line for line in text.splitlines() if line.startswith("setosa") and "5.006" in line)
+    wanted = [5.006 * unit, 3.428 * unit, 1.462 * unit, 0.246 * unit]
+    assert [float(x) for x in means.split()[1:]] == pytest.approx(wanted, rel=1e-14)
+
+
+# ---- widths
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize("width", [40, 60, 77, 160])
+def test_text_keeps_to_its_width(name, width):
+    lines = wide_fit(5, 3, name).summary().as_text(width).splitlines()
+    assert max(map(display_width, lines)) <= width
+    assert len({line for line in lines if set(line) == {"="}}) == 1
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(40, 120), st.lists(LABELS, min_size=1, max_size=4), st.text(max_size=150))
+def test_any_labels_keep_to_any_width(width, labels, title):
+    numbers = np.resize([-1.23456789e-7, 123456.789, 0.5], (len(labels), len(labels)))
+    index = pd.MultiIndex.from_tuples([(label, label) for label in labels])
+    part = Section(title, pd.DataFrame(numbers, index=index, columns=labels), note=title)
+    pairs = Pairs(title, [(label, label, title) for label in labels], note=title)
+    text = Summary(title, {"h": pairs, "t": part}).as_text(width)
+    assert max(map(display_width, text.split("\n"))) <= width
+
+
+@pytest.mark.parametrize("width", [40, 50, 60, 80, 100, 200])
+def test_every_width_shows_the_same_numbers(width):
+    """Panels cut a table between its columns: nothing is lost, and nothing is rounded otherwise."""
+
+    def numbers(text):
+        return sorted(re.findall(r"(?<=\s)-?[\d.]+(?:e[+-]\d+)?(?=\s|$)", text))
+
+    summary = lda("species ~ .", IRIS).summary(["means", "covariance", "functions", "log_odds"])
+    assert numbers(summary.as_text(width)) == numbers(summary.as_text(100))
+
+
+def test_a_header_too_wide_goes_on_below():
+    items = [("Rows used", 150, "150"), ("A label of more words than fit", 1, "1"), ("Z", 2, "z " * 15 + "z")]
+    assert Summary("T", {"h": Pairs("y ~ .", items)}).as_text(40).splitlines()[3:-1] == [
+        "y ~ .",
+        "Rows used                            150",
+        "A label of more                        1",
+        "words than fit",
+        "Z                z z z z z z z z z z z z",
+        "                                 z z z z",
+    ]
+
+
+@pytest.mark.parametrize("width", [39, 0, -5, 60.0, "60", True, np.nan, [80]])
+def test_a_width_that_is_none_is_refused_with_the_way_out(width):
+    with pytest.raises(DataError, match=r"^width=.*whole number of columns, 40 or more"):
+        SUMMARY.as_text(width)
+
+
+def test_a_width_may_be_any_kind_of_whole_number():
+    assert SUMMARY.as_text(np.int64(60)) == SUMMARY.as_text(60)
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("columns", "wanted"), [("60", 60), ("150", 150), ("10", 40), ("0", 100), ("none", 100)]
+)
+def test_the_width_is_the_terminals(monkeypatch, columns, wanted):
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr("os.get_terminal_size", lambda *_: os.terminal_size((0, 0)))
+    monkeypatch.setattr("sys.stdout", Screen())
+    assert str(SUMMARY) == repr(SUMMARY) == SUMMARY.as_text() == SUMMARY.as_text(wanted)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "none", "closed"])
+def test_without_a_terminal_the_width_is_a_hundred(monkeypatch, kind):
+    monkeypatch.setenv("COLUMNS", "60")
+    stream = io.StringIO()
+    if kind == "closed":
+        stream.close()
+    monkeypatch.setattr("sys.stdout", None if kind == "none" else stream)
+    assert str(SUMMARY) == SUMMARY.as_text(100)
+
+
+def test_a_real_terminal_of_sixty_columns(monkeypatch):
+    termios = pytest.importorskip("termios", reason="this system has no pseudo-terminals")
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (24, 60))
+    monkeypatch.delenv("COLUMNS", raising=False)
+    with os.fdopen(theirs, "w") as screen:
+        monkeypatch.setattr("sys.stdout", screen)
+        monkeypatch.setattr("sys.__stdout__", screen)
+        assert str(SUMMARY) == SUMMARY.as_text(60)
+    os.close(ours)
