@@ -14,6 +14,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 import matplotlib
 import pytest
 
+from discrim.core.numerics import progress
 from tests.fuzz.session import Fuzz, lines_of_counts, seconds_each
 
 matplotlib.use("Agg")
@@ -80,5 +81,6 @@ def bars(monkeypatch):
         def close(self):
             shown[-1].append("closed")
 
-    monkeypatch.setattr("discrim.core.numerics.progress.new_bar", Bar)
+    monkeypatch.setattr(progress, "new_bar", Bar)
+    monkeypatch.setattr(progress, "_lines", [progress._Line()])
     return shown

@@ -7,7 +7,6 @@ import os
 import sys
 import warnings
 from functools import cache
-from importlib import import_module
 from threading import RLock
 from typing import Any, NamedTuple, Protocol
 
@@ -129,12 +128,16 @@ def _inner(within: Within | None, room: int) -> str:
 
 
 @cache
-def _kind(pid: int, module: str) -> Any:
+def _kind(pid: int, *, notebook: bool) -> Any:
     """A kind of tqdm's bars, with a lock of its own in each process, and without a thread that watches it."""
     with warnings.catch_warnings():
         # A notebook without ipywidgets has lines of text.
         warnings.simplefilter("ignore")
-        kind: Any = type("Bar", (import_module(module).tqdm,), {"monitor_interval": 0})
+        if notebook:
+            from tqdm.auto import tqdm
+        else:
+            from tqdm.std import tqdm
+    kind: Any = type("Bar", (tqdm,), {"monitor_interval": 0})
     kind.set_lock(RLock())
     return kind
 
@@ -143,7 +146,7 @@ class _LineBar:
     """A line of a terminal, gone at the end."""
 
     def __init__(self) -> None:
-        made: Any = _kind(os.getpid(), "tqdm.std")
+        made: Any = _kind(os.getpid(), notebook=False)
         self._bar = made(file=sys.stderr, leave=False, dynamic_ncols=True, delay=1e-9, disable=False)
 
     def show(self, what: str, done: int, total: int, seconds: float, within: Within | None) -> bool:
@@ -193,9 +196,11 @@ class _CellBar:
     """
 
     def __init__(self) -> None:
-        kind = _kind(os.getpid(), "tqdm.auto")
+        kind = _kind(os.getpid(), notebook=True)
         widgets = sys.modules.get("tqdm.notebook")
-        shown: Any = import_module("IPython.display").display
+        from IPython.display import display
+
+        shown: Any = display
         if widgets is not None and issubclass(kind, widgets.tqdm_notebook):
             self._bar = kind(total=1, leave=False, display=False)
             self._widget = self._bar.container
