@@ -61,7 +61,8 @@ MODEL_ARROWS = {
     "saving": {"fits"},
     "judging": {"fits"},
     "pictures": {"judging"},
-    "law": {"pictures"},
+    "reports": {"pictures"},
+    "law": {"reports"},
     "moments": {"saving"},
     "results": {"judging", "law", "moments"},
     "normal": {"results"},
@@ -90,7 +91,7 @@ NAMING_MODELS = {"models/saving/earlier_files.py"}
 DOORS = {
     "patsy": ("frame/formula.py",),
     "matplotlib": ("report/pictures/",),
-    "statsmodels.iolib": ("report/html.py", "report/latex.py"),
+    "statsmodels.iolib": ("report/html.py",),
     "dask": ("frame/distributed.py",),
     "pandas": ("frame/", "models/", "inference/", "report/", "datasets/", "cli/"),
     "narwhals": ("frame/",),

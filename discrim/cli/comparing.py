@@ -53,7 +53,9 @@ def _show(parts: dict[str, Any], data: str, sections: list[str] | None, output: 
     from discrim.report.tables import summarize
 
     made = {name: (lambda part=part: part) for name, part in parts.items()}
-    deliver(summarize(f"Comparison of {len(parts['fits'].table)} fits: {data}", made, sections), output)
+    count = len(parts["fits"].table)
+    title = f"Comparison of {count} fit{'s' if count > 1 else ''}: {data}"
+    deliver(summarize(title, made, sections), output)
 
 
 # ---- formulas and verbs

@@ -69,6 +69,9 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     style = options.pop("format", None)
     if style is None:
         style = "text" if path is None else STYLES.get(PurePath(path).suffix.lower(), "text")
+    width = options.pop("width", None)
+    if width is not None and style != "text":
+        raise DataError(f"--width is of text, and this is {style}: leave it out, or give --format text")
     if save is not None:
         _check_target(save, force)
     if picture is not None:
@@ -82,7 +85,7 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     for place, target in enumerate(named):
         if real[place] in real[:place]:
             raise DataError(f"{target!r} is named for two things to be written: name another file for one")
-    return Output(style, options.pop("width", None), path, picture, kind, save)
+    return Output(style, width, path, picture, kind, save)
 
 
 def _suffix(picture: str) -> str:

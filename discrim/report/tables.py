@@ -134,7 +134,8 @@ class Summary:
         position : str
             Where the floats may go.
         textwidth : float
-            Width of the text in points, as \the\textwidth prints it; 345 in the class article.
+            Width of the text in points, as \the\textwidth prints it where type has 10 points; divided by 1.1
+            or 1.2 where it has 11 or 12. By default what fits the class article in any of these.
 
         Raises
         ------

@@ -16,7 +16,16 @@ from discrim.models.registry import MODELS
 from discrim.report.latex_text import column_cells, escaped, pieces, text_width
 from discrim.report.tables import Pairs, Section, Summary
 from tests.contract.test_names import fitted
-from tests.report.support import HOSTILE, NAMES, SUMMARY, hostile_summary, latex_rows, table, wide_fit
+from tests.report.support import (
+    HOSTILE,
+    NAMES,
+    SUMMARY,
+    TABULAR,
+    hostile_summary,
+    latex_rows,
+    table,
+    wide_fit,
+)
 
 PDFLATEX = shutil.which("pdflatex")
 WRONG = re.compile(r"^!|Overfull|undefined|multiply|too large|Missing character", re.M)
@@ -75,6 +84,8 @@ def test_numbers_have_signs_points_and_powers_of_print(texts, wanted):
         ("αβ γ", r"\ensuremath{\alpha \beta} \ensuremath{\gamma}"),
         ("Άλφα", r"\ensuremath{\acute{A}\lambda \phi \alpha}"),
         ("x²₁ ≤ ∞", r"x²\ensuremath{_{1}} \ensuremath{\leq} \ensuremath{\infty}"),
+        ("CO₂ⁿ ⅓ Ⅳ ｘ①", r"CO\ensuremath{_{2}}\ensuremath{^{n}} 1⁄3 IV x1"),
+        ("10⁻³\u2009kg", r"10\ensuremath{^{\ensuremath{-}}}³ kg"),
         ("ế", r"\'{\^{e}}"),
         ("x\u0304", r"\={x}"),
         ("naïve Łódź", "naïve Łódź"),
@@ -136,20 +147,23 @@ def test_wide_tables_are_smaller_then_split_and_a_wide_page_takes_more():
 
 
 def test_long_tables_go_on_in_another_float_with_their_number():
-    text = Summary("T", {"m": Section("Means", table(40, 24))}).as_latex()
+    summary = Summary("T", {"m": Section("Means", table(24, 24))})
+    text = summary.as_latex()
     floats = text.count(r"\begin{table}")
     assert floats > 1
     assert text.count("(continued)") == floats - 1
     assert text.count(r"\caption{") == text.count(r"\label{") == 1
-    assert latex_rows(Summary("T", {"m": Section("Means", table(40, 24))})) == [[25] * 41]
+    assert latex_rows(summary) == [[25] * 25]
+    long = Summary("T", {"m": Section("Means", table(40, 2))}).as_latex()
+    assert [body.count("\n") for _, body in TABULAR.findall(long)] == [22, 22]
 
 
 # ---- set by pdflatex
 
 
-def log_of(body: str, folder: Path, preamble: str = "") -> str:
+def log_of(body: str, folder: Path, preamble: str = "", size: str = "10pt") -> str:
     """What pdflatex says of a document, run twice for its references."""
-    page = f"\\documentclass{{article}}\n{preamble}\n\\begin{{document}}\n{body}\n\\end{{document}}\n"
+    page = f"\\documentclass[{size}]{{article}}\n{preamble}\n\\begin{{document}}\n{body}\n\\end{{document}}\n"
     (folder / "page.tex").write_text(page, encoding="utf-8")
     for _ in range(2):
         command = ["pdflatex", "-interaction=nonstopmode", "-no-shell-escape", "page"]
@@ -194,11 +208,12 @@ def test_the_summary_of_each_verb_is_set_without_a_warning(package, tmp_path):
 
 @pytest.mark.slow
 @needs_pdflatex
-def test_many_classes_many_columns_and_odd_labels_are_set_without_a_warning(tmp_path):
+@pytest.mark.parametrize("size", ["10pt", "11pt", "12pt"])
+def test_many_classes_many_columns_and_odd_labels_are_set_without_a_warning(size, tmp_path):
     names = {key: name for key, name in NAMES.items() if key not in ("cyrillic", "chinese")}
     names["wide"] = lambda j: f"{'W' * 50}{j}"
     summaries = [wide_fit(26, 26, name).summary() for name in names.values()]
     summaries += [wide_fit(200, 3, NAMES["sixty"]).summary(), wide_fit(6, 26, NAMES["plain"], qda).summary()]
     summaries += [hostile_summary(), Summary(HOSTILE, {"h": Pairs("a" * 200, [("x" * 60, 1, "y" * 60)] * 5)})]
     body = "\n\n\\clearpage\n".join(each.as_latex(label=f"t{i}") for i, each in enumerate(summaries))
-    assert wrong(log_of(body, tmp_path)) == []
+    assert wrong(log_of(body, tmp_path, size=size)) == []

@@ -29,6 +29,7 @@ from discrim.models.fits.shown import ShownModel
 from discrim.models.law.bayes_input import Known, frame_of, known_law, points_of, ruled
 from discrim.models.law.bayes_tables import decision_table, pair_bounds
 from discrim.models.pictures.pictured import Pictured
+from discrim.models.reports.reported import Reported
 
 __all__ = ["BayesResults", "bayes"]
 
@@ -101,7 +102,7 @@ def bayes(
     return BayesResults(known, prior, costs, int(draws), seed)
 
 
-class BayesResults(Pictured, ShownModel):
+class BayesResults(Pictured, Reported, ShownModel):
     """The Bayes classifier of a known law. It predicts as a fit does, and has no rows.
 
     Attributes
