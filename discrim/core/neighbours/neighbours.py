@@ -326,7 +326,6 @@ class Search:
             candidates = products.candidates(z[rows], k, self.space.tied, room)
             self._remeasure(candidates, z[rows], k, found.part(rows))
             left[rows] = candidates.left
-            tick()
         return left
 
     def _remeasure(self, candidates: Candidates, z: Floats, k: int, found: Neighbours) -> None:
@@ -432,8 +431,7 @@ def in_threads(task: Callable[[Codes], None], pieces: Sequence[Codes]) -> None:
             task(piece)
         return
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for done in [pool.submit(task, piece) for piece in pieces]:
-            done.result()
+        for _ in pool.map(task, pieces):
             tick()
 
 
