@@ -38,7 +38,13 @@ def _completed_parser() -> argparse.ArgumentParser:
     def nothing(prefix: str, **about: Any) -> list[str]:
         return []
 
-    places: dict[str, Any] = {"data": tables_and_files, "compared": files, "fit": files, "name": tables}
+    places: dict[str, Any] = {
+        "data": tables_and_files,
+        "compared": files,
+        "reported": files,
+        "fit": files,
+        "name": tables,
+    }
     for verb in VERBS:
         for action in parser_of(parser, verb)._actions:
             place: Any = action

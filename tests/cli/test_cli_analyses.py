@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import re
 from pathlib import Path
@@ -172,7 +173,7 @@ def test_formulas_are_compared_too(capsys):
     [
         (["--seed", "1"], "--seed is of --folds"),
         (["--repeats", "2"], "--repeats is of --folds"),
-        (["--verbs", "lda,"], "names no model between two commas"),
+        (["--verbs", "lda,"], "the name of a model is empty"),
         (["--verbs", "lda 'x"], "cannot be read"),
         (["--verbs", "lda,fda"], "'fda' is no verb of a model that can be fitted here"),
         (["--verbs", "indicator", "--prior", "equal"], "indicator takes no --prior"),
@@ -266,3 +267,48 @@ def test_fda_of_least_squares_is_lda(capsys):
     printed = said(capsys, "fda", FORMULA, "iris", "--engine", "LinearRegression", "--ncomp", "2")
     error = discrim.lda(FORMULA, IRIS, method="mle").error_rates(["apparent"])["wrong"].iloc[0]
     assert f"({error:.0f}/150)" in printed
+
+
+# ---- report
+
+
+def test_a_report_is_of_the_fit_that_was_asked_for(capsys):
+    Path("semicolons.csv").write_text(IRIS.to_csv(sep=";", decimal=",", index=False), encoding="utf-8")
+    written = ["--sep", ";", "--decimal", ",", "--out", "a.html"]
+    verb = ["--verb", "nearest-centroid", "--title", "Irises & <others>"]
+    assert said(capsys, "report", "species ~ petal_length", "semicolons.csv", *verb, *written) == ""
+    page = Path("a.html").read_text(encoding="utf-8")
+    assert "<title>Irises &amp; &lt;others&gt;</title>" in page
+    code = html.unescape(re.sub(r"<[^>]*>", "", page))
+    assert "nearest_centroid(" in code
+    reads = re.search(r"pd\.read_csv\(.*\)", code)[0]
+    assert eval(reads, {"pd": pd}).equals(IRIS)
+
+
+def test_a_saved_fit_is_reported_as_it_is(capsys):
+    discrim.nearest_centroid(FORMULA, IRIS).save("a.fit")
+    assert said(capsys, "report", "a.fit", "--out", "a.html") == ""
+    assert "setosa" in Path("a.html").read_text(encoding="utf-8")
+    for more in (["iris"], ["--verb", "lda"], ["--prior", "equal"], ["--sep", ";"]):
+        message = refused(capsys, "report", "a.fit", *more, "--out", "b.html")
+        assert "leave" in message
+    assert not Path("b.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([FORMULA, "iris"], "required: --out"),
+        ([FORMULA, "--out", "a.html"], "is fitted to a table: name one"),
+        ([FORMULA, "iris", "--out", "a.pdf"], "name a file that ends in .html"),
+        ([FORMULA, "iris", "--out", "no/a.html"], "'no': There is no such folder"),
+        ([FORMULA, "iris", "--out", "a.html", "--verb", "ldaa"], "did you mean lda?"),
+        ([FORMULA, "iris", "--out", "a.html", "--verb", "logistic"], "Typed as --bias-reduction."),
+        (["no.fit", "--out", "a.html"], "'no.fit'"),
+        (["table.html", "--out", "table.html"], "is a file that is read here"),
+    ],
+)
+def test_a_report_that_cannot_be_made_is_one_line(arguments, says, capsys):
+    Path("table.html").touch()
+    assert says in refused(capsys, "report", *arguments)
+    assert not Path("a.html").exists()
