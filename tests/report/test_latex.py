@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -217,3 +218,30 @@ def test_many_classes_many_columns_and_odd_labels_are_set_without_a_warning(size
     summaries += [hostile_summary(), Summary(HOSTILE, {"h": Pairs("a" * 200, [("x" * 60, 1, "y" * 60)] * 5)})]
     body = "\n\n\\clearpage\n".join(each.as_latex(label=f"t{i}") for i, each in enumerate(summaries))
     assert wrong(log_of(body, tmp_path, size=size)) == []
+
+
+@pytest.mark.slow
+@needs_pdflatex
+def test_any_text_that_pdflatex_has_letters_for_is_set_without_a_warning(tmp_path):
+    rng = np.random.default_rng(17)
+    signs = [
+        *map(chr, range(32, 127)),
+        *"\\{}%#&_^~$`'\"[]-,<>?!*| " * 3,
+        *"éüßÅñçαβΩςάΈλ≤∞²₁ⁿ−×°µ…ﬁ①Ⅳế\u0301\u00a0",
+    ]
+    numbers = [1.5, -2.25, 1e-9, -3e12, np.inf, -np.inf, np.nan, 7.0]
+
+    def text(most: int) -> str:
+        return "".join(rng.choice(signs, rng.integers(0, most)))
+
+    bodies = []
+    for i in range(40):
+        rows, columns = rng.integers(1, 7, 2)
+        part = pd.DataFrame(rng.choice(numbers, (rows, columns)), index=[text(70) for _ in range(rows)])
+        part.columns = [text(60) for _ in range(columns)]
+        pairs = Pairs(text(150), [(text(50), 1, text(60)) for _ in range(rows)], text(90))
+        summary = Summary(text(60), {"h": pairs, "t": Section(text(100), part, note=text(200))})
+        bodies += [summary.as_latex(label=f"t{i}"), r"\clearpage"]
+    log = log_of("\n".join(bodies), tmp_path)
+    assert "Output written on page.pdf" in log
+    assert not re.search(r"^! |^Overfull|^LaTeX Warning: Float", log, re.M)
