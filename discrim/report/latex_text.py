@@ -107,8 +107,8 @@ def _clusters(text: str) -> list[str]:
             greek = ""
         if c == "\u2060":
             out.append("{}")
-        elif c in ACCENTS and out:
-            out.append(rf"\{ACCENTS[c]}{{{out.pop()}}}")
+        elif c in ACCENTS:
+            out.append(rf"\{ACCENTS[c]}{{{out.pop() if out else ''}}}")
         else:
             out.append(_character(c))
     return [*out, rf"\ensuremath{{{greek.strip()}}}"] if greek else out
@@ -167,7 +167,7 @@ def prose(text: str) -> str:
 def _breakable(word: str) -> str:
     if display_width(word) <= 16:
         return escaped(word)
-    parts = re.findall(r"[A-Za-z0-9]{1,12}[^A-Za-z0-9]?|[^A-Za-z0-9]", word)
+    parts = re.findall(r"(?:[A-Za-z0-9]{1,12}[^A-Za-z0-9]?|[^A-Za-z0-9])[\u0300-\u036f]*", word)
     return r"\allowbreak{}".join(map(escaped, parts))
 
 

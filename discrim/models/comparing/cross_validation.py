@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.progress import progress_bar
+from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.used_rows import used_codes
@@ -139,10 +139,11 @@ def validated(
     dealt = np.where(used >= 0, dealt, -1)
     refuse_gone(fit, dealt, used, labels, grouped=groups is not None)
     scores = np.empty((len(dealt), len(used), len(fit.classes)))
-    with progress_bar(len(dealt), "cross-validation") as bar:
+    with late_bar(len(dealt) * len(labels), "cross-validation") as tell:
         for own, out in zip(dealt, scores, strict=True):
-            out[:] = fold_scores(fit, own, len(labels), nested=nested, labels=labels, refit_prior=refit_prior)
-            bar.update(1)
+            out[:] = fold_scores(
+                fit, own, len(labels), tell=tell, nested=nested, labels=labels, refit_prior=refit_prior
+            )
     clusters = None if groups is None else numbered(groups, blocks.table, "groups")
     # Folds that were given are dealt by no seed.
     kept = seed if isinstance(folds, (int, np.integer)) else None

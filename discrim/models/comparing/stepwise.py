@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import dependencies
+from discrim.core.numerics.progress import late_bar
 from discrim.errors import CollinearError, DataError
 from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
@@ -216,6 +217,12 @@ class _Path:
 
     def walk(self, direction: Direction, include: list[str]) -> tuple[list[str], pd.DataFrame]:
         """Terms in the order in which they entered, and the table of steps."""
+        with late_bar(0, "steps") as tell:
+            return self._walked(direction, include, tell)
+
+    def _walked(
+        self, direction: Direction, include: list[str], tell: Callable[[], None]
+    ) -> tuple[list[str], pd.DataFrame]:
         for term in self._parts if direction == "backward" else ():
             self._move(term)
         for term in include if direction != "backward" else ():
@@ -229,6 +236,7 @@ class _Path:
         # Each pass changes the chosen set; a set that came back would go round for ever.
         seen = {frozenset(self._chosen)}
         while moved:
+            tell()
             moved = direction != "forward" and self._remove(include)
             if not moved and direction != "backward":
                 moved = self._add()

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from_file
-from discrim.core.numerics.progress import late_bar, progress_bar
+from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import log_posteriors
 from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
@@ -160,8 +160,8 @@ def knn(
 
 def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
     """Leave-one-out error by k, as of `error_rates(["loo"])`: k, error, se."""
-    with progress_bar(len(fit.search.points), "choice of k") as bar:
-        wrong = fit.wrong_by_class(grid, fit.prior, bar.update)
+    with late_bar(len(fit.search.points), "choice of k") as tell:
+        wrong = fit.wrong_by_class(grid, fit.prior, tell)
     return error_path("k", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
 
 

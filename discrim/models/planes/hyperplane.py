@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.progress import late_bar
 from discrim.core.planes.hyperplane import CommonPoint, HyperplaneFit, fit_hyperplane, hyperplane_from_file
 from discrim.core.planes.separation import separation, standard
 from discrim.core.rules.leave_one_out import LeftOut
@@ -86,7 +87,8 @@ def hyperplane(
             f"A hyperplane lies between two classes; {blocks.design.response!r} has {moments.n_classes} "
             f"({listed(blocks.design.levels)}): keep the rows of two, or see perceptron() and logistic()."
         )
-    found = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
+    with late_bar(0, "search for the widest margin"):
+        found = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
     if isinstance(found, CommonPoint):
         _refuse(found, rows, blocks)
     return HyperplaneResults(hyperplane_fit(found, blocks))

@@ -156,6 +156,13 @@ def test_labels_are_text_whatever_they_hold(tmp_path):
     assert page.code.count("\n") < 20
 
 
+def test_characters_that_no_font_has_are_told_of_in_one_line(tmp_path):
+    data = FEW.astype({"species": str}).replace({"species": {"setosa": "\U00012000\U00012001"}})
+    with pytest.warns(discrim.errors.DiscrimWarning, match="no font that has the characters") as said:
+        report(discrim.nearest_centroid("species ~ .", data), tmp_path, pictures="posteriors")
+    assert len(said) == 1
+
+
 def test_a_fit_without_rows_says_what_it_lacks(tmp_path):
     fit = discrim.lda("species ~ .", FEW)
     fit.save(tmp_path / "fit")
@@ -252,6 +259,17 @@ def test_what_loads_the_table_and_what_is_the_users_own_is_named():
     compile(code, "code", "exec")
     weighted = discrim.lda("species ~ petal_width", FEW, weights=np.arange(len(FEW)) % 3 + 1)
     assert "weights=weights," in code_of(weighted, None)
+
+
+def test_categories_keep_the_order_that_a_csv_does_not(tmp_path, monkeypatch):
+    data = load_penguins().dropna()
+    data["sex"] = pd.Categorical(data["sex"], ["male", "female"])
+    data["species"] = pd.Categorical(data["species"], ["Gentoo", "Adelie", "Chinstrap"], ordered=True)
+    fit = discrim.lda("species ~ bill_length_mm + sex", data)
+    again = run(code_of(fit, None), data, tmp_path, monkeypatch)
+    assert list(again.terms) == list(fit.terms) == ["bill_length_mm", "sex[T.female]"]
+    assert list(again.classes) == list(fit.classes)
+    pd.testing.assert_frame_equal(again.coef, fit.coef, check_column_type=False, check_names=False)
 
 
 def test_options_are_those_that_are_not_the_defaults():
