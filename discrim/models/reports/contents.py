@@ -174,7 +174,7 @@ def _formats(table: pd.DataFrame) -> dict[Any, Any]:
 
 def _errors(results: Any) -> str:
     if not hasattr(results, "confusion"):
-        raise DataError("The law is known and has no rows: its own error is in the summary.")
+        raise DataError("The law is known and has no rows: see its own error in the summary.")
     counts = results.confusion()
     formats: dict[Any, Any] = dict.fromkeys(counts.columns, "count")
     rates = results.error_rates(methods=("apparent",))
