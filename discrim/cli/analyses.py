@@ -8,11 +8,9 @@ from typing import Any
 from discrim.cli.error_rates import errors_of, with_errors
 from discrim.cli.fitting import given_of, of_table, with_prior
 from discrim.cli.output import deliver, output_of
-from discrim.cli.parser import one_of
-from discrim.errors import DataError
-from discrim.models.registry import BY_VERB
+from discrim.cli.typed_models import model_of
 
-__all__ = ["canonical", "manova", "model_named", "stepwise"]
+__all__ = ["canonical", "manova", "stepwise"]
 
 _SHORTER = {"Hotelling-Lawley trace": "Hotelling-Lawley", "Hotelling-Lawley trace, McKeon": "H-L, McKeon's F"}
 """Labels that a terminal of sixty columns has room for."""
@@ -28,31 +26,13 @@ def stepwise(arguments: argparse.Namespace) -> None:
     output = output_of(options, given.data)
     errors = errors_of(options)
     if "model" in options:
-        options["verb"] = getattr(discrim, model_named(options.pop("model")))
+        model = model_of(options.pop("model"))
+        options |= {"verb": getattr(discrim, model.verb), "options": model.options}
     found = of_table(given, formula, output, lambda data: discrim.stepwise(formula, data, **options))
     summary = found.summary()
     if errors is not None:
         summary = with_errors(summary, found.fit, errors)
     deliver(summary, output, draw=lambda kind: found.fit.plot(kind), save=lambda path: found.fit.save(path))
-
-
-def model_named(word: str) -> str:
-    """The public name of the verb of a model, as it is typed.
-
-    Raises
-    ------
-    DataError
-        There is none of that name that is fitted by a formula and a table alone.
-    """
-    known = {
-        name.replace("_", "-"): name
-        for name, row in BY_VERB.items()
-        if row.command is not None and row.can_be_saved
-    }
-    if word.replace("_", "-") not in known:
-        way_out = one_of(word, list(known))
-        raise DataError(f"{word!r} is no verb of a model that can be fitted here{way_out}")
-    return known[word.replace("_", "-")]
 
 
 def canonical(arguments: argparse.Namespace) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "datasets_arguments",
     "manova_arguments",
     "predict_arguments",
+    "report_arguments",
     "stepwise_arguments",
 ]
 
@@ -44,7 +45,10 @@ def stepwise_arguments(verb: Parser) -> None:
     fitted.add_argument("--stay", type=float, metavar="P", help="level beyond which a term leaves: 0.15")
     fitted.add_argument("--include", type=names, metavar="TERM,...", help="terms that are always in")
     fitted.add_argument(
-        "--verb", dest="model", metavar="VERB", help="of the final fit, and of cv: lda if not given"
+        "--verb",
+        dest="model",
+        metavar="VERB",
+        help='of the final fit, and of cv: lda if not given; with options, as "knn --k 5"',
     )
     fitted.add_argument("--folds", type=fold_count, metavar="N", help="folds of cv: 10 if not given")
     fitted.add_argument("--seed", type=int, metavar="N", help="deals the rows to folds")
@@ -131,6 +135,29 @@ def predict_arguments(verb: Parser) -> None:
         help="write to a file .parquet or .csv, or to a new folder of Parquet, and not to standard output; "
         "it is there when it is whole",
     )
+
+
+def report_arguments(verb: Parser) -> None:
+    """Add the arguments of report."""
+    fitted = verb.add_argument_group("what is reported")
+    fitted.add_argument(
+        "reported", metavar="FORMULA|FIT", help="a formula, quoted; or the file of a fit that --save wrote"
+    )
+    fitted.add_argument(
+        "data", nargs="?", metavar="DATA", help="of a formula: name of a table, file, folder or pattern"
+    )
+    fitted.add_argument(
+        "--verb",
+        dest="model",
+        metavar="VERB",
+        help='the model: lda if not given; with options, as "knn --k 5"',
+    )
+    fitted.add_argument("--na", dest="na_action", choices=["drop", "raise"], help="rows with missing values")
+    add_counting(fitted, posteriors=True, weights=True)
+    add_reading(verb)
+    written = verb.add_argument_group(WRITTEN)
+    written.add_argument("--out", "--output", required=True, metavar="FILE", help="the page, .html")
+    written.add_argument("--title", metavar="TEXT", help="its title, in the place of the model's name")
 
 
 def datasets_arguments(verb: Parser) -> None:

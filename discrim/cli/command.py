@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -67,6 +68,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> main(["lda", "species ~ .", "irsi"])
     2
     """
+    if "_ARGCOMPLETE" in os.environ:
+        # A shell asks for completions.
+        from discrim.cli.completion import complete
+
+        complete()
     prepare()
     try:
         return _run(argv)

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import os
-import shlex
-from typing import Any, NamedTuple
+from typing import Any
 
-from discrim.cli.analyses import model_named
 from discrim.cli.fitting import Given, given_of, of_table, with_prior
-from discrim.cli.hints import with_options
 from discrim.cli.labels import labels_of_fit
 from discrim.cli.output import Output, deliver, output_of
-from discrim.errors import DataError, DiscrimError, kept_warnings, warn_user
-from discrim.models.registry import BY_VERB, resolve
+from discrim.cli.typed_models import TypedModel, fitted, models_of
+from discrim.errors import DataError, kept_warnings, warn_user
 
 __all__ = ["compare"]
-
-
-class _Model(NamedTuple):
-    """A model that is to be fitted: its public name, and the options that follow it."""
-
-    verb: str
-    options: dict[str, Any]
-    typed: str
-    parser: Any
 
 
 def compare(arguments: argparse.Namespace) -> None:
@@ -53,7 +40,9 @@ def _show(parts: dict[str, Any], data: str, sections: list[str] | None, output: 
     from discrim.report.tables import summarize
 
     made = {name: (lambda part=part: part) for name, part in parts.items()}
-    deliver(summarize(f"Comparison of {len(parts['fits'].table)} fits: {data}", made, sections), output)
+    count = len(parts["fits"].table)
+    title = f"Comparison of {count} fit{'s' if count > 1 else ''}: {data}"
+    deliver(summarize(title, made, sections), output)
 
 
 # ---- formulas and verbs
@@ -66,7 +55,7 @@ def _of_formulas(
     import discrim
     from discrim.models.comparing.cross_comparison import cross_validated, paired
 
-    models = _models(options.pop("verbs", "lda,qda"))
+    models = models_of(options.pop("verbs", "lda,qda"))
     folds, repeats, seed = (options.pop(name, None) for name in ("folds", "repeats", "seed"))
     if folds is None and (repeats is not None or seed is not None):
         option = "--seed" if seed is not None else "--repeats"
@@ -74,7 +63,7 @@ def _of_formulas(
 
     def fits_to(data: Any) -> list[Any]:
         return [
-            _fitted(model, formula, data, with_prior(options, formula, data))
+            fitted(model, formula, data, with_prior(options, formula, data))
             for formula in formulas
             for model in models
         ]
@@ -95,53 +84,7 @@ def _of_formulas(
     return parts
 
 
-def _models(typed: str) -> list[_Model]:
-    """The verbs of --verbs, each with the options that follow it."""
-    known = {name.replace("_", "-") for name in BY_VERB}
-    items: list[str] = []
-    for piece in typed.split(","):
-        first = piece.split()[0] if piece.split() else ""
-        # What follows a comma may be the rest of an option's value, as in "rda --grid 0,0.5".
-        if items and "--" in items[-1] and first not in known:
-            items[-1] += f",{piece}"
-        else:
-            items.append(piece.strip())
-    return [_model(item) for item in items]
-
-
-def _model(item: str) -> _Model:
-    from discrim.cli.parser import Parser
-
-    try:
-        words = shlex.split(item)
-    except ValueError as error:
-        raise DataError(f"--verbs {item!r} cannot be read: {error}. Put the closing sign") from None
-    if not words:
-        raise DataError("--verbs names no model between two commas: leave out the comma")
-    verb = model_named(words[0])
-    row = BY_VERB[verb]
-    parser = Parser(prog=f"discrim {words[0]}", verb=words[0], argument_default=argparse.SUPPRESS)
-    if row.arguments is not None:
-        resolve(row.arguments)(parser)
-    return _Model(verb, vars(parser.parse_args(words[1:])), item, parser)
-
-
-def _fitted(model: _Model, formula: str, data: Any, options: dict[str, Any]) -> Any:
-    import discrim
-
-    verb = getattr(discrim, model.verb)
-    taken = inspect.signature(verb).parameters
-    for name in options:
-        if name not in taken:
-            raise DataError(f"{model.verb} takes no --{name}: leave out --{name}, or that verb")
-    try:
-        return verb(formula, data=data, **options, **model.options)
-    except DiscrimError as error:
-        said = with_options(error, model.parser, model.options)
-        raise DiscrimError(f"{model.typed}: {said}") from error
-
-
-def _names(models: list[_Model], formulas: list[str]) -> list[str]:
+def _names(models: list[TypedModel], formulas: list[str]) -> list[str]:
     """What the fits are called: their verbs, and the formula's place where there are several."""
     if len(formulas) == 1:
         return _told_apart([model.typed for model in models])

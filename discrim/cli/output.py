@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from errno import EACCES, EINVAL, EISDIR, ENOENT
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discrim.cli.page import page
@@ -63,12 +63,17 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     """
     force = options.pop("force", False)
     save, path, picture = (options.pop(name, None) for name in ("save", "output", "plot"))
+    # As everywhere, - is the standard stream.
+    path = None if path == "-" else path
     kind = options.pop("kind", None)
     if kind is not None and picture is None:
         raise DataError(f"--kind {kind} says what --plot draws: add --plot FILE, or leave it out")
     style = options.pop("format", None)
     if style is None:
         style = "text" if path is None else STYLES.get(PurePath(path).suffix.lower(), "text")
+    width = options.pop("width", None)
+    if width is not None and style != "text":
+        raise DataError(f"--width is of text, and this is {style}: leave it out, or give --format text")
     if save is not None:
         _check_target(save, force)
     if picture is not None:
@@ -82,7 +87,7 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     for place, target in enumerate(named):
         if real[place] in real[:place]:
             raise DataError(f"{target!r} is named for two things to be written: name another file for one")
-    return Output(style, options.pop("width", None), path, picture, kind, save)
+    return Output(style, width, path, picture, kind, save)
 
 
 def _suffix(picture: str) -> str:
@@ -114,8 +119,9 @@ def check_place(target: str) -> None:
 def _check_target(target: str, force: bool) -> None:
     """Raise where a fit may not be written, before time is spent on it."""
     import discrim
+    from discrim.core.numerics.whole_file import possible_path
 
-    place = Path(target)
+    place = possible_path(target)
     if not place.parent.is_dir():
         raise FileNotFoundError(
             ENOENT, "There is no such folder: make it, or name another", str(place.parent)

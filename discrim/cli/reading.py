@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from discrim.frame.sources.dialect import Dialect
 
-__all__ = ["first_rows", "read_table", "warn_of_commas"]
+__all__ = ["first_rows", "read_table", "refuse_dialect", "warn_of_commas"]
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar")
 
@@ -54,6 +54,7 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
     (150, 5)
     """
     if source in datasets.names():
+        refuse_dialect(source, "a table of the package", dialect)
         return datasets.load(source)
     if "://" in source:
         raise DataError(f"{source!r} is an address, not a file: download it first")
@@ -62,6 +63,7 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
     kind = next((suffix for suffix in reversed(suffixes) if suffix not in _COMPRESSED), "")
     try:
         if kind in (".parquet", ".pq"):
+            refuse_dialect(source, "Parquet", dialect)
             return _read_parquet(source)
         return _read_delimited(source, labels or Labels(), dialect)
     except DiscrimError:
@@ -84,6 +86,12 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
         if packed and not isinstance(error, ValueError):
             fault, way = "unpacked", "Download or pack it again"
         raise DataError(f"{source!r} cannot be {fault}: {said}. {way}") from error
+
+
+def refuse_dialect(source: str, what: str, dialect: Dialect | None) -> None:
+    """Raise where it was said how CSV is written of something that is none."""
+    if dialect is not None and dialect != type(dialect)():
+        raise DataError(f"--sep and --decimal are of CSV, and {source!r} is {what}: leave them out")
 
 
 def _meant(source: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from discrim import datasets
 from discrim.cli.labels import Labels
-from discrim.cli.reading import first_rows, warn_of_commas
+from discrim.cli.reading import first_rows, refuse_dialect, warn_of_commas
 from discrim.errors import warn_user
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def source_given(given: str, labels: Labels, dialect: Dialect | None = None) -> 
 
     files = files_of(given)
     if files.format != "CSV":
+        refuse_dialect(given, files.format, dialect)
         return source_of(given)
     from discrim.frame.sources.labels import WrittenLabels
 

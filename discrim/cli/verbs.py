@@ -160,6 +160,15 @@ VERBS = {
             ('lda "species ~ ." iris --save iris.fit', "predict iris.fit iris --proba"),
         ),
         Verb(
+            "report",
+            "a page of HTML on a fit: tables, tests, pictures, code",
+            "tables",
+            "FORMULA and DATA, or FIT",
+            analyses.report_arguments,
+            "discrim.cli.reporting:report",
+            ('report "species ~ ." iris --verb lda --out iris.html',),
+        ),
+        Verb(
             "datasets",
             "the tables that come with the package, or one of them as CSV",
             "tables",
@@ -260,7 +269,9 @@ def _add_verb(verbs: Any, verb: Verb) -> None:
         takes=verb.takes,
     )
     verb.arguments(parser)
-    words = " ".join(action.metavar for action in parser._actions if not action.option_strings)
+    places = [action for action in parser._actions if not action.option_strings]
+    shape = {None: "{}", "?": "[{}]", "+": "{} ..."}
+    words = " ".join(shape[action.nargs].format(action.metavar) for action in places)
     parser.usage = f"discrim {verb.name} {words} [OPTION ...]"
 
 

@@ -23,11 +23,12 @@ from discrim.report.numbers import clean
 
 __all__ = ["TEXTWIDTH", "latex_of"]
 
-TEXTWIDTH = 345.0
-"""Points across the text of the class article at 10 points, the narrowest in common use."""
+TEXTWIDTH = 329.0
+"""Points across the text of the class article, in type of 10 points: at 10 points it has 345, at 11 points
+360 of larger type, which are 329 of this, and at 12 points 390, which are 332."""
 
-HEIGHT = 540.0
-"""Points from the top to the bottom of a float on a page of its own."""
+HEIGHT = 432.0
+"""Points from the top to the bottom of a float on a page of its own, likewise."""
 
 GAP, RULED = 12.0, 26.0
 """Points between columns, and those that the rules of a table and what is around it take."""
@@ -270,16 +271,29 @@ def _pieces(
     for left, right in panels:
         # Below the diagonal a panel is blank; its last rows would say nothing.
         filled = [i for i, line in enumerate(grid.cells) if any(line[left:right]) or not grid.triangle]
-        top, rows = 0, filled[-1] + 1
-        while top < rows:
-            bottom = top + 1
-            while bottom < rows and _height(table, size, Piece(top, bottom + 1, left, right)) <= room:
-                bottom += 1
-            starts = [i for i in range((top + bottom) // 2 + 1, bottom) if not any(grid.cells[i])]
-            if bottom < rows and starts:
-                bottom = starts[-1]
+        rows = filled[-1] + 1
+        fewest = len(_runs(table, grid, size, (left, right), rows, rows, room))
+        # Runs of like lengths: a page of one row says little.
+        runs = _runs(table, grid, size, (left, right), rows, -(-rows // fewest), room)
+        for top, bottom in runs:
             yield Piece(top, bottom, left, right)
-            top = bottom
+
+
+def _runs(
+    table: Table, grid: Grid, size: Size, panel: tuple[int, int], rows: int, most: int, room: float
+) -> list[tuple[int, int]]:
+    """Runs of at most so many rows, each as high as a page allows; they begin with groups where they can."""
+    runs, top = [], 0
+    while top < rows:
+        bottom = top + 1
+        while bottom < min(rows, top + most) and _height(table, size, Piece(top, bottom + 1, *panel)) <= room:
+            bottom += 1
+        starts = [i for i in range((top + bottom) // 2 + 1, bottom) if not any(grid.cells[i])]
+        if bottom < rows and starts:
+            bottom = starts[-1]
+        runs.append((top, bottom))
+        top = bottom
+    return runs
 
 
 def _pages(pieces_of: list[Piece], table: Table, size: Size, room: float) -> Iterator[list[Piece]]:

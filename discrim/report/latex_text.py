@@ -29,8 +29,12 @@ SIGNS = {
     "⇐": r"\Leftarrow", "⇒": r"\Rightarrow", "⇔": r"\Leftrightarrow", "∥": r"\parallel", "⊥": r"\perp",
     "★": r"\star", "ϵ": r"\epsilon", "ϑ": r"\vartheta", "ϕ": r"\phi", "ϱ": r"\varrho", "ϖ": r"\varpi",
 }  # fmt: skip
-SIGNS |= {c: f"^{{{d}}}" for c, d in zip("⁰⁴⁵⁶⁷⁸⁹⁺⁻", "0456789+-", strict=True)}
-SIGNS |= {c: f"_{{{d}}}" for c, d in zip("₀₁₂₃₄₅₆₇₈₉₊₋", "0123456789+-", strict=True)}
+SIGNS |= {
+    "∆": r"\Delta", "∫": r"\int", "⊃": r"\supset", "⊆": r"\subseteq", "⊇": r"\supseteq", "≪": r"\ll",
+    "≫": r"\gg", "≅": r"\cong", "∉": r"\notin", "⊕": r"\oplus", "⊗": r"\otimes", "●": r"\bullet",
+    "∙": r"\bullet", "○": r"\circ", "△": r"\triangle", "∣": r"\mid", "↦": r"\mapsto", "⇓": r"\Downarrow",
+    "⇑": r"\Uparrow", "↕": r"\updownarrow", "ϒ": r"\Upsilon",
+}  # fmt: skip
 
 LATIN_SHAPED = dict(
     zip(
@@ -60,6 +64,9 @@ ACCENTS |= {"\u0307": ".", "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c"
 ACCENTS |= {"\u0327": "c", "\u0328": "k", "\u0331": "b"}
 OF_GREEK = {"\u0300": "grave", "\u0301": "acute", "\u0302": "hat", "\u0303": "tilde", "\u0308": "ddot"}
 OF_GREEK |= {"\u0342": "tilde"}
+
+KNOWN = "‑…№℠™ﬀﬁﬂﬃﬄﬅﬆǄǅǆǇǈǉǊǋǌ"
+"""Signs made of others that LaTeX knows as they are."""
 
 LIGATURES = re.compile(r"([-,'!?<>])(?=\1)")
 NUMBER = re.compile(r"(<?)(-?)(\d+\.?\d*|inf)(?:e([+-]\d+))?( *)")
@@ -100,8 +107,8 @@ def _clusters(text: str) -> list[str]:
             greek = ""
         if c == "\u2060":
             out.append("{}")
-        elif c in ACCENTS and out:
-            out.append(rf"\{ACCENTS[c]}{{{out.pop()}}}")
+        elif c in ACCENTS:
+            out.append(rf"\{ACCENTS[c]}{{{out.pop() if out else ''}}}")
         else:
             out.append(_character(c))
     return [*out, rf"\ensuremath{{{greek.strip()}}}"] if greek else out
@@ -112,8 +119,16 @@ def _character(c: str) -> str:
         return SPECIAL[c]
     if c in SIGNS:
         return rf"\ensuremath{{{SIGNS[c]}}}"
+    if ord(c) < 0x180:
+        return c
+    kind, *codes = (unicodedata.decomposition(c) or "none").split()
+    if kind in ("<super>", "<sub>"):
+        inner = "".join(_clusters("".join(chr(int(code, 16)) for code in codes)))
+        return rf"\ensuremath{{{'^' if kind == '<super>' else '_'}{{{inner}}}}}"
+    if kind.startswith("<") and c not in KNOWN:
+        return "".join(_clusters(unicodedata.normalize("NFKC", c)))
     base, *marks = list(unicodedata.normalize("NFD", c))
-    if ord(c) < 0x180 or not (base.isascii() and marks and all(mark in ACCENTS for mark in marks)):
+    if not (base.isascii() and marks and all(mark in ACCENTS for mark in marks)):
         return c
     for mark in marks:
         base = rf"\{ACCENTS[mark]}{{{base}}}"
@@ -152,7 +167,7 @@ def prose(text: str) -> str:
 def _breakable(word: str) -> str:
     if display_width(word) <= 16:
         return escaped(word)
-    parts = re.findall(r"[A-Za-z0-9]{1,12}[^A-Za-z0-9]?|[^A-Za-z0-9]", word)
+    parts = re.findall(r"(?:[A-Za-z0-9]{1,12}[^A-Za-z0-9]?|[^A-Za-z0-9])[\u0300-\u036f]*", word)
     return r"\allowbreak{}".join(map(escaped, parts))
 
 

@@ -36,7 +36,7 @@ def examples(help_text):
     return [line.strip() for line in joined.splitlines() if re.match(r"  discrim \S+ ", line)]
 
 
-SLOW = {"hyperplane"}
+SLOW = {"hyperplane", "report"}
 
 
 @pytest.mark.parametrize(

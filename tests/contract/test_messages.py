@@ -109,13 +109,14 @@ REASONS = {
     ("discrim/models/reports/contents.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/frame/sources/sinks.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/core/numerics/whole_file.py", "{E"): "errno's number, with words of ours behind it",
+    ("discrim/models/reports/contents.py", "{E"): "errno's number, with words of ours behind it",
     (
         "discrim/core/numerics/whole_file.py",
         "{error.errno}",
     ): "the system's words and the path",
     ("discrim/cli/reading.py", "{source} cannot be"): "ends with the way out of what went wrong",
     (
-        "discrim/cli/comparing.py",
+        "discrim/cli/typed_models.py",
         "{model.typed}: {said}",
     ): "the message of the fit, with the model before it",
     ("discrim/cli/files.py", "the file ended"): "caught by who asked, and said anew with the file's name",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from errno import EISDIR
 from functools import partial
@@ -13,9 +13,12 @@ from typing import Any
 
 import pandas as pd
 
+from discrim.core.numerics.progress import late_bar
 from discrim.core.numerics.whole_file import names_folder, possible_path, replaced, target_of
 from discrim.errors import DataError, DiscrimError
+from discrim.frame.categories import shown
 from discrim.inference.result import TestResult
+from discrim.models.fits.arguments import listed, told
 from discrim.models.pictures.pictured import kinds_of
 from discrim.models.registry import BY_VERB, summary_part
 from discrim.models.reports.described import described, sizes
@@ -30,11 +33,10 @@ from discrim.report.page.page import (
     page_of,
     pairs,
     paragraph,
-    scrolled,
     tables,
 )
 from discrim.report.pictures.images import image_of
-from discrim.report.tables import INTERVAL, Section, Summary
+from discrim.report.tables import INTERVAL, Section
 
 __all__ = ["write_report"]
 
@@ -56,13 +58,13 @@ WITHOUT_ROWS: dict[str, dict[str, Any]] = {"anova": {"levene": None}}
 """What leaves out the part of a test for which a fit has to have rows."""
 
 
-def write_report(results: Any, path: Any, title: str | None, load: str | None) -> None:
+def write_report(results: Any, path: Any, title: Any, load: Any, pictures: Any) -> None:
     """Write the report of a fit to a file, whole or not at all; `Reported.report` says the rest."""
     place = _file_of(path)
     if title is not None and not isinstance(title, str):
         raise DataError(f"title= is a {type(title).__name__}: give a text.")
     check_load(load)
-    text = report_of(results, title, load)
+    text = report_of(results, title, load, _kinds(results, pictures))
     with replaced(place) as file:
         file.write(text.encode("utf-8"))
 
@@ -78,15 +80,36 @@ def _file_of(path: Any) -> Any:
     return place
 
 
-def report_of(results: Any, title: str | None, load: str | None) -> str:
-    """The report of a fit, as HTML."""
+def _kinds(results: Any, pictures: Any) -> Sequence[str]:
+    known = kinds_of(results)
+    if pictures is None:
+        return known
+    asked = (
+        [pictures]
+        if isinstance(pictures, str)
+        else list(pictures)
+        if isinstance(pictures, Iterable)
+        else None
+    )
+    unknown = [each for each in asked or () if each not in known]
+    if asked is None or unknown:
+        bad = told(pictures) if asked is None else shown(unknown[0])
+        raise DataError(
+            f"pictures= has {bad}, which is no picture of this model: name some of {listed(known)}, "
+            "or give [] for none."
+        )
+    return asked
+
+
+def report_of(results: Any, title: str | None, load: str | None, kinds: Sequence[str]) -> str:
+    """The report of a fit, as HTML, with pictures of some kinds."""
     chapters = [
         Chapter("summary", "Summary", _tried("The summary", partial(_summary, results))),
         Chapter("tests", "Tests", _tests(results)),
         Chapter(
             "errors", "Errors on the rows of the fit", _tried("A table of errors", partial(_errors, results))
         ),
-        Chapter("pictures", "Pictures", _pictures(results)),
+        Chapter("pictures", "Pictures", _pictures(results, kinds)),
         Chapter("fitted", "How it was fitted", _fitted(results)),
         Chapter("data", "The data", _data(results)),
         Chapter("code", "The code that repeats it", _code(results, load)),
@@ -120,7 +143,7 @@ def _summary(results: Any) -> str:
             held[key] = make()
         except DiscrimError as error:
             missing.append(paragraph(f"The section {key!r} is not here. {error}", "note"))
-    return "\n".join([scrolled(Summary(results.title, held).as_html()), *missing])
+    return "\n".join([tables(results.title, held), *missing])
 
 
 def _tests(results: Any) -> str:
@@ -147,15 +170,15 @@ def _test(title: str, name: str, found: Any) -> Section:
         found, note = found.table, found.assumes
     table: pd.DataFrame = found.to_frame() if isinstance(found, pd.Series) else found
     formats = _formats(table)
-    shown = table.astype(object)
+    blanked = table.astype(object)
     for j, column in enumerate(table.columns):
         if table[column].isna().any():
             # What is not defined, such as a p-value of a statistic without a law, is left blank.
             there = table[column].notna().to_numpy()
             texts = iter(column_texts(table[column][there].tolist(), formats.get(column, "general")))
-            shown.isetitem(j, [next(texts) if one else "" for one in there])
+            blanked.isetitem(j, [next(texts) if one else "" for one in there])
             formats[column] = "text"
-    return Section(title, shown, formats, headings=INTERVAL, note=note, source=f"fit.{name}()")
+    return Section(title, blanked, formats, headings=INTERVAL, note=note, source=f"fit.{name}()")
 
 
 def _formats(table: pd.DataFrame) -> dict[Any, Any]:
@@ -202,19 +225,22 @@ def _errors(results: Any) -> str:
     )
 
 
-def _pictures(results: Any) -> str:
+def _pictures(results: Any, kinds: Sequence[str]) -> str:
     drawn, missing = [], []
     lines = {kind.name: kind.line for kind in BY_VERB[results._verb()].pictures}
-    for kind in kinds_of(results):
-        try:
-            image = image_of(partial(results.plot, kind))
-        except DiscrimError as error:
-            missing.append(paragraph(f"Not drawn: {kind}, {lines[kind]}. {error}", "note"))
-            continue
-        line = f"{lines[kind][:1].upper()}{lines[kind][1:]}"
-        drawn.append(figure(image, f"{line}. {_classes_named(results)}", f'{line}: fit.plot("{kind}")'))
-    shown = figures(drawn) if drawn else paragraph("No picture of this fit can be drawn.")
-    return "\n".join([shown, folded("Pictures that this fit does not have", missing)])
+    with late_bar(len(kinds), "pictures") as tell:
+        for kind in kinds:
+            line = f"{lines[kind][:1].upper()}{lines[kind][1:]}"
+            try:
+                image = image_of(partial(results.plot, kind))
+            except DiscrimError as error:
+                missing.append(paragraph(f"{line}: not drawn. {error}", "note"))
+            else:
+                alt = f"{line}. {_classes_named(results)}"
+                drawn.append(figure(image, alt, f'{line}: fit.plot("{kind}")'))
+            tell(1)
+    body = figures(drawn) if drawn else paragraph("No picture is drawn here.")
+    return "\n".join([body, folded("Pictures that this fit does not have", missing)])
 
 
 def _classes_named(results: Any) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.errors import DataError, DiscrimError
+from discrim.frame.scan import quote
 from discrim.models.fits.options import options_of
 from discrim.models.registry import BY_VERB, resolve
 
@@ -108,6 +109,7 @@ def code_of(results: Any, load: str | None) -> str:
     unknown = sorted(used - {*NAMES, "discrim", *dir(builtins)})
     before = [f"# {name} is a name of your own: import or define it here" for name in unknown] + before
     table = [f"# {line}" for line in _about_table(fit, load)] + [f"data = {expression}"]
+    table += _categories(fit) if load is None else []
     call = [f"fit = discrim.{verb}(", *lines, ")"]
     brought = sorted(imports, key=lambda line: (not line.startswith("import"), line))
     return "\n".join([*brought, "", *before, *table, "", *call, "print(fit.summary())"])
@@ -124,6 +126,24 @@ def _about_table(fit: Any, load: str | None) -> list[str]:
     elif not fit.has_rows:
         told = ["The fit has no rows, as it was loaded or made of moments: load the table that they are of."]
     return [*told, f"Columns: {shown}"]
+
+
+def _categories(fit: Any) -> list[str]:
+    """Lines that give categories the order in which the fit had them, which a CSV does not keep."""
+    design = fit.blocks.design
+    if design.spec is None:
+        return []
+    names = {quote(name): name for name in design.columns}
+    ordered = [
+        (f"data[{names[factor.code]!r}]", list(factor.levels))
+        for factor in design.spec.factors
+        if factor.levels is not None and factor.code in names
+    ]
+    return [
+        f"{column} = pd.Categorical({column}, {levels!r})"
+        for column, levels in ordered
+        if not _sorted(levels)
+    ]
 
 
 def _weight_column(fit: Any) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,7 +15,12 @@ class Reported:
     """What can be reported; for classes with a verb, a summary and pictures."""
 
     def report(
-        self: Any, path: str | PathLike[str], *, title: str | None = None, load: str | None = None
+        self: Any,
+        path: str | PathLike[str],
+        *,
+        title: str | None = None,
+        load: str | None = None,
+        pictures: Sequence[str] | None = None,
     ) -> None:
         """Write a page of HTML: summary, tests, pictures, how the fit was made, its data, the code for it.
 
@@ -31,11 +37,13 @@ class Reported:
         load : str, optional
             How the table is loaded, as an expression of Python, for the code in the page: such as
             "pd.read_csv('penguins.csv')". Without it the code reads "data.csv", and says so.
+        pictures : sequence of str, optional
+            Kinds of pictures, as `plot` takes them; all that the fit has by default, none by [].
 
         Raises
         ------
         DataError
-            `path` is no path; `title` is no text, or `load` no expression.
+            `path` is no path; `title` is no text, `load` no expression; or a picture is not known.
         OSError
             There is no such folder, the disk is full, and the like. What was there before is still there.
 
@@ -52,4 +60,4 @@ class Reported:
         """
         from discrim.models.reports.contents import write_report
 
-        write_report(self, path, title, load)
+        write_report(self, path, title, load, pictures)

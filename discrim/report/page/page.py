@@ -100,12 +100,12 @@ def paragraph(text: str, kind: str = "") -> str:
 
 def tables(title: str, sections: Mapping[str, Section]) -> str:
     """Sections of a summary as HTML."""
-    return scrolled(Summary(title, sections).as_html())
+    return scrolled(title, Summary(title, sections).as_html())
 
 
-def scrolled(body: str) -> str:
+def scrolled(name: str, body: str) -> str:
     """What may be wider than the page, in a frame of its own that the keyboard reaches."""
-    return f'<div class="scroll" tabindex="0">\n{body}\n</div>'
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(name)}">\n{body}\n</div>'
 
 
 def pairs(items: Iterable[tuple[str, str]]) -> str:
@@ -132,12 +132,13 @@ def code_block(text: str) -> str:
 
 def figure(image: Image, alt: str, caption: str) -> str:
     """A picture with what it shows, in the colours that the reader prefers; in print those of the day."""
-    return (
-        "<figure>\n<picture>\n"
-        f'<source media="screen and (prefers-color-scheme: dark)" srcset="{image.dark}">\n'
-        f'<img src="{image.light}" width="{image.width}" height="{image.height}" alt="{_text(alt)}">\n'
-        f"</picture>\n<figcaption>{_text(caption)}</figcaption>\n</figure>"
-    )
+    # A browser does not choose among the sources of one image anew for print: both are there, one is shown.
+    shape = f'width="{image.width}" height="{image.height}" alt="{_text(alt)}"'
+    images = [
+        f'<img class="{time}" src="{source}" {shape}>'
+        for time, source in (("day", image.light), ("night", image.dark))
+    ]
+    return "\n".join(["<figure>", *images, f"<figcaption>{_text(caption)}</figcaption>", "</figure>"])
 
 
 def figures(bodies: Iterable[str]) -> str:

@@ -42,7 +42,10 @@ table, thead, tbody, tr, th, td {{ border-color: var(--line); }}
 .figures {{ display: grid; gap: 1.5rem;
   grid-template-columns: repeat(auto-fit, minmax(min(28rem, 100%), 1fr)); }}
 figure {{ margin: 0; }}
-figure img {{ display: block; max-width: 100%; height: auto; }}
+figure img {{ max-width: 100%; height: auto; }}
+.day {{ display: block; }}
+.night {{ display: none; }}
+@media screen and (prefers-color-scheme: dark) {{ .day {{ display: none; }} .night {{ display: block; }} }}
 figcaption {{ color: var(--faint); font-size: 0.9rem; margin-top: 0.25rem; }}
 footer {{ margin-top: 3rem; border-top: 1px solid var(--line); color: var(--faint); font-size: 0.9rem; }}
 @media (max-width: 40rem) {{
@@ -54,8 +57,12 @@ footer {{ margin-top: 3rem; border-top: 1px solid var(--line); color: var(--fain
   body {{ max-width: none; padding: 0; font-size: 10pt; }}
   nav {{ display: none; }}
   h2, h3, h4, caption {{ break-after: avoid; }}
+  .figures {{ grid-template-columns: 1fr 1fr; }}
   figure, tr {{ break-inside: avoid; }}
   pre {{ white-space: pre-wrap; overflow-wrap: anywhere; }}
   .scroll, .discrim-summary {{ overflow: visible; }}
+  table {{ font-size: 7.5pt; max-width: 100%; }}
+  th, td {{ padding: 0.1rem 0.3rem !important; }}
+  th {{ white-space: normal !important; overflow-wrap: anywhere; }}
 }}
 """
