@@ -51,6 +51,10 @@ class Summary:
         self.title = title
         self._parts = dict(parts)
 
+    def only(self, keys: Sequence[str]) -> Summary:
+        """Some of its sections."""
+        return Summary(self.title, {key: part for key, part in self._parts.items() if key in keys})
+
     def shortened(self) -> Summary:
         """The same, without most of the lines of long tables."""
         return Summary(self.title, {key: among(part) for key, part in self._parts.items()})

@@ -17,7 +17,7 @@ from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.inference.selection import CRITERIA, Choice, Partial
 from discrim.models.fits.arguments import check_word, is_number, listed, told
-from discrim.models.fits.handed_out import HandedOut
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.reading import NaAction, collinear_error, is_wide, refuse_no_freedom, usable_rows
 from discrim.models.fits.shown import Shown
 from discrim.models.regression.logistic_inference import parts_of
@@ -326,8 +326,6 @@ class StepwiseResults(Shown):
         Of the verb, to the chosen terms.
     """
 
-    steps = HandedOut[pd.DataFrame]()
-
     def __init__(
         self,
         formula: str,
@@ -340,9 +338,15 @@ class StepwiseResults(Shown):
     ) -> None:
         self.formula, self.criterion = formula, criterion
         self.selected = pd.Index(selected, name="term", dtype=object)
-        self.steps = steps
+        self._steps = steps
         self._note, self._nobs = note, nobs
         self._fit = fit(selected) if selected else None
+
+    @property
+    @displayed()
+    def steps(self) -> pd.DataFrame:
+        """What was done, step by step."""
+        return self._steps.copy()
 
     @property
     def fit(self) -> ClassifierResults:

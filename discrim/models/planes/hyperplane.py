@@ -17,6 +17,7 @@ from discrim.errors import DataError, NotSupportedError, SeparationError, warn_u
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import GatheredRows, used_codes
 from discrim.models.fits.arguments import listed
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import NaAction
 from discrim.models.planes.separation_certificate import labelled
@@ -227,11 +228,13 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
         """Largest relative violation of the optimality conditions."""
         return self._fit.numbers.plane.residual
 
+    @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row a term, in broom's names."""
         estimates = np.append(self.intercept, self.coef)
         return pd.DataFrame({"term": ["constant", *self.terms], "estimate": estimates})
 
+    @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._sizes() | {
