@@ -91,7 +91,7 @@ NAMING_MODELS = {"models/saving/earlier_files.py"}
 DOORS = {
     "patsy": ("frame/formula.py",),
     "matplotlib": ("report/pictures/",),
-    "statsmodels.iolib": ("report/html.py",),
+    "statsmodels.iolib": (),
     "dask": ("frame/distributed.py",),
     "pandas": ("frame/", "models/", "inference/", "report/", "datasets/", "cli/"),
     "narwhals": ("frame/",),

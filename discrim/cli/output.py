@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from errno import EACCES, EINVAL, EISDIR, ENOENT
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discrim.cli.page import page
@@ -63,6 +63,8 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     """
     force = options.pop("force", False)
     save, path, picture = (options.pop(name, None) for name in ("save", "output", "plot"))
+    # As everywhere, - is the standard stream.
+    path = None if path == "-" else path
     kind = options.pop("kind", None)
     if kind is not None and picture is None:
         raise DataError(f"--kind {kind} says what --plot draws: add --plot FILE, or leave it out")
@@ -117,8 +119,9 @@ def check_place(target: str) -> None:
 def _check_target(target: str, force: bool) -> None:
     """Raise where a fit may not be written, before time is spent on it."""
     import discrim
+    from discrim.core.numerics.whole_file import possible_path
 
-    place = Path(target)
+    place = possible_path(target)
     if not place.parent.is_dir():
         raise FileNotFoundError(
             ENOENT, "There is no such folder: make it, or name another", str(place.parent)

@@ -122,7 +122,8 @@ class Parser(argparse.ArgumentParser):
         if wrong is not None:
             self._refuse_option(wrong)
         takes = f"{self.verb} takes {self.takes}" if self.takes else self.prog
-        self.error(f'{takes}, and {rest[0]!r} is one more: quote a formula, as in "species ~ ."')
+        hint = 'quote a formula, as in "species ~ .", and put options last'
+        self.error(f"{takes}, and {rest[0]!r} is one more: {hint}")
 
     def _refuse_option(self, word: str) -> NoReturn:
         option = word.partition("=")[0]

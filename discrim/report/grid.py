@@ -52,8 +52,8 @@ FEW_ROWS = (20, 12, 4)
 FEW_COLUMNS = (8, 5, 1)
 """The same of a table of more cells among several tables, so that none hides the others."""
 
-LIMITS = {"low", "high"}
-ESTIMATES = {"coef", "estimate", "debiased", "ratio", "se", *LIMITS}
+LIMITS, BROOMS_LIMITS = {"low", "high"}, {"conf_low", "conf_high"}
+ESTIMATES = {"coef", "estimate", "difference", "debiased", "se", "std_error", *LIMITS, *BROOMS_LIMITS}
 """Limits, and columns that have as many decimals as the limits of their row."""
 
 INTERVAL = {"se": "std err", "low": "[0.025", "high": "0.975]"}
@@ -296,7 +296,8 @@ def _together(
         return dict(zip(general, table_texts([plain[j] for j in general]), strict=True))
     if ratios and set(names) >= LIMITS:
         return _by_row(ratios, ratio_texts(_rows(plain, ratios)))
-    if {names[j] for j in general} >= LIMITS:
+    held = {names[j] for j in general}
+    if held >= LIMITS or held >= BROOMS_LIMITS:
         general = [j for j in general if names[j] in ESTIMATES]
         rows = _rows(plain, general)
         errors = np.fmin(errors, _spreads(pd.DataFrame(rows, columns=[names[j] for j in general])) / 200)
@@ -311,6 +312,7 @@ def _together(
 
 def _spreads(table: pd.DataFrame) -> Floats:
     """Standard errors of estimates, or what stands for them, infinite where there are none."""
+    table = table.rename(columns={"std_error": "se", "conf_low": "low", "conf_high": "high"})
     spread = table["se"] if "se" in table else (table["high"] - table["low"]) / 4
     return spread.where(spread > 0, math.inf).to_numpy(dtype=np.float64)
 

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 
 import pandas as pd
 
+from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError
 from discrim.report.grid import INTERVAL, Pairs, Part, Section, among
 from discrim.report.html import html_of
@@ -49,6 +50,10 @@ class Summary:
     def __init__(self, title: str, parts: Mapping[str, Part]) -> None:
         self.title = title
         self._parts = dict(parts)
+
+    def only(self, keys: Sequence[str]) -> Summary:
+        """Some of its sections."""
+        return Summary(self.title, {key: part for key, part in self._parts.items() if key in keys})
 
     def shortened(self) -> Summary:
         """The same, without most of the lines of long tables."""
@@ -205,10 +210,14 @@ def summarize(
         near = get_close_matches(str(unknown[0]), parts, n=1)
         way_out = f"did you mean {near[0]!r}? There are" if near else "name some of"
         raise DataError(f"No section {unknown[0]!r} in this summary: {way_out} {', '.join(parts)}.")
-    for names, prepare in parts.shared if isinstance(parts, Parts) else ():
-        if names <= set(keys):
-            prepare()
-    made = {key: parts[key]() for key in keys}
+    made: dict[str, Part] = {}
+    with late_bar(len(keys), "summary") as tell:
+        for names, prepare in parts.shared if isinstance(parts, Parts) else ():
+            if names <= set(keys):
+                prepare()
+        for key in keys:
+            made[key] = parts[key]()
+            tell(1)
     if pick is None and len(made) > 1:
         made = {key: among(part, f"summary(sections=[{key!r}])") for key, part in made.items()}
     return Summary(title, made)

@@ -47,7 +47,7 @@ def refused(capsys, *arguments):
 # ---- text and pages
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 200])
+@pytest.mark.parametrize("width", [40, 60, 200])
 def test_width_is_that_of_the_summary(width, capsys):
     printed = said(capsys, "lda", FORMULA, "iris", "--width", str(width))
     assert printed == discrim.lda(FORMULA, IRIS).summary().as_text(width=width) + "\n"
@@ -147,6 +147,12 @@ def test_the_name_of_a_file_says_its_format(name, style, tmp_path, capsys):
     assert (tmp_path / name).read_text(encoding="utf-8") == expected
 
 
+def test_a_dash_is_standard_output(capsys):
+    expected = said(capsys, "lda", FORMULA, "iris", *HEADER)
+    assert said(capsys, "lda", FORMULA, "iris", *HEADER, "--output", "-") == expected
+    assert os.listdir() == []
+
+
 # ---- files
 
 
@@ -171,6 +177,7 @@ def test_what_is_read_is_not_replaced(tmp_path, capsys):
         (["--output", "."], "This is a folder"),
         (["--output", "a/"], "This is a folder"),
         (["--output", "a\0b"], "null character"),
+        (["--save", "a\0b"], "null character"),
         (["--plot", "no/such/a.png"], "'no/such': There is no such folder"),
         (
             ["--plot", "a.jpg"],

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.rules.rules import best_class, posteriors
-from discrim.errors import DataError, NotSupportedError
-from discrim.models.fits.arguments import listed, told
+from discrim.errors import NotSupportedError
 from discrim.models.pictures.rows import drawn_rows
+from discrim.models.pictures.spaces import asked_axes
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
@@ -38,7 +38,7 @@ def territory(results: Any, asked: Asked) -> Axes:
     every = list(centroids.columns)
     if not every:
         raise NotSupportedError("The class means do not differ: there is no discriminant to draw.")
-    names = _asked_axes(every, asked)
+    names = asked_axes(every, asked)
     at = [every.index(name) for name in names]
     means, log_prior = centroids.to_numpy(), fit.log_prior()
 
@@ -91,16 +91,3 @@ def _told(every: list[str], names: list[str]) -> str:
         if len(others) > 3
         else " = ".join(others)
     )
-
-
-def _asked_axes(every: list[str], asked: Asked) -> list[str]:
-    if asked.axes is None:
-        return every[:2]
-    given = [asked.axes] if isinstance(asked.axes, str) else list(asked.axes)
-    wrong = [name for name in given if name not in every]
-    if wrong or len(set(given)) < len(given) or not 1 <= len(given) <= 2:
-        raise DataError(
-            f"axes={told(asked.axes) if isinstance(asked.axes, str) else given}: name two different "
-            f"discriminants of {listed(every)}."
-        )
-    return given

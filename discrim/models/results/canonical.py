@@ -22,6 +22,7 @@ from discrim.frame.unseen import Unseen
 from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.arguments import check_word
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.shown import Shown
 from discrim.models.registry import summary_of
@@ -103,6 +104,8 @@ class CanonicalResults(Shown):
         Mean scores of the classes.
     """
 
+    SHOWN_FIRST = ("correlations", "dimensions", "raw", "centroids")
+
     def __init__(self, fit: Fit[LDAFit], convention: Convention | None = None) -> None:
         numbers = fit.numbers
         if not numbers.has_distances:
@@ -144,6 +147,7 @@ class CanonicalResults(Shown):
         return self._by_axis(np.sqrt(roots / (1 + roots)), "correlation")
 
     @property
+    @displayed()
     def dimension_tests(self) -> pd.DataFrame:
         """Sequential tests: this and all later axes have no eigenvalue."""
         moments = self._numbers.moments
@@ -231,6 +235,7 @@ class CanonicalResults(Shown):
         theirs = CanonicalResults(self._fit, convention or self.convention or "mass")
         return pd.concat([theirs.constant.to_frame("constant").T, theirs.raw])
 
+    @displayed()
     def stability(
         self, replicates: int = 199, *, level: float = 0.95, seed: int | None = None
     ) -> pd.DataFrame:
