@@ -26,6 +26,8 @@ class Kind(NamedTuple):
     first : {"", "plane", "chosen"}
         Where it is the default of models that name it first: always; of two plain numeric columns; of a fit
         whose option was chosen from several.
+    leaves : tuple of str
+        Of `data` and `colors`, what it cannot make use of, and refuses.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Kind(NamedTuple):
     address: str
     takes: tuple[str, ...] = ()
     first: Literal["", "plane", "chosen"] = ""
+    leaves: tuple[str, ...] = ()
 
 
 _SPACES, _PLANES, _JUDGED = (f"discrim.models.pictures.{room}:" for room in ("spaces", "planes", "judged"))
@@ -47,10 +50,29 @@ LOG_DETERMINANTS = Kind(
     "log_determinants", "log-determinants of the covariances, with intervals", f"{_JUDGED}log_determinants"
 )
 
+CONFUSION = Kind(
+    "confusion", "counts of actual by predicted classes", f"{_JUDGED}confusion", takes=("method",)
+)
+ROC = Kind(
+    "roc",
+    "ROC curves with the areas under them, of each class against the rest",
+    f"{_JUDGED}roc",
+    takes=("method", "level"),
+)
+CALIBRATION = Kind(
+    "calibration",
+    "predicted probabilities against the shares that were seen",
+    f"{_JUDGED}calibration",
+    takes=("method", "level"),
+)
+
 COMMON = (REGIONS,)
 """What every model has whose classes have regions."""
 
-WITH_POSTERIORS = (*COMMON, POSTERIORS)
+JUDGED = (CONFUSION, ROC)
+"""What every fitted model has."""
+
+WITH_POSTERIORS = (*COMMON, POSTERIORS, *JUDGED, CALIBRATION)
 
 DISCRIMINANTS = (SCORES, BIPLOT)
 """What models with discriminants have."""
