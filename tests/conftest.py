@@ -14,6 +14,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 import matplotlib
 import pytest
 
+from discrim.core.numerics import progress
 from tests.fuzz.session import Fuzz, lines_of_counts, seconds_each
 
 matplotlib.use("Agg")
@@ -70,15 +71,16 @@ def bars(monkeypatch):
     shown = []
 
     class Bar:
-        def update(self, more):
-            shown[-1][1] += more
+        def __init__(self):
+            shown.append(["", 0, 0])
+
+        def show(self, what, done, total, seconds, within):
+            shown[-1][:] = [what, done, total]
+            return True
 
         def close(self):
             shown[-1].append("closed")
 
-    def bar(total, what, delay):
-        shown.append([what, 0, total])
-        return Bar()
-
-    monkeypatch.setattr("discrim.core.numerics.progress.progress_bar", bar)
+    monkeypatch.setattr(progress, "new_bar", Bar)
+    monkeypatch.setattr(progress, "_lines", [progress._Line()])
     return shown

@@ -47,7 +47,7 @@ ARROWS = {
     "models.registry": {"models.kinds"},
     "sklearn": {"", "models", "models.registry", "frame", "core", "core.numerics", "errors"},
     "datasets": {"errors"},
-    "cli": {"", "models", "models.registry", "frame", "core.numerics", "datasets", "errors"},
+    "cli": {"", "models", "models.registry", "report", "frame", "core.numerics", "datasets", "errors"},
     "__main__": {"cli"},
     "": {"models", "models.registry", "datasets", "errors"},
 }
@@ -61,7 +61,8 @@ MODEL_ARROWS = {
     "saving": {"fits"},
     "judging": {"fits"},
     "pictures": {"judging"},
-    "law": {"pictures"},
+    "reports": {"pictures"},
+    "law": {"reports"},
     "moments": {"saving"},
     "results": {"judging", "law", "moments"},
     "normal": {"results"},
@@ -70,6 +71,7 @@ MODEL_ARROWS = {
     "neighbours": {"results"},
     "regression": FAMILIES - {"regression"},
     "store": FAMILIES,
+    "verb_options": FAMILIES,
     "comparing": FAMILIES,
 }
 
@@ -89,7 +91,7 @@ NAMING_MODELS = {"models/saving/earlier_files.py"}
 DOORS = {
     "patsy": ("frame/formula.py",),
     "matplotlib": ("report/pictures/",),
-    "statsmodels.iolib": ("report/html.py", "report/latex.py"),
+    "statsmodels.iolib": (),
     "dask": ("frame/distributed.py",),
     "pandas": ("frame/", "models/", "inference/", "report/", "datasets/", "cli/"),
     "narwhals": ("frame/",),

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import discrim
-from discrim.cli.parser import build_parser
+from discrim.cli.verbs import build_parser
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])

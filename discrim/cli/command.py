@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 
-from discrim.cli.fitting import summarize
-from discrim.cli.parser import build_parser
-from discrim.cli.predicting import predict
-from discrim.cli.streams import prepare, say, standard_output, write
+from discrim.cli.hints import with_options
+from discrim.cli.streams import prepare, say, standard_output
+from discrim.cli.verbs import VERBS, build_parser, parser_of
 from discrim.errors import DiscrimError, DiscrimWarning
+from discrim.models.registry import resolve
 
 __all__ = ["main"]
 
@@ -26,25 +28,25 @@ def _shown_once() -> Callable[..., None]:
     return show
 
 
-def _run(argv: Sequence[str] | None) -> None:
-    arguments = build_parser().parse_args(argv)
+def _run(argv: Sequence[str] | None) -> int:
+    typed = sys.argv[1:] if argv is None else list(argv)
+    # Only the verb that is typed needs its options.
+    parser = build_parser(only=typed[:1])
+    arguments = parser.parse_args(typed)
     standard_output()  # A fit is not made, or saved, where nobody can read what is said of it.
     with warnings.catch_warnings():
         warnings.simplefilter("always", DiscrimWarning)
         warnings.showwarning = _shown_once()
-        if arguments.verb == "predict":
-            for text in predict(arguments):
-                write(text)
-            return
-        text, save = summarize(arguments)
-    try:
-        write(text.rstrip("\n") + "\n")
-    except BrokenPipeError:
-        # Who reads the first lines alone wants the fit all the same.
-        save()
-        raise
-    # A command that fails must leave the fit that was there, so the fit is saved last.
-    save()
+        try:
+            resolve(VERBS[arguments.verb].run)(arguments)
+        except DiscrimError as error:
+            if isinstance(error, OSError):
+                raise
+            # The way out of some errors is an option here, and an argument elsewhere.
+            message = getattr(error, "on_command_line", error)
+            say(with_options(message, parser_of(parser, arguments.verb), vars(arguments)))
+            return 2
+    return 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,9 +68,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> main(["lda", "species ~ .", "irsi"])
     2
     """
+    if "_ARGCOMPLETE" in os.environ:
+        # A shell asks for completions.
+        from discrim.cli.completion import complete
+
+        complete()
     prepare()
     try:
-        _run(argv)
+        return _run(argv)
     except BrokenPipeError:
         return 141
     except KeyboardInterrupt:
@@ -83,4 +90,3 @@ def main(argv: Sequence[str] | None = None) -> int:
     except DiscrimError as error:
         say(error)
         return 2
-    return 0

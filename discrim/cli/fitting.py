@@ -1,64 +1,110 @@
-"""The verbs of models: a formula and a table in, a summary out, and a file of the fit."""
+"""The verbs of models: a formula and a table in, a summary out, with a picture and a file of the fit."""
 
 from __future__ import annotations
 
 import argparse
 import os
 from collections.abc import Callable
-from errno import EINVAL, EISDIR, ENOENT
-from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from discrim.cli.labels import labels_to_fit
+from discrim.cli.error_rates import errors_of, with_errors
+from discrim.cli.labels import Labels, labels_to_fit
+from discrim.cli.output import Output, deliver, output_of, refuse_part
 from discrim.cli.reading import read_table
 from discrim.cli.sources import labels_in, source_given
 from discrim.cli.values import by_label, parse_prior
-from discrim.errors import DataError, DiscrimError, NotAFitError, NotSupportedError
+from discrim.errors import DataError, FormulaError, NotSupportedError
 
-__all__ = ["summarize"]
+__all__ = ["Given", "given_of", "of_table", "summarize", "with_prior"]
 
 
-def summarize(arguments: argparse.Namespace) -> tuple[str, Callable[[], None]]:
-    """Fit what the arguments ask for, render its summary, and give what saves it."""
-    options = dict(vars(arguments))
-    verb, formula = options.pop("verb"), options.pop("formula")
-    target, force = options.pop("save", None), options.pop("force", False)
-    if target is not None:
-        _check_target(target, force)
-    given, style, sections = options.pop("data"), options.pop("format"), options.pop("sections", None)
-    if "prior" in options:
-        options["prior"] = parse_prior(options["prior"])
+class Given(NamedTuple):
+    """A table as it is named on the command line.
+
+    Attributes
+    ----------
+    data : str
+        DATA.
+    dialect : Dialect
+        How CSV is written.
+    """
+
+    data: str
+    dialect: Any
+
+    def source(self, labels: Labels) -> Any:
+        """What reads it part by part; None of what is read into memory."""
+        return source_given(self.data, labels, self.dialect)
+
+    def table(self, labels: Labels | None = None) -> Any:
+        """It, read into memory."""
+        return read_table(self.data, labels, self.dialect)
+
+
+def given_of(options: dict[str, Any]) -> Given:
+    """Take the options of the table from the others.
+
+    Raises
+    ------
+    DataError
+        The decimal sign is the sign between fields.
+    """
+    from discrim.frame.sources.dialect import Dialect
+
+    data, separator, decimal = (options.pop(name, None) for name in ("data", "sep", "decimal"))
+    dialect = Dialect(separator, decimal or ".")
+    if dialect.separator_of(data) == dialect.decimal:
+        raise DataError(
+            f"numbers of {data!r} cannot have the decimal sign {dialect.decimal!r}, which stands between its "
+            "fields: give --sep ';' or what there is between them"
+        )
+    return Given(data, dialect)
+
+
+def of_table(given: Given, formula: str, output: Output, use: Callable[[Any], Any]) -> Any:
+    """What a function makes of a table or a source, with the labels that a formula names.
+
+    Parameters
+    ----------
+    given : Given
+    formula : str
+        One, or several, one a line.
+    output : Output
+        The files that are written, which may be no part of a source.
+    use : callable
+    """
+    _refuse_exchanged(formula, given.data)
     labels = labels_to_fit(formula)
-    source = source_given(given, labels)
+    source = given.source(labels)
+    if source is None:
+        return use(given.table(labels))
+    refuse_part(output, source)
     try:
-        fit = _fitted(verb, formula, read_table(given, labels) if source is None else source, options)
+        return use(source)
     except NotSupportedError:
         # A single file may be what goes into memory for a verb that asks for all rows.
-        if source is None or not os.path.isfile(given):
+        if not os.path.isfile(given.data):
             raise
-        fit = _fitted(verb, formula, read_table(given, labels), options)
-    summary = fit.summary() if sections is None else fit.summary(sections=sections)
-    text = str(getattr(summary, f"as_{style}")())
-    return text, _nothing if target is None else partial(fit.save, target)
+        return use(given.table(labels))
 
 
-def _fitted(verb: str, formula: str, data: Any, options: dict[str, Any]) -> Any:
-    """Fit a verb to a table or a source."""
-    import discrim
+def _refuse_exchanged(formula: str, data: str) -> None:
+    """Raise where formula and table stand in each other's place."""
+    if "~" not in formula and "~" in data and not os.path.exists(data):
+        raise FormulaError(
+            f"{formula!r} stands in the place of the formula, and {data!r} in that of the table: change "
+            "the order"
+        )
 
-    own = dict(options)
-    if "prior" in own:
-        own["prior"] = _classes_as_typed(own["prior"], formula, data)
-    return getattr(discrim, verb.replace("-", "_"))(formula, data=data, **own)
 
-
-def _nothing() -> None:
-    """Save no fit."""
+def with_prior(options: dict[str, Any], formula: str, data: Any) -> dict[str, Any]:
+    """Options in which a prior by class has the labels of the response column, which need not be text."""
+    if "prior" not in options:
+        return options
+    return options | {"prior": _classes_as_typed(parse_prior(options["prior"]), formula, data)}
 
 
 def _classes_as_typed(prior: Any, formula: str, data: Any) -> Any:
-    """Give a prior by class the labels of the response column, which need not be text."""
     response = formula.partition("~")[0].strip().strip("`")
     columns = getattr(data, "columns", None)
     if not isinstance(prior, dict) or response not in (data.names if columns is None else columns):
@@ -66,30 +112,24 @@ def _classes_as_typed(prior: Any, formula: str, data: Any) -> Any:
     return by_label(prior, labels_in(data, response) if columns is None else data[response].unique())
 
 
-def _check_target(target: str, force: bool) -> None:
-    """Raise where a fit may not be written, before time is spent on it."""
+def summarize(arguments: argparse.Namespace) -> None:
+    """Fit what the arguments ask for, and show it."""
     import discrim
+    from discrim.cli.engines import engine_of
 
-    place = Path(target)
-    if not place.parent.is_dir():
-        raise FileNotFoundError(
-            ENOENT, "There is no such folder: make it, or name another", str(place.parent)
-        )
-    # What ends in a separator is a folder, though pathlib drops it.
-    if place.is_dir() or target.endswith(("/", os.sep)):
-        raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", target)
-    if place.exists() and not place.is_file():
-        raise OSError(EINVAL, "This is a device, a pipe or a socket: name a file", target)
-    try:
-        held = discrim.load(target)
-        if isinstance(held, discrim.Moments) and not force:
-            raise NotAFitError(f"{target!r} holds moments and no fit")
-    except NotAFitError:
-        if not force:
-            raise DataError(
-                f"{target!r} is there and is no saved fit: name another file to --save to, or give --force "
-                "to replace it"
-            ) from None
-    except DiscrimError:
-        # There is none yet, or a fit that is damaged or of a later version, which may be replaced.
-        pass
+    options = dict(vars(arguments))
+    name, formula = options.pop("verb"), options.pop("formula")
+    given = given_of(options)
+    output = output_of(options, given.data)
+    sections, errors = options.pop("sections", None), errors_of(options)
+    if "prior" in options:
+        parse_prior(options["prior"])
+    if "engine" in options:
+        options["engine"] = engine_of(options["engine"])
+    verb = getattr(discrim, name.replace("-", "_"))
+    fit = of_table(
+        given, formula, output, lambda data: verb(formula, data=data, **with_prior(options, formula, data))
+    )
+    summary = fit.summary() if sections is None else fit.summary(sections=sections)
+    summary = with_errors(summary, fit, errors)
+    deliver(summary, output, draw=lambda kind: fit.plot(kind), save=lambda path: fit.save(path))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = ["Labels", "labels_of_fit", "labels_to_fit"]
 
 
-@dataclass(frozen=True)
-class Labels:
+class Labels(NamedTuple):
     """Columns that hold labels.
 
     Attributes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from discrim.cli.values import (
     bandwidth,
@@ -17,6 +18,7 @@ from discrim.cli.values import (
 
 __all__ = [
     "collinear_argument",
+    "flexible_arguments",
     "linear_arguments",
     "logistic_arguments",
     "naive_arguments",
@@ -37,7 +39,7 @@ _DIVISOR_HELP = "divisor of the covariance"
 _SHRINKAGE_HELP = "of shrunk: 0 to 1, oas, ledoit-wolf or loo; of diagonal: 0 to 1, strimmer or loo"
 
 
-def linear_arguments(lda: argparse.ArgumentParser) -> None:
+def linear_arguments(lda: Any) -> None:
     """Add the options of lda."""
     pinv = "; pinv: pooled, with the inverse of Moore and Penrose"
     lda.add_argument("--covariance", choices=["pooled", *_STRUCTURES, "pinv"], help=_STRUCTURE_HELP + pinv)
@@ -46,13 +48,13 @@ def linear_arguments(lda: argparse.ArgumentParser) -> None:
     collinear_argument(lda)
 
 
-def quadratic_arguments(qda: argparse.ArgumentParser) -> None:
+def quadratic_arguments(qda: Any) -> None:
     """Add the options of qda."""
     qda.add_argument("--covariance", choices=["full", *_STRUCTURES], help=_STRUCTURE_HELP)
     _add_gaussian(qda)
 
 
-def _add_gaussian(gaussian: argparse.ArgumentParser) -> None:
+def _add_gaussian(gaussian: Any) -> None:
     """Add what lda and qda share."""
     gaussian.add_argument("--shrinkage", type=number_or_word, help=_SHRINKAGE_HELP)
     gaussian.add_argument("--grid", type=numbers, metavar="G,...", help="what --shrinkage loo tries")
@@ -65,7 +67,7 @@ def _add_gaussian(gaussian: argparse.ArgumentParser) -> None:
     gaussian.add_argument("--support-fraction", type=float, help="share of the rows of --method mcd")
 
 
-def regularized_arguments(rda: argparse.ArgumentParser) -> None:
+def regularized_arguments(rda: Any) -> None:
     """Add the options of rda, with how its pair is chosen."""
     for name, text in (("--alpha", "1: a covariance for each class"), ("--gamma", "the ridge; see rda()")):
         rda.add_argument(name, type=float, help=f"{text}; chosen by cross-validation if not given")
@@ -79,7 +81,7 @@ def regularized_arguments(rda: argparse.ArgumentParser) -> None:
     rda.add_argument("--method", choices=_DIVISORS, help=_DIVISOR_HELP)
 
 
-def naive_arguments(naive: argparse.ArgumentParser) -> None:
+def naive_arguments(naive: Any) -> None:
     """Add the options of naive-bayes."""
     for name, text in (("--kernel", "a kernel density each"), ("--counts", "one multinomial")):
         naive.add_argument(
@@ -92,7 +94,7 @@ def naive_arguments(naive: argparse.ArgumentParser) -> None:
     naive.add_argument("--method", choices=_DIVISORS, help=_DIVISOR_HELP)
 
 
-def shrunken_arguments(centroids: argparse.ArgumentParser) -> None:
+def shrunken_arguments(centroids: Any) -> None:
     """Add the options of shrunken-centroids."""
     centroids.add_argument("--threshold", type=float, help="chosen by cross-validation if not given")
     centroids.add_argument("--offset", type=offset, help="added to each column's spread: a number, or median")
@@ -102,7 +104,7 @@ def shrunken_arguments(centroids: argparse.ArgumentParser) -> None:
     centroids.add_argument("--seed", type=int, help="deals the rows to folds")
 
 
-def neighbour_arguments(nearest: argparse.ArgumentParser) -> None:
+def neighbour_arguments(nearest: Any) -> None:
     """Add the options of knn."""
     nearest.add_argument("--k", type=int, help="chosen by leave-one-out if not given")
     nearest.add_argument("--grid", type=whole_numbers, metavar="K,...", help="what k is chosen from")
@@ -112,7 +114,7 @@ def neighbour_arguments(nearest: argparse.ArgumentParser) -> None:
     )
 
 
-def logistic_arguments(logistic: argparse.ArgumentParser) -> None:
+def logistic_arguments(logistic: Any) -> None:
     """Add the options of logistic."""
     logistic.add_argument("--reference", metavar="CLASS", help="class that the log odds are against")
     logistic.add_argument(
@@ -124,13 +126,24 @@ def logistic_arguments(logistic: argparse.ArgumentParser) -> None:
     collinear_argument(logistic)
 
 
-def collinear_argument(linear: argparse.ArgumentParser) -> None:
+def collinear_argument(linear: Any) -> None:
     """Add what a verb of lines does with columns that others determine."""
     linear.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
 
 
-def perceptron_arguments(perceptron: argparse.ArgumentParser) -> None:
+def perceptron_arguments(perceptron: Any) -> None:
     """Add the options of perceptron."""
     perceptron.add_argument("--step", type=float, help="scale of the coefficients")
     perceptron.add_argument("--maxiter", type=int, help="most passes over the rows")
     perceptron.add_argument("--seed", type=int, help="shuffles the rows anew for each pass")
+
+
+def flexible_arguments(flexible: Any) -> None:
+    """Add the options of fda."""
+    flexible.add_argument(
+        "--engine",
+        required=True,
+        metavar="NAME",
+        help="a regression of scikit-learn with its options, quoted, as \"KernelRidge(kernel='rbf')\"",
+    )
+    flexible.add_argument("--ncomp", type=int, metavar="N", help="number of axes that are kept")

@@ -1,146 +1,172 @@
-"""What the command line takes: the verbs, what they share, and what it says of itself."""
+"""How the command line is parsed: help that fits the terminal, mistakes answered with what is nearest."""
 
 from __future__ import annotations
 
 import argparse
+import re
+import shutil
+import textwrap
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from discrim import datasets
 from discrim.cli.streams import say, write
-from discrim.cli.values import PRIOR_HELP, names
-from discrim.models.registry import MODELS, resolve
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-__all__ = ["build_parser"]
+__all__ = ["Parser", "command_lines", "nearest", "one_of"]
 
-_DATA_HELP = f"""\
-DATA is the name of a table that comes with the package ({", ".join(datasets.names())}), a file, a folder
-with all files below it, or a pattern such as "data/2024-*.parquet", which is quoted. Folders, patterns and
-files that are large are read part by part, as often as is needed, so that they may be larger than the
-memory; their files end in .csv, .tsv or .parquet. A folder named year=2024 adds the column year.
-A file that ends in .parquet or .pq is read as Parquet (needs pyarrow or polars), one in .tsv as columns
-set apart by tabs, any other as CSV; - is CSV from standard input. Text is UTF-8 and may be compressed
-(.gz, .bz2, .xz, .zip, .zst, or a .tar of one file). The first row names the columns; an empty field, NA,
-NaN, null, None and the other signs that pandas knows are missing values. Write ./iris for a file that has
-the name of a table. Classes, and what stands in C(), are taken as they are written: 007 is not 7.
-"""
+_WIDEST = 100
+"""Columns of a help text: longer lines are hard to read, however wide the terminal is."""
+
+_NARROWEST = 40
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors look like all the others: one line, exit status 2."""
+def help_width() -> int:
+    """Columns of a help text: those of the terminal, within reason."""
+    return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size().columns))
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help that fits the terminal; of a description lines that begin with two blanks stay as they are."""
+
+    def __init__(self, prog: str) -> None:
+        width = help_width()
+        super().__init__(prog, max_help_position=26 if width >= 80 else 18, width=width)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines: list[str] = []
+        for line in text.splitlines():
+            raw = line.startswith("  ") or not line
+            lines += [line] if raw else textwrap.wrap(line, width, break_on_hyphens=False)
+        return "\n".join(indent + line for line in lines)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors look like all the others: one line, exit status 2.
+
+    Parameters
+    ----------
+    verb : str, optional
+        The verb whose arguments it takes; without it, it takes a verb.
+    takes : str, optional
+        What the verb takes beside options, in words.
+    **options
+        As of `argparse.ArgumentParser`.
+    """
+
+    color = False
+    """Python 3.14 would colour help by control characters, which a terminal is shown as escapes here."""
+
+    def __init__(self, *, verb: str | None = None, takes: str = "", **options: Any) -> None:
+        super().__init__(formatter_class=_Formatter, allow_abbrev=False, **options)
+        self.verb, self.takes = verb, takes
+        self.color = False
 
     def error(self, message: str) -> NoReturn:
+        """Say in one line what is wrong, and where help is."""
         if message.endswith("expected one argument"):
             # What begins with a minus and is no number is taken for another option.
             option = message.split()[1].partition("/")[0].rstrip(":")
             message += f"; one that begins with - is joined to it by =, as in {option}=-1"
-        say(f"{message}: see {self.prog} --help")
+        self.refuse(f"{message}{' See' if message.endswith('?') else ': see'} {self.prog} --help")
+
+    def refuse(self, message: str) -> NoReturn:
+        """Say in one line what is wrong."""
+        say(message)
         self.exit(2)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse, and refuse ``--`` after an equals sign, which argparse takes for no value at all."""
+        """Parse, and refuse what is left over, and ``--`` after an equals sign, which would be no value."""
+        if self.verb is None and args and args[0].startswith("-") and args[0] not in self.options():
+            self._refuse_option(args[0])
         found, rest = super().parse_known_args(args, namespace)
         for name, value in vars(found).items():
             if value == []:
                 self.error(f"argument {name}: -- is no value of it")
+        if rest:
+            self._refuse_rest(rest)
         return found, rest
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Print the help as all other text is printed."""
         write(self.format_help())
 
+    def options(self) -> list[str]:
+        """The options that it knows, as they are typed."""
+        return [
+            option
+            for action in self._actions
+            if action.help is not argparse.SUPPRESS
+            for option in action.option_strings
+        ]
 
-class _Version(argparse.Action):
-    """Print the version, which is only looked up when asked for."""
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        if isinstance(action, argparse._SubParsersAction):
+            near = nearest(value, known)
+            if near is not None:
+                self.refuse(f"no verb {value!r}: did you mean {near}?")
+            self.error(f"no verb {value!r}: there are {', '.join(known)}")
+        way_out = one_of(value, known)
+        raise argparse.ArgumentError(action, f"{value!r} is not known{way_out}")
 
-    def __call__(self, parser: argparse.ArgumentParser, *args: object, **kwargs: object) -> NoReturn:
-        import discrim
+    def _refuse_rest(self, rest: Sequence[str]) -> NoReturn:
+        """Refuse what no argument of the verb takes."""
+        wrong = next((word for word in rest if word.startswith("-") and len(word) > 1), None)
+        if wrong is not None:
+            self._refuse_option(wrong)
+        takes = f"{self.verb} takes {self.takes}" if self.takes else self.prog
+        hint = 'quote a formula, as in "species ~ .", and put options last'
+        self.error(f"{takes}, and {rest[0]!r} is one more: {hint}")
 
-        write(f"discrim {discrim.__version__}\n")
-        parser.exit()
+    def _refuse_option(self, word: str) -> NoReturn:
+        option = word.partition("=")[0]
+        near = nearest(option, self.options())
+        whose = f" of {self.verb}" if self.verb else ""
+        if near is not None:
+            self.error(f"no option {option!r}{whose}: did you mean {near}?")
+        self.error(f"no option {option!r}{whose}")
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Build the parser of the whole command line.
+def nearest(word: Any, known: Iterable[str]) -> str | None:
+    """What was meant by a word, of those that are known; None where no one is near."""
+    from difflib import get_close_matches
 
-    An option that is not given is not in the namespace, so that each default is stated once, by the verb.
+    # A long word is no slip of the hand, and would take its time.
+    text = str(word)[:200].lower().replace("_", "-")
+    by_form = {each.lower().replace("_", "-"): each for each in known}
+    found = get_close_matches(text, by_form, n=1)
+    return by_form[found[0]] if found else None
 
-    Returns
-    -------
-    argparse.ArgumentParser
+
+def one_of(word: Any, known: Sequence[str]) -> str:
+    """The way out of a word that is none of those known, to stand behind it."""
+    near = nearest(word, known)
+    meant = f": did you mean {near}? There are " if near is not None else ": give one of "
+    return meant + ", ".join(known)
+
+
+def command_lines(command: str, width: int) -> str:
+    r"""A command indented by two blanks, in lines that end in a backslash where it is too long for one.
 
     Examples
     --------
-    >>> vars(build_parser().parse_args(["lda", "species ~ .", "iris", "--prior", "equal"]))["prior"]
-    'equal'
+    >>> print(command_lines('discrim lda "species ~ ." iris --prior equal', 40))
+      discrim lda "species ~ ." iris \
+          --prior equal
     """
-    parser = _Parser(prog="discrim", description="Discriminant analysis from a formula.", allow_abbrev=False)
-    parser.add_argument(
-        "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the version and exit"
-    )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
-    for model in MODELS:
-        if model.command is None:
-            continue
-        verb = _add_verb(verbs, model.verb.replace("_", "-"), model.command)
-        if model.arguments is not None:
-            resolve(model.arguments)(verb)
-        if model.posteriors:
-            verb.add_argument("--prior", help=PRIOR_HELP)
-        if model.weights:
-            verb.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
-    _add_predict(verbs)
-    return parser
-
-
-def _add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
-    """Add the parser of a verb, with what all verbs share."""
-    verb: argparse.ArgumentParser = verbs.add_parser(
-        name,
-        help=text,
-        description=f"{text[0].upper()}{text[1:]}.",
-        epilog=_DATA_HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        argument_default=argparse.SUPPRESS,
-        allow_abbrev=False,
-    )
-    verb.add_argument("formula", metavar="FORMULA", help='classes ~ columns, as "species ~ ."; quote it')
-    verb.add_argument("data", metavar="DATA", help="name of a table, file, folder or pattern; see below")
-    verb.add_argument("--na", dest="na_action", choices=["drop", "raise"], help="rows with missing values")
-    verb.add_argument("--sections", type=names, metavar="NAME,...", help="only these parts of the summary")
-    verb.add_argument("--format", default="text", choices=["text", "html", "latex", "markdown"])
-    verb.add_argument("--save", metavar="FILE", help="write the fit to a file, for discrim predict")
-    verb.add_argument("--force", action="store_true", help="let --save replace a file that is no fit")
-    return verb
-
-
-def _add_predict(verbs: Any) -> None:
-    """Add the parser of predict, whose output is CSV."""
-    predict = verbs.add_parser(
-        "predict",
-        help="labels of new rows by a fit that --save wrote",
-        description="Labels of the rows of DATA, as CSV: a line for each, empty where a value is missing.",
-        epilog=_DATA_HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        argument_default=argparse.SUPPRESS,
-        allow_abbrev=False,
-    )
-    predict.add_argument("fit", metavar="FIT", help="file that --save wrote")
-    predict.add_argument("data", metavar="DATA", help="name of a table, file, folder or pattern; see below")
-    predict.add_argument("--prior", help=PRIOR_HELP)
-    predict.add_argument(
-        "--unseen", choices=["raise", "missing"], help="rows with levels that the fit has not seen"
-    )
-    predict.add_argument(
-        "--out",
-        metavar="PATH",
-        help="write to a file .parquet or .csv, or to a new folder of Parquet, and not to standard output; "
-        "it is there when it is whole",
-    )
-    shown = predict.add_mutually_exclusive_group()
-    shown.add_argument("--proba", action="store_true", help="the posterior of each class as well")
-    shown.add_argument(
-        "--augment", action="store_true", help="the table itself, label and posteriors beside it"
-    )
+    pieces = re.findall(r'--\S+(?: (?!--)(?:"[^"]*"|\S+))?|"[^"]*"|\S+', command)
+    lines = [f"  {pieces[0]}"]
+    for piece in pieces[1:]:
+        if len(lines[-1]) + len(piece) + 3 > width:
+            lines[-1] += " \\"
+            lines.append(f"      {piece}")
+        else:
+            lines[-1] += f" {piece}"
+    return "\n".join(lines)

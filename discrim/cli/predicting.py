@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 from collections.abc import Iterator
 from typing import Any
 
+from discrim.cli.fitting import given_of
 from discrim.cli.labels import labels_of_fit
-from discrim.cli.reading import read_table
-from discrim.cli.sources import source_given
+from discrim.cli.output import refuse_same
+from discrim.cli.streams import write
 from discrim.cli.values import by_label, parse_prior
 from discrim.errors import DataError
 
 __all__ = ["predict"]
 
 
-def predict(arguments: argparse.Namespace) -> Iterator[str]:
-    """Label the rows of a table by a saved fit: CSV part by part, or nothing where it goes to a file."""
+def predict(arguments: argparse.Namespace) -> None:
+    """Label the rows of a table by a saved fit, as CSV."""
+    for text in _labels(arguments):
+        write(text)
+
+
+def _labels(arguments: argparse.Namespace) -> Iterator[str]:
+    """CSV part by part, or nothing where it goes to a file."""
     import discrim
 
     fit = discrim.load(arguments.fit)
@@ -33,11 +39,12 @@ def predict(arguments: argparse.Namespace) -> Iterator[str]:
     if augment and "prior" in arguments:
         raise DataError("--augment is by the prior of the fit: leave out --prior, or use --proba")
     prior = by_label(parse_prior(arguments.prior), fit.classes) if "prior" in arguments else None
-    source = source_given(arguments.data, labels)
-    data = read_table(arguments.data, labels) if source is None else source
+    given = given_of(dict(vars(arguments)))
+    source = given.source(labels)
+    data = given.table(labels) if source is None else source
     out = getattr(arguments, "out", None)
     if out is not None:
-        _refuse_same(out, arguments.data, arguments.fit)
+        refuse_same("--out", out, arguments.data, arguments.fit)
     if augment:
         answer = fit.augment(data, **unseen, out=out)
     else:
@@ -64,13 +71,6 @@ def _labelled(fit: Any, data: Any, prior: Any, out: str | None, *, proba: bool, 
         return pd.DataFrame(pd.concat(parts, axis=1))
 
     return answered(fit, data, out, answer)
-
-
-def _refuse_same(out: str, *read: str) -> None:
-    """Raise where a file that is read would be replaced by what is written."""
-    for path in read:
-        if os.path.exists(out) and os.path.isfile(path) and os.path.samefile(out, path):
-            raise DataError(f"--out {out!r} is a file that is read here: name another to write to")
 
 
 def _as_csv(table: Any, *, header: bool = True) -> str:

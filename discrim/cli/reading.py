@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from contextlib import suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from discrim import datasets
 from discrim.cli.files import readable
 from discrim.cli.labels import Labels
+from discrim.cli.parser import nearest
 from discrim.errors import DataError, DiscrimError, warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["read_table"]
+    from discrim.frame.sources.dialect import Dialect
+
+__all__ = ["first_rows", "read_table", "refuse_dialect", "warn_of_commas"]
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar")
 
 
-def read_table(source: str, labels: Labels | None = None) -> Any:
+def read_table(source: str, labels: Labels | None = None, dialect: Dialect | None = None) -> Any:
     """Read a table by the name of a bundled one or of a file.
 
     Parameters
@@ -28,6 +33,8 @@ def read_table(source: str, labels: Labels | None = None) -> Any:
         As DATA on the command line.
     labels : Labels, optional
         Columns that hold labels and no measurements, which are kept as they are written.
+    dialect : Dialect, optional
+        How CSV is written.
 
     Returns
     -------
@@ -47,6 +54,7 @@ def read_table(source: str, labels: Labels | None = None) -> Any:
     (150, 5)
     """
     if source in datasets.names():
+        refuse_dialect(source, "a table of the package", dialect)
         return datasets.load(source)
     if "://" in source:
         raise DataError(f"{source!r} is an address, not a file: download it first")
@@ -55,15 +63,14 @@ def read_table(source: str, labels: Labels | None = None) -> Any:
     kind = next((suffix for suffix in reversed(suffixes) if suffix not in _COMPRESSED), "")
     try:
         if kind in (".parquet", ".pq"):
+            refuse_dialect(source, "Parquet", dialect)
             return _read_parquet(source)
-        return _read_delimited(source, "\t" if kind == ".tsv" else ",", labels or Labels())
+        return _read_delimited(source, labels or Labels(), dialect)
     except DiscrimError:
         raise
     except FileNotFoundError:
-        known = ", ".join(datasets.names())
-        raise DataError(
-            f"{source!r} is neither a file nor a table of the package: name a file, or one of {known}"
-        ) from None
+        way_out = _meant(source)
+        raise DataError(f"{source!r} is neither a file nor a table of the package{way_out}") from None
     except UnicodeDecodeError as error:
         if kind in (".parquet", ".pq"):
             raise DataError(f"{source!r} cannot be read as Parquet: {error}. Write it again") from error
@@ -81,24 +88,45 @@ def read_table(source: str, labels: Labels | None = None) -> Any:
         raise DataError(f"{source!r} cannot be {fault}: {said}. {way}") from error
 
 
-def _read_delimited(source: str, separator: str, labels: Labels) -> pd.DataFrame:
+def refuse_dialect(source: str, what: str, dialect: Dialect | None) -> None:
+    """Raise where it was said how CSV is written of something that is none."""
+    if dialect is not None and dialect != type(dialect)():
+        raise DataError(f"--sep and --decimal are of CSV, and {source!r} is {what}: leave them out")
+
+
+def _meant(source: str) -> str:
+    """The way out of a name that is neither that of a file nor that of a table."""
+    folder, name = os.path.split(source)
+    known = [] if folder else datasets.names()
+    with suppress(OSError):
+        known += [each for each in os.listdir(folder or ".") if not each.startswith(".")]
+    near = nearest(name, known)
+    if near is not None:
+        return f": did you mean {os.path.join(folder, near)}?"
+    return f": name a file, or one of {', '.join(datasets.names())}"
+
+
+def _read_delimited(source: str, labels: Labels, dialect: Dialect | None) -> pd.DataFrame:
     """Read text columns, and refuse or report what pandas would mend in silence."""
     import pandas as pd
 
-    file = readable(source)
-    header = pd.read_csv(file, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
+    from discrim.frame.sources.dialect import Dialect, refuse_other_separator
+
+    dialect = dialect or Dialect()
+    file, options = readable(source), dialect.options(source)
+    header = pd.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
     given = [str(name) for name in header.iloc[0]]
+    refuse_other_separator(source, file, given, dialect)
     twice = [name for name, times in Counter(given).items() if name and times > 1]
     if twice:
         raise DataError(f"{source!r} has more than one column named {twice[0]!r}: rename all but one")
     if not isinstance(file, str):
         file.seek(0)
-    # pandas before 3.1 reads numbers fast and wrong in the last digit unless told otherwise.
-    exact: Any = {"float_precision": "round_trip"} if _pandas_before(3, 1) else {}
     dtypes: Any = dict.fromkeys(labels.as_text(given), str)
-    table: pd.DataFrame = labels.with_types(pd.read_csv(file, sep=separator, dtype=dtypes, **exact))
+    table: pd.DataFrame = labels.with_types(pd.read_csv(file, dtype=dtypes, **options))
     if not isinstance(table.index, pd.RangeIndex):
         raise DataError(f"{source!r} has rows longer than its first: give every column a name there")
+    warn_of_commas(table, source, labels)
     for position, name in enumerate(given):
         if not name:
             read_as = table.columns[position]
@@ -110,11 +138,28 @@ def _read_delimited(source: str, separator: str, labels: Labels) -> pd.DataFrame
     return table
 
 
-def _pandas_before(major: int, minor: int) -> bool:
+def first_rows(path: str, dialect: Dialect | None) -> pd.DataFrame:
+    """Some rows of a file of CSV that can be read."""
     import pandas as pd
 
-    release = pd.__version__.split(".")
-    return (int(release[0]), int(release[1])) < (major, minor)
+    from discrim.frame.sources.dialect import SAMPLE, Dialect
+
+    rows: pd.DataFrame = pd.read_csv(path, nrows=SAMPLE, **(dialect or Dialect()).options(path))
+    return rows
+
+
+def warn_of_commas(table: pd.DataFrame, source: str, labels: Labels) -> None:
+    """Warn of a column that is text only because its numbers have decimal commas."""
+    from discrim.frame.sources.dialect import decimal_commas
+
+    names = [str(name) for name in table.columns]
+    as_text = set(labels.as_text(names))
+    found = decimal_commas(table, [name for name in names if name not in as_text])
+    if found is not None:
+        warn_user(
+            f"column {found[0]!r} of {source!r} is read as text such as {found[1]!r}: give --decimal , if "
+            "that is a number"
+        )
 
 
 def _read_parquet(source: str) -> Any:

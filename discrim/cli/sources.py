@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from discrim import datasets
 from discrim.cli.labels import Labels
+from discrim.cli.reading import first_rows, refuse_dialect, warn_of_commas
 from discrim.errors import warn_user
 
 if TYPE_CHECKING:
+    from discrim.frame.sources.dialect import Dialect
     from discrim.frame.sources.parts import Source
 
 __all__ = ["labels_in", "source_given"]
@@ -23,7 +25,7 @@ _UNNAMED = re.compile(r"Unnamed: ([0-9]+)")
 """What pandas calls a column whose name is empty."""
 
 
-def source_given(given: str, labels: Labels) -> Source | None:
+def source_given(given: str, labels: Labels, dialect: Dialect | None = None) -> Source | None:
     """What reads a folder, a pattern or a large file part by part; None of what is read into memory.
 
     Parameters
@@ -32,6 +34,8 @@ def source_given(given: str, labels: Labels) -> Source | None:
         As DATA on the command line.
     labels : Labels
         Columns of CSV that hold labels and no measurements.
+    dialect : Dialect, optional
+        How CSV is written.
 
     Raises
     ------
@@ -50,10 +54,12 @@ def source_given(given: str, labels: Labels) -> Source | None:
 
     files = files_of(given)
     if files.format != "CSV":
+        refuse_dialect(given, files.format, dialect)
         return source_of(given)
     from discrim.frame.sources.labels import WrittenLabels
 
-    source = WrittenLabels(files, labels.as_text, labels.typed)
+    source = WrittenLabels(files, labels.as_text, labels.typed, dialect)
+    warn_of_commas(first_rows(files.files[0].path, dialect), files.files[0].path, labels)
     for name in source.names:
         if unnamed := _UNNAMED.fullmatch(name):
             warn_user(

@@ -15,16 +15,22 @@ __all__ = [
     "by_label",
     "columns",
     "degrees",
+    "fold_count",
     "folds",
     "names",
     "number_or_word",
     "numbers",
     "offset",
     "parse_prior",
+    "separator",
+    "text_width",
     "whole_numbers",
 ]
 
 PRIOR_HELP = "equal; or CLASS=P,CLASS=P,...; or P,P,... in the order of the classes; P may be 1/3"
+
+NARROWEST = 40
+"""Columns of a text below which its numbers no longer stand beside their labels."""
 
 
 def folds(text: str) -> int | str:
@@ -33,6 +39,38 @@ def folds(text: str) -> int | str:
         return int(text)
     except ValueError:
         return text
+
+
+def fold_count(text: str) -> int:
+    """A number of folds or repeats."""
+    try:
+        found = int(text)
+    except ValueError:
+        found = 0
+    if found < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of folds: give a whole one, such as 10")
+    return found
+
+
+def separator(text: str) -> str:
+    """The sign between two fields of a line, for which tab may be written."""
+    found = "\t" if text.lower() in ("tab", "\\t") else text
+    if len(found) != 1 or found in '"\r\n':
+        raise argparse.ArgumentTypeError(f"{text!r} is no sign between fields: give one, such as ';', or tab")
+    return found
+
+
+def text_width(text: str) -> int:
+    """Columns of a text."""
+    try:
+        found = int(text)
+    except ValueError:
+        found = 0
+    if found < NARROWEST:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number of columns: give a whole one, {NARROWEST} or more"
+        )
+    return found
 
 
 def degrees(text: str) -> float | None:

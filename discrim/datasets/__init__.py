@@ -18,18 +18,71 @@ docstring of its loader.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from discrim.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["load", "load_breast_cancer", "load_iris", "load_penguins", "load_wine", "names"]
+__all__ = [
+    "ABOUT",
+    "About",
+    "load",
+    "load_breast_cancer",
+    "load_iris",
+    "load_penguins",
+    "load_wine",
+    "names",
+    "text",
+]
 
-_NAMES = ("breast_cancer", "iris", "penguins", "wine")
+
+class About(NamedTuple):
+    """What is known of a table without reading it.
+
+    Attributes
+    ----------
+    rows, columns : int
+    classes : str
+        The column that they are in, and how many rows each has, in their order.
+    what : str
+        What it is a table of.
+    """
+
+    rows: int
+    columns: int
+    classes: str
+    what: str
+
+
+ABOUT = {
+    "breast_cancer": About(
+        569,
+        31,
+        "diagnosis: benign 357, malignant 212",
+        "breast tumours, Wisconsin: 30 features of cell nuclei in needle aspirates",
+    ),
+    "iris": About(
+        150,
+        5,
+        "species: setosa 50, versicolor 50, virginica 50",
+        "Fisher's irises: length and width of sepals and petals, in cm",
+    ),
+    "penguins": About(
+        344,
+        8,
+        "species: Adelie 152, Chinstrap 68, Gentoo 124",
+        "penguins of the Palmer Archipelago: bills, flippers, mass, sex, island; some values missing",
+    ),
+    "wine": About(
+        178,
+        14,
+        "cultivar: barbera 48, barolo 59, grignolino 71",
+        "wines of Piedmont: thirteen chemical measurements",
+    ),
+}
+"""The tables, by name."""
 
 
 def names() -> list[str]:
@@ -40,7 +93,7 @@ def names() -> list[str]:
     >>> names()
     ['breast_cancer', 'iris', 'penguins', 'wine']
     """
-    return list(_NAMES)
+    return list(ABOUT)
 
 
 def load(name: str) -> pd.DataFrame:
@@ -66,11 +119,42 @@ def load(name: str) -> pd.DataFrame:
     >>> load("iris").shape
     (150, 5)
     """
-    if name not in _NAMES:
-        near = get_close_matches(name, _NAMES, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_NAMES)}"
-        raise DataError(f"No table named {name!r} comes with discrim: {hint}.")
+    _known(name)
     return _read(name)
+
+
+def text(name: str) -> str:
+    """One of the tables that come with the package, as CSV.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+
+    Raises
+    ------
+    DataError
+        There is no table of that name.
+
+    Examples
+    --------
+    >>> text("iris").splitlines()[:2]
+    ['sepal_length,sepal_width,petal_length,petal_width,species', '5.1,3.5,1.4,0.2,setosa']
+    """
+    from importlib.resources import files
+
+    return files(__package__).joinpath(f"{_known(name)}.csv").read_text(encoding="utf-8")
+
+
+def _known(name: str) -> str:
+    """A name, where there is such a table."""
+    if name not in ABOUT:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, ABOUT, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(ABOUT)}"
+        raise DataError(f"No table named {name!r} comes with discrim: {hint}.")
+    return name
 
 
 def load_iris() -> pd.DataFrame:
@@ -248,6 +332,8 @@ def load_breast_cancer() -> pd.DataFrame:
 
 def _read(name: str) -> pd.DataFrame:
     """Read the table of that name from the package."""
+    from importlib.resources import files
+
     import pandas as pd
 
     with files(__package__).joinpath(f"{name}.csv").open(encoding="utf-8") as source:

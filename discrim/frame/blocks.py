@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.progress import tick
 from discrim.errors import DataError
 from discrim.frame.apart import reduced_blocks, small_codes
 from discrim.frame.filled import fill
@@ -357,6 +358,7 @@ class Blocks:
             codes = self.codes[start:stop]
             weights = None if self.held_weights is None else self.held_weights[start:stop]
             yield start, x, finite, codes, weights
+            tick()
 
     def _refuse_infinite(self, x: NDArray[np.float64], start: int) -> None:
         infinite = np.isinf(x)

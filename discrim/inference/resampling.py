@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.numerics.progress import progress_bar
+from discrim.core.numerics.progress import late_bar
 
 __all__ = ["bootstrap_ratios", "exceedance", "permutation_ratios", "ratio"]
 
@@ -45,7 +45,7 @@ def bootstrap_ratios(counts: Floats, p: int, replicates: int, seed: int | None) 
     rng = np.random.default_rng(seed)
     size = int(np.clip(CHUNK // (len(counts) * p * p), 1, replicates))
     found: list[Floats] = []
-    with progress_bar(replicates, "parametric bootstrap") as bar:
+    with late_bar(replicates, "parametric bootstrap") as tell:
         while (left := replicates - sum(len(part) for part in found)) > 0:
             roots = _roots(counts - 1, p, min(size, left), rng)
             logdets = 2 * np.log(np.diagonal(roots, axis1=2, axis2=3)).sum(axis=-1)
@@ -53,7 +53,7 @@ def bootstrap_ratios(counts: Floats, p: int, replicates: int, seed: int | None) 
             side = np.swapaxes(roots, 1, 2).reshape(len(roots), p, -1)
             whole = np.linalg.slogdet(side @ np.swapaxes(side, 1, 2))[1]
             found.append(ratio(logdets, whole, counts, p))
-            bar.update(len(roots))
+            tell(len(roots))
     return np.concatenate(found)
 
 
@@ -74,7 +74,7 @@ def permutation_ratios(
     stops = np.cumsum(counts)
     size = int(np.clip(CHUNK // (n * p), 1, replicates))
     found: list[Floats] = []
-    with progress_bar(replicates, "permutation") as bar:
+    with late_bar(replicates, "permutation") as tell:
         while (left := replicates - sum(len(part) for part in found)) > 0:
             # Keys rather than shuffles: one sort for all replicates of a chunk.
             order = np.argsort(rng.random((min(size, left), n)), axis=1)
@@ -87,7 +87,7 @@ def permutation_ratios(
             held = np.stack(scatters, axis=1)
             logdets, whole = np.linalg.slogdet(held)[1], np.linalg.slogdet(held.sum(axis=1))[1]
             found.append(ratio(logdets, whole, counts.astype(np.float64), p))
-            bar.update(len(order))
+            tell(len(order))
     return np.concatenate(found)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from html import escape
+from typing import Any
 
 import pandas as pd
 
@@ -34,8 +37,55 @@ class TestResult:
     table: pd.DataFrame
 
     def __str__(self) -> str:
+        return f"{self._line()}\n{self.assumes}"
+
+    def __repr__(self) -> str:
+        lines = [self._line()]
+        if len(self.table) > 1:
+            cells = self._cells()
+            widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+            for stub, *texts in cells:
+                aligned = [text.rjust(width) for text, width in zip(texts, widths[1:], strict=True)]
+                lines.append("  ".join([f"  {stub.ljust(widths[0])}", *aligned]).rstrip())
+        return "\n".join([*lines, self.assumes])
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._cells()
+        right = 'align="right" style="text-align: right"'
+        heads = "".join(f'<th scope="col" {right}>{escape(text)}</th>' for text in head[1:])
+        lines = []
+        for stub, *texts in rows:
+            cells = "".join(f"<td {right}>{escape(text)}</td>" for text in texts)
+            label = f'<th scope="row" align="left" style="text-align: left">{escape(stub)}</th>'
+            lines.append(f"<tr>{label}{cells}</tr>")
+        return (
+            f"<div>\n<table>\n<caption>{escape(self._line())}</caption>\n"
+            f"<thead><tr><td></td>{heads}</tr></thead>\n<tbody>{''.join(lines)}</tbody>\n</table>\n"
+            f"<div><small>{escape(self.assumes)}</small></div>\n</div>"
+        )
+
+    def _line(self) -> str:
         df = ", ".join(f"{d:.6g}" for d in self.df)
-        return f"{self.name}: {self.statistic:.6g}, df {df}, p {self.pvalue:.3g}\n{self.assumes}"
+        return f"{self.name}: {self.statistic:.6g}, df {df}, p {_p(self.pvalue) or 'nan'}"
+
+    def _cells(self) -> list[list[str]]:
+        """The table as texts, its head first; what is missing is blank."""
+        rows = [
+            [str(label), *(_p(x) if name == "p" else _number(x) for name, x in row.items())]
+            for label, row in self.table.iterrows()
+        ]
+        return [["", *map(str, self.table.columns)], *rows]
+
+
+def _p(p: float) -> str:
+    """A p-value, never zero."""
+    return "<1e-300" if p < 1e-300 else _number(p, 3)
+
+
+def _number(x: Any, digits: int = 6) -> str:
+    if isinstance(x, str):
+        return x
+    return "" if x is None or math.isnan(x) else f"{x:.{digits}g}"
 
 
 def approximations(rows: dict[str, tuple[float, float, float, float]]) -> pd.DataFrame:

@@ -37,6 +37,8 @@ class Row(NamedTuple):
         What the command line says of its verb; None where the command line does not have it.
     arguments : str or None
         Address of the function that adds the options of its own to a parser of the command line.
+    examples : tuple of str
+        What may stand after the verb on the command line, as its help shows; each runs.
     posteriors : bool
         Whether it has probabilities, and so takes a prior.
     weights : bool
@@ -55,6 +57,7 @@ class Row(NamedTuple):
     options: str | None = None
     command: str | None = None
     arguments: str | None = None
+    examples: tuple[str, ...] = ('"species ~ ." iris',)
     posteriors: bool = True
     weights: bool = True
     can_be_saved: bool = True
@@ -69,9 +72,13 @@ MODELS = (
         "discrim.models.normal.lda_summary",
         pictures=(*kinds.DISCRIMINANTS, *kinds.WITH_POSTERIORS, kinds.ROBUST),
         estimator="discrim.sklearn.normal:LDAClassifier",
-        options="discrim.sklearn.options:of_linear",
+        options="discrim.models.verb_options:of_linear",
         command="linear discriminant analysis: one covariance for all classes",
         arguments="discrim.cli.options:linear_arguments",
+        examples=(
+            '"species ~ ." iris --prior equal --sections header,functions',
+            '"species ~ ." iris --errors loo,cv --seed 1 --plot iris.png',
+        ),
     ),
     Row(
         "qda",
@@ -81,9 +88,10 @@ MODELS = (
         "discrim.models.normal.qda_summary",
         pictures=(*kinds.WITH_POSTERIORS, kinds.LOG_DETERMINANTS, kinds.ROBUST),
         estimator="discrim.sklearn.normal:QDAClassifier",
-        options="discrim.sklearn.options:of_quadratic",
+        options="discrim.models.verb_options:of_quadratic",
         command="quadratic discriminant analysis: a covariance for each class",
         arguments="discrim.cli.options:quadratic_arguments",
+        examples=('"species ~ bill_length_mm + body_mass_g" penguins --prior equal',),
     ),
     Row(
         "rda",
@@ -96,6 +104,7 @@ MODELS = (
         held=("alpha", "gamma", "parametrization", "method", "standardize"),
         command="regularized discriminant analysis: between LDA, QDA and nearest centroids",
         arguments="discrim.cli.options:regularized_arguments",
+        examples=('"species ~ ." iris --alpha 0.5 --gamma 0.9',),
     ),
     Row(
         "naive_bayes",
@@ -105,9 +114,10 @@ MODELS = (
         "discrim.models.independent.naive_bayes_summary",
         pictures=(*kinds.WITH_POSTERIORS, kinds.DENSITY, kinds.TABLE),
         estimator="discrim.sklearn.normal:NaiveBayesClassifier",
-        options="discrim.sklearn.options:of_naive",
+        options="discrim.models.verb_options:of_naive",
         command="naive Bayes: columns independent within classes",
         arguments="discrim.cli.options:naive_arguments",
+        examples=('"species ~ ." iris --kernel petal_length,petal_width',),
     ),
     Row(
         "shrunken_centroids",
@@ -120,6 +130,7 @@ MODELS = (
         held=("threshold", "offset"),
         command="nearest shrunken centroids: few of many columns, one spread each",
         arguments="discrim.cli.options:shrunken_arguments",
+        examples=('"cultivar ~ ." wine --threshold 2',),
     ),
     Row(
         "nearest_centroid",
@@ -130,6 +141,7 @@ MODELS = (
         pictures=kinds.WITH_POSTERIORS,
         estimator="discrim.sklearn.geometric:NearestCentroidClassifier",
         command="nearest centroids: the class of the nearest mean",
+        examples=('"species ~ ." iris',),
     ),
     Row(
         "knn",
@@ -143,6 +155,7 @@ MODELS = (
         command="k nearest neighbours: the class of most of the rows nearby",
         arguments="discrim.cli.options:neighbour_arguments",
         weights=False,
+        examples=('"species ~ ." iris --k 5 --prior equal',),
     ),
     Row(
         "logistic",
@@ -152,9 +165,13 @@ MODELS = (
         "discrim.models.regression.logistic_summary",
         pictures=(kinds.POSTERIORS, kinds.REGIONS, *kinds.JUDGED, kinds.CALIBRATION),
         estimator="discrim.sklearn.regressions:LogisticClassifier",
-        options="discrim.sklearn.options:of_logistic",
+        options="discrim.models.verb_options:of_logistic",
         command="logistic regression: log odds linear in the columns",
         arguments="discrim.cli.options:logistic_arguments",
+        examples=(
+            '"sex ~ body_mass_g + bill_depth_mm" penguins',
+            '"species ~ petal_length" iris --bias-reduction',
+        ),
     ),
     Row(
         "indicator",
@@ -164,7 +181,7 @@ MODELS = (
         "discrim.models.regression.indicator_summary",
         pictures=(kinds.FITTED, kinds.REGIONS, kinds.SIDES, *kinds.JUDGED),
         estimator="discrim.sklearn.regressions:IndicatorClassifier",
-        options="discrim.sklearn.options:of_collinear",
+        options="discrim.models.verb_options:of_collinear",
         command="least squares of the indicators of the classes",
         arguments="discrim.cli.options:collinear_argument",
         posteriors=False,
@@ -177,11 +194,12 @@ MODELS = (
         "discrim.models.planes.plane_summaries",
         pictures=(kinds.HISTORY, kinds.REGIONS, kinds.SIDES, *kinds.JUDGED),
         estimator="discrim.sklearn.geometric:PerceptronClassifier",
-        options="discrim.sklearn.options:of_perceptron",
+        options="discrim.models.verb_options:of_perceptron",
         command="Rosenblatt's perceptron: a separating line by its mistakes",
         arguments="discrim.cli.options:perceptron_arguments",
         posteriors=False,
         weights=False,
+        examples=('"species ~ ." iris --seed 1 --sections header',),
     ),
     Row(
         "hyperplane",
@@ -194,6 +212,7 @@ MODELS = (
         command="the optimal separating hyperplane of two classes",
         posteriors=False,
         weights=False,
+        examples=('"diagnosis ~ ." breast_cancer --sections header',),
     ),
     Row(
         "fda",
@@ -203,7 +222,10 @@ MODELS = (
         "discrim.models.regression.fda_summary",
         pictures=(kinds.SCORES, *kinds.WITH_POSTERIORS),
         estimator="discrim.sklearn.regressions:FDAClassifier",
-        options="discrim.sklearn.options:of_flexible",
+        options="discrim.models.verb_options:of_flexible",
+        command="flexible discriminant analysis: any regression of scikit-learn as its engine",
+        arguments="discrim.cli.options:flexible_arguments",
+        examples=('"species ~ ." iris --engine "KernelRidge(kernel=\'rbf\', gamma=0.1)"',),
         can_be_saved=False,
     ),
     Row(
@@ -264,9 +286,9 @@ SUMMARIES = {
 """Summaries of what is no model, by the class of the results."""
 
 
-def summary_of(results: Any) -> Any:
+def summary_of(results: Any, *asked: Any) -> Any:
     """The summary of results that are of no model."""
-    return resolve(SUMMARIES[type(results).__name__])(results)
+    return resolve(SUMMARIES[type(results).__name__])(results, *asked)
 
 
 def summary_part(verb: str, which: str, fit: Any) -> Any:

@@ -10,14 +10,18 @@ from typing import Any, Literal
 import pandas as pd
 
 __all__ = [
+    "DIGITS",
     "LABELS",
     "Format",
+    "as_float",
     "clean",
     "column_texts",
     "display_width",
     "fold",
     "p_text",
     "point_aligned",
+    "ratio_texts",
+    "row_texts",
     "short_labels",
     "shorten",
     "table_texts",
@@ -31,8 +35,14 @@ SIGNIFICANT = 5
 SMALLEST = 3
 """Significant digits that the smallest number of a column should keep, where the width allows it."""
 
+RATIO = 4
+"""Significant digits of a ratio; those of one column may lie powers of ten apart."""
+
 WIDEST = 9
 """Digits of a fixed-point number; beyond, the column turns to powers of ten."""
+
+DIGITS = 15
+"""Digits of a double that decimal numbers keep: no number shows more."""
 
 EXACT = 1e-12
 """Relative error within which a number is its shorter form: a mean of 5.006 has three decimals, not four."""
@@ -112,8 +122,15 @@ def p_text(p: float) -> str:
     return f"{p:.4f}" if p >= 0.001 else f"{p:.1e}"
 
 
-def column_texts(values: Sequence[Any], form: Format) -> list[str]:
+def column_texts(values: Sequence[Any], form: Format, error: float = math.inf) -> list[str]:
     """Texts of a column, with the same number of decimals and no more than its numbers have.
+
+    Parameters
+    ----------
+    values : sequence
+    form : format
+    error : float
+        The largest rounding error of a general number.
 
     Examples
     --------
@@ -128,7 +145,7 @@ def column_texts(values: Sequence[Any], form: Format) -> list[str]:
     """
     if form == "text":
         return ["" if _missing(v) else clean(v) for v in values]
-    numbers = [math.nan if _missing(v) else float(v) for v in values]
+    numbers = list(map(as_float, values))
     if form == "p":
         return [_p_short(x) for x in numbers]
     if form == "tail":
@@ -136,14 +153,14 @@ def column_texts(values: Sequence[Any], form: Format) -> list[str]:
     if form == "share":
         return [_share(x) for x in numbers]
     if form == "ratio":
-        # Ratios of one column may lie powers of ten apart: each has its own four digits.
-        return [f"{x:#.4g}".removesuffix(".") for x in numbers]
+        return [_ratio(x) for x in numbers]
     sizes = [abs(x) for x in numbers if math.isfinite(x)]
     if form == "count" and all(x == round(x) for x in sizes):
         return [_fixed(x, 0) for x in numbers]
     if form == "z" and max(sizes, default=0.0) < 10.0 ** (WIDEST - 2):
         return [_fixed(x, 2) for x in numbers]
-    return _texts(numbers, _decimals(numbers))
+    decimals = _decimals(numbers, error)
+    return _texts(numbers, decimals) if decimals >= 0 else _powers(numbers, error)
 
 
 def table_texts(columns: Sequence[Sequence[float]]) -> list[list[str]]:
@@ -159,17 +176,92 @@ def table_texts(columns: Sequence[Sequence[float]]) -> list[list[str]]:
     return [[next(texts) for _ in column] for column in columns]
 
 
+def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[list[str]]:
+    """Texts of rows of unlike sizes: decimals by row where one number of them does not suit all.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of float
+    errors : sequence of float
+        The largest rounding error in each row, which numbers of more than 15 digits miss.
+
+    Examples
+    --------
+    >>> row_texts([[-86.30847, -72.85261], [2.354417e-08, 1.569821e-08]], [1e-4, 1e-13])
+    [['-86.3085', '-72.8526'], ['2.35442e-08', '1.56982e-08']]
+    >>> row_texts([[23.544167, 15.698209], [7.072507, 3.685280]], [1e-3, 1e-5])
+    [['23.54417', '15.69821'], ['7.07251', '3.68528']]
+    """
+    decimals = [_row_decimals(row, error) for row, error in zip(rows, errors, strict=True)]
+    least, most = min(decimals, default=0), max(decimals, default=0)
+    tops = [_exponent(abs(x)) for row in rows for x in row if math.isfinite(x) and x != 0]
+    if 0 <= most - 2 <= least and max([*tops, 0]) + 1 + most <= WIDEST:
+        decimals = [most] * len(decimals)
+    return [
+        _texts(row, d) if d >= 0 else _powers(row, error)
+        for row, d, error in zip(rows, decimals, errors, strict=True)
+    ]
+
+
+def ratio_texts(rows: Sequence[Sequence[float]]) -> list[list[str]]:
+    """Texts of ratios and their limits: the same decimals in a row, where these leave each its digits.
+
+    Examples
+    --------
+    >>> ratio_texts([[1.1323, 0.99751, 1.2853], [1.001017, 1.000629, 1.001405], [2.5, 1e-9, 6e9]])
+    [['1.132', '0.998', '1.285'], ['1.00102', '1.00063', '1.00141'], ['2.500', '1.000e-09', '6.000e+09']]
+    """
+    texts = []
+    for row in rows:
+        sizes = [abs(x) for x in row if math.isfinite(x) and x != 0]
+        top, low = (_exponent(size(sizes)) for size in (max, min)) if sizes else (0, 0)
+        # A ratio near one has digits enough to stand apart from its limits.
+        apart = _exponent(max(sizes) - min(sizes)) if sizes and max(sizes) > min(sizes) else top
+        decimals = max(RATIO - 1 - top, SMALLEST - 1 - low, SMALLEST - 2 - apart, 0)
+        fits = max(top, 0) + 1 + decimals <= WIDEST and len(sizes) == len(row)
+        texts.append([_fixed(x, decimals) if fits else _ratio(x) for x in row])
+    return texts
+
+
+def _ratio(x: float) -> str:
+    return f"{x:#.{RATIO}g}".removesuffix(".")
+
+
+def _row_decimals(row: Sequence[float], error: float) -> int:
+    """Decimals of the numbers of a row; -1 where powers of ten suit them."""
+    sizes = [abs(x) for x in row if math.isfinite(x) and x != 0]
+    if not sizes:
+        return 0
+    top, low = _exponent(max(sizes)), _exponent(min(sizes))
+    digits = SIGNIFICANT if math.isinf(error) else SMALLEST
+    # No number but zero shows as zero.
+    decimals = max(_needed(error), digits - 1 - top, -low, 0)
+    decimals = min(decimals, DIGITS - 1 - top)
+    if top < -4 or decimals < -low or (decimals <= 0 and top >= WIDEST - 2):
+        return -1
+    return _fewest(sizes, decimals, error)
+
+
+def _powers(numbers: Sequence[float], error: float) -> list[str]:
+    """Powers of ten, with the digits that the largest number needs."""
+    top = _exponent(max(abs(x) for x in numbers if math.isfinite(x) and x != 0))
+    return _texts(numbers, -1, min(max(SIGNIFICANT - 1, _needed(error) + top), DIGITS - 1), error)
+
+
+def _needed(error: float) -> int:
+    """Decimals that keep a rounding error."""
+    return math.ceil(-math.log10(2 * error) - EXACT) if 0 < error < math.inf else -DIGITS
+
+
 def point_aligned(texts: Sequence[str]) -> list[str]:
-    """Fixed-point numbers of different decimals, filled with blanks on the right until their points line up.
+    """Numbers of different decimals, filled with blanks on the right until their points line up.
 
     Examples
     --------
     >>> point_aligned(["-0.020072", "0.5692", "12"])
     ['-0.020072', '0.5692  ', '12       ']
     """
-    if any("e" in text for text in texts):
-        return list(texts)
-    tails = [len(text) - text.find(".") if "." in text else 0 for text in texts]
+    tails = [len(text) - min(text.find(c) if c in text else len(text) for c in ".e") for text in texts]
     return [text + " " * (max(tails, default=0) - tail) for text, tail in zip(texts, tails, strict=True)]
 
 
@@ -237,7 +329,7 @@ def _pieces(word: str, width: int) -> list[str]:
     return [*pieces, word[start:]]
 
 
-def _decimals(numbers: Sequence[float]) -> int:
+def _decimals(numbers: Sequence[float], error: float = math.inf) -> int:
     """Decimals that suit numbers printed under one another; -1 where powers of ten do."""
     sizes = [abs(x) for x in numbers if math.isfinite(x) and x != 0]
     if not sizes:
@@ -246,26 +338,36 @@ def _decimals(numbers: Sequence[float]) -> int:
     whole = max(top, 0) + 1
     most = SMALLEST - 1 - low
     decimals = max(0, SIGNIFICANT - 1 - top, min(most, WIDEST - whole))
-    if top >= WIDEST - 2 or top < -4 or whole + decimals > WIDEST or most > decimals + 2:
+    needed = min(_needed(error), DIGITS - whole)
+    large = top >= WIDEST - 2 or whole + decimals > WIDEST or most > decimals + 2
+    if top < -4 or (large and needed <= decimals):
         return -1
-    return next(d for d in range(decimals + 1) if d == decimals or all(_is(x, f"{x:.{d}f}") for x in sizes))
+    return _fewest(sizes, max(decimals, needed), error)
+
+
+def _fewest(sizes: Sequence[float], decimals: int, error: float) -> int:
+    """Decimals up to so many that show numbers as they are, or so many."""
+    return next(
+        d for d in range(decimals + 1) if d == decimals or all(_is(x, f"{x:.{d}f}", error) for x in sizes)
+    )
 
 
 def _exponent(size: float) -> int:
     return math.floor(math.log10(size))
 
 
-def _is(x: float, text: str) -> bool:
-    return abs(float(text) - x) <= EXACT * abs(x)
+def _is(x: float, text: str, error: float = math.inf) -> bool:
+    # Of numbers whose rounding is multiplied, the last digits count too.
+    return abs(float(text) - x) <= min(EXACT * abs(x), error / 100)
 
 
-def _texts(numbers: Sequence[float], decimals: int) -> list[str]:
+def _texts(
+    numbers: Sequence[float], decimals: int, most: int = SIGNIFICANT - 1, error: float = math.inf
+) -> list[str]:
     if decimals >= 0:
         return [_fixed(x, decimals) for x in numbers]
     finite = [x for x in numbers if math.isfinite(x)]
-    digits = next(
-        d for d in range(SIGNIFICANT) if d == SIGNIFICANT - 1 or all(_is(x, f"{x:.{d}e}") for x in finite)
-    )
+    digits = next(d for d in range(most + 1) if d == most or all(_is(x, f"{x:.{d}e}", error) for x in finite))
     texts = [f"{abs(x) if x == 0 else x:.{digits}e}" for x in numbers]
     # Exponents of the same number of figures, or the points would not line up.
     places = max((len(text.partition("e")[2]) for text in texts), default=0)
@@ -288,6 +390,11 @@ def _share(x: float) -> str:
 
 def _p_short(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def as_float(value: Any) -> float:
+    """A cell as a number, a missing one as nan."""
+    return math.nan if _missing(value) else float(value)
 
 
 def _missing(value: Any) -> bool:

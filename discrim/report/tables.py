@@ -8,13 +8,15 @@ a file beside this one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 
 import pandas as pd
 
+from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError
-from discrim.report.grid import INTERVAL, Pairs, Part, Section
+from discrim.report.grid import INTERVAL, Pairs, Part, Section, among
 from discrim.report.html import html_of
-from discrim.report.latex import latex_of
+from discrim.report.latex import TEXTWIDTH, latex_of
 from discrim.report.markdown import markdown_of
 from discrim.report.text import text_of, text_width
 
@@ -49,10 +51,28 @@ class Summary:
         self.title = title
         self._parts = dict(parts)
 
+    def only(self, keys: Sequence[str]) -> Summary:
+        """Some of its sections."""
+        return Summary(self.title, {key: part for key, part in self._parts.items() if key in keys})
+
+    def shortened(self) -> Summary:
+        """The same, without most of the lines of long tables."""
+        return Summary(self.title, {key: among(part) for key, part in self._parts.items()})
+
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The sections' numbers, unrounded."""
-        return {key: part.table.copy() for key, part in self._parts.items()}
+        tables: dict[str, pd.DataFrame] = {}
+        for key, part in self._parts.items():
+            tables[key] = part.table.copy()
+            if isinstance(part, Section) and part.shown:
+                name, shown = part.shown
+                tables[name] = shown.table.copy()
+        return tables
+
+    def extended(self, name: str, part: Part) -> Summary:
+        """The summary with one section more, at its end."""
+        return Summary(self.title, self._parts | {name: part})
 
     def as_text(self, width: int | None = None) -> str:
         """Text of at most so many columns.
@@ -95,9 +115,67 @@ class Summary:
         """HTML, labels escaped."""
         return html_of(self.title, self._parts.values())
 
-    def as_latex(self) -> str:
-        """LaTeX tabulars with booktabs rules, labels escaped."""
-        return latex_of(self.title, self._parts.values())
+    def as_latex(
+        self,
+        caption: str | None = None,
+        label: str | None = None,
+        *,
+        position: str = "htbp",
+        textwidth: float = TEXTWIDTH,
+    ) -> str:
+        r"""LaTeX: a float with caption and label for each section, labels of the data escaped.
+
+        Tables wider than the text are set in smaller type (\small, \footnotesize) or split into panels below
+        one another; those taller than a page go on in another float.
+
+        Parameters
+        ----------
+        caption : str, optional
+            In LaTeX, as it is. Of several sections each caption begins with it; by default with the title.
+        label : str, optional
+            What \ref takes. Of several sections each has "-" and the section's key behind it, as in
+            "tab:iris-means"; by default it begins with the title, as in "tab:linear-discriminant-analysis".
+        position : str
+            Where the floats may go.
+        textwidth : float
+            Width of the text in points, as \the\textwidth prints it where type has 10 points; divided by 1.1
+            or 1.2 where it has 11 or 12. By default what fits the class article in any of these.
+
+        Raises
+        ------
+        DataError
+            An argument is of another kind.
+
+        Notes
+        -----
+        A document needs no package: pdflatex of texlive-latex-base sets it. With \usepackage{booktabs} the
+        rules are those of booktabs; without it they are plain lines. Greek letters are set as mathematics.
+        \usepackage[T1]{fontenc} is needed for a few letters, as in "Łódź, Ąžuolas, Đorđe, «x»"; Chinese,
+        Japanese and Korean need lualatex or xelatex with a font that has them (\usepackage{fontspec} and
+        \setmainfont{Noto Serif CJK SC}), or the package CJKutf8; Cyrillic needs \usepackage[T2A]{fontenc}.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> fit = discrim.lda("species ~ .", discrim.datasets.load_iris())
+        >>> print(fit.summary(["classes"]).as_latex("Irises", "tab:irises").partition("\n\n")[2])
+        \begin{table}[htbp]
+        \centering\sloppy
+        \caption{Irises}
+        \label{tab:irises}
+        \smallskip
+        \begin{tabular}{@{}lrr@{}}
+        \toprule
+                   &  prior & rows \\
+        \midrule
+        setosa     & 0.3333 &   50 \\
+        versicolor & 0.3333 &   50 \\
+        virginica  & 0.3333 &   50 \\
+        \bottomrule
+        \end{tabular}
+        \end{table}
+        """
+        return latex_of(self.title, self._parts, caption, label, position, textwidth)
 
     def as_markdown(self) -> str:
         """Markdown pipe tables, labels escaped."""
@@ -129,8 +207,17 @@ def summarize(
     keys = list(parts) if pick is None else [pick] if isinstance(pick, str) else list(pick)
     unknown = [key for key in keys if not (isinstance(key, str) and key in parts)]
     if unknown:
-        raise DataError(f"No section {unknown[0]!r} in this summary: name some of {', '.join(parts)}.")
-    for names, prepare in parts.shared if isinstance(parts, Parts) else ():
-        if names <= set(keys):
-            prepare()
-    return Summary(title, {key: parts[key]() for key in keys})
+        near = get_close_matches(str(unknown[0]), parts, n=1)
+        way_out = f"did you mean {near[0]!r}? There are" if near else "name some of"
+        raise DataError(f"No section {unknown[0]!r} in this summary: {way_out} {', '.join(parts)}.")
+    made: dict[str, Part] = {}
+    with late_bar(len(keys), "summary") as tell:
+        for names, prepare in parts.shared if isinstance(parts, Parts) else ():
+            if names <= set(keys):
+                prepare()
+        for key in keys:
+            made[key] = parts[key]()
+            tell(1)
+    if pick is None and len(made) > 1:
+        made = {key: among(part, f"summary(sections=[{key!r}])") for key, part in made.items()}
+    return Summary(title, made)

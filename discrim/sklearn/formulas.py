@@ -17,10 +17,10 @@ from discrim.frame.scan import quote
 from discrim.frame.table import Table
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import check_word, listed
+from discrim.models.fits.options import options_of, verb_of
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import FittedClassifier, class_codes, only_if
-from discrim.sklearn.options import options_of, verb_of
 
 __all__ = ["FormulaClassifier", "as_estimator"]
 

@@ -38,8 +38,10 @@ class Recorder:
         self.sections = sections
         return self
 
-    def as_text(self):
+    def as_text(self, width=None):
         return "summary in plain text\n"
+
+    title = "a title"
 
     def as_html(self):
         return "<p>summary</p>"
@@ -125,7 +127,10 @@ def test_degrees_of_freedom_are_given_estimated_or_refused(capsys):
 
 def test_format_picks_the_rendering(verb, capsys):
     assert cli.main(["lda", FORMULA, "iris", "--format", "html"]) == 0
-    assert capsys.readouterr().out == "<p>summary</p>\n"
+    page = capsys.readouterr().out
+    assert page.startswith("<!DOCTYPE html>\n")
+    assert "\n<title>a title</title>\n" in page
+    assert "\n<p>summary</p>\n" in page
 
 
 @pytest.mark.parametrize(
@@ -383,7 +388,11 @@ def test_prints_the_summary_of_the_same_call(capsys, verb_name, style):
         FORMULA, data=datasets.load_iris(), prior=[0.5, 0.25, 0.25]
     )
     expected = getattr(fit.summary(), f"as_{style}")()
-    assert capsys.readouterr().out == expected.rstrip("\n") + "\n"
+    printed = capsys.readouterr().out
+    if style == "html":
+        assert f"<body>\n{expected}\n</body>" in printed
+    else:
+        assert printed == expected.rstrip("\n") + "\n"
 
 
 @pytest.mark.parametrize(

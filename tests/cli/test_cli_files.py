@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from discrim import cli, datasets
-from discrim.cli import command, reading
+from discrim.cli import fitting, reading
 from discrim.cli.reading import read_table
 from discrim.errors import DataError
 
@@ -233,5 +233,5 @@ def test_more_than_the_memory_is_one_line(monkeypatch, capsys):
 
     monkeypatch.setattr(reading, "_read_delimited", exhausted)
     assert "larger than the memory" in refused(capsys, "lda", FORMULA, "table.csv")
-    monkeypatch.setattr(command, "summarize", exhausted)
+    monkeypatch.setattr(fitting, "of_table", exhausted)
     assert "not enough memory: Unable to allocate 16 PiB" in refused(capsys, "lda", FORMULA, "iris")

@@ -17,7 +17,7 @@ import pytest
 import discrim
 from discrim import cli, datasets
 from discrim.cli.streams import shown
-from discrim.core.numerics.progress import progress_bar
+from discrim.core.numerics import progress
 from tests.support import ROOT
 
 COMMAND = [sys.executable, "-m", "discrim"]
@@ -66,8 +66,9 @@ def test_what_nobody_can_be_told_is_lost_and_the_status_stays(redirection):
 
 def test_a_bar_of_progress_needs_no_standard_error(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
-    with progress_bar(2, "rows", delay=0.0) as bar:
-        bar.update(2)
+    monkeypatch.setattr(progress, "DELAY", 0.0)
+    with progress.late_bar(2, "rows") as tell:
+        tell(2)
     assert cli.main(["rda", "species ~ .", "iris", "--cv", "loo", "--sections", "header"]) == 0
 
 

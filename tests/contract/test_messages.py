@@ -44,6 +44,8 @@ MAKERS = {
     "_no_levels": "says to correct or drop the row",
     "no_rows": "says to give a source that has some",
     "_failed": "names the call that shows what failed",
+    "_unread": "says to give a name with options",
+    "argparse.ArgumentError": "ends with the nearest of those that are known, or with all",
 }
 """Functions that make the whole message: what the way out of it is."""
 
@@ -106,15 +108,20 @@ REASONS = {
     ("discrim/models/saving/fit_file.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/frame/sources/sinks.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/core/numerics/whole_file.py", "{E"): "errno's number, with words of ours behind it",
+    ("discrim/models/reports/contents.py", "{E"): "errno's number, with words of ours behind it",
     (
         "discrim/core/numerics/whole_file.py",
         "{error.errno}",
     ): "the system's words and the path",
     ("discrim/cli/reading.py", "{source} cannot be"): "ends with the way out of what went wrong",
+    (
+        "discrim/cli/typed_models.py",
+        "{model.typed}: {said}",
+    ): "the message of the fit, with the model before it",
     ("discrim/cli/files.py", "the file ended"): "caught by who asked, and said anew with the file's name",
     ("discrim/cli/streams.py", "{error.errno}"): "the system's own words, with the stream's name behind them",
     ("discrim/models/normal/anova.py", "{method}"): "caught a few lines below, and said anew",
-    ("discrim/cli/fitting.py", "{E"): "errno's number, with words of ours behind it",
+    ("discrim/cli/output.py", "{E"): "errno's number, with words of ours behind it",
     ("discrim/datasets/__init__.py", "No table named"): "the hint that ends it names the tables there are",
     (
         "discrim/frame/factors.py",

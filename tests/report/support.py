@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from html import unescape
 from html.parser import HTMLParser
+from itertools import zip_longest
 
 import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from discrim import lda
 from discrim.datasets import load_iris
@@ -84,33 +85,47 @@ def html_cells(summary: Summary) -> list[list[list[str]]]:
 
 
 def markdown_cells(summary: Summary) -> list[list[list[str]]]:
-    tables: list[list[list[str]]] = []
-    before = ""
-    for line in summary.as_markdown().split("\n"):
-        if line.startswith("| "):
-            if not before.startswith("| "):
-                tables.append([])
-            cells = re.split(r"(?<!\\)\|", line)[1:-1]
-            tables[-1].append([unescape(re.sub(r"\\(.)", r"\1", c)).strip() for c in cells])
-        before = line
-    assert all(row[1] == [":--", *row[1][1:]] for row in tables)
+    """Cells as a reader of Markdown makes them."""
+    page = MarkdownIt("commonmark").enable("table").render(summary.as_markdown())
+    tables = [[[c.strip() for c in row] for row in rows] for rows in Page(page).tables]
     # The header's table has no names of columns, which Markdown cannot leave out.
     has_header = isinstance(next(iter(summary._parts.values())), Pairs)
-    return [rows[2:] if i == 0 and has_header else [rows[0], *rows[2:]] for i, rows in enumerate(tables)]
+    return [rows[1:] if i == 0 and has_header else rows for i, rows in enumerate(tables)]
+
+
+STACKED = re.compile(r"\\begin{tabular}\[[tb]\]{@{}[lr]@{}}(.*?)\\end{tabular}")
+TABULAR = re.compile(r"\\begin{tabular}{@{}(l[lr]*)@{}}\n\\toprule\n(.*?)\\bottomrule\n\\end{tabular}", re.S)
 
 
 def latex_rows(summary: Summary) -> list[list[int]]:
-    """Cells in each row of each tabular."""
+    """Cells in each row of each section that has a table, its panels put beside each other again."""
     text = summary.as_latex()
-    bare = re.sub(r"\\[&%$#_{}\\`]", "", text)
-    assert not re.search(r"[%$#_^~\"`<>|]", bare)
+    bare = re.sub(
+        r"\\[&%$#_{}\\`\"^~=]|\$-\$|\$<\$|\$\\times\$10\$\^{-?\d+}\$|10\$\^{-?\d+}\$|\$\\infty\$", "", text
+    )
+    bare = re.sub(r"\\phantom{\$\^{0+}\$}|\\tablename~|\\ensuremath{[^}]*}", "", bare)
+    assert not re.search(r"[%$#^~\"`<>|]", bare)
     assert bare.count("{") == bare.count("}")
-    bodies = re.findall(r"\\begin{tabular}{[lr]+}\n\\toprule\n(.*?)\\bottomrule\n\\end{tabular}", text, re.S)
-    assert len(bodies) == text.count(r"\begin{tabular}") == text.count(r"\end{tabular}")
-    rows = [[line for line in body.splitlines() if line != r"\midrule"] for body in bodies]
-    assert all(line.endswith(r"\\") for body in rows for line in body)
-    assert not any(line.lstrip().startswith(("[", "*")) for body in rows for line in body)
-    return [[1 + len(re.findall(r"(?<!\\)&", line)) for line in body] for body in rows]
+    sections: list[list[list[int]]] = []
+    for start, end in zip(
+        *([m.start() for m in re.finditer(rf"\\{which}{{table}}", text)] for which in ("begin", "end")),
+        strict=True,
+    ):
+        body = STACKED.sub("X", text[start:end])
+        found = TABULAR.findall(body)
+        assert len(found) == body.count(r"\begin{tabular}") == body.count(r"\end{tabular}")
+        if r"\caption{" in body:
+            sections.append([])
+        sections[-1] += [_widths(aligns, rows) for aligns, rows in found]
+    return [[1 + sum(row) for row in zip_longest(*panels, fillvalue=0)] for panels in sections if panels]
+
+
+def _widths(aligns: str, body: str) -> list[int]:
+    lines = [line for line in body.splitlines() if line != r"\midrule"]
+    assert all(line.endswith(r" \\") and not line.lstrip().startswith(("[", "*")) for line in lines)
+    cells = [len(re.findall(r"(?<!\\)&", line)) for line in lines]
+    assert {*cells} == {len(aligns) - 1}
+    return cells
 
 
 def hostile_summary() -> Summary:

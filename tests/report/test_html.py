@@ -1,15 +1,104 @@
-"""Summaries as HTML."""
+"""Summaries as HTML: tables that others' style sheets and readers of screens take as they are."""
 
 from __future__ import annotations
 
-from tests.report.support import (
-    Page,
-    hostile_summary,
-)
+import json
+import re
+import shutil
+import subprocess
+from html import unescape
+
+import pandas as pd
+import pytest
+
+from discrim.report.tables import Section, Summary
+from tests.report.support import SUMMARY, Page, hostile_summary, table
+
+FOREIGN = """<style>
+td, th { text-align: left !important; background: #eee; color: #700; white-space: normal; padding: 9px; }
+table { width: 100%; display: block; table-layout: fixed; } tr:nth-child(even) { background: #ccc; }
+.page table td:first-child { text-align: center; } th { text-align: center; font-weight: 900; }
+</style>"""
+"""What documentation, notebooks and GitHub do to tables, and worse."""
+
+PROBE = """<script>
+const seen = [...document.querySelectorAll(".discrim-summary table")].map(table => ({
+  cells: [...new Set([...table.querySelectorAll("td")].map(cell => getComputedStyle(cell).textAlign))],
+  names: [...new Set([...table.querySelectorAll("th[scope=row]")].map(c => getComputedStyle(c).textAlign))],
+  paper: [...new Set([...table.querySelectorAll("td, tr")].map(c => getComputedStyle(c).backgroundColor))],
+  ink: [...new Set([...table.querySelectorAll("td, th")].map(c => getComputedStyle(c).color))],
+  caption: table.caption.getBoundingClientRect().width,
+}));
+document.body.innerHTML = "<pre>" + JSON.stringify(seen) + "</pre>";
+</script>"""
 
 
 def test_html_is_balanced_and_escaped():
     page = Page(hostile_summary().as_html())
-    assert page.tags == {"div", "style", "h3", "h4", "table", "tr", "td", "th", "p", "small"}
+    tags = "div style details summary table caption thead tbody tr td th"
+    assert page.tags == set(tags.split())
     assert page.tables[1][1][0].startswith("<script>")
     assert page.tables[1][1][1] == "1.5"
+
+
+def test_every_table_has_a_caption_and_every_label_its_scope():
+    text = SUMMARY.as_html()
+    tables = re.findall(r"<table>.*?</table>", text, re.S)
+    assert len(tables) == 8
+    for found, (key, shown) in zip(tables, SUMMARY.tables.items(), strict=True):
+        assert found.count("<caption>") == 1
+        assert re.findall(r"<th(?![^>]*scope=)[ >]", found) == []
+        if key == "header":
+            assert found.count('<th scope="row"') == len(shown)
+            continue
+        assert found.count("<thead>") == found.count("<tbody>") == 1
+        head, body = found.split("<tbody>")
+        assert head.count('scope="col"') == shown.shape[1]
+        assert body.count('scope="row"') == len(shown)
+        groups = len(shown.index.levels[0]) - 1 if shown.index.nlevels == 2 else 0
+        assert body.count('scope="rowgroup"') == (groups and shown.index.get_level_values(0).nunique())
+
+
+def test_names_of_sections_stay_out_of_the_outline_and_no_id_is_given_twice():
+    text = SUMMARY.as_html()
+    assert not re.search(r"<h\d|role=.heading| id=", text)
+    names = [unescape(name) for name in re.findall(r"<summary>(.*?)</summary>", text)]
+    assert names == [unescape(name) for name in re.findall(r"<caption>(.*?)</caption>", text)]
+    assert names[:3] == ["species ~ .", "Classes", "Means"]
+
+
+def test_long_sections_are_closed_at_first():
+    parts = {name: Section(name, table(n, 2)) for name, n in (("short", 24), ("long", 25))}
+    found = re.findall(r"<details( open)?>\n<summary>(\w+)", Summary("T", parts).as_html())
+    assert found == [(" open", "short"), ("", "long")]
+
+
+def test_points_of_unlike_decimals_line_up_by_blanks_as_wide_as_figures():
+    part = pd.DataFrame({"a": [-3574519.2489, 1.04646086]}, index=["x", "y"])
+    text = Summary("T", {"t": Section("Things", part, errors=[1e-4, 1e-8])}).as_html()
+    assert ">-3574519.2489\u2007\u2007\u2007\u2007</td>" in text
+    assert ">1.04646086</td>" in text
+
+
+@pytest.mark.slow
+def test_numbers_stay_flush_right_and_colours_the_pages_in_a_browser(tmp_path):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("there is no Chromium to lay out a page")
+    page = tmp_path / "page.html"
+    body = f'{FOREIGN}<div class="page" style="color: rgb(1, 2, 3)">{SUMMARY.as_html()}</div>{PROBE}'
+    page.write_text(f'<!doctype html><html><head><meta charset="utf-8"></head><body>{body}</body></html>')
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    shown = subprocess.run(
+        [browser, *options, "--dump-dom", page.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    for found in json.loads(unescape(re.search(r"<pre>(.*?)</pre>", shown.stdout)[1])):
+        assert found["cells"] == ["right"]
+        assert found["names"] == ["left"]
+        assert found["paper"] == ["rgba(0, 0, 0, 0)"]
+        assert found["ink"] == ["rgb(1, 2, 3)"]
+        assert found["caption"] <= 1

@@ -1,16 +1,248 @@
-"""Summaries as LaTeX."""
+"""Summaries as LaTeX, set by a real pdflatex where there is one."""
 
 from __future__ import annotations
 
-from discrim.report.tables import Section, Summary
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discrim import qda
+from discrim.errors import DataError
+from discrim.models.registry import MODELS
+from discrim.report.latex_text import column_cells, escaped, pieces, text_width
+from discrim.report.tables import Pairs, Section, Summary
+from tests.contract.test_names import fitted
 from tests.report.support import (
+    HOSTILE,
+    NAMES,
+    SUMMARY,
+    TABULAR,
     hostile_summary,
     latex_rows,
     table,
+    wide_fit,
+)
+
+PDFLATEX = shutil.which("pdflatex")
+WRONG = re.compile(r"Overfull|undefined|multiply|too large|Missing character", re.M)
+
+
+def test_a_small_table_as_it_should_stand():
+    part = pd.DataFrame({"a_1": [1.0, -20.5], "p": [0.25, 1e-5]}, index=["first", "-1"])
+    section = Section("Things", part, {"a_1": "z", "p": "p"}, note="5 % of note.")
+    text = Summary("T", {"t": section}).as_latex("Any $x$", "tab:t", position="!t")
+    assert text.split("\n\n")[1].splitlines() == [
+        r"\begin{table}[!t]",
+        r"\centering\sloppy",
+        r"\caption{Any $x$}",
+        r"\label{tab:t}",
+        r"\smallskip",
+        r"\begin{tabular}{@{}lrr@{}}",
+        r"\toprule",
+        r"      &     a\_1 &        p \\",
+        r"\midrule",
+        r"first &     1.00 &    0.250 \\",
+        r"$-$1  & $-$20.50 & $<$0.001 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\par\smallskip",
+        r"\begin{minipage}{\linewidth}\footnotesize\raggedright",
+        r"5 \% of note.\par",
+        r"\end{minipage}",
+        r"\end{table}",
+    ]
+
+
+def test_a_section_has_a_tabular_and_specials_are_escaped():
+    assert latex_rows(hostile_summary()) == [[4], [2, 2]]
+    assert latex_rows(SUMMARY)[2] == [5] * 4
+
+
+@pytest.mark.parametrize(
+    ("texts", "wanted"),
+    [
+        (["-1.5", "2.25"], ["$-$1.5", "2.25"]),
+        (["12   ", "0.25", "1.5 "], [r"12\phantom{.00}", "0.25", r"1.5\phantom{0}"]),
+        (["1.0e-07", "2.5e-12"], [r"1.0$\times$10$^{-7}$\phantom{$^{0}$}", r"2.5$\times$10$^{-12}$"]),
+        (["<1e-300"], ["$<$10$^{-300}$"]),
+        (["inf", "-inf", "nan", ""], [r"$\infty$", r"$-$$\infty$", "nan", ""]),
+        (["8, -288", "(-3, 5)", "A-1", "1/(N-K)"], ["8, $-$288", "($-$3, 5)", "A-1", "1/(N-K)"]),
+        (["[0.025", "*", "2.0 %  (3/150)"], ["{}[0.025", "{}*", r"2.0 \%  (3/150)"]),
+    ],
+)
+def test_numbers_have_signs_points_and_powers_of_print(texts, wanted):
+    assert column_cells(texts) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("αβ γ", r"\ensuremath{\alpha \beta} \ensuremath{\gamma}"),
+        ("Άλφα", r"\ensuremath{\acute{A}\lambda \phi \alpha}"),
+        ("x²₁ ≤ ∞", r"x²\ensuremath{_{1}} \ensuremath{\leq} \ensuremath{\infty}"),
+        ("CO₂ⁿ ⅓ Ⅳ ｘ①", r"CO\ensuremath{_{2}}\ensuremath{^{n}} 1⁄3 IV x1"),
+        ("10⁻³\u2009kg", r"10\ensuremath{^{\ensuremath{-}}}³ kg"),
+        ("ế", r"\'{\^{e}}"),
+        ("x\u0304", r"\={x}"),
+        ("naïve Łódź", "naïve Łódź"),
+        ("a--b ,,c'' <<", r"a-{}-b ,{},c'{}' \textless{}\textless{}".replace("<<", "")),
+    ],
+)
+def test_letters_that_pdflatex_lacks_are_built(text, wanted):
+    found = escaped(text)
+    assert found.replace(r"\textless{}{}\textless{}", r"\textless{}\textless{}") == wanted
+
+
+def test_a_text_is_broken_where_it_may_be():
+    assert pieces("bill_length_mm", 60) == ["bill_length_", "mm"]
+    assert pieces("a rather long label", 60) == ["a rather", "long label"]
+    assert max(map(text_width, pieces("W" * 40, 60))) <= 60
+    assert "".join(pieces("花弁の長さの平均", 45)) == "花弁の長さの平均"
+
+
+def test_captions_and_labels():
+    text = SUMMARY.as_latex()
+    assert r"\caption{Linear discriminant analysis: Means}" in text
+    assert len(set(re.findall(r"\\label{(.*?)}", text))) == len(SUMMARY.tables)
+    assert r"\label{tab:linear-discriminant-analysis-log_odds}" in text
+    twins = Summary("T", {f"covariance {c}": Section(c, table(2, 2)) for c in ("花", "弁", "a b", "a-b")})
+    names = ["tab:t-covariance", "tab:t-covariance-2", "tab:t-covariance-a-b", "tab:t-covariance-a-b-2"]
+    assert re.findall(r"\\label{(.*?)}", twins.as_latex()) == names
+    text = SUMMARY.as_latex("Irises", "tab:iris")
+    assert r"\caption{Irises: Means}" in text
+    assert r"\label{tab:iris-means}" in text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"caption": 3},
+        {"label": "a b"},
+        {"label": "a}b"},
+        {"label": ""},
+        {"position": "middle"},
+        {"position": None},
+        {"textwidth": 0},
+        {"textwidth": "wide"},
+        {"textwidth": float("nan")},
+        {"textwidth": True},
+    ],
+)
+def test_what_is_no_argument_is_named(options):
+    with pytest.raises(DataError, match=next(iter(options))):
+        SUMMARY.as_latex(**options)
+
+
+def test_wide_tables_are_smaller_then_split_and_a_wide_page_takes_more():
+    def sizes(p: int, textwidth: float = 345) -> tuple[int, int, int]:
+        text = Summary("T", {"m": Section("Means", table(3, p))}).as_latex(textwidth=textwidth)
+        return text.count(r"\begin{tabular}"), text.count("\n\\small\n"), text.count("\n\\footnotesize\n")
+
+    assert [sizes(3), sizes(7), sizes(20)] == [(1, 0, 0), (1, 1, 0), (3, 0, 1)]
+    assert sizes(20, 1500) == (1, 0, 0)
+
+
+def test_long_tables_go_on_in_another_float_with_their_number():
+    summary = Summary("T", {"m": Section("Means", table(24, 24))})
+    text = summary.as_latex()
+    floats = text.count(r"\begin{table}")
+    assert floats > 1
+    assert text.count("(continued)") == floats - 1
+    assert text.count(r"\caption{") == text.count(r"\label{") == 1
+    assert latex_rows(summary) == [[25] * 25]
+    long = Summary("T", {"m": Section("Means", table(40, 2))}).as_latex()
+    assert [body.count("\n") for _, body in TABULAR.findall(long)] == [22, 22]
+
+
+# ---- set by pdflatex
+
+
+def log_of(body: str, folder: Path, preamble: str = "", size: str = "10pt", runs: int = 1) -> str:
+    """What pdflatex says of a document; references need two runs."""
+    page = f"\\documentclass[{size}]{{article}}\n{preamble}\n\\begin{{document}}\n{body}\n\\end{{document}}\n"
+    (folder / "page.tex").write_text(page, encoding="utf-8")
+    for _ in range(runs):
+        command = ["pdflatex", "-interaction=nonstopmode", "-no-shell-escape", "page"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=100, check=False)
+        assert done.returncode == 0, done.stdout[-3000:]
+    return (folder / "page.log").read_text(encoding="utf-8", errors="replace")
+
+
+def wrong(log: str) -> list[str]:
+    assert "Output written on page.pdf" in log
+    return [line for line in log.splitlines() if WRONG.search(line)]
+
+
+needs_pdflatex = pytest.mark.skipif(PDFLATEX is None, reason="pdflatex is not installed")
+has_booktabs = shutil.which("kpsewhich") is not None and bool(
+    subprocess.run(["kpsewhich", "booktabs.sty"], capture_output=True, check=False).stdout
 )
 
 
-def test_latex_is_one_tabular_a_section_with_its_specials_escaped():
-    assert latex_rows(hostile_summary()) == [[4], [2, 2]]
-    text = Summary("T", {"m": Section("Means", table(100, 200))}).as_latex()
-    assert text.count(r"\begin{tabular}") == 1
+@pytest.mark.slow
+@needs_pdflatex
+@pytest.mark.parametrize(
+    "package",
+    [
+        "",
+        pytest.param(
+            r"\usepackage{booktabs}",
+            marks=pytest.mark.skipif(not has_booktabs, reason="booktabs is not installed"),
+        ),
+    ],
+)
+def test_the_summary_of_each_verb_is_set_without_a_warning(package, tmp_path):
+    parts = []
+    for model in MODELS:
+        keys = fitted(model.verb).summary().tables
+        references = " ".join(
+            rf"\ref{{tab:{model.verb.replace('_', '-')}-{key.replace(' ', '-')}}}" for key in keys
+        )
+        parts.append(fitted(model.verb).summary().as_latex(label=f"tab:{model.verb.replace('_', '-')}"))
+        parts.append(rf"See {references}. \clearpage")
+    assert wrong(log_of("\n\n".join(parts), tmp_path, package, runs=2)) == []
+
+
+@pytest.mark.slow
+@needs_pdflatex
+@pytest.mark.parametrize("size", ["10pt", "12pt"])
+def test_many_classes_many_columns_and_odd_labels_are_set_without_a_warning(size, tmp_path):
+    names = {key: name for key, name in NAMES.items() if key not in ("cyrillic", "chinese")}
+    names["wide"] = lambda j: f"{'W' * 50}{j}"
+    summaries = [wide_fit(26, 26, name).summary() for name in names.values()]
+    summaries += [wide_fit(200, 3, NAMES["sixty"]).summary(), wide_fit(6, 26, NAMES["plain"], qda).summary()]
+    summaries += [hostile_summary(), Summary(HOSTILE, {"h": Pairs("a" * 200, [("x" * 60, 1, "y" * 60)] * 5)})]
+    body = "\n\n\\clearpage\n".join(each.as_latex(label=f"t{i}") for i, each in enumerate(summaries))
+    assert wrong(log_of(body, tmp_path, size=size)) == []
+
+
+@pytest.mark.slow
+@needs_pdflatex
+def test_any_text_that_pdflatex_has_letters_for_is_set_without_a_warning(tmp_path):
+    rng = np.random.default_rng(17)
+    signs = [
+        *map(chr, range(32, 127)),
+        *"\\{}%#&_^~$`'\"[]-,<>?!*| " * 3,
+        *"éüßÅñçαβΩςάΈλ≤∞²₁ⁿ−×°µ…ﬁ①Ⅳế\u0301\u00a0",
+    ]
+    numbers = [1.5, -2.25, 1e-9, -3e12, np.inf, -np.inf, np.nan, 7.0]
+
+    def text(most: int) -> str:
+        return "".join(rng.choice(signs, rng.integers(0, most)))
+
+    bodies = []
+    for i in range(40):
+        rows, columns = rng.integers(1, 7, 2)
+        part = pd.DataFrame(rng.choice(numbers, (rows, columns)), index=[text(70) for _ in range(rows)])
+        part.columns = [text(60) for _ in range(columns)]
+        pairs = Pairs(text(150), [(text(50), 1, text(60)) for _ in range(rows)], text(90))
+        summary = Summary(text(60), {"h": pairs, "t": Section(text(100), part, note=text(200))})
+        bodies += [summary.as_latex(label=f"t{i}"), r"\clearpage"]
+    log = log_of("\n".join(bodies), tmp_path)
+    assert "Output written on page.pdf" in log
+    assert not re.search(r"^Overfull|^LaTeX Warning: Float", log, re.M)

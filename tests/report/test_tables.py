@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from discrim.errors import DataError
 from discrim.report.numbers import (
     display_width,
 )
-from discrim.report.tables import Pairs, Section, Summary, summarize
+from discrim.report.tables import INTERVAL, Pairs, Section, Summary, summarize
 from tests.report.support import (
     IRIS,
     LABELS,
@@ -23,6 +24,7 @@ from tests.report.support import (
     latex_rows,
     markdown_cells,
     shown,
+    wide_fit,
 )
 
 
@@ -89,16 +91,123 @@ def test_any_labels_and_numbers_in_every_format(data, rows, columns):
     assert max(map(display_width, text.split("\n"))) <= 100
     in_html, in_markdown = html_cells(summary), markdown_cells(summary)
     assert in_html == in_markdown
-    assert [len(rows) for rows in latex_rows(summary)] == [len(rows) for rows in in_html]
-    for columns_of, wanted in zip(latex_rows(summary), in_html, strict=True):
-        assert {*columns_of} == {len(row) for row in wanted}
+    # LaTeX breaks a wide header of labels and values into one column of them.
+    assert latex_rows(summary)[1] == [len(row) for row in in_html[1]]
 
 
 def test_every_format_shows_the_same_cells():
     in_html = html_cells(SUMMARY)
     assert in_html == markdown_cells(SUMMARY)
-    assert latex_rows(SUMMARY) == [[len(row) for row in rows] for rows in in_html]
+    # LaTeX breaks a wide header of labels and values into one column of them.
+    assert latex_rows(SUMMARY)[1:] == [[len(row) for row in rows] for rows in in_html[1:]]
     text = SUMMARY.as_text()
     for rows in in_html[1:]:
         for row in rows:
             assert re.search(r"\s+".join(map(re.escape, filter(None, row))), text)
+
+
+# ---- decimals by row
+
+
+def decimals(text: str) -> int:
+    return len(text.strip().partition(".")[2])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.floats(-1e6, 1e6), st.floats(1e-9, 1e6)).filter(lambda row: row[1] > 1e-7 * abs(row[0])),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_an_estimate_its_error_and_its_limits_agree_in_decimals(rows):
+    table = pd.DataFrame(rows, columns=["coef", "se"])
+    table = table.assign(
+        z=1.0, low=table["coef"] - 1.96 * table["se"], high=table["coef"] + 1.96 * table["se"]
+    )
+    table.index = [f"r{i}" for i in range(len(table))]
+    (cells,) = html_cells(Summary("T", {"t": Section("Things", table, {"z": "z"}, headings=INTERVAL)}))
+    for row, (_, coef, se, _, low, high) in zip(table.itertuples(), cells[1:], strict=True):
+        texts = [coef, se, low, high]
+        assert len({decimals(text.partition("e")[0]) for text in texts}) == 1
+        values = [row.coef, row.se, row.low, row.high]
+        off = [abs(float(text) - value) for text, value in zip(texts, values, strict=True)]
+        # Three digits of the standard error, in each of the four.
+        assert max(off) <= 0.0051 * row.se
+
+
+def test_a_ratio_near_one_stands_apart_from_its_limits():
+    table = pd.DataFrame({"ratio": [1.001017, 8.5], "low": [1.000629, 0.01], "high": [1.001405, 7225.0]})
+    table.index = ["x", "y"]
+    (cells,) = html_cells(Summary("T", {"t": Section("Things", table, "ratio")}))
+    assert cells[1:] == [["x", "1.00102", "1.00063", "1.00141"], ["y", "8.5000", "0.0100", "7225.0000"]]
+
+
+def test_points_line_up_where_rows_have_unlike_decimals():
+    part = pd.DataFrame(
+        {"a": [-3574519.2489, 1.04646086, 2.5e-8], "b": [1.0, 12.25, -3e-7]}, index=list("xyz")
+    )
+    lines = shown(part.set_axis(list("xyz")), errors=[1e-4, 1e-8, 1e-13])
+    assert lines == [
+        "                   a            b",
+        "x  -3574519.2489       1.0000",
+        "y         1.04646086  12.25000000",
+        "z         2.5e-08     -3.0e-07",
+    ]
+
+
+# ---- covariances in powers of ten
+
+
+@pytest.mark.filterwarnings("ignore:In the units of the columns")
+@pytest.mark.parametrize("units", [[1, 1, 1, 1], [1e-9, 1, 1e9, 1e3], [1e-170, 1, 1, 1e150]])
+def test_covariances_in_powers_of_ten_are_shown_as_correlations(units):
+    data = IRIS.copy()
+    data[data.columns[:4]] *= units
+    fit = lda("species ~ .", data)
+    summary = fit.summary(sections=["covariance"])
+    pd.testing.assert_frame_equal(summary.tables["covariance"], fit.cov)
+    (cells,) = html_cells(summary)
+    if units[0] == 1:
+        assert list(summary.tables) == ["covariance"]
+        assert cells[1][1] == "0.26501"
+        return
+    found = summary.tables["correlations"]
+    plain = IRIS.iloc[:, :4] - IRIS.groupby("species").transform("mean")
+    assert found["sd"].to_numpy() == pytest.approx(np.sqrt((plain**2).sum() / 147) * units, rel=1e-12)
+    assert found.iloc[:, 1:].to_numpy() == pytest.approx(np.corrcoef(plain.T), abs=1e-12)
+    assert "Standard deviations and correlations: pooled covariance" in summary.as_text()
+    assert cells[1][2:] == ["1.0000", "0.5302", "0.7562", "0.3645"]
+    assert cells[2][2] == ""
+    assert "e" not in "".join(text for row in cells[1:] for text in row[2:])
+
+
+def test_correlations_of_each_class_have_its_name():
+    data = IRIS.assign(petal_width=1e9 * IRIS["petal_width"])
+    tables = qda("species ~ .", data).summary().tables
+    assert [key for key in tables if key.startswith("corr")] == [
+        "correlations setosa",
+        "correlations versicolor",
+        "correlations virginica",
+    ]
+    wanted = IRIS[IRIS["species"] == "setosa"].iloc[:, :4].corr().to_numpy()
+    assert tables["correlations setosa"].iloc[:, 1:].to_numpy() == pytest.approx(wanted, abs=1e-12)
+
+
+# ---- long tables among others
+
+
+def test_a_summary_of_26_classes_is_short_and_says_how_to_see_the_rest():
+    fit = wide_fit(16, 26)
+    text = fit.summary().as_text()
+    assert len(text.splitlines()) < 180
+    joined = " ".join(text.split())
+    assert "6 of 26 columns shown; all of them: fit.coef, fit.intercept." in joined
+    asked = re.findall(r"More of them: (summary\(sections=\['(\w+)'\]\))", joined)
+    assert {key for _, key in asked} == {"means", "covariance", "discriminants", "functions"}
+    for expression, key in asked:
+        alone = eval(f"fit.{expression}", {"fit": fit})
+        assert "all of them" not in alone.as_text()
+        assert len(alone.tables[key]) == len(fit.summary().tables[key])
+    assert len(repr(fit).splitlines()) < 80

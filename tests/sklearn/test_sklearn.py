@@ -40,11 +40,11 @@ from discrim.errors import (
     NotSupportedError,
     SeparationError,
 )
+from discrim.models.fits.options import verb_of
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import FormulaClassifier, as_estimator
 from discrim.sklearn.formulas import VERBS
-from discrim.sklearn.options import verb_of
 
 mpl.use("Agg")
 

@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.numerics.progress import tick
+
 __all__ = ["Candidates", "ProductFilter"]
 
 Floats = NDArray[np.float64]
@@ -134,6 +136,7 @@ class ProductFilter:
         room : (m or more, N) single
             Is written to.
         """
+        tick()
         m, p = z.shape
         asked = np.ones((m, p + 1), dtype=np.float32)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):

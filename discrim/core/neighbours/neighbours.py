@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import EPS, Covariance
 from discrim.core.neighbours.neighbour_cells import Cells, distinct
 from discrim.core.neighbours.neighbour_filter import Candidates, ProductFilter
+from discrim.core.numerics.progress import tick
 from discrim.core.rules.far_rows import coordinates_within_range
 from discrim.errors import DataError
 
@@ -280,6 +281,7 @@ class Search:
             for start in range(0, len(left), step):
                 rows = left[start : start + step]
                 again.append(rows[~self._take_points(z[rows], k, width, rows, found)])
+                tick()
             left = np.concatenate(again)
             if width == most:
                 break
@@ -429,8 +431,8 @@ def in_threads(task: Callable[[Codes], None], pieces: Sequence[Codes]) -> None:
             task(piece)
         return
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for done in [pool.submit(task, piece) for piece in pieces]:
-            done.result()
+        for _ in pool.map(task, pieces):
+            tick()
 
 
 def undefined(metric: str, z: Floats) -> tuple[str, NDArray[np.bool_]]:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
+from discrim.core.numerics.progress import tick
 from discrim.errors import NotSupportedError
 
 __all__ = ["NearestPoint", "nearest_point"]
@@ -80,6 +81,7 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
     corral, w = _Corral([key], point[:, None], np.ones(1)), point
     seen = {frozenset(corral.keys)}
     for _ in range(MOST_ROUNDS):
+        tick()
         key, point = lowest(w)
         reach = float(np.sqrt(max((corral.points**2).sum(axis=0).max(), point @ point)))
         square = float(w @ w)

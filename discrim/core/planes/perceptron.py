@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.file_numbers import are_flags, are_whole
+from discrim.core.numerics.progress import late_bar, tick
 from discrim.core.planes.hyperplane import largest_margin
 from discrim.core.planes.one_against_rest import plane_rule, sides
 from discrim.core.planes.perceptron_left_out import left_out_planes
@@ -65,7 +66,13 @@ class Perceptron:
 
 
 def perceptron(
-    x: Floats, positive: NDArray[np.bool_], *, step: float, passes: int, seed: int | None
+    x: Floats,
+    positive: NDArray[np.bool_],
+    *,
+    step: float,
+    passes: int,
+    seed: int | None,
+    seen: Callable[[], object] = lambda: None,
 ) -> Perceptron:
     """Rosenblatt's rule, pass after pass until one moves nothing.
 
@@ -79,6 +86,8 @@ def perceptron(
         After which the rule is stopped.
     seed : int or None
         Of the order of the rows, new in each pass; None for the order they have.
+    seen : callable, optional
+        Called after each pass.
 
     Examples
     --------
@@ -95,6 +104,7 @@ def perceptron(
     for _ in range(passes):
         moves = run.visit(signed if rng is None else signed[rng.permutation(len(signed))])
         history.append((moves, run.keep()))
+        seen()
         if not moves:
             break
     converged = not history[-1][0]
@@ -129,9 +139,10 @@ class _Run:
     def visit(self, rows: Floats) -> int:
         """One pass over rows in their order: the number of moves."""
         at, moves, piece = 0, 0, PIECES[0]
-        while at < len(rows):
-            wrong = rows[at : at + piece] @ self.coef <= 0
-            first = int(np.argmax(wrong))
+        coef, n = self.coef, len(rows)
+        while at < n:
+            wrong = rows[at : at + piece].dot(coef) <= 0.0
+            first = int(wrong.argmax())
             if not wrong[first]:
                 self.right += len(wrong)
                 at, piece = at + piece, min(2 * piece, PIECES[1])
@@ -141,7 +152,7 @@ class _Run:
             if self.right > self.longest or self.fewest == len(self.signed):
                 self.longest = self.right
                 self.keep()
-            self.coef = self.coef + rows[at + first]
+            self.coef = coef = coef + rows[at + first]
             at, moves, piece, self.right = at + first + 1, moves + 1, PIECES[0], 0
         return moves
 
@@ -249,7 +260,11 @@ def fit_perceptron(
     """
     columns, k = standard(x).columns, moments.n_classes
     planes = sides(codes, k)
-    able = [separation(columns, side.astype(np.intp), 2).kind == "complete" for side in planes]
+    able = []
+    with late_bar(len(planes), "separation of the classes") as tell:
+        for side in planes:
+            able.append(separation(columns, side.astype(np.intp), 2, tick=tick).kind == "complete")
+            tell(1)
     stop = tuple(passes or PASSES[yes] for yes in able)
     runs = _runs(x, codes, k, step, stop, seed)
     table, history = [], []
@@ -294,8 +309,12 @@ def perceptron_from_file(
 def _runs(
     x: Floats, codes: NDArray[np.intp], n_classes: int, step: float, passes: tuple[int, ...], seed: int | None
 ) -> list[Perceptron]:
-    together = zip(sides(codes, n_classes), passes, strict=True)
-    return [perceptron(x, side, step=step, passes=most, seed=seed) for side, most in together]
+    runs = []
+    with late_bar(sum(passes), "passes over the rows, at most") as tell:
+        for side, most in zip(sides(codes, n_classes), passes, strict=True):
+            runs.append(perceptron(x, side, step=step, passes=most, seed=seed, seen=lambda: tell(1)))
+            tell(most - len(runs[-1].history))
+    return runs
 
 
 def _ease(x: Floats, positive: NDArray[np.bool_]) -> float:

@@ -35,6 +35,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 from discrim.core.covariance.covariance import Covariance
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.parts import reduced
+from discrim.core.numerics.progress import tick
 from discrim.core.regression.limited_memory import LimitedMemory
 from discrim.core.regression.symmetric_pairs import Information
 
@@ -250,6 +251,7 @@ def _pieces(blocks: RowBlocks, frame: Frame, piece: int, *, plain: bool) -> Iter
         for start in range(0, len(x), piece):
             at = slice(start, start + piece)
             yield columns(x[at], buffer), codes[at], None if weights is None else weights[at]
+            tick()
 
 
 def _residual(

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from discrim.core.moments.row_sums import RowBlocks
+from discrim.core.numerics.progress import late_bar
 from discrim.core.regression.bias_reduction import learnt, penalized_sweep
 from discrim.core.regression.limited_memory import LimitedMemory
 from discrim.core.regression.logistic import LogisticFit
@@ -291,16 +292,19 @@ def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
     factor = cho_factor(best.curvature)
     p1, q = fit.newton.coef.shape
     bounds, normals, estimates = np.empty((2, p1, q)), fit.frame.to_data(), fit.params()
-    for k in range(q):
-        for j in range(p1):
-            normal = np.zeros((q, p1))
-            normal[k] = normals[j]
-            size = float(np.hypot.reduce(normals[j]))
-            unit = normal.ravel() / size
-            error = float(np.sqrt(unit @ cho_solve(factor, unit)))
-            for side, sign in enumerate((-1.0, 1.0)):
-                profile = _Profile(goal, best, sign * unit, error)
-                bounds[side, j, k] = estimates[j, k] + sign * size * error * crossing(profile, np.sqrt(drop))
+    with late_bar(2 * p1 * q, "bounds by profile likelihood") as tell:
+        for k in range(q):
+            for j in range(p1):
+                normal = np.zeros((q, p1))
+                normal[k] = normals[j]
+                size = float(np.hypot.reduce(normals[j]))
+                unit = normal.ravel() / size
+                error = float(np.sqrt(unit @ cho_solve(factor, unit)))
+                for side, sign in enumerate((-1.0, 1.0)):
+                    profile = _Profile(goal, best, sign * unit, error)
+                    far = crossing(profile, np.sqrt(drop))
+                    bounds[side, j, k] = estimates[j, k] + sign * size * error * far
+                    tell(1)
     return bounds
 
 

@@ -29,6 +29,7 @@ from discrim.core.covariance.covariance import EPS
 from discrim.core.moments.coordinates import column_squares
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.moments.row_sums import triangle
+from discrim.core.numerics.progress import late_bar, tick
 from discrim.core.numerics.tails import chi2_cdf, chi2_isf
 from discrim.core.robust.mcd_starts import first_subsets, nearest, spread
 
@@ -43,6 +44,8 @@ KEPT = 0.975
 
 SINGULAR = 1e-12
 """Size of a column's residual on those before it, relative to the column, at which rows lie in a plane."""
+
+SEARCH = "minimum determinant"
 
 SAME = 1e-9
 """Difference of log-determinants below which the earlier start is as good."""
@@ -188,6 +191,7 @@ def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core 
     """Concentration steps until the subset stays; none where they come to one that was passed before."""
     least = np.inf
     while True:
+        tick()
         known = np.packbits(subset).tobytes()
         if known in passed:
             return None
@@ -242,13 +246,15 @@ def separate_mcd(
     """
     kept = np.zeros(len(x))
     factors = np.empty(start.n_classes)
-    for k in range(start.n_classes):
-        own = np.flatnonzero(codes == k)
-        found = mcd(x[own], support_fraction)
-        if isinstance(found, ExactFit):
-            return replace(found, k=k)
-        kept[own] = found.kept
-        factors[k] = found.factor
+    with late_bar(len(x), SEARCH) as tell:
+        for k in range(start.n_classes):
+            own = np.flatnonzero(codes == k)
+            found = mcd(x[own], support_fraction)
+            if isinstance(found, ExactFit):
+                return replace(found, k=k)
+            kept[own] = found.kept
+            factors[k] = found.factor
+            tell(len(own))
     held = gather([(x, codes, kept)], n_classes=start.n_classes, n_columns=start.n_columns, spread="class")
     return _restored(held, factors / (held.counts - 1) * start.counts, start)
 
@@ -259,14 +265,16 @@ def common_mcd(
     """Pooled moments whose means, and scatter over the rows, are the estimates; as `separate_mcd`."""
     # A centre is a row and how far it lies from that: far from zero the row has no digits for both.
     row, off = np.empty((2, start.n_classes, start.n_columns))
-    for k in range(start.n_classes):
-        own = x[codes == k]
-        found = mcd(own, support_fraction)
-        # A class in a plane still has a centre, that of its rows there.
-        kept = own[found.rows if isinstance(found, ExactFit) else found.kept]
-        row[k], off[k] = kept[0], (kept - kept[0]).mean(axis=0)
-    rest = x - row[codes] - off[codes]
-    found = mcd(rest, support_fraction)
+    with late_bar(2 * len(x), SEARCH) as tell:
+        for k in range(start.n_classes):
+            own = x[codes == k]
+            found = mcd(own, support_fraction)
+            # A class in a plane still has a centre, that of its rows there.
+            kept = own[found.rows if isinstance(found, ExactFit) else found.kept]
+            row[k], off[k] = kept[0], (kept - kept[0]).mean(axis=0)
+            tell(len(own))
+        rest = x - row[codes] - off[codes]
+        found = mcd(rest, support_fraction)
     if isinstance(found, ExactFit):
         return found
     one = np.zeros(len(x), dtype=np.intp)

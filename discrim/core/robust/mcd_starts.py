@@ -18,6 +18,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from discrim.core.numerics.progress import tick
+
 __all__ = ["first_subsets", "nearest", "spread"]
 
 Floats = NDArray[np.float64]
@@ -94,7 +96,10 @@ def nearest(d2: Floats, h: int) -> Mask:
 
 def spread(x: Floats, h: int) -> Floats:
     """The h-th smallest absolute deviation (p,) from the median: zero where h rows have one value."""
-    return np.asarray(np.partition(np.abs(x - np.median(x, axis=0)), h - 1, axis=0)[h - 1])
+    # Column by column, which lie side by side for the search of each.
+    columns = np.ascontiguousarray(x.T)
+    away = np.abs(columns - np.median(columns, axis=1, keepdims=True))
+    return np.asarray(np.partition(away, h - 1, axis=1)[:, h - 1])
 
 
 def _elemental(z: Floats) -> Codes:
@@ -136,6 +141,7 @@ def _pairwise(z: Floats, half: int) -> Floats:
     """Covariances (p, p) from the spreads of sums and differences (Gnanadesikan & Kettenring, 1972)."""
     found = np.eye(z.shape[1])
     for j in range(1, z.shape[1]):
+        tick()
         own, others = z[:, [j]], z[:, :j]
         found[j, :j] = found[:j, j] = (spread(own + others, half) ** 2 - spread(own - others, half) ** 2) / 4
     return found
@@ -148,6 +154,7 @@ def _concentrated(z: Floats, sets: Codes, h: int, steps: int) -> tuple[Codes, Fl
     for start in range(0, len(sets), held):
         subsets = sets[start : start + held]
         for _ in range(steps):
+            tick()
             means, halves = _moments(z[subsets])
             subsets = np.argpartition(_squares(z, means, halves), h - 1, axis=1)[:, :h]
         _, halves = _moments(z[subsets])

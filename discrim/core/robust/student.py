@@ -21,7 +21,7 @@ and the degrees of freedom are the root of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,6 +33,7 @@ from discrim.core.moments.coordinates import column_squares, from_class_means
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.gamma_ratios import student_gain
+from discrim.core.numerics.progress import late_bar, tick
 
 __all__ = ["NU_RANGE", "Student", "best_nu", "fit_student", "own_distances"]
 
@@ -159,12 +160,20 @@ def fit_student(
     >>> round(float(fit.moments.class_means[0, 0]), 2), fit.converged
     (0.58, True)
     """
+    with late_bar(0, "t distributions") as tell:
+        return _searched(blocks, start, nu, begin, tell)
+
+
+def _searched(
+    blocks: RowBlocks, start: ClassMoments, nu: float, begin: Student | None, tell: Callable[[int], None]
+) -> Student:
     begun = Student(start, _scales(start, start.counts), nu) if begin is None else begin
     now = replace(begun, nu=nu, steps=0, change=np.inf, converged=False)
     if isinstance(blocks, list):
         now = _approached(blocks, now)
     while now.steps < MOST_STEPS:
         ahead = _step(blocks, now, start)
+        tell(1)
         if ahead.collapsed is not None:
             return ahead
         change, slowest = _change(now, ahead)
@@ -211,6 +220,7 @@ def _whitened_search(
     from_mean, inverse, steps = w, half, 0
     while steps < MOST_STEPS - 1:
         steps += 1
+        tick()
         u = f * (nu + p) / (nu + column_squares(inverse @ from_mean))
         ahead = (w * u) @ indicators / (u @ indicators)
         from_mean = w - ahead @ indicators.T
@@ -318,7 +328,11 @@ def best_nu(blocks: RowBlocks, start: ClassMoments) -> Student:
 
     least, most = NU_RANGE
     grid = [least * 2.0**i for i in range(1 + round(np.log2(most / least)))]
-    slopes = [slope(nu) for nu in grid[::-1]][::-1]
+    slopes: list[float] = []
+    with late_bar(len(grid), "degrees of freedom") as tell:
+        for nu in grid[::-1]:
+            slopes.insert(0, slope(nu))
+            tell(1)
     peaks = [nu for nu, uphill in ((least, slopes[0] < 0), (most, slopes[-1] > 0)) if uphill]
     for left, right, rises, falls in zip(grid[:-1], grid[1:], slopes[:-1], slopes[1:], strict=True):
         if rises > 0 > falls:

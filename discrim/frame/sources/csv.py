@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from pathlib import PurePath
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ import pandas as pd
 
 from discrim.errors import DataError, DiscrimError, UnreadableFileError
 from discrim.frame.categories import shown
+from discrim.frame.sources.dialect import Dialect, refuse_other_separator
 from discrim.frame.sources.files import Files
 from discrim.frame.sources.parts import Part, Source, batch_rows, one_line, refuse_twice
 from discrim.frame.values import pandas_kind
@@ -39,12 +39,19 @@ class CSVSource(Source):
         The columns are those of all of them; one that a file lacks is refused when it is asked for.
     as_text : callable, optional
         Which of the columns it is given are text, whatever they hold.
+    dialect : Dialect, optional
+        How the files are written.
     """
 
-    def __init__(self, files: Files, as_text: Callable[[Sequence[str]], list[str]] | None = None) -> None:
-        self._given = files
+    def __init__(
+        self,
+        files: Files,
+        as_text: Callable[[Sequence[str]], list[str]] | None = None,
+        dialect: Dialect | None = None,
+    ) -> None:
+        self._given, self._dialect = files, dialect or Dialect()
         self._paths = [file.path for file in files.files]
-        self._headers = {path: _header(path) for path in self._paths}
+        self._headers = {path: _header(path, self._dialect) for path in self._paths}
         self._held: dict[str, Held] = {}
         self._read_through = False
         super().__init__(files.what, list(dict.fromkeys(name for h in self._headers.values() for name in h)))
@@ -73,7 +80,7 @@ class CSVSource(Source):
             header = self._headers[path]
             chosen = columns if self._read_through else header
             text = [name for name in chosen if self._held.get(name, "text") == "text"]
-            for frame in _frames(path, header, chosen, text):
+            for frame in self._frames(path, chosen, text):
                 found = {name: self._fitted(frame[name], name, path) for name in columns}
                 yield Part(pd.DataFrame(found, index=frame.index), path)
         self._read_through = True
@@ -84,7 +91,7 @@ class CSVSource(Source):
         for path in self._paths:
             if not unknown:
                 return
-            for frame in _frames(path, self._headers[path], unknown, ()):
+            for frame in self._frames(path, unknown, ()):
                 found = {name: held for name in unknown if (held := _held(frame[name])) is not None}
                 self._held.update(found)
                 unknown = [name for name in unknown if name not in found]
@@ -92,6 +99,22 @@ class CSVSource(Source):
                     break
         # What is missing everywhere is so whatever it would be.
         self._held.update(dict.fromkeys(unknown, "numbers"))
+
+    def _frames(self, path: str, columns: Sequence[str], text: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """The rows of a file in parts; one without rows where it has none."""
+        rest: dict[str, Any] = {} if len(columns) == len(self._headers[path]) else {"usecols": list(columns)}
+        dtypes: Any = dict.fromkeys(text, str)
+        rest |= {"dtype": dtypes} | self._dialect.options(path)
+        size = batch_rows(len(columns))
+        with _read_errors(path), pd.read_csv(path, chunksize=size, low_memory=False, **rest) as reader:
+            frames = iter(reader)
+            for number in count():
+                frame = next(frames, None)
+                if frame is None:
+                    if number == 0:
+                        yield pd.read_csv(path, nrows=0, **rest)
+                    return
+                yield frame
 
     def _fitted(self, column: pd.Series, name: str, path: str) -> pd.Series:
         """The values of a part as what the column holds everywhere."""
@@ -145,44 +168,21 @@ def _other_than(column: pd.Series, held: Held) -> pd.Series:
     return column.notna() & ~fit
 
 
-def _frames(
-    path: str, header: Sequence[str], columns: Sequence[str], text: Sequence[str]
-) -> Iterator[pd.DataFrame]:
-    """The rows of a file in parts; one without rows where it has none."""
-    rest: dict[str, Any] = {} if len(columns) == len(header) else {"usecols": list(columns)}
-    dtypes: Any = dict.fromkeys(text, str)
-    size = batch_rows(len(columns))
-    with _read_errors(path), _reader(path, chunksize=size, dtype=dtypes, low_memory=False, **rest) as reader:
-        frames = iter(reader)
-        for number in count():
-            frame = next(frames, None)
-            if frame is None:
-                if number == 0:
-                    yield _reader(path, nrows=0, dtype=dtypes, **rest)
-                return
-            yield frame
-
-
-def _reader(path: str, **options: Any) -> Any:
-    # pandas before 3.1 reads numbers fast and wrong in the last digit unless told otherwise.
-    release = tuple(int(part) for part in pd.__version__.split(".")[:2])
-    if release < (3, 1):
-        options["float_precision"] = "round_trip"
-    return pd.read_csv(path, sep="\t" if ".tsv" in PurePath(path.lower()).suffixes else ",", **options)
-
-
-def _header(path: str) -> tuple[str, ...]:
+def _header(path: str, dialect: Dialect) -> tuple[str, ...]:
     """The names of the columns of a file, as pandas gives them.
 
     Raises
     ------
     DataError
-        Two are the same, or rows are longer than the first.
+        Two are the same, or rows are longer than the first; or there are other separators in the first.
     """
+    options = dialect.options(path)
     with _read_errors(path):
-        written = _reader(path, header=None, nrows=1, dtype=str, keep_default_na=False)
-        first = _reader(path, nrows=1)
-    refuse_twice([name for name in map(str, written.iloc[0]) if name], repr(path))
+        written = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
+        names = [str(name) for name in written.iloc[0]]
+        refuse_other_separator(path, path, names, dialect)
+        first = pd.read_csv(path, nrows=1, **options)
+    refuse_twice([name for name in names if name], repr(path))
     if not isinstance(first.index, pd.RangeIndex):
         raise DataError(f"{path!r} has rows longer than its first: give every column a name there.")
     return tuple(map(str, first.columns))

@@ -9,6 +9,7 @@ import pandas as pd
 
 from discrim.core.numerics.progress import late_bar
 from discrim.frame.sources.csv import CSVSource
+from discrim.frame.sources.dialect import Dialect
 from discrim.frame.sources.files import Files
 from discrim.frame.sources.parts import Part, Source
 from discrim.frame.written_labels import with_type
@@ -27,12 +28,18 @@ class WrittenLabels(Source):
     typed : collection of str
         Those of them that become numbers or truth values where nothing is lost. That takes a pass over
         them, since all labels together tell it.
+    dialect : Dialect, optional
+        How the files are written.
     """
 
     def __init__(
-        self, files: Files, as_text: Callable[[Sequence[str]], list[str]], typed: frozenset[str]
+        self,
+        files: Files,
+        as_text: Callable[[Sequence[str]], list[str]],
+        typed: frozenset[str],
+        dialect: Dialect | None = None,
     ) -> None:
-        self._inner = CSVSource(files, as_text)
+        self._inner = CSVSource(files, as_text, dialect)
         self._typed = typed
         self._known: dict[str, pd.Series] = {}
         super().__init__(self._inner.what, self._inner.names)

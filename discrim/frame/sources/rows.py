@@ -62,7 +62,7 @@ def tables(
     A column without any value is of the kind that it is in other parts.
     """
     start = 0
-    with late_bar(source.nrows or 0, "rows read", below=True) as tell:
+    with late_bar(source.nrows or 0, "rows read") as tell:
         for data, where, coded in source.parts(columns):
             with named(where):
                 table = part_table(data, kinds, start, coded)

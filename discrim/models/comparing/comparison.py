@@ -14,11 +14,13 @@ from discrim.models.comparing.cross_comparison import cross_validated, paired
 from discrim.models.comparing.fitted import need_fits
 from discrim.models.comparing.hausman import lda_beside_logistic, log_odds_of_both
 from discrim.models.fits.arguments import check_word, folds_or_cv, is_whole
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.labels import missing_if_refused
 
 __all__ = ["compare"]
 
 
+@displayed()
 def compare(
     *fits: Any,
     by: Literal["fit", "term", "pair"] | None = None,

@@ -18,6 +18,7 @@ from discrim.inference import likelihood_ratio
 from discrim.inference.resampling import bootstrap_ratios, exceedance, permutation_ratios
 from discrim.inference.result import TestResult, approximations
 from discrim.models.comparing.comparable import refuse_other_rows, same_columns
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.reading import NaAction, usable_rows
 from discrim.models.normal.equal_covariances import box_m_of_moments, covariance_models_of, full_rank_moments
 from discrim.models.normal.lda_results import LDAResults
@@ -169,6 +170,7 @@ def _ratios(name: str, fit: QDAResults, replicates: int, seed: int | None) -> Fl
     return permutation_ratios(rows[order], moments.counts.astype(np.int64), replicates, seed)
 
 
+@displayed()
 def covariance_models(
     formula: str,
     data: Any,

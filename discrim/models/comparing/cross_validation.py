@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.progress import progress_bar
+from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.used_rows import used_codes
@@ -18,6 +18,7 @@ from discrim.inference.losses import Judged, fold_means, loss_rate
 from discrim.inference.paired_tests import fold_errors
 from discrim.models.comparing.fitted import need_rows
 from discrim.models.comparing.shared_folds import numbered, refuse_gone, shared_folds
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import labelled
 from discrim.models.fits.shown import Shown
@@ -138,10 +139,11 @@ def validated(
     dealt = np.where(used >= 0, dealt, -1)
     refuse_gone(fit, dealt, used, labels, grouped=groups is not None)
     scores = np.empty((len(dealt), len(used), len(fit.classes)))
-    with progress_bar(len(dealt), "cross-validation") as bar:
+    with late_bar(len(dealt) * len(labels), "cross-validation") as tell:
         for own, out in zip(dealt, scores, strict=True):
-            out[:] = fold_scores(fit, own, len(labels), nested=nested, labels=labels, refit_prior=refit_prior)
-            bar.update(1)
+            out[:] = fold_scores(
+                fit, own, len(labels), tell=tell, nested=nested, labels=labels, refit_prior=refit_prior
+            )
     clusters = None if groups is None else numbered(groups, blocks.table, "groups")
     # Folds that were given are dealt by no seed.
     kept = seed if isinstance(folds, (int, np.integer)) else None
@@ -222,6 +224,7 @@ class CrossValidation(Shown):
         return pd.RangeIndex(1, len(self._dealt) + 1, name="repeat")
 
     @property
+    @displayed()
     def folds(self) -> pd.DataFrame:
         """Fold of each row, by repeat."""
         names = pd.Index(self._fold_labels)
@@ -270,6 +273,7 @@ class CrossValidation(Shown):
         found["Brier"] = np.stack([((posteriors(own) - unit) ** 2).sum(axis=1) for own in scores])
         return found
 
+    @displayed(every="share")
     def class_shares(self) -> pd.DataFrame:
         """Share of each class among the rows outside each fold, by (repeat, fold); the prior, if refitted."""
         rest = np.concatenate(self._rest())
@@ -298,6 +302,7 @@ class CrossValidation(Shown):
         return Judged(self._actual[at], self._weights[at], len(fit.classes), prior, clusters)
 
     @property
+    @displayed(every="share")
     def by_fold(self) -> pd.DataFrame:
         """Rows, wrong rows and mean losses of each fold of each repeat."""
         n_folds, at, parts = len(self._fold_labels), self._judged, []
@@ -323,6 +328,7 @@ class CrossValidation(Shown):
         return np.asarray(np.stack(tables).astype(np.float64).mean(axis=0))
 
     @property
+    @displayed(every="count")
     def confusion(self) -> pd.DataFrame:
         """Actual by predicted classes, the mean over repeats."""
         if len(self._dealt) == 1:
@@ -335,6 +341,7 @@ class CrossValidation(Shown):
         )
 
     @property
+    @displayed(every="share")
     def by_class(self) -> pd.DataFrame:
         """Errors within the classes."""
         judged, wrong = self._rows(), self._losses()["error"].mean(axis=0)
@@ -348,6 +355,7 @@ class CrossValidation(Shown):
         columns = ["rows", "wrong", "error", "se", "low", "high"]
         return pd.DataFrame(found, index=self._fit.classes, columns=columns)
 
+    @displayed(every="share")
     def table(self, level: float = 0.95) -> pd.DataFrame:
         """Error, log loss and Brier score, with standard errors.
 

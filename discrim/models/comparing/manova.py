@@ -7,12 +7,14 @@ from typing import Any
 
 import pandas as pd
 
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.reading import NaAction
 from discrim.models.normal.lda import lda
 
 __all__ = ["manova"]
 
 
+@displayed()
 def manova(
     formula: str,
     data: Any,

@@ -11,12 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import dependencies
+from discrim.core.numerics.progress import late_bar
 from discrim.errors import CollinearError, DataError
 from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.inference.selection import CRITERIA, Choice, Partial
 from discrim.models.fits.arguments import check_word, is_number, listed, told
-from discrim.models.fits.handed_out import HandedOut
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.reading import NaAction, collinear_error, is_wide, refuse_no_freedom, usable_rows
 from discrim.models.fits.shown import Shown
 from discrim.models.regression.logistic_inference import parts_of
@@ -216,6 +217,12 @@ class _Path:
 
     def walk(self, direction: Direction, include: list[str]) -> tuple[list[str], pd.DataFrame]:
         """Terms in the order in which they entered, and the table of steps."""
+        with late_bar(0, "steps") as tell:
+            return self._walked(direction, include, tell)
+
+    def _walked(
+        self, direction: Direction, include: list[str], tell: Callable[[], None]
+    ) -> tuple[list[str], pd.DataFrame]:
         for term in self._parts if direction == "backward" else ():
             self._move(term)
         for term in include if direction != "backward" else ():
@@ -229,6 +236,7 @@ class _Path:
         # Each pass changes the chosen set; a set that came back would go round for ever.
         seen = {frozenset(self._chosen)}
         while moved:
+            tell()
             moved = direction != "forward" and self._remove(include)
             if not moved and direction != "backward":
                 moved = self._add()
@@ -318,8 +326,6 @@ class StepwiseResults(Shown):
         Of the verb, to the chosen terms.
     """
 
-    steps = HandedOut[pd.DataFrame]()
-
     def __init__(
         self,
         formula: str,
@@ -332,9 +338,15 @@ class StepwiseResults(Shown):
     ) -> None:
         self.formula, self.criterion = formula, criterion
         self.selected = pd.Index(selected, name="term", dtype=object)
-        self.steps = steps
+        self._steps = steps
         self._note, self._nobs = note, nobs
         self._fit = fit(selected) if selected else None
+
+    @property
+    @displayed()
+    def steps(self) -> pd.DataFrame:
+        """What was done, step by step."""
+        return self._steps.copy()
 
     @property
     def fit(self) -> ClassifierResults:

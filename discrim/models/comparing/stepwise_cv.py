@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.numerics.progress import progress_bar
+from discrim.core.numerics.progress import late_bar
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
@@ -63,14 +63,14 @@ def by_error(
         moves = [("entered", t, [*chosen, t]) for t in terms if t not in chosen and direction != "backward"]
         if direction != "forward":
             moves += [("removed", t, [c for c in chosen if c != t]) for t in chosen if t not in include]
-        with progress_bar(len(moves), f"step {len(rows) + 1}") as bar:
+        with late_bar(len(moves), f"step {len(rows) + 1}") as tell:
             best, now = None, error(chosen)[0]
             for action, term, then in moves:
                 found = error(then)[0]
                 # Of equal errors the fewer terms.
                 if found < now or (found == now and action == "removed"):
                     best, now = (action, term, then), found
-                bar.update(1)
+                tell(1)
         if best is None:
             break
         chosen = best[2]

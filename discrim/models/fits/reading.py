@@ -19,6 +19,7 @@ from discrim.core.moments.standardized import in_units, within_sd
 from discrim.core.moments.weights import LIGHT
 from discrim.core.numerics.memory import at_hand
 from discrim.core.numerics.parts import is_apart
+from discrim.core.numerics.progress import late_bar
 from discrim.errors import CollinearError, DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
@@ -256,7 +257,8 @@ def class_moments(
         found = gather_sparse(seen(sparse), **shape, spread=spread)
         if found is not None and not (spread == "pooled" and asks_for_roots(found, rooted=rooted)):
             return found
-    return gather(blocks if watch is None else watch(blocks), **shape, spread=spread, rooted=rooted)
+    with late_bar(0, "moments of the rows"):
+        return gather(blocks if watch is None else watch(blocks), **shape, spread=spread, rooted=rooted)
 
 
 def in_own_units(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from discrim.models.registry import summary_part
 
 if TYPE_CHECKING:
     from discrim.report.tables import Summary
 
-__all__ = ["Shown", "ShownModel"]
+__all__ = ["Shown", "ShownModel", "shown_briefly"]
+
+T = TypeVar("T")
 
 
 class Shown:
-    """Shown as its summary; for classes that have one."""
+    """Shown as its summary, or the first of its sections; for classes that have one."""
+
+    SHOWN_FIRST: tuple[str, ...] = ()
+    """Sections of the summary that a short form has; all of them where none is named."""
 
     def _brief(self: Any) -> Summary:
         summary: Summary = self.summary()
-        return summary
+        return summary.only(self.SHOWN_FIRST) if self.SHOWN_FIRST else summary
 
     def __repr__(self) -> str:
         return self._brief().as_text()
 
     def _repr_html_(self) -> str:
         return self._brief().as_html()
+
+
+def shown_briefly(kind: type[T]) -> type[T]:
+    """Give a class with `_brief`, as a named tuple, the forms of those that are `Shown`."""
+    for name in ("__repr__", "_repr_html_"):
+        setattr(kind, name, getattr(Shown, name))
+    return kind
 
 
 class ShownModel(Shown):
@@ -36,7 +48,7 @@ class ShownModel(Shown):
 
     def _brief(self) -> Summary:
         brief: Summary = summary_part(self._verb(), "brief", self)
-        return brief
+        return brief.shortened()
 
     def summary(self: Any, sections: Sequence[str] | None = None) -> Summary:
         """The summary, a table for each section; prints, and renders in a notebook.

@@ -18,6 +18,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import codes_are_positions, mark_unseen, refuse_values, term_levels
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import listed
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored, read_rows
 from discrim.models.fits.reading import class_moments
 from discrim.models.fits.refits import moment_refits
@@ -189,6 +190,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         values = np.zeros((len(self.classes), 0)) if held is None else held.probabilities()
         return pd.DataFrame(values, index=self.classes, columns=terms)
 
+    @displayed()
     def density(self, term: str, at: Any = None) -> pd.DataFrame:
         """Density of a normal or kernel column within each class.
 
@@ -243,6 +245,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
             width = self.bandwidths[term].to_numpy()
         return np.linspace((low - BEYOND * width).min(), (high + BEYOND * width).max(), GRID)
 
+    @displayed()
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total"); unsmoothed."""
         if len(self._levels):
@@ -261,6 +264,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
     # ---- tables
 
+    @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row a class and parameter.
 
@@ -291,6 +295,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         values = {each: frame.to_numpy().ravel() for each, frame in zip(names, frames, strict=True)}
         return pd.DataFrame(values, index=index).reset_index()
 
+    @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._glance() | {"smoothing": self.smoothing, "laplace": self.laplace}])

@@ -17,6 +17,7 @@ from discrim.models.results.headers import (
     size_items,
     title,
 )
+from discrim.models.results.printed import mean_errors
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def _classes(fit: NaiveBayesResults) -> Section:
 
 
 def _means(fit: NaiveBayesResults) -> Section:
-    return Section("Means", fit.means.rename_axis(index=None), source="fit.means")
+    table = fit.means.rename_axis(index=None)
+    return Section("Means", table, column_errors=mean_errors(fit._fit), source="fit.means")
 
 
 def _deviations(fit: NaiveBayesResults) -> Section:

@@ -19,6 +19,7 @@ from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.inference.folds import drawn_seed
 from discrim.models.fits.arguments import check_word, folds_or_cv, is_number, listed, prior_vector
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.labels import by_class_and_term
 from discrim.models.fits.reading import NaAction, class_moments, usable_rows
@@ -286,6 +287,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         return self._fit.numbers.added
 
     @property
+    @displayed(se="share")
     def path(self) -> pd.DataFrame:
         """Cross-validated errors of the thresholds tried.
 
@@ -326,6 +328,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         """Columns that have a part in the rule, the largest shrunken difference first."""
         return self.survivors().index
 
+    @displayed(every="z")
     def survivors(self, threshold: float | None = None) -> pd.DataFrame:
         """Columns that survive, with their shrunken standardized differences by class.
 
@@ -359,10 +362,12 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         constant = rule.intercept - (rule.origin * rule.scale) @ rule.coef
         return pd.Series(constant, index=self.classes, name="constant")
 
+    @displayed()
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
         return group_summary(self._fit)
 
+    @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row a class and term: mean, centroid, standardized difference and what is left of it."""
         index = by_class_and_term(self.classes, self.terms)
@@ -375,6 +380,7 @@ class ShrunkenCentroidsResults(LinearGeometry, ClassifierResults):
         flat = {name: values.ravel() for name, values in columns.items()}
         return pd.DataFrame(flat, index=index).reset_index()
 
+    @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._sizes() | {"threshold": self.threshold, "offset": self.offset}

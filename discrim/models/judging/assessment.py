@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.progress import progress_bar
+from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Block, Blocks
@@ -208,7 +208,8 @@ def judged_scores(
         scores = left_out_scores(fit, plan.refit_prior)
     elif method == "cv":
         dealt = deal_folds(fit, plan.folds, plan.seed)
-        scores = fold_scores(fit, dealt, plan.folds, refit_prior=plan.refit_prior)
+        with late_bar(plan.folds, "cross-validation") as tell:
+            scores = fold_scores(fit, dealt, plan.folds, tell=tell, refit_prior=plan.refit_prior)
     else:
         scores = _scores(fit, blocks)
     return blocks.codes, scores, row_weights(blocks), blocks
@@ -291,7 +292,7 @@ def _bootstrapped(fit: Fit[Any], plan: Plan) -> Rates:
     samples = BootstrapSamples(blocks, plan.replicates, plan.seed)
     codes = samples.codes
     losses, times, unlabelled = np.zeros((3, len(codes)))
-    with progress_bar(plan.replicates, ".632+ bootstrap") as bar:
+    with late_bar(plan.replicates, ".632+ bootstrap") as tell:
         for _ in range(plan.replicates):
             rule, drawn = samples.rule(fit)
             for rows, x, own, _ in used_rows(replace(blocks, held_codes=np.where(drawn == 0, codes, -1))):
@@ -301,7 +302,7 @@ def _bootstrapped(fit: Fit[Any], plan: Plan) -> Rates:
                 losses[positions[known]] += unit[own[known], predicted[known]]
                 times[positions] += known
                 unlabelled[positions] += ~known
-            bar.update(1)
+            tell(1)
     _warn_unlabelled(unlabelled, blocks)
     used = codes >= 0
     counts = np.bincount(codes[used], minlength=k)

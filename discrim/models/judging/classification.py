@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discrim.core.rules.rules import best_class, posteriors
 from discrim.frame.label_type import LabelType
 from discrim.inference.error_rates import confusion_table
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import labelled
 from discrim.models.fits.shown import Shown
@@ -55,6 +56,8 @@ class Classification(Shown):
         Rows that are called another class: actual, predicted, and the posteriors.
     """
 
+    SHOWN_FIRST = ("classification", "average posteriors")
+
     def __init__(
         self,
         actual: Codes,
@@ -70,11 +73,13 @@ class Classification(Shown):
         self._prior, self._index, self._way, self._labels = prior, index, way, labels
 
     @property
+    @displayed(every="count")
     def confusion(self) -> pd.DataFrame:
         """Actual by predicted, counts or sums of weights."""
         return confusion_table(self._actual, self._predicted, self._prior.index, self._weights)
 
     @property
+    @displayed({"rows": "count", "percent": "z", "share": "share"})
     def table(self) -> pd.DataFrame:
         """Counts with totals, row percentages, and the priors."""
         counts = self.confusion

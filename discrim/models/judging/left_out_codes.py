@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.leave_one_out import FullLeftOut
+from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import used_rows
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.prediction import Decision
@@ -54,6 +56,26 @@ def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) 
                 codes[positions[part]] = decision.codes(found)
                 spoilt.extend(positions[part][np.isnan(found[:, 0])].tolist())
                 tell(len(found))
+    with late_bar(len(spoilt), "rows once more") as tell:
+        _settle(fit, blocks, scores, decision, codes, spoilt, tell, shifted=shifted, anew=anew)
+    warn_of_no_rule(blocks, [row for row in spoilt if codes[row] < 0])
+    return codes
+
+
+def _settle(
+    fit: Fit[Any],
+    blocks: Blocks,
+    scores: Any,
+    decision: Decision,
+    codes: Codes,
+    spoilt: list[int],
+    tell: Callable[[int], None],
+    *,
+    shifted: bool,
+    anew: bool,
+) -> None:
+    """Write classes of rows whose scores a difference has spoilt, from one more pass or a refit."""
+    step = max(PIECE // len(fit.classes), 1)
     for start in range(0, len(spoilt), step):
         some = np.array(spoilt[start : start + step], dtype=np.intp)
         refitted = some
@@ -68,5 +90,5 @@ def left_out_codes(fit: Fit[Any], decision: Decision, refit_prior: bool | None) 
             refitted = at[np.isnan(values).any(axis=0)]
         for row in refitted.tolist():
             codes[row] = decision.codes(scores_without(fit, blocks, row, anew=anew)[None])[0]
-    warn_of_no_rule(blocks, [row for row in spoilt if codes[row] < 0])
-    return codes
+            tell(1)
+        tell(len(some) - len(refitted))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.normal.qda import QDAFit
-from discrim.core.numerics.progress import progress_bar
+from discrim.core.numerics.progress import late_bar
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.rules.leave_one_out import squared_gaps
 from discrim.core.rules.moments_fit import MomentsFit
@@ -51,21 +51,29 @@ def typicality(fit: Fit[Any], data: Any, unseen: Any = None) -> pd.DataFrame:
     blocks = fit.rows("typicality()", "pass data=") if data is None else fit.new_rows(data, unseen)
     refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
+    with late_bar(blocks.table.nrows, "typicality") as tell:
+        for place, values in _typical_rows(fit, blocks, seen=data is None):
+            out[:, place] = values
+            tell(values.shape[1])
+    return pd.DataFrame(out.T, index=blocks.table.index, columns=fit.classes, copy=False)
+
+
+def _typical_rows(fit: Fit[Any], blocks: Blocks, *, seen: bool) -> Iterator[tuple[Any, Floats]]:
+    """Typicality (K, m) of some rows and where they are, block by block; those seen by the fit left out."""
     p, numbers = len(fit.terms), fit.numbers
-    if data is None:
+    if seen:
         for rows, x, codes, weights in used_rows(blocks):
             d2, left, free = numbers.left_out_distances(x, codes, weights)
-            out[:, rows] = typical(d2, left, free, p)
-    else:
-        distances, free = numbers.unbiased_distances()
-        counts = numbers.moments.counts
-        for place, x, _ in blocks.every_row():
-            with np.errstate(over="ignore", invalid="ignore"):
-                d2 = distances.squared(x)
-            # A row that misses no value and has no distance is beyond the range of squares.
-            d2[np.isnan(d2) & ~np.isnan(x).any(axis=1)] = np.inf
-            out[:, place] = typical(d2, counts[:, None], free[:, None], p)
-    return pd.DataFrame(out.T, index=blocks.table.index, columns=fit.classes, copy=False)
+            yield rows, typical(d2, left, free, p)
+        return
+    distances, free = numbers.unbiased_distances()
+    counts = numbers.moments.counts
+    for place, x, _ in blocks.every_row():
+        with np.errstate(over="ignore", invalid="ignore"):
+            d2 = distances.squared(x)
+        # A row that misses no value and has no distance is beyond the range of squares.
+        d2[np.isnan(d2) & ~np.isnan(x).any(axis=1)] = np.inf
+        yield place, typical(d2, counts[:, None], free[:, None], p)
 
 
 def _refuse_light(fit: Fit[Any], least: int, what: str) -> None:
@@ -96,13 +104,13 @@ def posterior_intervals(
         _refuse_light(fit, 1, 'method="delta"')
         rule, covariance = fit.rule(), _score_covariance(fit)
         parts, step = [], max(HELD // _held_by_row(fit), 1)
-        with progress_bar(blocks.table.nrows, "posterior intervals") as bar:
+        with late_bar(blocks.table.nrows, "posterior intervals") as tell:
             for _, block, _ in blocks.every_row():
                 for start in range(0, len(block), step):
                     x = block[start : start + step]
                     p = posteriors(rule.scores(x))
                     parts.append(np.stack([p, *delta_intervals(p, covariance(x), level)], axis=2))
-                    bar.update(len(x))
+                    tell(len(x))
         found = np.concatenate(parts) if parts else np.empty((0, len(fit.classes), 3))
     else:
         found = _bootstrapped(fit, blocks, level, replicates, seed)
@@ -147,7 +155,7 @@ def _bootstrapped(fit: Fit[Any], blocks: Blocks, level: float, replicates: int, 
         found[place, :, 0] = posteriors(fitted.scores(x))
     held = RunningInterval((len(found), k), replicates, level)
     values = np.empty((len(found), k))
-    with progress_bar(replicates, "posterior intervals") as bar:
+    with late_bar(replicates, "posterior intervals") as tell:
         for _ in range(replicates):
             # A rule may hold its rows: it is used and forgotten.
             rule, _ = samples.rule(fit)
@@ -162,6 +170,6 @@ def _bootstrapped(fit: Fit[Any], blocks: Blocks, level: float, replicates: int, 
             for place, x, _ in blocks.every_row():
                 values[place] = posteriors(rule.scores(x) + shift)
             held.add(values)
-            bar.update(1)
+            tell(1)
     found[..., 1], found[..., 2] = held.ends()
     return found

@@ -7,7 +7,7 @@ from columns, as `standardize` does, and that is learnt without the fold as well
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -248,6 +248,7 @@ def fold_scores(
     dealt: Codes,
     folds: int,
     *,
+    tell: Callable[[float], object] = lambda share: None,
     nested: bool = True,
     labels: Sequence[Any] | None = None,
     refit_prior: bool | None = None,
@@ -258,6 +259,8 @@ def fold_scores(
     ----------
     dealt : (n,) int
         Fold of each row, -1 for one that is not used.
+    tell : callable, optional
+        What is told of folds, or shares of them, that are done.
     nested : bool
         Whether what the fit has chosen is chosen anew without each fold; else it is held.
     labels : sequence of length folds, optional
@@ -279,28 +282,48 @@ def fold_scores(
     if refits_prior(fit, refit_prior):
         fits = [fit.under(rest / rest.sum()) for rest in counts_without(blocks, dealt, folds)]
     if learns(blocks.design) or _loses_levels(fit, dealt, folds):
-        _score_transformed(fits, dealt, labels, out, nested=nested)
-        return out.T
-    rules = _rules_without(fits, dealt, nested=nested)
-    if any(rule is None for rule in rules):
-        raise _no_rule(fit, blocks, dealt, [rule is None for rule in rules].index(True), labels)
-    if _score_stored(rules, blocks, dealt, out):
-        return out.T
+        _score_transformed(fits, dealt, labels, out, tell, nested=nested)
+    elif fit.refits.spread is None and blocks.source is None:
+        # What takes long is to fit again: fold by fold, of which one rule is held.
+        for fold, held in enumerate(fits):
+            rule = _rule_without(held, blocks, dealt, fold, nested=nested)
+            if rule is None:
+                raise _no_rule(fit, blocks, dealt, fold, labels)
+            own_rows = replace(blocks, held_codes=np.where(dealt == fold, blocks.codes, -1))
+            _score([rule], own_rows, np.where(dealt == fold, 0, -1), out, tell)
+    else:
+        rules = _rules_without(fits, dealt, nested=nested)
+        if None in rules:
+            raise _no_rule(fit, blocks, dealt, rules.index(None), labels)
+        _score([rule for rule in rules if rule is not None], blocks, dealt, out, tell)
+    return out.T
+
+
+def _score(
+    rules: Sequence[Rule], blocks: Blocks, dealt: Codes, out: Floats, tell: Callable[[float], object]
+) -> None:
+    """Write scores (K, n) of the rows of each fold by the rule without it."""
+    if _score_stored(rules, blocks, dealt, out, tell):
+        return
+    folds = len(rules)
+    shares = 1.0 / np.maximum(np.bincount(dealt[dealt >= 0], minlength=folds), 1)
     for rows, x, _, _ in used_rows(blocks):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         own = dealt[positions]
         order = sorted_by(own, folds)
         columns = np.take(x.T, order, axis=1)
         stops = np.cumsum(np.bincount(own, minlength=folds)).tolist()
-        for rule, start, stop in zip(rules, [0, *stops], stops, strict=False):
-            if rule is not None and stop > start:
+        for rule, share, start, stop in zip(rules, shares.tolist(), [0, *stops], stops, strict=False):
+            if stop > start:
                 out[:, positions[order[start:stop]]] = rule.scores(columns[:, start:stop].T).T
-    return out.T
+                tell(share * (stop - start))
 
 
-def _score_stored(rules: Sequence[Rule | None], blocks: Blocks, dealt: Codes, out: Floats) -> bool:
+def _score_stored(
+    rules: Sequence[Rule], blocks: Blocks, dealt: Codes, out: Floats, tell: Callable[[float], object]
+) -> bool:
     """Write scores (K, n) of sparse rows by the rules without their folds, where all rules take them so."""
-    if not all(rule is not None and takes_stored(rule) for rule in rules):
+    if not all(takes_stored(rule) for rule in rules):
         return False
     stored = every_sparse_row(blocks)
     if stored is None:
@@ -308,8 +331,8 @@ def _score_stored(rules: Sequence[Rule | None], blocks: Blocks, dealt: Codes, ou
     rows, missing = stored
     for fold, rule in enumerate(rules):
         at = np.flatnonzero((dealt == fold) & ~missing)
-        if rule is not None:
-            out[:, at] = stored_scores(rule, rows.rows(at)).T
+        out[:, at] = stored_scores(rule, rows.rows(at)).T
+        tell(1)
     return True
 
 
@@ -344,7 +367,13 @@ def _loses_levels(fit: Fit[Any], dealt: Codes, folds: int) -> bool:
 
 
 def _score_transformed(
-    fits: Sequence[Fit[Any]], dealt: Codes, labels: Sequence[Any], out: Floats, *, nested: bool
+    fits: Sequence[Fit[Any]],
+    dealt: Codes,
+    labels: Sequence[Any],
+    out: Floats,
+    tell: Callable[[float], object],
+    *,
+    nested: bool,
 ) -> None:
     """Write scores (K, n) as `fold_scores` does, transforms of the formula learnt without each fold too."""
     blocks = fits[0].rows("cross-validation")
@@ -363,3 +392,4 @@ def _score_transformed(
             raise _no_rule(fit, blocks, dealt, fold, labels)
         for rows, x, _, _ in used_rows(replace(own, held_codes=np.where(dealt == fold, blocks.codes, -1))):
             out[:, rows] = rule.scores(x).T
+        tell(1)

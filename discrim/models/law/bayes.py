@@ -22,6 +22,7 @@ from discrim.core.rules.rules import log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.folds import generator
 from discrim.models.fits.arguments import cost_matrix, prior_vector
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.handed_out import HandedOut
 from discrim.models.fits.labels import labelled
 from discrim.models.fits.prediction import Decision
@@ -29,6 +30,7 @@ from discrim.models.fits.shown import ShownModel
 from discrim.models.law.bayes_input import Known, frame_of, known_law, points_of, ruled
 from discrim.models.law.bayes_tables import decision_table, pair_bounds
 from discrim.models.pictures.pictured import Pictured
+from discrim.models.reports.reported import Reported
 
 __all__ = ["BayesResults", "bayes"]
 
@@ -101,7 +103,7 @@ def bayes(
     return BayesResults(known, prior, costs, int(draws), seed)
 
 
-class BayesResults(Pictured, ShownModel):
+class BayesResults(Pictured, Reported, ShownModel):
     """The Bayes classifier of a known law. It predicts as a fit does, and has no rows.
 
     Attributes
@@ -232,6 +234,7 @@ class BayesResults(Pictured, ShownModel):
     # ---- the law
 
     @property
+    @displayed(every="share")
     def decision(self) -> pd.DataFrame:
         """What the rule decides: value by value of a table, else interval by interval of a line.
 
@@ -327,6 +330,7 @@ class BayesResults(Pictured, ShownModel):
             name="risk",
         )
 
+    @displayed()
     def bounds(self) -> pd.DataFrame:
         """Chernoff's and Bhattacharyya's bounds on the error of each pair of classes, and on the whole.
 
@@ -401,6 +405,7 @@ class BayesResults(Pictured, ShownModel):
     def _is_plane(self) -> bool:
         return len(self.columns) > 1 and not isinstance(self._known.law, MassLaw)
 
+    @displayed()
     def glance(self) -> pd.DataFrame:
         """One row: classes, columns, the error rate, its bound and method."""
         row = {"classes": len(self.classes), "columns": len(self.columns), "error_rate": self.error_rate}

@@ -362,6 +362,15 @@ class Moments:
         columns = f"{len(self.terms)} column{'s' if len(self.terms) > 1 else ''}"
         return f"Moments of {self.formula!r}: {rows}, {columns}"
 
+    def _repr_html_(self) -> str:
+        from discrim.report.tables import Section, Summary
+
+        parts = {
+            "counts": Section("Rows by class", self.counts.to_frame(), "count", source=".counts"),
+            "means": Section("Means", self.means.rename_axis(index=None), source=".means"),
+        }
+        return Summary(repr(self), parts).shortened().as_html()
+
 
 def gathered(
     blocks: Blocks, na_action: NaAction, *, scatters: Scatters, levels_given: bool, weights: Any

@@ -12,13 +12,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_from_file
-from discrim.core.numerics.progress import late_bar, progress_bar
+from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import log_posteriors
 from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import gathered_rows, repeated, used_rows
 from discrim.models.fits.arguments import prior_vector
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import NaAction, class_moments, refuse_large, usable_rows
 from discrim.models.fits.refits import moment_refits
@@ -159,8 +160,8 @@ def knn(
 
 def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
     """Leave-one-out error by k, as of `error_rates(["loo"])`: k, error, se."""
-    with progress_bar(len(fit.search.points), "choice of k") as bar:
-        wrong = fit.wrong_by_class(grid, fit.prior, bar.update)
+    with late_bar(len(fit.search.points), "choice of k") as tell:
+        wrong = fit.wrong_by_class(grid, fit.prior, tell)
     return error_path("k", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
 
 
@@ -262,6 +263,7 @@ class KNNResults(ClassifierResults):
         return self._fit.numbers.metric
 
     @property
+    @displayed(se="share")
     def path(self) -> pd.DataFrame:
         """Leave-one-out errors of the k tried.
 
@@ -312,12 +314,14 @@ class KNNResults(ClassifierResults):
 
     # ---- tables and pictures
 
+    @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row a class: prior, rows, and the weight of a vote for it."""
         table = pd.DataFrame({"prior": self.prior, "rows": self.counts})
         table["vote"] = self._fit.numbers.weights(self._fit.numbers.prior)
         return table.rename_axis("class").reset_index()
 
+    @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,8 @@ from discrim.models.results.headers import (
     takes_long,
     title,
 )
-from discrim.report.numbers import clean, shorten
+from discrim.models.results.printed import mean_errors
+from discrim.report.numbers import clean, shorten, table_texts
 from discrim.report.tables import INTERVAL, Pairs, Parts, Section, Summary
 
 if TYPE_CHECKING:
@@ -132,18 +134,37 @@ def means_section(fit: LDAResults | QDAResults | RDAResults) -> Section:
     """Class means."""
     title = "Robust means" if getattr(fit._fit.numbers, "robust", None) is not None else "Means"
     return instead_of(fit, title, "fit.means") or Section(
-        title, fit.means.rename_axis(index=None), source="fit.means"
+        title, fit.means.rename_axis(index=None), column_errors=mean_errors(fit._fit), source="fit.means"
     )
 
 
 def covariance_section(
-    fit: LDAResults | QDAResults, held: Covariance, title: str, source: str, note: str = ""
+    fit: LDAResults | QDAResults, held: Covariance, title: str, source: str, note: str = "", name: str = ""
 ) -> Section:
-    """A covariance, as a triangle."""
+    """A covariance, as a triangle.
+
+    Where its numbers are so unlike that they would stand in powers of ten, standard deviations and
+    correlations are shown in its place, as the table "correlations" and the name.
+    """
     scale, terms = fit._fit.numbers.moments.scale, fit.terms
     note = f"{note} {beyond_doubles([held], scale, terms)}".strip()
     table = covariance_frame(held, scale, terms)
-    return Section(title, table, shared=True, triangle=True, note=note, source=source)
+    section = Section(title, table, shared=True, triangle=True, note=note, source=source)
+    sd = held.sd / scale
+    plain = table.size and all(
+        "e" not in text for column in table_texts(table.T.to_numpy().tolist()) for text in column
+    )
+    if plain or not (np.isfinite(sd) & (sd > 0)).all():
+        return section
+    matrix = held.matrix() / held.sd / held.sd[:, None]
+    np.fill_diagonal(matrix, 1.0)
+    correlations = pd.DataFrame(np.column_stack([sd, matrix]), index=terms, columns=["sd", *terms])
+    formats: dict[Any, Any] = dict.fromkeys(terms, "share") | {"sd": "general"}
+    words = f"Standard deviations and correlations: {title[0].lower()}{title[1:]}"
+    note = f"{note} The covariance: {source}.".strip()
+    errors = np.full(correlations.shape, np.inf)
+    shown = Section(words, correlations, formats, triangle=True, errors=errors, note=note, source=source)
+    return replace(section, shown=(f"correlations {name}".strip(), shown))
 
 
 def variances_section(

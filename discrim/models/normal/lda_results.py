@@ -29,6 +29,7 @@ from discrim.inference.manova import manova_table, wilks
 from discrim.inference.mean_differences import distance_table, generalized_distances, partial_table
 from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import check_flag, is_number, is_share, listed
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.labels import (
     beyond_doubles,
@@ -44,6 +45,7 @@ from discrim.models.normal.linear import linear_again
 from discrim.models.normal.normal_fits import ShrunkCovariances, normal_refits
 from discrim.models.normal.robust import RobustRows
 from discrim.models.results.canonical import CanonicalResults, Convention
+from discrim.models.results.equations import LogOddsEquations
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
 from discrim.models.results.results import ClassifierResults
@@ -84,7 +86,7 @@ SAVED = Saved(
 )
 
 
-class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResults):
+class LDAResults(LogOddsEquations, LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResults):
     """A fitted linear discriminant analysis.
 
     Attributes
@@ -209,6 +211,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
             out[:, place] = scaling.T @ (x.T - origin[:, None])
         return pd.DataFrame(out.T, index=blocks.table.index, columns=self._axis_names)
 
+    @displayed()
     def log_odds(self, reference: Any = None, level: float = 0.95, *, debiased: bool = False) -> pd.DataFrame:
         """Log odds of each class against a reference, with standard errors.
 
@@ -287,12 +290,14 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         self._need_moments("canonical()")
         return CanonicalResults(self._fit, convention)
 
+    @displayed()
     def manova(self) -> pd.DataFrame:
         """The four tests of equal class means: statistic, F, df1, df2, p, and what kind of F it is."""
         self._need_full("manova()")
         moments = self._fit.numbers.moments
         return manova_table(self._fit.numbers.roots(), moments.n_columns, moments.n_classes, moments.total)
 
+    @displayed()
     def anova(
         self, *, levene: Literal["mean", "median"] | None = "mean", adjust: str | None = None
     ) -> pd.DataFrame:
@@ -314,6 +319,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         self._need_moments("anova()")
         return anova(self._fit, levene=levene, adjust=adjust)
 
+    @displayed()
     def partial_tests(self) -> pd.DataFrame:
         """What each column adds to the others: partial Wilks' lambda, F, tolerance; t for two classes."""
         self._need_full("partial_tests()")
@@ -321,21 +327,25 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         moments = fit.moments
         return partial_table(fit.canonical(), fit.unbiased(), moments.n_classes, fit.residual_df, self.terms)
 
+    @displayed()
     def distances(self) -> pd.DataFrame:
         """Squared Mahalanobis distance of each pair of classes, with F, its degrees of freedom and p."""
         self._need_full("distances()")
         fit = self._fit.numbers
         return distance_table(fit.moments, fit.unbiased(), fit.residual_df, self.classes)
 
+    @displayed()
     def generalized_distances(self) -> pd.DataFrame:
         """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
         fit = self._fit.numbers
         return generalized_distances(fit.moments, (fit.covariance,), self._fit.log_prior(), self.classes)
 
+    @displayed()
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
         return group_summary(self._fit)
 
+    @displayed()
     def covariance_models(self) -> pd.DataFrame:
         """The ladder of covariance models; see `discrim.covariance_models`. Reads the rows once more.
 
@@ -352,6 +362,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         self._need_moments("box_m()")
         return box_m_of(self._fit)
 
+    @displayed()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term: the log odds against the first class, in broom's names.
 
@@ -367,6 +378,7 @@ class LDAResults(LinearGeometry, ShrunkCovariances, RobustRows, ClassifierResult
         table[["se", "z", "p", "low", "high"]] = np.nan
         return in_brooms_names(table)
 
+    @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._glance()

@@ -25,6 +25,14 @@ from discrim.models.normal.gaussian_summary import (
 from discrim.models.normal.normal_fits import shrinkage_label
 from discrim.models.normal.robust_summary import estimate_text, flagged_section
 from discrim.models.results.headers import classes_section, dropped_note, header, instead_of, title
+from discrim.models.results.printed import (
+    LOG_ODDS,
+    SCORES,
+    coefficient_errors,
+    difference_sizes,
+    holds_note,
+    score_sizes,
+)
 from discrim.report.numbers import p_text
 from discrim.report.tables import INTERVAL, Pairs, Parts, Section, Summary
 
@@ -32,6 +40,9 @@ if TYPE_CHECKING:
     from discrim.models.normal.lda_results import LDAResults
 
 __all__ = ["lda_brief", "lda_sections"]
+
+DRAWN = 0.01
+"""How far differences of discriminant scores by printed coefficients may be off, in standard deviations."""
 
 
 def lda_sections(fit: LDAResults) -> Parts:
@@ -115,11 +126,12 @@ def _covariance(fit: LDAResults) -> Section:
 def _discriminants(fit: LDAResults) -> Section:
     table = pd.concat([fit.scaling, fit.explained.to_frame("Share of trace").T])
     note = "In each column the largest coefficient times its standard deviation within classes is positive."
+    errors = coefficient_errors(difference_sizes(fit._fit.numbers.moments), DRAWN)
     return Section(
         "Discriminants (unit variance within classes)",
         table,
         row_formats={"Share of trace": "share"},
-        shared=True,
+        errors=[*errors, np.inf],
         note=note if table.shape[1] else "The class means do not differ: there is no discriminant.",
         source="fit.scaling",
     )
@@ -130,8 +142,12 @@ def _functions(fit: LDAResults) -> Section:
     if short is not None:
         return short
     table = pd.concat([fit.intercept.to_frame("constant").T, fit.coef])
-    note = "A row belongs to the class whose function is largest; the constants contain ln(prior)."
-    return Section("Classification functions", table, note=note, source="fit.coef, fit.intercept")
+    sizes = score_sizes(fit._fit.numbers.moments)
+    note = "A row belongs to the class whose function is largest; the constants contain ln(prior). "
+    note += holds_note("the functions", table, sizes, SCORES)
+    errors = coefficient_errors(sizes, SCORES)
+    source = "fit.coef, fit.intercept"
+    return Section("Classification functions", table, errors=errors, note=note, source=source)
 
 
 def _log_odds(fit: LDAResults) -> Section:
@@ -142,6 +158,10 @@ def _log_odds(fit: LDAResults) -> Section:
     table = fit.log_odds()
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
     headings = INTERVAL | {"p": "P>|z|"}
+    errors = coefficient_errors(score_sizes(fit._fit.numbers.moments), LOG_ODDS)
+    repeated = np.tile(errors, len(table) // len(errors))
     none = fit.classes[fit.prior.to_numpy() == 0]
     note = f"No finite constant: {listed(none)} with a prior of zero." if len(none) else ""
-    return Section(title, table, formats, headings=headings, note=note, source="fit.log_odds()")
+    return Section(
+        title, table, formats, headings=headings, errors=repeated, note=note, source="fit.log_odds()"
+    )

@@ -21,6 +21,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.arguments import prior_vector
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.labels import by_class_and_term
 from discrim.models.fits.prediction import posterior_frame
@@ -192,6 +193,7 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
         rule = EuclideanDistances(self._fit.numbers.distances(), self.sd)
         return posterior_frame(self._fit.new_rows(data, unseen), rule, self.classes, np.asarray)
 
+    @displayed()
     def distances(self) -> pd.DataFrame:
         """Euclidean distance of each pair of class means, and D2, its square over the variance."""
         i, j = np.triu_indices(len(self.classes), 1)
@@ -199,6 +201,7 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
         index = pd.MultiIndex.from_arrays([self.classes[i], self.classes[j]], names=["class", "other"])
         return pd.DataFrame({"distance": self.sd * np.sqrt(d2), "D2": d2}, index=index)
 
+    @displayed()
     def column_shares(self) -> pd.DataFrame:
         """What each column has in the distances.
 
@@ -217,10 +220,12 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
             table[name] = size / size.sum() if size.any() else np.nan
         return table
 
+    @displayed()
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
         return group_summary(self._fit)
 
+    @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row a class and term: the mean, with its standard error under the model."""
         index = by_class_and_term(self.classes, self.terms)
@@ -228,6 +233,7 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
         columns = {"estimate": self.means.to_numpy().ravel(), "std_error": np.repeat(errors, len(self.terms))}
         return pd.DataFrame(columns, index=index).reset_index()
 
+    @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._glance() | {"sd": self.sd}])
@@ -282,7 +288,9 @@ def _classes(fit: NearestCentroidResults) -> Section:
 
 
 def _means(fit: NearestCentroidResults) -> Section:
-    return Section("Means", fit.means.rename_axis(index=None), source="fit.means")
+    # Distances add up columns as they are: what is small against s tells nothing.
+    errors = dict.fromkeys(fit.terms, fit.sd / 2000)
+    return Section("Means", fit.means.rename_axis(index=None), column_errors=errors, source="fit.means")
 
 
 def _distances(fit: NearestCentroidResults) -> Section:

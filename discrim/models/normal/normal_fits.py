@@ -15,6 +15,7 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError
 from discrim.frame.blocks import Blocks
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Refits
 from discrim.models.fits.reading import class_moments, in_own_units
 from discrim.models.fits.refits import moment_refits
@@ -45,6 +46,7 @@ class ShrunkCovariances:
     """The path of a choice among shrinkages; for children of `ClassifierResults`."""
 
     @property
+    @displayed(se="share")
     def path(self: Any) -> pd.DataFrame:
         """Leave-one-out errors of `shrinkage="loo"`: shrinkage, error, se.
 

@@ -23,6 +23,7 @@ from discrim.frame.categories import shown
 from discrim.inference.log_determinants import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import prior_vector
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored, rule_of_numbers
 from discrim.models.fits.reading import (
     NaAction,
@@ -247,6 +248,7 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
             )
         return pd.Series(self._fit.numbers.shrinkage, index=self.classes, name="shrinkage")
 
+    @displayed()
     def log_determinants(self, level: float = 0.95) -> pd.DataFrame:
         """Log-determinants of the classes' covariances and of the pooled one, with intervals.
 
@@ -276,6 +278,7 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
         index = pd.Index([*self.classes, "pooled"], name=self.classes.name)
         return log_determinant_table(logdets, np.append(free, nu), len(self.terms), level, index)
 
+    @displayed()
     def covariance_models(self) -> pd.DataFrame:
         """The ladder of covariance models; see `discrim.covariance_models`. Reads any rows once more."""
         self._need_moments("covariance_models()")
@@ -286,6 +289,7 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
         self._need_moments("box_m()")
         return box_m_of(self._fit)
 
+    @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._glance()])

@@ -83,7 +83,7 @@ def _class_covariance(fit: QDAResults, label: Any) -> Section:
     title = f"Covariance in {label}, {_divisor_words(fit, divisor)}"
     if fit._fit.numbers.robust is not None:
         title = f"Robust covariance in {label} ({estimate_text(fit)})"
-    return covariance_section(fit, held, title, source, note)
+    return covariance_section(fit, held, title, source, note, str(label))
 
 
 def _divisor_words(fit: QDAResults, divisor: str) -> str:

@@ -21,6 +21,7 @@ from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.inference.folds import drawn_seed
 from discrim.models.fits.arguments import check_word, folds_or_cv, listed, prior_vector
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored
 from discrim.models.fits.reading import NaAction, is_wide, lean, usable_rows
 from discrim.models.fits.refits import moment_refits
@@ -356,6 +357,7 @@ class RDAResults(SeparateCovariances, ClassifierResults):
         return self._fit.numbers.gamma
 
     @property
+    @displayed(se="share")
     def path(self) -> pd.DataFrame:
         """Errors of the pairs tried.
 
@@ -375,6 +377,7 @@ class RDAResults(SeparateCovariances, ClassifierResults):
             "error_rates(['cv'])."
         )
 
+    @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._sizes() | {"alpha": self.alpha, "gamma": self.gamma, "llf": self.llf}])

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.numerics.progress import late_bar
 from discrim.core.planes.hyperplane import CommonPoint, HyperplaneFit, fit_hyperplane, hyperplane_from_file
 from discrim.core.planes.separation import separation, standard
 from discrim.core.rules.leave_one_out import LeftOut
@@ -16,6 +17,7 @@ from discrim.errors import DataError, NotSupportedError, SeparationError, warn_u
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import GatheredRows, used_codes
 from discrim.models.fits.arguments import listed
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import NaAction
 from discrim.models.planes.separation_certificate import labelled
@@ -85,7 +87,8 @@ def hyperplane(
             f"A hyperplane lies between two classes; {blocks.design.response!r} has {moments.n_classes} "
             f"({listed(blocks.design.levels)}): keep the rows of two, or see perceptron() and logistic()."
         )
-    found = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
+    with late_bar(0, "search for the widest margin"):
+        found = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
     if isinstance(found, CommonPoint):
         _refuse(found, rows, blocks)
     return HyperplaneResults(hyperplane_fit(found, blocks))
@@ -225,11 +228,13 @@ class HyperplaneResults(SeparatingLines, LinearGeometry, ClassifierResults):
         """Largest relative violation of the optimality conditions."""
         return self._fit.numbers.plane.residual
 
+    @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row a term, in broom's names."""
         estimates = np.append(self.intercept, self.coef)
         return pd.DataFrame({"term": ["constant", *self.terms], "estimate": estimates})
 
+    @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._sizes() | {

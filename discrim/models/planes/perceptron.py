@@ -16,6 +16,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import lone_rows
 from discrim.frame.used_rows import gathered_rows
 from discrim.models.fits.arguments import is_number, is_whole, listed, told
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import NaAction
 from discrim.models.results.geometry import LinearGeometry
@@ -249,6 +250,7 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
         return pd.Series(self._fit.numbers.coef[0], index=self._planes, name="intercept")
 
     @property
+    @displayed()
     def planes(self) -> pd.DataFrame:
         """How each plane was found."""
         names = ["separable", "converged", "passes", "updates", "errors", "margin"]
@@ -283,12 +285,14 @@ class PerceptronResults(SeparatingLines, LinearGeometry, ClassifierResults):
         )
         return pd.DataFrame(numbers[:, 2:], index=index, columns=["updates", "errors"])
 
+    @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row a plane and term, in broom's names."""
         table = pd.concat([self.intercept.to_frame("constant").T, self.coef])
         labels = pd.MultiIndex.from_product([self._planes, table.index], names=["plane", "term"])
         return pd.Series(table.to_numpy().T.ravel(), index=labels, name="estimate").reset_index()
 
+    @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._sizes() | {

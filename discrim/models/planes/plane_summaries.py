@@ -8,6 +8,13 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.results.headers import Sections, error_item, error_items, row_items, size_items, title
+from discrim.models.results.printed import (
+    SCORES,
+    coefficient_errors,
+    holds_note,
+    score_sizes,
+    score_spread,
+)
 from discrim.report.tables import Pairs, Section, Summary
 
 if TYPE_CHECKING:
@@ -100,7 +107,11 @@ def _planes(fit: PerceptronResults) -> Section:
 
 def _perceptron_coefficients(fit: PerceptronResults) -> Section:
     table = pd.concat([fit.intercept.to_frame("constant").T, fit.coef]).rename_axis(index=None, columns=None)
-    return Section("Coefficients, positive on the side of the class", table, source="fit.coef, fit.intercept")
+    moments = fit._fit.numbers.moments
+    within = 1e-4 * score_spread(moments, fit.coef.to_numpy())
+    errors = coefficient_errors(score_sizes(moments), within)
+    title = "Coefficients, positive on the side of the class"
+    return Section(title, table, errors=errors, source="fit.coef, fit.intercept")
 
 
 def _hyperplane_header(fit: HyperplaneResults) -> Pairs:
@@ -121,8 +132,11 @@ def _hyperplane_coefficients(fit: HyperplaneResults) -> Section:
     estimates = pd.concat([pd.Series({"constant": fit.intercept}), fit.coef])
     table = pd.DataFrame({"coef": estimates, "of length one": estimates * fit.margin})
     title = f"Plane, positive on the side of {fit.classes[1]}"
-    note = "coef has the values 1 and -1 at the support points; of length one, the values are distances."
-    return Section(title, table, note=note, source="fit.coef, fit.intercept")
+    sizes = score_sizes(fit._fit.numbers.moments)
+    note = "coef has the values 1 and -1 at the support points; of length one, the values are distances. "
+    note += holds_note("values", table[["coef"]], sizes, SCORES)
+    errors = np.outer(coefficient_errors(sizes, SCORES), [1.0, fit.margin])
+    return Section(title, table, errors=errors, note=note, source="fit.coef, fit.intercept")
 
 
 def _support(fit: HyperplaneResults) -> Section:

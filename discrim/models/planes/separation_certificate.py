@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,12 +11,24 @@ from numpy.typing import NDArray
 from discrim.core.planes.separation import SLACK, Separation
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import GatheredRows
+from discrim.models.fits.shown import shown_briefly
+
+if TYPE_CHECKING:
+    from discrim.report.grid import Part
+    from discrim.report.tables import Summary
 
 __all__ = ["Certificate", "Pair", "labelled", "separated_pairs"]
 
 Floats = NDArray[np.float64]
 
+SAID = {
+    "complete": "A hyperplane lies between classes, with every row on its own side.",
+    "quasi": "A hyperplane lies between classes, with some rows on it.",
+    "overlap": "No hyperplane lies between classes.",
+}
 
+
+@shown_briefly
 class Certificate(NamedTuple):
     """Whether a hyperplane lies between classes, with what proves it.
 
@@ -47,6 +59,25 @@ class Certificate(NamedTuple):
     weights: pd.DataFrame | None = None
     mixture: pd.Series | None = None
     message: str = ""
+
+    def _brief(self) -> Summary:
+        from discrim.report.tables import Pairs, Section, Summary
+
+        proof = "weights of rows" if self.weights is not None else "mixtures of rows"
+        overlap = self.kind == "overlap"
+        items = [
+            ("Kind", self.kind, self.kind),
+            ("Proof", "", proof if overlap else "linear functions"),
+            ("Margin", self.margin, f"{self.margin:.6g}"),
+            ("Rows on the plane", len(self.on_plane), str(len(self.on_plane))),
+        ]
+        parts: dict[str, Part] = {"header": Pairs(SAID[self.kind], items, self.message)}
+        if not overlap:
+            title = "Linear functions, of which a row's own class has the largest"
+            direction = self.direction.rename_axis(index=None, columns=None)
+            errors = np.full(len(direction), np.inf)
+            parts["direction"] = Section(title, direction, errors=errors, source=".direction")
+        return Summary("Separation", parts)
 
 
 def labelled(found: Separation, to_data: Floats, blocks: Blocks, rows: GatheredRows) -> Certificate:

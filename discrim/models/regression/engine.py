@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.progress import late_bar
 from discrim.core.regression.flexible import FlexibleFit, fit_flexible, starting_scores
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
@@ -74,17 +75,11 @@ def regressed(
         x, codes = repeated(x, codes, weights)
     x = np.ascontiguousarray(x)
     scores = starting_scores(moments.counts)[codes]
-    try:
-        own.fit(x, scores[:, 0] if width == 1 else scores)
-    except Exception as error:
-        # An engine is the user's own code, which may raise anything.
-        raise DataError(
-            f"engine={text_of(engine)} cannot be fitted to {len(x)} rows with {width} "
-            f"response{'s' if width > 1 else ''}: {error}. An engine has fit(X, Y) and predict(X); one of a "
-            "single response may be wrapped in scikit-learn's MultiOutputRegressor."
-        ) from error
-    regress = _Regression(own, width)
-    fitted = regress(x)
+    with late_bar(2, f"regression by {type(own).__name__}") as tell:
+        _fit_engine(own, x, scores[:, 0] if width == 1 else scores, engine, width)
+        tell(1)
+        regress = _Regression(own, width)
+        fitted = regress(x)
     sides = np.zeros((moments.n_classes, width))
     np.add.at(sides, codes, fitted)
     fit = fit_flexible(moments, prior, regress, sides, ncomp=ncomp, estimated_prior=estimated_prior)
@@ -99,6 +94,18 @@ def regressed(
             "apart. Use another engine, or other columns."
         )
     return fit, own
+
+
+def _fit_engine(own: Any, x: Floats, scores: Floats, engine: Any, width: int) -> None:
+    try:
+        own.fit(x, scores)
+    except Exception as error:
+        # An engine is the user's own code, which may raise anything.
+        raise DataError(
+            f"engine={text_of(engine)} cannot be fitted to {len(x)} rows with {width} "
+            f"response{'s' if width > 1 else ''}: {error}. An engine has fit(X, Y) and predict(X); one of a "
+            "single response may be wrapped in scikit-learn's MultiOutputRegressor."
+        ) from error
 
 
 def _copy_of(engine: Any) -> Any:

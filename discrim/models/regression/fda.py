@@ -20,6 +20,7 @@ from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import is_whole, prior_vector
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, rule_of_numbers
 from discrim.models.fits.reading import NaAction, class_moments, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
@@ -217,12 +218,14 @@ class FDAResults(ClassifierResults):
 
     # ---- tables
 
+    @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row a class and axis: score and centroid."""
         index = pd.MultiIndex.from_product([self.classes, self._names], names=["class", "axis"])
         columns = {"score": self._fit.numbers.scores.ravel(), "centroid": self._fit.numbers.centroids.ravel()}
         return pd.DataFrame(columns, index=index).reset_index()
 
+    @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._sizes() | {"axes": len(self._names), "engine": text_of(self.engine)}])

@@ -18,6 +18,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.unseen import Unseen
 from discrim.inference.least_squares import regression_table, t_table
 from discrim.models.fits.arguments import check_word, listed
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored
 from discrim.models.fits.labels import by_class_and_term, in_brooms_names
 from discrim.models.fits.reading import NaAction, collinear_error, drop_columns, lean, usable_rows
@@ -200,6 +201,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         """Residual degrees of freedom of each regression, N - p - 1."""
         return self._fit.numbers.residual_df
 
+    @displayed()
     def coefficients(self, level: float = 0.95) -> pd.DataFrame:
         """Coefficients with the standard errors of ordinary least squares, class by class.
 
@@ -219,6 +221,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         index = by_class_and_term(list(self.classes), ["constant", *self.terms])
         return t_table(found.coef.ravel(), found.se.ravel(), found.df, index, level)
 
+    @displayed()
     def regressions(self) -> pd.DataFrame:
         """One row a class: R2, residual standard deviation, and the F test of all columns."""
         fit = self._fit.numbers
@@ -274,10 +277,12 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
 
     # ---- tables
 
+    @displayed()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term, in broom's names."""
         return in_brooms_names(self.coefficients(level))
 
+    @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._sizes() | {"df_model": self.df_model, "df_resid": self.df_resid}

@@ -10,12 +10,16 @@ import pandas as pd
 from discrim.errors import NotSupportedError
 from discrim.models.fits.arguments import listed
 from discrim.models.results.headers import Sections, dropped_note, error_items, row_items, size_items, title
+from discrim.models.results.printed import coefficient_errors, holds_note, score_sizes
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
     from discrim.models.regression.indicator import IndicatorResults
 
 __all__ = ["indicator_brief", "indicator_sections"]
+
+FITTED = 0.0001
+"""How far a fitted value by printed coefficients may be from the fit's."""
 
 
 def indicator_sections(fit: IndicatorResults) -> Sections:
@@ -107,15 +111,20 @@ def _regressions(fit: IndicatorResults) -> Section:
 
 def _coefficients(fit: IndicatorResults) -> Section:
     table = pd.concat([fit.intercept.to_frame("constant").T, fit.coef]).rename_axis(index=None, columns=None)
-    return Section("Coefficients", table, source="fit.coef, fit.intercept")
+    errors = coefficient_errors(score_sizes(fit._fit.numbers.moments), FITTED)
+    return Section("Coefficients", table, errors=errors, source="fit.coef, fit.intercept")
 
 
 def _tests(fit: IndicatorResults) -> Section:
     table = fit.coefficients()
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"t": "z", "p": "p"}
     headings = INTERVAL | {"p": "P>|t|"}
-    note = "Standard errors of least squares, for normal errors of one variance, which indicators have not."
+    sizes = score_sizes(fit._fit.numbers.moments)
+    note = "Standard errors of least squares, for normal errors of one variance, which indicators have not. "
+    coef = table["coef"].unstack("class", sort=False)
+    note += holds_note("fitted values", coef, sizes, FITTED)
+    errors = np.tile(coefficient_errors(sizes, FITTED), len(fit.classes))
     if not fit.df_resid > 0:
         note += " Missing, as the rows or their weights leave no residual degrees of freedom."
     source = "fit.coefficients()"
-    return Section("Coefficients", table, formats, headings=headings, note=note, source=source)
+    return Section("Coefficients", table, formats, headings=headings, errors=errors, note=note, source=source)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.progress import progress_bar, watched
+from discrim.core.numerics.progress import late_bar, watched
 from discrim.core.planes.evened_rows import evened_rows
 from discrim.core.planes.separation import Separation, separation
 from discrim.core.regression.logistic import PENALIZED_STEPS, Even, LogisticFit, fit_logistic
@@ -80,8 +80,8 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
     rows = gathered_rows(blocks)
     columns = fit.frame.columns(rows.x)
     guess = np.insert(fit.newton.coef, fit.reference, 0.0, axis=1)
-    with progress_bar(None, "separation of the classes") as bar:
-        found = separation(columns, rows.codes, fit.moments.n_classes, guess, bar.update)
+    with late_bar(0, "separation of the classes") as tell:
+        found = separation(columns, rows.codes, fit.moments.n_classes, guess, tell)
         if found.kind == "quasi":
             found = _overlap_of_far_rows(found, rows, fit.moments.n_classes)
     certificate = labelled(found, fit.frame.to_data(), blocks, rows)

@@ -20,6 +20,7 @@ from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
 from discrim.models.fits.arguments import check_flag, check_word, listed, prior_vector
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.labels import by_class_and_term, class_code, in_brooms_names
 from discrim.models.fits.reading import NaAction, lean, usable_rows
@@ -33,6 +34,7 @@ from discrim.models.regression.logistic_design import (
     without_collinear,
 )
 from discrim.models.regression.logistic_inference import profile_intervals, ratios_by_term, to_statsmodels
+from discrim.models.results.equations import LogOddsEquations
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from discrim.models.saving.saved import Saved
@@ -192,7 +194,7 @@ SAVED = Saved(
 )
 
 
-class LogisticResults(LinearGeometry, ClassifierResults):
+class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
     """A fitted logistic regression.
 
     Attributes
@@ -257,6 +259,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         return self.params / self.bse
 
     @property
+    @displayed(every="tail")
     def pvalues(self) -> pd.DataFrame:
         """Two-sided p-values of Wald's test."""
         return self._frame(2 * normal_sf(np.abs(self.zvalues.to_numpy())))
@@ -286,6 +289,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         held: Floats = self._fit.cache["covariance"]
         return held
 
+    @displayed()
     def log_odds(self, level: float = 0.95) -> pd.DataFrame:
         """Estimates by (class, term): coef, se, z, p, low, high, as `LDAResults.log_odds`."""
         half = check_level(level)
@@ -297,6 +301,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         table["high"] = table["coef"] + half * table["se"]
         return table
 
+    @displayed()
     def conf_int(self, level: float = 0.95, method: Literal["wald", "profile"] = "wald") -> pd.DataFrame:
         """Intervals of the coefficients.
 
@@ -332,6 +337,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
             return profile_intervals(self._fit, level, self.log_odds(level).index)
         return self.log_odds(level)[["low", "high"]]
 
+    @displayed(every="ratio")
     def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
         """Factors of the odds for one unit of a column, by (class, term): ratio, low, high; no constants."""
         table = self.log_odds(level).drop("constant", level="term")
@@ -355,6 +361,7 @@ class LogisticResults(LinearGeometry, ClassifierResults):
     @overload
     def lr_test(self, by: Literal["term"]) -> pd.DataFrame: ...
 
+    @displayed()
     def lr_test(self, by: Literal["term"] | None = None) -> TestResult | pd.DataFrame:
         """Likelihood ratio tests, by Wilks' chi-square.
 
@@ -426,10 +433,12 @@ class LogisticResults(LinearGeometry, ClassifierResults):
         """
         return to_statsmodels(self._fit)
 
+    @displayed()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row a class and term, in broom's names."""
         return in_brooms_names(self.log_odds(level))
 
+    @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._glance() | {"llnull": self.llnull, "prsquared": self.prsquared}])

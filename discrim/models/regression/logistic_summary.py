@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from discrim.errors import DataError
@@ -18,6 +19,7 @@ from discrim.models.results.headers import (
     size_items,
     title,
 )
+from discrim.models.results.printed import SCORES, coefficient_errors, holds_note, score_sizes
 from discrim.report.numbers import p_text
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
@@ -51,7 +53,9 @@ def logistic_sections(fit: LogisticResults) -> Sections:
 def logistic_brief(fit: LogisticResults) -> Summary:
     """The short form: classes and coefficients."""
     params = fit.params.rename_axis(index=None, columns=None)
-    parts = {"classes": classes_section(fit), "params": Section(_against(fit), params, source="fit.params")}
+    errors = coefficient_errors(score_sizes(fit._fit.numbers.moments), SCORES)
+    section = Section(_against(fit), params, errors=errors, source="fit.params")
+    parts = {"classes": classes_section(fit), "params": section}
     return Summary(title(fit), parts)
 
 
@@ -85,7 +89,16 @@ def _log_odds(fit: LogisticResults) -> Section:
     table = fit.log_odds()
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general") | {"z": "z", "p": "p"}
     headings = INTERVAL | {"p": "P>|z|"}
-    return Section(_against(fit), table, formats, headings=headings, source="fit.log_odds()")
+    sizes = score_sizes(fit._fit.numbers.moments)
+    return Section(
+        _against(fit),
+        table,
+        formats,
+        headings=headings,
+        errors=np.tile(coefficient_errors(sizes, SCORES), len(table) // len(sizes)),
+        note=holds_note("log odds", fit.params, sizes, SCORES),
+        source="fit.log_odds()",
+    )
 
 
 def _lr_terms(fit: LogisticResults) -> Section:

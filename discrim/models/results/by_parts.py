@@ -87,8 +87,9 @@ def _frames(
         for table, where in tables(source, columns):
             with named(where):
                 frame = _frame(answer(table))
-            yield frame
             tell(table.nrows)
+            with tell.resting():
+                yield frame
 
 
 def _frame(answer: pd.DataFrame | pd.Series) -> pd.DataFrame:

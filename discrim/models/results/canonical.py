@@ -6,6 +6,7 @@ N - K: eigenvalues, tests and coefficients are those that SAS, Stata, SPSS and R
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from discrim.frame.unseen import Unseen
 from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.arguments import check_word
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.shown import Shown
 from discrim.models.registry import summary_of
@@ -102,6 +104,8 @@ class CanonicalResults(Shown):
         Mean scores of the classes.
     """
 
+    SHOWN_FIRST = ("correlations", "dimensions", "raw", "centroids")
+
     def __init__(self, fit: Fit[LDAFit], convention: Convention | None = None) -> None:
         numbers = fit.numbers
         if not numbers.has_distances:
@@ -143,6 +147,7 @@ class CanonicalResults(Shown):
         return self._by_axis(np.sqrt(roots / (1 + roots)), "correlation")
 
     @property
+    @displayed()
     def dimension_tests(self) -> pd.DataFrame:
         """Sequential tests: this and all later axes have no eigenvalue."""
         moments = self._numbers.moments
@@ -230,6 +235,7 @@ class CanonicalResults(Shown):
         theirs = CanonicalResults(self._fit, convention or self.convention or "mass")
         return pd.concat([theirs.constant.to_frame("constant").T, theirs.raw])
 
+    @displayed()
     def stability(
         self, replicates: int = 199, *, level: float = 0.95, seed: int | None = None
     ) -> pd.DataFrame:
@@ -251,9 +257,15 @@ class CanonicalResults(Shown):
         """
         return axis_stability(self._fit, self._axes, self._names, replicates, level, seed)
 
-    def summary(self) -> Summary:
-        """The tables; prints, and renders in a notebook."""
-        summary: Summary = summary_of(self)
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The tables; prints, and renders in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the tables wanted, in order, such as "dimensions"; all by default.
+        """
+        summary: Summary = summary_of(self, sections)
         return summary
 
     def plot(

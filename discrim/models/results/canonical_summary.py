@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from discrim.models.results.printed import SCORES, coefficient_errors, holds_note, score_sizes
 from discrim.report.tables import Section, Summary, summarize
 
 if TYPE_CHECKING:
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["summary"]
 
 
-def summary(result: CanonicalResults) -> Summary:
-    """The tables of a canonical analysis."""
+def summary(result: CanonicalResults, sections: Sequence[str] | None = None) -> Summary:
+    """The tables of a canonical analysis, or some of them."""
     title = f"Canonical discriminant analysis: {result._fit.formula}"
-    return summarize(title, _sections(result))
+    return summarize(title, _sections(result), pick=sections)
 
 
 def _sections(result: CanonicalResults) -> dict[str, Callable[[], Section]]:
@@ -103,4 +104,7 @@ def _without_freedom(result: CanonicalResults) -> str:
 
 def _raw(result: CanonicalResults) -> Section:
     table = pd.concat([result.constant.to_frame("constant").T, result.raw])
-    return Section("Raw coefficients", table, note=f"{result._system.described}.", source=".raw, .constant")
+    sizes = score_sizes(result._numbers.moments)
+    note = f"{result._system.described}. {holds_note('scores', table, sizes, SCORES)}"
+    errors = coefficient_errors(sizes, SCORES)
+    return Section("Raw coefficients", table, errors=errors, note=note, source=".raw, .constant")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,13 @@ from discrim.errors import DataError, warn_user
 from discrim.frame.categories import shown
 from discrim.inference.mean_differences import generalized_distances
 from discrim.models.fits.arguments import listed
+from discrim.models.fits.displayed import displayed
 from discrim.models.fits.labels import beyond_doubles, by_class_and_term, class_code, covariance_frame
+from discrim.models.fits.shown import shown_briefly
 from discrim.models.results.group_summary import group_summary
+
+if TYPE_CHECKING:
+    from discrim.report.tables import Summary
 
 __all__ = ["ClassCovariances", "Quadratic", "SeparateCovariances"]
 
@@ -21,6 +26,7 @@ RANGE = 1000
 """Binary orders of magnitude of a coefficient up to which it, and what is made of it, is a double."""
 
 
+@shown_briefly
 class Quadratic(NamedTuple):
     """Log odds of one class against another, x'Ax + x'b + c.
 
@@ -34,6 +40,19 @@ class Quadratic(NamedTuple):
     A: pd.DataFrame
     b: pd.Series
     c: float
+
+    def _brief(self) -> Summary:
+        from discrim.report.tables import Section, Summary
+
+        line = pd.DataFrame({"b": [*self.b, self.c]}, index=[*self.b.index, "c"])
+        errors = np.full(len(line), np.inf)
+        parts = {
+            "A": Section(
+                "A, symmetric", self.A, triangle=True, errors=np.full(len(self.A), np.inf), source=".A"
+            ),
+            "b": Section("b and the constant c", line, errors=errors, source=".b, .c"),
+        }
+        return Summary("Log odds of one class against another, x'Ax + x'b + c", parts)
 
 
 class ClassCovariances:
@@ -94,12 +113,14 @@ class ClassCovariances:
                 "units."
             )
 
+    @displayed()
     def generalized_distances(self: Any) -> pd.DataFrame:
         """Generalized squared distance from the mean of one class (rows) to another (columns), as SAS's."""
         self._need_covariances("generalized_distances()")
         fit = self._fit.numbers
         return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)
 
+    @displayed()
     def group_summary(self: Any) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
         return group_summary(self._fit)
@@ -114,6 +135,7 @@ class SeparateCovariances(ClassCovariances):
         means: pd.DataFrame = self._fit.class_means()
         return means
 
+    @displayed()
     def tidy(self: Any) -> pd.DataFrame:
         """One row a class and term: mean and standard deviation within the class."""
         frame = pd.DataFrame(index=by_class_and_term(self.classes, self.terms))

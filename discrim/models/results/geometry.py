@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,10 +15,16 @@ from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import class_code
+from discrim.models.fits.shown import shown_briefly
+
+if TYPE_CHECKING:
+    from discrim.report.grid import Part
+    from discrim.report.tables import Summary
 
 __all__ = ["Boundary", "LinearGeometry"]
 
 
+@shown_briefly
 class Boundary(NamedTuple):
     """The plane between two classes: normal'x + offset is the score of the first above the second's.
 
@@ -47,6 +53,21 @@ class Boundary(NamedTuple):
         """
         length = float(np.hypot.reduce(self.normal.to_numpy()))
         return abs(self.offset) / length if length > 0 else np.nan
+
+    def _brief(self) -> Summary:
+        from discrim.report.tables import Pairs, Section, Summary
+
+        items = [
+            ("Offset", self.offset, f"{self.offset:.6g}"),
+            ("Distance from the origin", self.from_origin, f"{self.from_origin:.6g}"),
+        ]
+        table = pd.DataFrame({"normal": self.normal, "midpoint": self.midpoint})
+        errors = np.full(table.shape, np.inf)
+        parts: dict[str, Part] = {
+            "header": Pairs("normal'x + offset: the score of the first class above the second's", items),
+            "plane": Section("By term", table, errors=errors, source=".normal, .midpoint"),
+        }
+        return Summary("Plane between two classes", parts)
 
 
 class LinearGeometry:

@@ -10,6 +10,7 @@ import pandas as pd
 from discrim.core.rules.rules import best_class, posteriors
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import check_word, cost_matrix
+from discrim.models.fits.displayed import displayed
 from discrim.models.judging import assessment
 from discrim.models.judging.validation import left_out_scores
 
@@ -46,6 +47,7 @@ class Judging:
         frame.insert(0, "label", self._fit.labelled(best_class(scores), index), allow_duplicates=True)
         return frame.rename_axis(columns=None)
 
+    @displayed(every="count")
     def confusion(
         self: Any,
         data: Any = None,
@@ -86,6 +88,7 @@ class Judging:
         plan = assessment.Plan(paid, folds=folds, seed=seed, refit_prior=refit_prior, unseen=unseen)
         return assessment.confusion(self._fit, data, method, plan)
 
+    @displayed(estimate="share", se="share", low="share", high="share")
     def error_rates(
         self: Any,
         methods: Sequence[assessment.ErrorMethod] = ("apparent", "loo"),

@@ -22,6 +22,7 @@ from discrim.models.fits.labels import missing_if_refused
 from discrim.models.fits.prediction import Decision, posterior_frame
 from discrim.models.fits.shown import ShownModel
 from discrim.models.pictures.pictured import Pictured
+from discrim.models.reports.reported import Reported
 from discrim.models.results.by_parts import answered
 from discrim.models.results.judging import Judging
 
@@ -35,7 +36,7 @@ Floats = NDArray[np.float64]
 Method = Literal["plugin", "predictive", "debiased"]
 
 
-class ClassifierResults(Judging, Pictured, ShownModel):
+class ClassifierResults(Judging, Pictured, Reported, ShownModel):
     """A fitted classifier.
 
     Attributes

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.canonical import Canonical
 from discrim.core.normal.lda import LDAFit
-from discrim.core.numerics.progress import progress_bar
+from discrim.core.numerics.progress import late_bar
 from discrim.frame.blocks import Blocks
 from discrim.inference.error_rates import check_level
 from discrim.models.fits.fit import Fit
@@ -33,7 +33,7 @@ def axis_stability(
     def refitted(drawn: Blocks) -> LDAFit | None:
         return fit.numbers.refit(class_moments(drawn, "pooled"))
 
-    with progress_bar(replicates, "bootstrap of the axes") as bar:
+    with late_bar(replicates, "bootstrap of the axes") as tell:
         for i in range(replicates):
             drawn, _ = samples.fitted(refitted)
             theirs = drawn.canonical()
@@ -45,7 +45,7 @@ def axis_stability(
             found = turned.shape[1]
             roots[i, :found] = theirs.singular[:rank] ** 2
             cosines[i, :, :found] = np.abs(held.T @ turned)
-            bar.update(1)
+            tell(1)
     tail = (1 - level) / 2
     own = np.diagonal(cosines, axis1=1, axis2=2)
     table = pd.DataFrame(index=names)

@@ -1,0 +1,227 @@
+"""Where a summary, a picture and a fit go: checked before time is spent, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from errno import EACCES, EINVAL, EISDIR, ENOENT
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from discrim.cli.page import page
+from discrim.cli.streams import write
+from discrim.errors import DataError, DiscrimError, NotAFitError
+
+if TYPE_CHECKING:
+    from discrim.frame.sources.parts import Source
+
+__all__ = ["Output", "check_place", "deliver", "output_of", "refuse_part", "refuse_same", "write_file"]
+
+STYLES = {".html": "html", ".htm": "html", ".tex": "latex", ".md": "markdown"}
+"""What the end of a file's name says of the format of the summary in it."""
+
+
+class Output(NamedTuple):
+    """Where the answer of a verb goes.
+
+    Attributes
+    ----------
+    style : str
+        "text", "html", "latex" or "markdown".
+    width : int or None
+        Columns of text; None for those of the terminal.
+    path, picture, save : str or None
+        Files of the summary, the picture and the fit.
+    kind : str or None
+        What the picture is of.
+    """
+
+    style: str
+    width: int | None = None
+    path: str | None = None
+    picture: str | None = None
+    kind: str | None = None
+    save: str | None = None
+
+
+def output_of(options: dict[str, Any], *read: str) -> Output:
+    """Take the options of where the answer goes from the others, and refuse what cannot be written.
+
+    Parameters
+    ----------
+    options : dict
+        As parsed; those of the output are removed.
+    *read : str
+        Files that are read, which are not to be replaced.
+
+    Raises
+    ------
+    DataError
+        A file is read here, named twice, or of an unknown kind.
+    OSError
+        It cannot be written.
+    """
+    force = options.pop("force", False)
+    save, path, picture = (options.pop(name, None) for name in ("save", "output", "plot"))
+    # As everywhere, - is the standard stream.
+    path = None if path == "-" else path
+    kind = options.pop("kind", None)
+    if kind is not None and picture is None:
+        raise DataError(f"--kind {kind} says what --plot draws: add --plot FILE, or leave it out")
+    style = options.pop("format", None)
+    if style is None:
+        style = "text" if path is None else STYLES.get(PurePath(path).suffix.lower(), "text")
+    width = options.pop("width", None)
+    if width is not None and style != "text":
+        raise DataError(f"--width is of text, and this is {style}: leave it out, or give --format text")
+    if save is not None:
+        _check_target(save, force)
+    if picture is not None:
+        _suffix(picture)
+    for option, target in (("--output", path), ("--plot", picture)):
+        if target is not None:
+            check_place(target)
+            refuse_same(option, target, *read)
+    named = [target for target in (save, path, picture) if target is not None]
+    real = [os.path.realpath(target) for target in named]
+    for place, target in enumerate(named):
+        if real[place] in real[:place]:
+            raise DataError(f"{target!r} is named for two things to be written: name another file for one")
+    return Output(style, width, path, picture, kind, save)
+
+
+def _suffix(picture: str) -> str:
+    """The format of a picture, by its name."""
+    from discrim.report.pictures.file import FORMATS
+
+    found = PurePath(picture).suffix.lower().lstrip(".")
+    if found not in FORMATS:
+        raise DataError(
+            f"--plot {picture!r} does not say what to write: name a file that ends in .png, .svg or .pdf"
+        )
+    return found
+
+
+def check_place(target: str) -> None:
+    """Raise where a file cannot be written."""
+    from discrim.core.numerics.whole_file import names_folder, possible_path, target_of
+
+    path = possible_path(target)
+    if names_folder(target):
+        raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", target)
+    folder = target_of(path).parent
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(
+            EACCES, "This folder cannot be written to: name another, or allow it", str(folder)
+        )
+
+
+def _check_target(target: str, force: bool) -> None:
+    """Raise where a fit may not be written, before time is spent on it."""
+    import discrim
+    from discrim.core.numerics.whole_file import possible_path
+
+    place = possible_path(target)
+    if not place.parent.is_dir():
+        raise FileNotFoundError(
+            ENOENT, "There is no such folder: make it, or name another", str(place.parent)
+        )
+    # What ends in a separator is a folder, though pathlib drops it.
+    if place.is_dir() or target.endswith(("/", os.sep)):
+        raise IsADirectoryError(EISDIR, "This is a folder: name a file in it", target)
+    if place.exists() and not place.is_file():
+        raise OSError(EINVAL, "This is a device, a pipe or a socket: name a file", target)
+    try:
+        held = discrim.load(target)
+        if isinstance(held, discrim.Moments) and not force:
+            raise NotAFitError(f"{target!r} holds moments and no fit")
+    except NotAFitError:
+        if not force:
+            raise DataError(
+                f"{target!r} is there and is no saved fit: name another file to --save to, or give --force "
+                "to replace it"
+            ) from None
+    except DiscrimError:
+        # There is none yet, or a fit that is damaged or of a later version, which may be replaced.
+        pass
+
+
+def refuse_same(option: str, out: str, *read: str) -> None:
+    """Raise where a file that is read would be replaced by what is written."""
+    for path in read:
+        if os.path.exists(out) and os.path.isfile(path) and os.path.samefile(out, path):
+            raise DataError(f"{option} {out!r} is a file that is read here: name another to write to")
+
+
+def refuse_part(output: Output, source: Source) -> None:
+    """Raise where a file that is written would be one of those that a source reads."""
+    for option, target in (("--output", output.path), ("--plot", output.picture), ("--save", output.save)):
+        if target is not None and source.reads(target):
+            raise DataError(
+                f"{option} {target!r} belongs to {source.what}, of which the rows come: name another file"
+            )
+
+
+def deliver(
+    summary: Any,
+    output: Output,
+    *,
+    draw: Callable[[str | None], Any] | None = None,
+    save: Callable[[str], None] | None = None,
+) -> None:
+    """Write a summary, and then the picture and the fit that go with it.
+
+    Parameters
+    ----------
+    summary : Summary
+    output : Output
+    draw : callable, optional
+        From the kind of picture to matplotlib's axes.
+    save : callable, optional
+        Writes the fit to a file.
+    """
+    text = _rendered(summary, output)
+    picture = None if output.picture is None or draw is None else _drawn(draw, output.picture, output.kind)
+
+    def finish() -> None:
+        if picture is not None and output.picture is not None:
+            write_file(output.picture, picture)
+        # A command that fails must leave the fit that was there, so the fit is saved last.
+        if save is not None and output.save is not None:
+            save(output.save)
+
+    if output.path is not None:
+        write_file(output.path, text.encode("utf-8", errors="backslashreplace"))
+    else:
+        try:
+            write(text)
+        except BrokenPipeError:
+            # Who reads the first lines alone wants the fit all the same.
+            finish()
+            raise
+    finish()
+
+
+def _rendered(summary: Any, output: Output) -> str:
+    if output.style == "html":
+        return page(summary.title, summary.as_html())
+    if output.style == "text":
+        # A file has no terminal, even where there is one beside it.
+        width = 100 if output.width is None and output.path is not None else output.width
+        return str(summary.as_text(width=width)).rstrip("\n") + "\n"
+    return str(getattr(summary, f"as_{output.style}")()).rstrip("\n") + "\n"
+
+
+def _drawn(draw: Callable[[str | None], Any], target: str, kind: str | None) -> bytes:
+    """A picture as the bytes of a file."""
+    from discrim.report.pictures.file import picture_bytes
+
+    return picture_bytes(lambda: draw(kind), _suffix(target))
+
+
+def write_file(target: str, contents: bytes) -> None:
+    """Write a file, whole or not at all."""
+    from discrim.core.numerics.whole_file import possible_path, replaced
+
+    with replaced(possible_path(target)) as file:
+        file.write(contents)

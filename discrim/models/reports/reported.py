@@ -1,0 +1,63 @@
+"""`report`, one method for all models: a page of HTML that holds all there is to say of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+__all__ = ["Reported"]
+
+
+class Reported:
+    """What can be reported; for classes with a verb, a summary and pictures."""
+
+    def report(
+        self: Any,
+        path: str | PathLike[str],
+        *,
+        title: str | None = None,
+        load: str | None = None,
+        pictures: Sequence[str] | None = None,
+    ) -> None:
+        """Write a page of HTML: summary, tests, pictures, how the fit was made, its data, the code for it.
+
+        The page holds all that it shows and asks no server for anything; it has light and dark colours, as
+        its reader prefers, and can be printed. What a fit does not have, such as rows where it was loaded, is
+        said in a sentence in its place.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write. One that is there is replaced whole, or not at all.
+        title : str, optional
+            In the place of the model's.
+        load : str, optional
+            How the table is loaded, as an expression of Python, for the code in the page: such as
+            "pd.read_csv('penguins.csv')". Without it the code reads "data.csv", and says so.
+        pictures : sequence of str, optional
+            Kinds of pictures, as `plot` takes them; all that the fit has by default, none by [].
+
+        Raises
+        ------
+        DataError
+            `path` is no path; `title` is no text, `load` no expression; or a picture is not known.
+        OSError
+            There is no such folder, the disk is full, and the like. What was there before is still there.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import discrim
+        >>> fit = discrim.lda("species ~ .", discrim.datasets.load_iris())
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     fit.report(f"{folder}/iris.html", title="Irises", load="discrim.datasets.load_iris()")
+        ...     Path(folder, "iris.html").read_text(encoding="utf-8").count("<h2")
+        7
+        """
+        from discrim.models.reports.contents import write_report
+
+        write_report(self, path, title, load, pictures)

@@ -1,0 +1,314 @@
+"""The verbs that are no models: what they print is what the functions of their names give."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import discrim
+from discrim import cli, datasets
+from discrim.models.comparing.on_new_rows import compared_on
+
+FORMULA = "species ~ ."
+IRIS = datasets.load_iris()
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def said(capsys, *arguments):
+    assert cli.main(arguments) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
+
+
+def refused(capsys, *arguments):
+    try:
+        status = cli.main(arguments)
+    except SystemExit as stop:
+        status = stop.code
+    captured = capsys.readouterr()
+    assert status == 2
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def row(printed, title, label):
+    """Words of the row of a label, in the table under a title."""
+    after = printed.split(title)[1]
+    return re.search(rf"^\s*{re.escape(label)}\s+(.*)$", after, re.MULTILINE)[1].split()
+
+
+# ---- stepwise
+
+
+def test_stepwise_prints_the_steps_and_saves_the_fit(capsys):
+    options = ["--direction", "forward", "--enter", "0.001", "--include", "sepal_width"]
+    printed = said(capsys, "stepwise", FORMULA, "iris", *options, "--verb", "qda", "--save", "a.fit")
+    found = discrim.stepwise(
+        FORMULA, IRIS, direction="forward", enter=0.001, include=["sepal_width"], verb=discrim.qda
+    )
+    assert printed == found.summary().as_text() + "\n"
+    assert discrim.load("a.fit").terms.tolist() == found.fit.terms.tolist()
+
+
+def test_error_rates_of_stepwise_are_of_the_fit(capsys):
+    printed = said(
+        capsys, "stepwise", FORMULA, "iris", "--enter", "1e-20", "--errors", "loo", "--plot", "a.svg"
+    )
+    fit = discrim.stepwise(FORMULA, IRIS, enter=1e-20).fit
+    assert float(row(printed, "Error rates", "loo")[0]) == round(
+        fit.error_rates(["loo"])["estimate"].iloc[0], 4
+    )
+
+
+def test_where_no_term_is_chosen_the_steps_are_shown(capsys):
+    none = ["stepwise", FORMULA, "iris", "--enter", "1e-300", "--stay", "1e-300"]
+    assert "Chosen: none" in said(capsys, *none)
+    assert "nothing to fit" in refused(capsys, *none, "--errors", "loo")
+
+
+# ---- canonical and manova
+
+
+def test_canonical_is_that_of_the_fit(capsys):
+    found = discrim.lda(FORMULA, IRIS).canonical("sas")
+    assert (
+        said(capsys, "canonical", FORMULA, "iris", "--convention", "sas") == found.summary().as_text() + "\n"
+    )
+    printed = said(capsys, "canonical", FORMULA, "iris", "--sections", "raw,centroids", "--convention", "sas")
+    assert printed == found.summary(["raw", "centroids"]).as_text() + "\n"
+    assert "did you mean 'centroids'?" in refused(
+        capsys, "canonical", FORMULA, "iris", "--sections", "centriods"
+    )
+    for kind in ([], ["--kind", "scores"]):
+        said(capsys, "canonical", FORMULA, "iris", "--plot", "a.svg", *kind, "--output", "a.txt")
+
+
+def test_manova_has_the_tests(capsys):
+    printed, table = said(capsys, "manova", FORMULA, "iris"), discrim.manova(FORMULA, IRIS)
+    for label, name in (("Wilks' lambda", "Wilks' lambda"), ("Roy's greatest root", "Roy's greatest root")):
+        statistic, f, *_ = row(printed, "one mean", label)
+        assert float(statistic) == pytest.approx(table.loc[name, "statistic"], abs=1e-4)
+        assert float(f) == pytest.approx(table.loc[name, "F"], abs=0.01)
+
+
+# ---- datasets
+
+
+def test_the_list_of_datasets_is_true(capsys):
+    printed = said(capsys, "datasets")
+    for name in datasets.names():
+        table, about = datasets.load(name), datasets.ABOUT[name]
+        assert (about.rows, about.columns) == table.shape
+        response, _, counts = about.classes.partition(": ")
+        expected = {label: int(rows) for label, rows in (one.rsplit(" ", 1) for one in counts.split(", "))}
+        assert table[response].value_counts().sort_index().to_dict() == expected
+        assert re.search(rf"^{name} +{about.rows} +{about.columns}  {response}: ", printed, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", datasets.names())
+def test_a_dataset_is_written_as_it_is_read(name, capsys):
+    pd.testing.assert_frame_equal(
+        pd.read_csv(io.StringIO(said(capsys, "datasets", name))), datasets.load(name)
+    )
+    assert said(capsys, "datasets", name, "--output", "a.csv") == ""
+    assert discrim.datasets.text(name) == Path("a.csv").read_text(encoding="utf-8")
+
+
+def test_a_list_of_datasets_is_no_file(capsys):
+    assert "--output takes one table" in refused(capsys, "datasets", "--output", "a.csv")
+    assert "takes at most one name, and 'wine' is one more" in refused(capsys, "datasets", "iris", "wine")
+
+
+# ---- compare
+
+
+def test_compare_has_the_numbers_of_compare(capsys):
+    printed = said(capsys, "compare", FORMULA, "iris", "--verbs", "lda,qda", "--cv", "5", "--seed", "1")
+    fits = discrim.lda(FORMULA, IRIS), discrim.qda(FORMULA, IRIS)
+    by_fit = discrim.compare(*fits)
+    assert float(row(printed, "Fits of", "lda")[-3]) == round(by_fit.loc["LDA", "llf_given_row"], 2)
+    assert float(row(printed, "Fits of", "qda")[-4]) == round(by_fit.loc["QDA", "BIC"], 2)
+    errors = discrim.compare(*fits, by="fit", folds=5, seed=1)
+    assert float(row(printed, "Cross-validated error", "qda")[0]) == round(errors.loc["QDA", "error_cv"], 4)
+    pair = discrim.compare(*fits, folds=5, seed=1).iloc[0]
+    assert float(row(printed, "pair by pair", "qda")[0]) == round(pair["difference"], 4)
+    assert printed == said(capsys, "compare", FORMULA, "iris", "--folds", "5", "--seed", "1")
+
+
+def test_each_verb_may_have_options(capsys):
+    verbs = "lda --prior-free, knn"
+    assert "no option '--prior-free' of lda" in refused(capsys, "compare", FORMULA, "iris", "--verbs", verbs)
+    verbs = "lda --covariance diagonal,knn --grid 1,5 --no-scale, rda --alpha 0.5 --gamma 1"
+    printed = said(capsys, "compare", FORMULA, "iris", "--verbs", verbs, "--prior", "equal")
+    fits = [
+        discrim.lda(FORMULA, IRIS, covariance="diagonal", prior="equal"),
+        discrim.knn(FORMULA, IRIS, grid=[1, 5], scale=False, prior="equal"),
+        discrim.rda(FORMULA, IRIS, alpha=0.5, gamma=1, prior="equal"),
+    ]
+    for label, fit in zip(["lda --cov", "knn --grid", "rda --alpha"], fits, strict=True):
+        words = re.search(rf"^{label}.*$", printed.rpartition("apparent")[2], re.MULTILINE)[0].split()
+        assert float(words[-1]) == round(fit.error_rates(["loo"])["estimate"].iloc[0], 4)
+
+
+def test_formulas_are_compared_too(capsys):
+    printed = said(capsys, "compare", FORMULA, "species ~ petal_length", "iris", "--verbs", "lda")
+    assert row(printed, "Fits", "species ~ petal_length")[0] == "150"
+    assert "so AIC and BIC of class and row are missing" in " ".join(printed.split())
+    printed = said(capsys, "compare", FORMULA, "species ~ petal_length", "iris")
+    assert row(printed, "Fits", "qda, species ~ petal_length")[0] == "150"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--seed", "1"], "--seed is of --folds"),
+        (["--repeats", "2"], "--repeats is of --folds"),
+        (["--verbs", "lda,"], "the name of a model is empty"),
+        (["--verbs", "lda 'x"], "cannot be read"),
+        (["--verbs", "lda,fda"], "'fda' is no verb of a model that can be fitted here"),
+        (["--verbs", "indicator", "--prior", "equal"], "indicator takes no --prior"),
+        (["--verbs", "lda,logistic"], "logistic: A hyperplane separates"),
+    ],
+)
+def test_what_does_not_go_together_is_said(arguments, says, capsys):
+    message = refused(capsys, "compare", FORMULA, "iris", *arguments)
+    assert says in message
+    if "hyperplane" in says:
+        assert message.endswith("Typed as --bias-reduction.\n")
+
+
+@pytest.fixture
+def saved():
+    """Two fits to some of the rows, saved; the fits, and rows that they have not seen."""
+    seen, new = IRIS[::3], IRIS.drop(IRIS.index[::3])
+    fits = discrim.lda(FORMULA, seen), discrim.qda("species ~ sepal_length + sepal_width", seen)
+    for fit, name in zip(fits, ("a.fit", "b.fit"), strict=True):
+        fit.save(name)
+    new.to_csv("new.csv", index=False)
+    return fits, new
+
+
+def test_saved_fits_are_compared_on_new_rows(saved, capsys):
+    fits, new = saved
+    printed = said(capsys, "compare", "a.fit", "b.fit", "new.csv")
+    wrong = [fit.predict(new).to_numpy() != new["species"].to_numpy() for fit in fits]
+    for name, each in zip(("a.fit", "b.fit"), wrong, strict=True):
+        assert int(re.search(rf"^{name} .*? 100 +(\d+) ", printed, re.MULTILINE)[1]) == each.sum()
+    only = int((wrong[0] & ~wrong[1]).sum()), int((wrong[1] & ~wrong[0]).sum())
+    assert [int(word) for word in row(printed, "alone is wrong", "b.fit")[:3]] == [100, *only]
+    by_fit, by_pair = compared_on(fits, ["a", "b"], new)
+    assert by_fit["wrong"].tolist() == [int(each.sum()) for each in wrong]
+    # An exact binomial test of as many heads by scipy.
+    from scipy.stats import binomtest
+
+    assert by_pair["p_exact"].iloc[0] == pytest.approx(binomtest(only[0], sum(only)).pvalue, rel=1e-12)
+
+
+def test_one_saved_fit_is_judged_alone(saved, capsys):
+    printed = said(capsys, "compare", "a.fit", "new.csv")
+    assert "Comparison of 1 fit: new.csv" in printed
+    assert "alone" not in printed
+
+
+def test_what_saved_fits_do_not_take_is_said(saved, capsys):
+    for option in (["--folds", "5"], ["--verbs", "lda"], ["--prior", "equal"], ["--na", "drop"]):
+        assert f"{option[0]} is of formulas" in refused(capsys, "compare", "a.fit", "new.csv", *option)
+    assert "is the file of a fit" in refused(capsys, "compare", "a.fit", FORMULA, "new.csv")
+    discrim.lda("petal ~ sepal_width", IRIS.assign(petal=IRIS["petal_width"] > 1)).save("c.fit")
+    assert "compare fits of one response" in refused(capsys, "compare", "a.fit", "c.fit", "new.csv")
+    assert "'no.fit'" in refused(capsys, "compare", "no.fit", "a.fit", "new.csv")
+
+
+# ---- fda
+
+
+@pytest.mark.parametrize(
+    ("engine", "says"),
+    [
+        ("Ridge", None),
+        ("Ridge()", None),
+        ("Ridge(alpha=2.5, fit_intercept=True)", None),
+        ("KernelRidge(kernel='rbf', gamma=0.1)", None),
+        ("HuberRegressor(max_iter=300)", None),
+        ("ridge", "Did you mean Ridge?"),
+        ("LogisticRegression", "is no regression"),
+        ("Ridge(alpha=[1", "cannot be read"),
+        ("Ridge(2.5)", "cannot be read"),
+        ("Ridge(**{})", "cannot be read"),
+        ("Ridge().fit", "cannot be read"),
+        ("__import__('os').system('true')", "cannot be read"),
+        ("Ridge(alpha=__import__('os'))", "alpha= is no literal"),
+        ("Ridge(alhpa=1)", "cannot be made"),
+        ("", "cannot be read"),
+        ("(" * 5000, "cannot be read"),
+    ],
+)
+def test_an_engine_is_a_name_with_options_and_never_code(engine, says, capsys):
+    pytest.importorskip("sklearn")
+    command = ["fda", FORMULA, "iris", "--engine", engine, "--sections", "header"]
+    if says is None:
+        assert "Engine: " in said(capsys, *command)
+    else:
+        assert says in refused(capsys, *command)
+
+
+def test_fda_of_least_squares_is_lda(capsys):
+    pytest.importorskip("sklearn")
+    printed = said(capsys, "fda", FORMULA, "iris", "--engine", "LinearRegression", "--ncomp", "2")
+    error = discrim.lda(FORMULA, IRIS, method="mle").error_rates(["apparent"])["wrong"].iloc[0]
+    assert f"({error:.0f}/150)" in printed
+
+
+# ---- report
+
+
+def test_a_report_is_of_the_fit_that_was_asked_for(capsys):
+    Path("semicolons.csv").write_text(IRIS.to_csv(sep=";", decimal=",", index=False), encoding="utf-8")
+    written = ["--sep", ";", "--decimal", ",", "--out", "a.html"]
+    verb = ["--verb", "nearest-centroid", "--title", "Irises & <others>"]
+    assert said(capsys, "report", "species ~ petal_length", "semicolons.csv", *verb, *written) == ""
+    page = Path("a.html").read_text(encoding="utf-8")
+    assert "<title>Irises &amp; &lt;others&gt;</title>" in page
+    code = html.unescape(re.sub(r"<[^>]*>", "", page))
+    assert "nearest_centroid(" in code
+    reads = re.search(r"pd\.read_csv\(.*\)", code)[0]
+    assert eval(reads, {"pd": pd}).equals(IRIS)
+
+
+def test_a_saved_fit_is_reported_as_it_is(capsys):
+    discrim.nearest_centroid(FORMULA, IRIS).save("a.fit")
+    assert said(capsys, "report", "a.fit", "--out", "a.html") == ""
+    assert "setosa" in Path("a.html").read_text(encoding="utf-8")
+    for more in (["iris"], ["--verb", "lda"], ["--prior", "equal"], ["--sep", ";"]):
+        message = refused(capsys, "report", "a.fit", *more, "--out", "b.html")
+        assert "leave" in message
+    assert not Path("b.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([FORMULA, "iris"], "required: --out"),
+        ([FORMULA, "--out", "a.html"], "is fitted to a table: name one"),
+        ([FORMULA, "iris", "--out", "a.pdf"], "name a file that ends in .html"),
+        ([FORMULA, "iris", "--out", "no/a.html"], "'no': There is no such folder"),
+        ([FORMULA, "iris", "--out", "a.html", "--verb", "ldaa"], "did you mean lda?"),
+        ([FORMULA, "iris", "--out", "a.html", "--verb", "logistic"], "Typed as --bias-reduction."),
+        (["no.fit", "--out", "a.html"], "'no.fit'"),
+        (["table.html", "--out", "table.html"], "is a file that is read here"),
+    ],
+)
+def test_a_report_that_cannot_be_made_is_one_line(arguments, says, capsys):
+    Path("table.html").touch()
+    assert says in refused(capsys, "report", *arguments)
+    assert not Path("a.html").exists()

@@ -1,0 +1,185 @@
+"""CSV as other programs write it: semicolons, decimal commas, tabs, marks and line ends of Windows."""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim import cli, datasets
+from discrim.cli.reading import read_table
+from discrim.errors import DataError
+from discrim.frame.sources.dialect import Dialect, SeparatorError, decimal_commas
+
+IRIS = datasets.load_iris()
+MEANS = ["--sections", "means"]
+
+
+def said(capsys, *arguments):
+    assert cli.main(arguments) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
+
+
+def refused(capsys, *arguments):
+    try:
+        status = cli.main(arguments)
+    except SystemExit as stop:
+        status = stop.code
+    captured = capsys.readouterr()
+    assert (status, captured.out) == (2, "")
+    assert captured.err.count("\n") == 1
+    return captured.err.removeprefix("discrim: ").rstrip("\n")
+
+
+def bytes_of(sep=",", decimal=".", *, quoting=0, mark=b"", end="\n"):
+    text = IRIS.to_csv(sep=sep, decimal=decimal, quoting=quoting, index=False)
+    return mark + text.replace("\n", end).encode("utf-8")
+
+
+WRITTEN = {
+    "german.csv": (bytes_of(";", ","), "has 4 semicolons and no comma", "--sep ';' --decimal ,"),
+    "excel.csv": (
+        bytes_of(";", ",", mark=b"\xef\xbb\xbf", end="\r\n"),
+        "has 4 semicolons and no comma",
+        "--sep ';' --decimal ,",
+    ),
+    "quoted.csv": (bytes_of(";", ",", quoting=1), "has 4 semicolons and no comma", "--sep ';' --decimal ,"),
+    "points.csv": (bytes_of(";"), "has 4 semicolons and no comma", "--sep ';'"),
+    "tabs.csv": (bytes_of("\t"), "has 4 tabs and no comma", "--sep tab"),
+    "german_tabs.csv": (bytes_of("\t", ","), None, "--sep tab --decimal ,"),
+    "bars.csv": (bytes_of("|"), "has 4 bars and no comma", "--sep '|'"),
+    "commas.tsv": (bytes_of(","), "has 4 commas and no tab", "--sep ,"),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("many", [False, True], ids=["a file", "a folder"])
+def test_the_cause_is_named_and_the_way_out_works(name, many, tmp_path, capsys):
+    contents, cause, way_out = WRITTEN[name]
+    path = tmp_path / "folder" / name
+    path.parent.mkdir()
+    path.write_bytes(contents)
+    given = str(path.parent if many else path)
+    expected = said(capsys, "lda", "species ~ .", "iris", *MEANS)
+    if cause is not None:
+        message = refused(capsys, "lda", "species ~ .", given, *MEANS)
+        assert message == f"the first line of {str(path)!r} {cause}: give {way_out}"
+    assert said(capsys, "lda", "species ~ .", given, *MEANS, *shlex.split(way_out)) == expected
+    # What predicts reads as what is fitted does.
+    fit = str(tmp_path / "iris.fit")
+    discrim.lda("species ~ .", IRIS).save(fit)
+    labels = said(capsys, "predict", fit, "iris")
+    assert said(capsys, "predict", fit, given, *shlex.split(way_out)) == labels
+    if cause is not None:
+        assert refused(capsys, "predict", fit, given).endswith(f"give {way_out}")
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        bytes_of(mark=b"\xef\xbb\xbf"),
+        bytes_of(end="\r\n"),
+        bytes_of(quoting=1, mark=b"\xef\xbb\xbf", end="\r\n"),
+    ],
+    ids=["mark", "windows", "all of it"],
+)
+def test_marks_quotes_and_line_ends_are_no_part_of_the_table(contents, tmp_path, capsys):
+    path = tmp_path / "table.csv"
+    path.write_bytes(contents)
+    pd.testing.assert_frame_equal(read_table(str(path)), IRIS)
+
+
+def test_numbers_with_decimal_commas_are_read_to_the_last_bit(tmp_path):
+    x = np.random.default_rng(3).standard_normal(40) * 10.0 ** np.arange(-20, 20)
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"x": x, "y": range(40)}).to_csv(path, sep=";", decimal=",", index=False)
+    assert np.array_equal(read_table(str(path), None, Dialect(";", ","))["x"], x)
+
+
+def test_a_table_of_one_column_is_read_where_the_separator_is_said(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;b\n1\n2\n", encoding="utf-8")
+    with pytest.raises(SeparatorError, match=r"pandas\.read_csv"):
+        read_table(str(path))
+    assert read_table(str(path), None, Dialect(","))["a;b"].tolist() == [1, 2]
+
+
+def test_a_source_in_python_says_the_way_out_of_python(tmp_path):
+    path = tmp_path / "t.csv"
+    IRIS.to_csv(path, sep=";", decimal=",", index=False)
+    with pytest.raises(DataError) as caught:
+        discrim.lda("species ~ .", data=str(path))
+    way_out = str(caught.value).partition("give data=")[2].rstrip(".")
+    fit = discrim.lda("species ~ .", data=eval(way_out, {"pandas": pd}))
+    assert fit.nobs == 150
+
+
+def test_the_line_for_excel_is_named(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"sep=;\n" + bytes_of(";", ","))
+    assert "leave that line out" in refused(capsys, "lda", "species ~ .", str(path))
+
+
+def test_a_column_that_is_text_only_for_its_commas_is_named(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_bytes(bytes_of(";", ","))
+    for given in (str(path), str(tmp_path)):
+        assert cli.main(["lda", "species ~ nosuch", given, "--sep", ";"]) == 2
+        first = capsys.readouterr().err.splitlines()[0]
+        assert first == (
+            f"discrim: warning: column 'sepal_length' of {str(path)!r} is read as text such as '5,1': give "
+            "--decimal , if that is a number"
+        )
+
+
+def test_labels_with_commas_are_labels():
+    table = pd.DataFrame({"a": ["1,5", "x"], "b": [1.5, 2.5], "c": [None, None], "d": ["1,5", None]})
+    assert decimal_commas(table, ["a", "b", "c"]) is None
+    assert decimal_commas(table, list(table)) == ("d", "1,5")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--sep", ";;"], "';;' is no sign between fields"),
+        (["--sep", '"'], "is no sign between fields"),
+        (["--sep", ""], "'' is no sign between fields"),
+        (["--decimal", ";"], "';' is not known"),
+        (["--decimal", ","], "give --sep ';'"),
+        (["--sep", ".", "--decimal", "."], "cannot have the decimal sign '.'"),
+    ],
+)
+def test_signs_that_are_none_are_refused(options, says, tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_bytes(bytes_of())
+    assert says in refused(capsys, "lda", "species ~ .", str(path), *options)
+
+
+def test_what_is_no_csv_has_no_separator(tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "days").mkdir()
+    IRIS.to_parquet(tmp_path / "t.parquet")
+    IRIS.to_parquet(tmp_path / "days" / "t.parquet")
+    for given in ("iris", str(tmp_path / "t.parquet"), str(tmp_path / "days")):
+        assert "leave them out" in refused(capsys, "lda", "species ~ .", given, "--sep", ";")
+
+
+@pytest.mark.parametrize("path", ["a.csv", "a.tsv", "a.tsv.gz", "a.TSV", "a.tsv.csv", "a", "b.tsv/a.csv"])
+def test_the_last_part_of_a_name_tells_the_separator(path):
+    found = Dialect().separator_of(path)
+    assert found == ("\t" if path.lower().removesuffix(".gz").endswith(".tsv") else ",")
+    assert Dialect("|").separator_of(path) == "|"
+
+
+def test_other_tables_are_read_without_a_word(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('"a;b","c|d"\n1,x;y\n2,z\n', encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(read_table(str(path))) == ["a;b", "c|d"]

@@ -1,0 +1,154 @@
+"""Help: it fits the terminal, its examples run, and a wrong word is answered with the nearest one."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from discrim import cli, datasets
+from discrim.cli.parser import command_lines, nearest
+from discrim.cli.verbs import GROUPS, VERBS, build_parser, parser_of
+
+
+def text(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    assert stop.value.code == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys, *arguments):
+    try:
+        status = cli.main(arguments)
+    except SystemExit as stop:
+        status = stop.code
+    captured = capsys.readouterr()
+    assert (status, captured.out) == (2, "")
+    assert captured.err.count("\n") == 1
+    return captured.err.removeprefix("discrim: ").rstrip("\n")
+
+
+def examples(help_text):
+    """The commands that a help text shows, as a shell reads them."""
+    joined = help_text.replace("\\\n", " ")
+    return [line.strip() for line in joined.splitlines() if re.match(r"  discrim \S+ ", line)]
+
+
+SLOW = {"hyperplane", "report"}
+
+
+@pytest.mark.parametrize(
+    "verb", ["", *(pytest.param(verb, marks=pytest.mark.slow) if verb in SLOW else verb for verb in VERBS)]
+)
+def test_every_example_of_every_help_text_runs(verb, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.chdir(tmp_path)
+    shown = examples(text(capsys, *([verb] if verb else []), "--help"))
+    assert shown
+    assert not verb or any(shlex.split(command)[1] == verb for command in shown)
+    for command in shown:
+        assert cli.main(shlex.split(command)[1:]) == 0, command
+        # What a method is famous for may be a warning.
+        assert all(line.startswith("discrim: warning: ") for line in capsys.readouterr().err.splitlines())
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+@pytest.mark.parametrize("verb", ["", *VERBS])
+def test_help_fits_the_terminal(verb, columns, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = text(capsys, *([verb] if verb else []), "--help").splitlines()
+    assert max(map(len, lines)) <= min(columns, 100)
+    # A line is not turned within an option, or what is in braces would be hard to read.
+    assert not any(re.search(r"\s-$|--$", line) for line in lines)
+
+
+def test_the_help_shows_each_verb_once_in_its_group(capsys):
+    shown = text(capsys, "--help")
+    for name, verb in VERBS.items():
+        assert len(re.findall(rf"^  {name}\b", shown, re.MULTILINE)) == 1
+        heading = shown.index(f"{GROUPS[verb.group]}:")
+        later = [shown.find(f"{other}:") for other in GROUPS.values()]
+        end = min((place for place in later if place > heading), default=len(shown))
+        assert heading < shown.index(f"\n  {name}") < end
+
+
+def test_options_stand_in_groups(capsys):
+    shown = text(capsys, "lda", "--help")
+    groups = ["what is fitted:", "how DATA is read:", "what is shown:", "what is written:", "examples:"]
+    places = [shown.index(f"\n{group}\n") for group in groups]
+    assert places == sorted(places)
+    for option, group in (("--ncomp", 0), ("--sep", 1), ("--errors", 2), ("--plot", 3)):
+        assert places[group] < shown.index(f"\n  {option}") < places[group + 1]
+
+
+def test_only_the_verb_that_is_typed_has_its_options():
+    parser = build_parser(only=["qda"])
+    assert "--prior" in parser_of(parser, "qda").options()
+    assert parser_of(parser, "lda").options() == ["-h", "--help"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("ldaa",), "no verb 'ldaa': did you mean lda?"),
+        (("LDA", "species ~ .", "iris"), "no verb 'LDA': did you mean lda?"),
+        (("naive_bayes",), "no verb 'naive_bayes': did you mean naive-bayes?"),
+        (("stepwize", "y ~ .", "iris"), "no verb 'stepwize': did you mean stepwise?"),
+        (("--verison",), "no option '--verison': did you mean --version? See discrim --help"),
+        (("lda", "s ~ .", "iris", "--pirors=x"), "no option '--pirors' of lda: did you mean --prior?"),
+        (("lda", "s ~ .", "iris", "--support_fraction", "1"), "did you mean --support-fraction?"),
+        (
+            ("lda", "s ~ .", "iris", "--method", "mel"),
+            "--method: 'mel' is not known: did you mean mle?",
+        ),
+        (("lda", "s ~ .", "iris", "--kind", "biplto"), "did you mean biplot?"),
+        (("lda", "s ~ .", "irsi"), "'irsi' is neither a file nor a table of the package: did you mean iris?"),
+        (("lda", "species ~ .", "iris", "--sections", "meens"), "did you mean 'means'?"),
+        (("lda", "species ~ .", "iris", "--errors", "bootstrap,lo"), "'bootstrap' is no method"),
+        (("lda", "species ~ .", "iris", "--errors", "looo"), "'looo' is no method: did you mean loo?"),
+        (("datasets", "pengiuns"), "no table 'pengiuns' comes with the package: did you mean penguins?"),
+        (("compare", "species ~ .", "iris", "--verbs", "lda,qad"), "did you mean qda?"),
+        (("stepwise", "species ~ .", "iris", "--verb", "lada"), "did you mean lda?"),
+        (
+            ("compare", "species ~ .", "iris", "--verbs", "knn --kk 3"),
+            "'--kk' of knn: did you mean --k?",
+        ),
+        (("lda", "species", ".", "iris"), "quote a formula"),
+        (("lda", "iris", "species ~ ."), "change the order"),
+        (("fda", "species ~ .", "iris", "--engine", "Rigde"), "Did you mean Ridge?"),
+    ],
+)
+def test_a_wrong_word_is_answered_with_the_nearest(arguments, says, capsys):
+    assert says in refused(capsys, *arguments)
+
+
+def test_a_file_of_nearly_that_name_is_meant(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "flowers.csv").write_text(datasets.text("iris"), encoding="utf-8")
+    assert refused(capsys, "lda", "y ~ .", "flowers.cvs").endswith("did you mean flowers.csv?")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "june.csv").touch()
+    assert "did you mean data/june.csv?" in refused(capsys, "lda", "y ~ .", "data/juen.csv")
+
+
+@pytest.mark.parametrize("word", ["x" * 100_000, "", "-", "\x00", "数"])
+def test_a_word_that_is_near_nothing_is_answered_with_all(word, capsys):
+    assert nearest(word, VERBS) is None
+    assert "there are lda, qda" in refused(capsys, word) if not word.startswith("-") else True
+
+
+def test_the_way_out_is_said_as_it_is_typed(capsys):
+    separated = refused(capsys, "logistic", "species ~ .", "iris")
+    assert "Pass bias_reduction=True" in separated
+    assert separated.endswith("Typed as --bias-reduction.")
+    # What was typed itself is no way out.
+    assert "Typed" not in refused(capsys, "lda", "species ~ .", "iris", "--ncomp", "5")
+
+
+def test_a_long_command_is_turned_where_a_shell_reads_on():
+    command = 'discrim lda "species ~ ." iris --prior equal --sections header,means --format markdown'
+    lines = command_lines(command, 40).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert shlex.split(" ".join(line.rstrip("\\") for line in lines)) == shlex.split(command)

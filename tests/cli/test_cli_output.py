@@ -1,0 +1,320 @@
+"""What is written: pages, files, pictures and error rates, whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+
+import discrim
+from discrim import cli, datasets
+from discrim.cli import output as writing
+from tests.support import ROOT
+
+FORMULA = "species ~ ."
+HEADER = ["--sections", "header"]
+IRIS = datasets.load_iris()
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def said(capsys, *arguments):
+    assert cli.main(arguments) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
+
+
+def refused(capsys, *arguments):
+    try:
+        status = cli.main(arguments)
+    except SystemExit as stop:
+        status = stop.code
+    captured = capsys.readouterr()
+    assert status == 2
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+# ---- text and pages
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_width_is_that_of_the_summary(width, capsys):
+    printed = said(capsys, "lda", FORMULA, "iris", "--width", str(width))
+    assert printed == discrim.lda(FORMULA, IRIS).summary().as_text(width=width) + "\n"
+    assert max(map(len, printed.splitlines())) <= width
+
+
+def test_a_pipe_has_a_hundred_columns_whatever_the_terminal_has(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    fit = discrim.lda(FORMULA, IRIS)
+    assert said(capsys, "lda", FORMULA, "iris") == fit.summary().as_text(width=100) + "\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
+def test_a_terminal_has_its_own_columns():
+    import fcntl
+    import struct
+    import termios
+
+    ours, its = os.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 60, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    command = [sys.executable, "-m", "discrim", "lda", FORMULA, "iris", "--sections", "log_odds"]
+    program = subprocess.Popen(command, cwd=ROOT, stdout=its, env=environment)
+    os.close(its)
+    written = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        written += part
+    assert program.wait(timeout=60) == 0
+    os.close(ours)
+    summary = discrim.lda(FORMULA, IRIS).summary(sections=["log_odds"])
+    assert written.decode().replace("\r\n", "\n") == summary.as_text(width=60) + "\n"
+
+
+class Page(HTMLParser):
+    """Names of the elements of a page, of which those that have to be are closed in order."""
+
+    VOID = ("meta", "br", "hr", "img", "col", "link")
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.seen, self.texts, self.about = [], [], {}, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        self.about.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open:
+            self.texts.setdefault(self.open[-1], []).append(data)
+
+
+def test_html_is_a_whole_page(capsys):
+    printed = said(capsys, "lda", FORMULA, "iris", "--format", "html")
+    assert printed.startswith("<!DOCTYPE html>\n<html lang=")
+    page = Page(printed)
+    assert page.open == []
+    assert page.seen.count("html") == page.seen.count("head") == page.seen.count("body") == 1
+    assert page.texts["title"] == ["Linear discriminant analysis"]
+    assert ("meta", {"charset": "utf-8"}) in page.about
+    assert "color-scheme: light dark" in printed
+    assert "http" not in printed
+    assert discrim.lda(FORMULA, IRIS).summary().as_html() in printed
+
+
+@pytest.mark.parametrize("style", ["latex", "markdown"])
+def test_latex_and_markdown_stay_parts_of_a_document(style, capsys):
+    expected = getattr(discrim.lda(FORMULA, IRIS).summary(), f"as_{style}")()
+    assert said(capsys, "lda", FORMULA, "iris", "--format", style) == expected + "\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "style"),
+    [
+        *[("a.html", "html"), ("a.htm", "html"), ("a.HTML", "html"), ("a.tex", "latex")],
+        *[("a.md", "markdown"), ("a.txt", "text"), ("a", "text"), ("html", "text")],
+    ],
+)
+def test_the_name_of_a_file_says_its_format(name, style, tmp_path, capsys):
+    assert said(capsys, "lda", FORMULA, "iris", *HEADER, "--output", name) == ""
+    expected = said(capsys, "lda", FORMULA, "iris", *HEADER, "--format", style)
+    assert (tmp_path / name).read_text(encoding="utf-8") == expected
+    other = "markdown" if style != "markdown" else "text"
+    assert said(capsys, "lda", FORMULA, "iris", *HEADER, "--output", name, "--format", other) == ""
+    expected = said(capsys, "lda", FORMULA, "iris", *HEADER, "--format", other)
+    assert (tmp_path / name).read_text(encoding="utf-8") == expected
+
+
+def test_a_dash_is_standard_output(capsys):
+    expected = said(capsys, "lda", FORMULA, "iris", *HEADER)
+    assert said(capsys, "lda", FORMULA, "iris", *HEADER, "--output", "-") == expected
+    assert os.listdir() == []
+
+
+# ---- files
+
+
+def test_what_is_read_is_not_replaced(tmp_path, capsys):
+    text = datasets.text("iris")
+    (tmp_path / "table.csv").write_text(text, encoding="utf-8")
+    os.link("table.csv", "other.png")
+    for option, name in (("--output", "table.csv"), ("--output", "./table.csv"), ("--plot", "other.png")):
+        assert "is a file that is read here" in refused(capsys, "lda", FORMULA, "table.csv", option, name)
+    (tmp_path / "days").mkdir()
+    (tmp_path / "days" / "a.csv").write_text(text, encoding="utf-8")
+    for option, name in (("--output", "days/a.csv"), ("--output", "days/b.csv"), ("--plot", "days/c.png")):
+        assert "belongs to the folder" in refused(capsys, "lda", FORMULA, "days", option, name)
+    assert os.listdir("days") == ["a.csv"]
+    assert (tmp_path / "table.csv").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--output", "no/such/a.txt"], "'no/such': There is no such folder"),
+        (["--output", "."], "This is a folder"),
+        (["--output", "a/"], "This is a folder"),
+        (["--output", "a\0b"], "null character"),
+        (["--save", "a\0b"], "null character"),
+        (["--plot", "no/such/a.png"], "'no/such': There is no such folder"),
+        (
+            ["--plot", "a.jpg"],
+            "'a.jpg' does not say what to write: name a file that ends in .png, .svg or .pdf",
+        ),
+        (["--plot", "png"], "does not say what to write"),
+        (["--kind", "scores"], "--kind scores says what --plot draws: add --plot FILE"),
+        (["--output", "a.svg", "--plot", "a.svg"], "named for two things"),
+        (["--output", "a.png", "--save", "./a.png"], "named for two things"),
+        (["--width", "60", "--format", "html"], "--width is of text"),
+        (["--width", "60", "--output", "a.md"], "--width is of text"),
+        (["--width", "39"], "40 or more"),
+        (["--width", "wide"], "'wide' is no number of columns"),
+    ],
+)
+def test_what_cannot_be_written_is_said_before_the_fit(options, says, capsys, monkeypatch):
+    monkeypatch.setitem(vars(discrim), "lda", None)
+    assert says in refused(capsys, "lda", FORMULA, "iris", *options)
+    assert os.listdir() == []
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="everybody may write where root does")
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, capsys):
+    (tmp_path / "locked").mkdir(mode=0o555)
+    assert "'locked': This folder cannot be written to" in refused(
+        capsys, "lda", FORMULA, "iris", "--output", "locked/a.txt"
+    )
+
+
+def test_a_command_that_fails_leaves_what_was_there(tmp_path, capsys, monkeypatch):
+    (tmp_path / "a.txt").write_text("before", encoding="utf-8")
+    discrim.qda(FORMULA, IRIS).save("a.fit")
+    before = (tmp_path / "a.fit").read_bytes()
+    arguments = ["--output", "a.txt", "--save", "a.fit", "--plot", "a.svg"]
+    # Four columns have no plane to draw regions in, which is seen when they are drawn.
+    assert "regions" in refused(capsys, "qda", FORMULA, "iris", *arguments, "--kind", "regions")
+
+    def full(self, contents):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(writing, "write_file", lambda *_: full(*_))
+    assert "No space left" in refused(capsys, "lda", FORMULA, "iris", *arguments)
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "before"
+    assert (tmp_path / "a.fit").read_bytes() == before
+    assert sorted(os.listdir()) == ["a.fit", "a.txt"]
+
+
+def test_who_reads_the_first_lines_alone_gets_the_files_all_the_same(capsys, monkeypatch):
+    def gone(text):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(writing, "write", gone)
+    arguments = ["lda", FORMULA, "iris", *HEADER, "--plot", "a.svg", "--save", "a.fit"]
+    assert cli.main(arguments) == 141
+    assert sorted(os.listdir()) == ["a.fit", "a.svg"]
+
+
+# ---- pictures
+
+STARTS = {"png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-", "svg": b"<?xml"}
+
+
+@pytest.mark.parametrize("form", STARTS)
+def test_a_picture_is_of_the_format_that_its_name_says(form, tmp_path, capsys):
+    said(capsys, "lda", FORMULA, "iris", *HEADER, "--plot", f"a.{form}")
+    contents = (tmp_path / f"a.{form}").read_bytes()
+    assert contents.startswith(STARTS[form])
+    if form == "svg":
+        assert ElementTree.parse(io.BytesIO(contents)).getroot().tag.endswith("}svg")
+
+
+def test_the_kind_is_the_one_that_is_drawn(capsys, monkeypatch):
+    asked = []
+    plot = discrim.LDAResults.plot
+    monkeypatch.setattr(
+        discrim.LDAResults, "plot", lambda fit, kind: [asked.append(kind), plot(fit, kind)][1]
+    )
+    said(capsys, "lda", FORMULA, "iris", *HEADER, "--plot", "a.svg")
+    said(capsys, "lda", FORMULA, "iris", *HEADER, "--plot", "a.svg", "--kind", "posteriors")
+    assert asked == [None, "posteriors"]
+
+
+@pytest.mark.slow
+def test_a_picture_needs_no_display_and_text_no_matplotlib(tmp_path):
+    environment = {**os.environ, "MPLBACKEND": "TkAgg", "PYTHONPATH": str(ROOT)}
+    environment.pop("DISPLAY", None)
+    code = "import sys; from discrim.cli import main; status = main(sys.argv[1:]); " + (
+        "print(status, *({'matplotlib', 'statsmodels', 'sklearn', 'argcomplete'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", code, "lda", FORMULA, "iris", "--output", "a.txt"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
+    done = subprocess.run(
+        [*command, "--plot", "a.pdf"], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "0 matplotlib\n"
+    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF-")
+
+
+# ---- error rates
+
+
+def test_error_rates_stand_after_the_summary(capsys):
+    printed = said(
+        capsys, "lda", FORMULA, "iris", *HEADER, "--errors", "loo, cv", "--folds", "5", "--seed", "3"
+    )
+    fit = discrim.lda(FORMULA, IRIS)
+    table = fit.error_rates(["loo", "cv"], folds=5, seed=3)
+    lines = printed.split("Error rates\n")[1].splitlines()
+    for line, method in zip(lines[1:3], table.index, strict=True):
+        name, estimate, se, *_ = line.split()
+        assert name == method
+        assert [float(estimate), float(se)] == pytest.approx(table.loc[method, ["estimate", "se"]], abs=5e-5)
+    assert lines[3] == "cv: 5 folds, seed 3."
+
+
+@pytest.mark.parametrize(
+    ("verb", "folds"), [("rda", "loo"), ("rda", "4"), ("shrunken-centroids", "4"), ("perceptron", None)]
+)
+def test_verbs_that_deal_rows_themselves_share_folds_and_seed(verb, folds, capsys, monkeypatch):
+    asked = {}
+    kind = discrim.RDAResults if verb == "rda" else None
+    kind = kind or (discrim.ShrunkenCentroidsResults if folds else discrim.PerceptronResults)
+    table = discrim.lda(FORMULA, IRIS).error_rates(["cv"])
+    monkeypatch.setattr(kind, "error_rates", lambda fit, methods, **more: [asked.update(more), table][1])
+    data = "iris" if verb != "perceptron" else "breast_cancer"
+    formula = FORMULA if verb != "perceptron" else "diagnosis ~ radius_mean"
+    given = {"rda": ["--grid", "0.5,1"], "shrunken-centroids": [], "perceptron": ["--maxiter", "2"]}[verb]
+    given += ["--folds", folds] if folds else []
+    assert cli.main([verb, formula, data, *HEADER, "--errors", "cv", "--seed", "3", *given]) == 0
+    assert asked == {"seed": 3} | ({"folds": int(folds)} if folds not in (None, "loo") else {})
+
+
+def test_folds_and_seed_go_with_what_they_are_of(capsys):
+    assert "--folds is of --errors cv" in refused(capsys, "lda", FORMULA, "iris", "--folds", "5")
+    loo = ["lda", FORMULA, "iris", "--errors", "loo", "--seed", "1"]
+    assert "--seed is of --errors cv and 632+" in refused(capsys, *loo)
+    assert "'0' is no number of folds" in refused(
+        capsys, "lda", FORMULA, "iris", "--errors", "cv", "--folds", "0"
+    )

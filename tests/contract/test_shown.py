@@ -1,0 +1,188 @@
+"""Results where they are shown: short, in every form, and their tables DataFrames all the same."""
+
+from __future__ import annotations
+
+import html
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim import compare, cross_validate, hausman, indicator, lda, logistic, moments, qda, stepwise
+from discrim.datasets import load_iris, load_penguins
+from discrim.report.numbers import display_width
+from tests.report.support import HOSTILE, Page
+
+IRIS = load_iris()
+PENGUINS = load_penguins().dropna()
+TWO = IRIS[IRIS["species"] != "virginica"].assign(species=lambda d: d["species"].astype(str))
+SEX = "sex ~ body_mass_g + bill_depth_mm"
+
+
+@pytest.fixture(scope="module")
+def fits():
+    return lda("species ~ .", IRIS), qda("species ~ .", IRIS), logistic(SEX, PENGUINS)
+
+
+@pytest.fixture(scope="module")
+def results(fits):
+    linear, quadratic, logit = fits
+    apart = logistic("species ~ .", TWO, bias_reduction=True)
+    return {
+        "fit": linear,
+        "box_m": linear.box_m(),
+        "lr_test": discrim.lr_test(linear, quadratic),
+        "wilks": linear.wilks,
+        "hausman": hausman(lda(SEX, PENGUINS), logit),
+        "boundary": linear.boundary("setosa", "virginica"),
+        "quadratic": quadratic.quadratic("setosa", "virginica"),
+        "overlap": logit.separation,
+        "separation": apart.separation,
+        "canonical": linear.canonical(),
+        "classification": linear.classification(),
+        "cross_validate": cross_validate(linear, folds=3, seed=1),
+        "stepwise": stepwise("species ~ .", IRIS),
+        "moments": moments("species ~ .", IRIS),
+        "optimal scoring": indicator("species ~ .", IRIS).optimal_scoring(),
+    }
+
+
+def test_every_result_has_a_short_form_as_text_and_as_html(results):
+    for name, result in results.items():
+        lines = repr(result).splitlines()
+        assert len(lines) <= 45, name
+        assert max(map(display_width, lines)) <= 150, name
+        assert not re.search(r"dtype|array\(|object at 0x|=Index", repr(result)), name
+        page = result._repr_html_()
+        Page(page)
+        assert "<table" in page, name
+        assert "<caption>" in page, name
+        assert re.search(r"text-align: right", page), name
+        assert not re.search(r"<h\d| id=", page), name
+
+
+def test_a_named_tuple_stays_one(results):
+    normal, offset, midpoint = results["boundary"]
+    assert offset == results["boundary"].offset
+    assert list(normal.index) == list(midpoint.index) == list(IRIS.columns[:4])
+    assert f"{offset:.6g}" in repr(results["boundary"])
+    assert pickle.loads(pickle.dumps(results["boundary"])).offset == offset
+
+
+def test_a_test_shows_its_approximations_and_no_p_value_of_zero(results):
+    text = repr(results["box_m"])
+    assert text.splitlines()[0] == "Box's M: 140.943, df 20, p 3.35e-20"
+    assert "Box's M, F" in text
+    assert text.splitlines()[-1] == results["box_m"].assumes
+    tiny = lda("species ~ .", load_penguins().assign(body_mass_g=lambda d: d["body_mass_g"] * 1.0))
+    assert tiny.wilks.pvalue < 1e-300
+    for shown in (str(tiny.wilks), repr(tiny.wilks), html.unescape(tiny.wilks._repr_html_())):
+        assert "p <1e-300" in shown
+
+
+def test_labels_are_escaped_wherever_they_are_shown():
+    bad = "<script>alert(1)</script>"
+    data = IRIS.rename(columns={"sepal_length": bad}).assign(
+        species=IRIS["species"].astype(str).replace("setosa", HOSTILE)
+    )
+    fit = lda("species ~ .", data)
+    tests = [
+        fit.box_m(),
+        fit.wilks,
+        fit.boundary(HOSTILE, "virginica"),
+        fit.canonical(),
+        fit.classification(),
+    ]
+    shown = [*tests, moments("species ~ .", data), fit.log_odds(), fit.anova(), fit.tidy(), fit.confusion()]
+    for result in [*shown, fit, qda("species ~ .", data).quadratic(HOSTILE, "virginica")]:
+        assert "<script>" not in result._repr_html_()
+
+
+# ---- tables
+
+
+def tables(fits) -> dict[str, pd.DataFrame]:
+    linear, quadratic, logit = fits
+    return {
+        "anova": linear.anova(),
+        "log_odds": linear.log_odds(),
+        "odds_ratios": logit.odds_ratios(),
+        "conf_int": logit.conf_int(),
+        "tidy": linear.tidy(),
+        "glance": linear.glance(),
+        "error_rates": linear.error_rates(),
+        "confusion": linear.confusion(),
+        "distances": linear.distances(),
+        "manova": linear.manova(),
+        "partial_tests": linear.partial_tests(),
+        "group_summary": linear.group_summary(),
+        "compare": compare(linear, quadratic),
+        "covariance_models": linear.covariance_models(),
+        "log_determinants": quadratic.log_determinants(),
+        "steps": stepwise("species ~ .", IRIS).steps,
+    }
+
+
+def test_tables_are_dataframes_and_nothing_else(fits):
+    for name, table in tables(fits).items():
+        assert type(table) is pd.DataFrame, name
+        plain = pd.DataFrame(table.to_numpy(), table.index, table.columns).astype(table.dtypes.to_dict())
+        pd.testing.assert_frame_equal(table, plain)
+        pd.testing.assert_frame_equal(plain, table)
+        assert table.attrs == {}
+        assert repr(table) == repr(plain), name
+
+
+def test_what_is_made_of_a_table_shows_as_any_other(fits):
+    for name, table in tables(fits).items():
+        shown = table._repr_html_()
+        assert "discrim-summary" in shown, name
+        others = [
+            table.copy(),
+            table.iloc[:2],
+            table.T,
+            pickle.loads(pickle.dumps(table)),
+            table.reset_index(),
+        ]
+        assert not any("discrim-summary" in other._repr_html_() for other in others), name
+        assert "discrim" not in pickle.dumps(table).decode("latin-1"), name
+        assert "discrim-summary" not in table.style.to_html(), name
+
+
+def test_numbers_of_tables_have_their_digits_in_notebooks(fits):
+    def cells(table):
+        (rows,) = Page(table._repr_html_()).tables
+        return pd.DataFrame(rows[1:], columns=rows[0]).set_index(rows[0][0])
+
+    found = tables(fits)
+    p = pd.concat([cells(found[name])["p"] for name in ("anova", "log_odds", "distances", "manova")])
+    p = p[p != ""]
+    assert (p.str.lstrip("<").astype(float) > 0).all()
+    rates = cells(found["error_rates"])
+    assert rates.loc["loo", ["estimate", "wrong", "total"]].tolist() == ["0.0200", "3", "150"]
+    assert set(cells(found["confusion"]).to_numpy().ravel()) == {"0", "1", "2", "48", "49", "50"}
+    odds = cells(found["log_odds"])
+    for _, row in odds[odds["coef"] != ""].iterrows():
+        assert len({len(row[c].strip().partition(".")[2]) for c in ("coef", "se", "low", "high")}) == 1
+    assert Page(found["log_odds"]._repr_html_()).tables[0][0][0] == "class / term"
+
+
+def test_a_table_shows_what_it_holds_when_it_is_shown(fits):
+    table = fits[0].anova()
+    table["note"] = ["first", "second", "third", "fourth"]
+    table.loc["sepal_length", "p"] = 0.5
+    shown = table._repr_html_()
+    assert "third" in shown
+    assert ">0.5000</td>" in shown
+    with pd.option_context("display.notebook_repr_html", False):
+        assert table._repr_html_() is None
+
+
+def test_a_long_table_says_that_it_is_cut():
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(rng.standard_normal((300, 50))).rename(columns="x{}".format)
+    shown = lda("y ~ .", data.assign(y=rng.integers(0, 3, 300))).anova()._repr_html_()
+    assert "32 of 50 rows shown; all of them: to_string()." in shown

@@ -1,0 +1,326 @@
+"""Reports: pages that hold all they show, whatever the fit, its labels and what it lacks."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.covariance import ShrunkCovariance
+
+import discrim
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import DataError
+from discrim.models.registry import MODELS
+from discrim.models.reports.repeated import code_of, given_options
+from tests.contract.test_contract import VERBS
+from tests.contract.test_contract import fitted as contracted
+from tests.contract.test_contract import table as contract_table
+from tests.contract.test_names import fitted
+from tests.report.support import HOSTILE
+
+IRIS = load_iris()
+FEW = IRIS.groupby("species", observed=True).head(12)[["petal_length", "petal_width", "species"]]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+VOID = {"meta", "link", "img", "source", "br"}
+CHAPTERS = ["summary", "tests", "errors", "pictures", "fitted", "data", "code"]
+
+
+class Read(HTMLParser):
+    """A page whose tags are balanced: its headings, what it refers to, its images, its code and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.headings: list[int] = []
+        self.code = self.text = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text += data
+        if "code" in self.open:
+            self.code += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def report(fit, folder: Path, **options) -> Read:
+    fit.report(folder / "page.html", **options)
+    text = (folder / "page.html").read_text(encoding="utf-8")
+    page = Read(text)
+    check(page, text)
+    return page
+
+
+def check(page: Read, text: str) -> None:
+    """What holds of every page: it asks nobody, nothing runs, and a reader of screens finds the way."""
+    names = {name for name, _ in page.tags}
+    assert not names & {
+        "script",
+        "iframe",
+        "object",
+        "embed",
+        "form",
+        "base",
+        "svg",
+        "math",
+        "audio",
+        "video",
+    }
+    for _, attrs in page.tags:
+        assert not any(name.startswith("on") for name in attrs)
+        for name in ("src", "srcset", "href"):
+            assert (attrs.get(name) or "data:").startswith(("data:", "#"))
+    assert not re.search(r"url\(|@import|expression\(", text.partition("</head>")[0])
+    policy = next(attrs["content"] for attrs in page.all("meta") if attrs.get("http-equiv"))
+    assert policy.startswith("default-src 'none';")
+    assert text.index("Content-Security-Policy") < text.index("<link") < text.index("<style")
+    assert page.all("html") == [{"lang": "en"}]
+    assert len(page.all("title")) == 1
+    assert page.headings[:2] == [1, 2]
+    assert page.headings.count(1) == 1
+    assert all(b <= a + 1 for a, b in zip(page.headings, page.headings[1:], strict=False))
+    anchors = [attrs["href"][1:] for attrs in page.all("a")]
+    assert anchors == CHAPTERS == [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    for image in page.all("img"):
+        assert image["alt"]
+        assert int(image["width"]) > 0
+    # What a reader of screens is told is told once: of each pair the style shows one.
+    assert [image["class"] for image in page.all("img")] == ["day", "night"] * (len(page.all("img")) // 2)
+
+
+def run(code: str, data: pd.DataFrame, folder: Path, monkeypatch) -> object:
+    data.to_csv(folder / "data.csv", index=False)
+    monkeypatch.chdir(folder)
+    names: dict[str, object] = {}
+    exec(compile(code, "code", "exec"), names)
+    return names["fit"]
+
+
+@pytest.mark.slow
+def test_a_report_has_its_chapters_and_its_code_repeats_the_fit(tmp_path, monkeypatch, capsys):
+    fit = discrim.lda("species ~ .", FEW, prior={"setosa": 0.5, "versicolor": 0.25, "virginica": 0.25})
+    page = report(fit, tmp_path, title="Few irises")
+    assert "Few irises" in page.text
+    assert "prior" in page.code
+    assert len(page.all("img")) >= 6
+    again = run(page.code, FEW, tmp_path, monkeypatch)
+    pd.testing.assert_frame_equal(again.predict_proba(FEW), fit.predict_proba(FEW))
+    assert str(fit.summary()) in capsys.readouterr().out
+    for shown in ("Wilks' lambda", "petal_length", "discrim.lda()", f"pandas {pd.__version__}", "Box's M"):
+        assert shown in page.text
+
+
+def test_a_picture_is_drawn_for_the_day_and_the_night_and_leaves_nothing_open(tmp_path):
+    before, figures = mpl.rcParams.copy(), plt.get_fignums()
+    with plt.rc_context({"text.color": "red"}):
+        page = report(discrim.knn("species ~ .", FEW, k=3), tmp_path)
+        assert mpl.rcParams["text.color"] == "red"
+    assert mpl.rcParams == before
+    assert plt.get_fignums() == figures
+    sources = [image["src"] for image in page.all("img")]
+    assert len(set(sources)) == len(sources) == 4
+
+
+def test_labels_are_text_whatever_they_hold(tmp_path):
+    label = f"{HOSTILE} ]]> --> </style></title> \u202e\x07\n'"
+    data = FEW.rename(columns={"petal_length": label}).astype({"species": str})
+    data["species"] = data["species"].replace({"setosa": f"a{label}"})
+    page = report(
+        discrim.nearest_centroid("species ~ .", data), tmp_path, title=label, pictures=["posteriors"]
+    )
+    assert page.text.count("<script>alert(1)</script>") >= 3
+    assert "\u202e" not in page.text
+    assert page.code.count("\n") < 20
+
+
+def test_characters_that_no_font_has_are_told_of_in_one_line(tmp_path):
+    data = FEW.astype({"species": str}).replace({"species": {"setosa": "\U00012000\U00012001"}})
+    with pytest.warns(discrim.errors.DiscrimWarning, match="no font that has the characters") as said:
+        report(discrim.nearest_centroid("species ~ .", data), tmp_path, pictures="posteriors")
+    assert len(said) == 1
+
+
+def test_a_fit_without_rows_says_what_it_lacks(tmp_path):
+    fit = discrim.lda("species ~ .", FEW)
+    fit.save(tmp_path / "fit")
+    for bare in (discrim.load(tmp_path / "fit"), discrim.lda(moments=discrim.moments("species ~ .", FEW))):
+        page = report(bare, tmp_path)
+        assert page.all("img") == []
+        assert "No picture is drawn here." in page.text
+        assert "the ranges of its columns are not known" in page.text
+        assert "load the table that they are of" in page.code
+        assert "Do the class means differ? Column by column" in page.text
+        assert "needs the rows of the fit" in page.text
+
+
+def test_a_source_is_named(tmp_path):
+    FEW.to_csv(tmp_path / "few.csv", index=False)
+    page = report(discrim.qda("species ~ .", tmp_path / "few.csv"), tmp_path, pictures="log_determinants")
+    assert len(page.all("img")) == 2
+    assert "few.csv" in page.code
+    assert "read part by part" in page.text
+
+
+def test_a_table_that_was_changed_is_not_described_as_if_it_were_the_one_of_the_fit(tmp_path):
+    values = FEW[["petal_length", "petal_width"]].to_numpy(copy=True)
+    data = pd.DataFrame(values, columns=["a", "b"], copy=False).assign(y=FEW["species"].to_numpy())
+    fit = discrim.nearest_centroid("y ~ .", data)
+    values *= 2
+    page = report(fit, tmp_path)
+    assert "Columns of numbers" not in page.text
+    assert "changed" in page.text
+
+
+def test_missing_values_levels_and_ranges_are_told(tmp_path):
+    data = load_penguins()
+    page = report(discrim.naive_bayes("species ~ bill_length_mm + sex", data), tmp_path, pictures=[])
+    assert page.all("img") == []
+    words = " ".join(page.text.split())
+    numbers = data["bill_length_mm"]
+    found = re.search(r"missing (\d+) min ([\d.]+) .* max ([\d.]+) mean", words)
+    assert [float(each) for each in found.groups()] == [numbers.isna().sum(), numbers.min(), numbers.max()]
+    assert f"sex {data['sex'].isna().sum()} 2 male" in words
+    assert f"Rows of the table{len(data)}" in page.text.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        (3, DataError),
+        (None, DataError),
+        ("a\0b", DataError),
+        ("", OSError),
+        ("folder/", IsADirectoryError),
+        ("folder", IsADirectoryError),
+        ("nowhere/page.html", FileNotFoundError),
+    ],
+)
+def test_a_bad_path_is_refused_before_anything_is_computed(tmp_path, monkeypatch, path, error):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(error):
+        fitted("lda").report(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"title": 3},
+        {"load": 3},
+        {"load": "import os"},
+        {"load": "read("},
+        {"load": "a\0"},
+        {"pictures": 3},
+        {"pictures": ["scores", "sketch"]},
+        {"pictures": [None]},
+    ],
+)
+def test_a_bad_option_leaves_the_file_that_was_there(tmp_path, options):
+    place = tmp_path / "page.html"
+    place.write_text("before")
+    with pytest.raises(DataError, match=next(iter(options))):
+        fitted("lda").report(place, **options)
+    assert place.read_text() == "before"
+    assert len([*tmp_path.iterdir()]) == 1
+
+
+def test_what_loads_the_table_and_what_is_the_users_own_is_named():
+    code = code_of(
+        discrim.lda("species ~ f(petal_length)", FEW, functions={"f": np.log}), "mine(pl.read_csv('x'))"
+    )
+    assert code.splitlines()[:2] == ["import discrim", "import polars as pl"]
+    assert "# mine is a name of your own" in code
+    assert "# f is a function of your own" in code
+    assert "functions={'f': f}," in code
+    compile(code, "code", "exec")
+    weighted = discrim.lda("species ~ petal_width", FEW, weights=np.arange(len(FEW)) % 3 + 1)
+    assert "weights=weights," in code_of(weighted, None)
+
+
+def test_categories_keep_the_order_that_a_csv_does_not(tmp_path, monkeypatch):
+    data = load_penguins().dropna()
+    data["sex"] = pd.Categorical(data["sex"], ["male", "female"])
+    data["species"] = pd.Categorical(data["species"], ["Gentoo", "Adelie", "Chinstrap"], ordered=True)
+    fit = discrim.lda("species ~ bill_length_mm + sex", data)
+    again = run(code_of(fit, None), data, tmp_path, monkeypatch)
+    assert list(again.terms) == list(fit.terms) == ["bill_length_mm", "sex[T.female]"]
+    assert list(again.classes) == list(fit.classes)
+    pd.testing.assert_frame_equal(again.coef, fit.coef, check_column_type=False, check_names=False)
+
+
+def test_options_are_those_that_are_not_the_defaults():
+    assert given_options(discrim.lda("species ~ .", FEW)) == {}
+    assert given_options(discrim.qda("species ~ .", FEW, prior="equal", method="mle")) == {
+        "prior": "equal",
+        "method": "mle",
+    }
+    code = code_of(discrim.lda("species ~ .", FEW, covariance=ShrunkCovariance(shrinkage=0.2)), None)
+    assert "from sklearn.covariance import ShrunkCovariance" in code
+    levels = ["virginica", "setosa", "versicolor"]
+    assert given_options(discrim.lda("species ~ .", FEW, levels=levels)) == {"levels": levels}
+
+
+# ---- every verb, and a browser
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", [model.verb for model in MODELS])
+def test_every_verb_is_reported(tmp_path, verb):
+    page = report(fitted(verb), tmp_path)
+    assert len(page.all("img")) >= 2
+    assert page.code or verb == "bayes"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if not verb.endswith("mcd")])
+def test_the_code_of_every_variant_makes_the_same_fit(tmp_path, monkeypatch, verb):
+    _, data = contract_table("iris")
+    fit = contracted(verb, "iris")
+    again = run(code_of(fit, None), data.astype({"species": str}), tmp_path, monkeypatch)
+    np.testing.assert_allclose(
+        np.asarray(again.decision_function(data)),
+        np.asarray(fit.decision_function(data)),
+        rtol=1e-6,
+        atol=1e-9,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@pytest.mark.parametrize("scheme", [0, 1])
+def test_a_browser_opens_it_without_a_word_and_in_the_colours_asked_for(tmp_path, scheme):
+    discrim.lda("species ~ .", FEW).report(tmp_path / "page.html")
+    command = [
+        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
+        f"--blink-settings=preferredColorScheme={scheme}", "--window-size=400,900", "--hide-scrollbars",
+        f"--screenshot={tmp_path / 'shot.png'}", "--enable-logging=stderr", "--v=0",
+        (tmp_path / "page.html").as_uri(),
+    ]  # fmt: skip
+    said = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False).stderr
+    assert "CONSOLE" not in said
+    corner = plt.imread(tmp_path / "shot.png")[2, 2, :3]
+    assert corner.mean() < 0.2 if scheme == 0 else corner.mean() > 0.9

@@ -1,0 +1,224 @@
+"""Who computes by the numbers of a summary decides as the fit does: rows by what is printed."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discrim import hyperplane, indicator, lda, logistic, nearest_centroid, perceptron
+from discrim.datasets import load_iris, load_penguins, load_wine
+from tests.report.support import html_cells
+
+IRIS = load_iris()
+TWO = IRIS[IRIS["species"] != "virginica"].assign(species=lambda d: d["species"].astype(str))
+PENGUINS = load_penguins().dropna()
+BIRDS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"]
+FAR = "up to 6 standard deviations from a class mean"
+
+
+def draws(k: int, p: int, n: int, seed: int, units=1.0, offsets=0.0) -> pd.DataFrame:
+    """Classes a, b, ... of n rows each, in columns of units and offsets."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(k), n)
+    x = rng.standard_normal((len(y), p)) + 1.5 * rng.standard_normal((k, p))[y]
+    frame = pd.DataFrame((x + offsets) * units, columns=[f"x{j}" for j in range(p)])
+    return frame.assign(y=[chr(97 + j) for j in y])
+
+
+def scaled(units) -> pd.DataFrame:
+    data = IRIS.copy()
+    data[data.columns[:4]] *= units
+    return data
+
+
+TABLES = {
+    "iris": ("species ~ .", IRIS),
+    "wine": ("cultivar ~ .", load_wine()),
+    "penguins": (f"species ~ {' + '.join(BIRDS)}", PENGUINS),
+    "penguins, sex": (f"sex ~ {' + '.join(BIRDS)}", PENGUINS),
+    "units of 1e-9": ("species ~ .", scaled(1e-9)),
+    "units of 1e9": ("species ~ .", scaled(1e9)),
+    "units of 1e-120": ("species ~ .", scaled(1e-120)),
+    "unlike units": ("species ~ .", scaled([1e-9, 1.0, 1e9, 1e-3])),
+    "years": ("y ~ .", draws(3, 2, 60, 1, offsets=2000.0)),
+    "microseconds": ("y ~ .", draws(3, 2, 60, 2, units=3e13, offsets=50.0)),
+    "26 classes": ("y ~ .", draws(26, 6, 30, 3, units=[1, 10, 1e3, 1e-3, 1, 1])),
+    "40 columns": ("y ~ .", draws(3, 39, 60, 4)),
+}
+
+
+def printed_cells(summary) -> list[list[list[str]]]:
+    """Numbers of the lines of a table, as the text and as the HTML have them."""
+    lines = summary.as_text(10_000).splitlines()[5:-1]
+    matches = [re.match(r"\s*\S.*?(?=((?:\s{2,}<?-?[\d.]+(?:e[+-]\d+)?)+)\s*$)", line) for line in lines]
+    in_text = [match[1].split() for match in matches if match]
+    in_html = [row[1:] for row in html_cells(summary)[0][1:]]
+    return [[row for row in rows if row and row[0]] for rows in (in_text, in_html)]
+
+
+def said(fit) -> str:
+    """The section of functions as one line."""
+    return " ".join(fit.summary(["functions"]).as_text().split())
+
+
+def coefficients(fit, section: str, column: int | None = None) -> list[np.ndarray]:
+    """Printed coefficients, the constant first, terms by classes; of a table by (class, term) one column."""
+    found = []
+    for rows in printed_cells(fit.summary(sections=[section])):
+        rows = [row for row in rows if re.match(r"-?\d", row[0])]
+        if column is None:
+            values = np.array([[float(text) for text in row] for row in rows[: 1 + len(fit.terms)]])
+        else:
+            values = np.array([float(row[column]) for row in rows]).reshape(-1, 1 + len(fit.terms)).T
+        found.append(values)
+    assert len(found[0]) == 1 + len(fit.terms)
+    assert (found[0] == found[1]).all()
+    return found
+
+
+def values_of(coef: np.ndarray, fit, data: pd.DataFrame) -> np.ndarray:
+    return coef[0] + data[list(fit.terms)].to_numpy(dtype=float) @ coef[1:]
+
+
+def assert_decides(scores: np.ndarray, exact: np.ndarray, within: float) -> None:
+    """Differences of scores are right within the statement, and so is the class where they are larger."""
+    assert np.abs((scores - scores[:, :1]) - (exact - exact[:, :1])).max() <= 2 * within
+    first, second = -np.sort(-exact, axis=1)[:, :2].T
+    clear = first - second > 2 * within
+    assert (scores.argmax(axis=1) == exact.argmax(axis=1))[clear].all()
+    assert clear.mean() > 0.95
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_are_classified_by_the_printed_functions_as_by_the_fit(name):
+    formula, data = TABLES[name]
+    fit = lda(formula, data)
+    assert f"within 0.001, {FAR}" in said(fit)
+    for coef in coefficients(fit, "functions"):
+        scores = values_of(coef, fit, data)
+        assert_decides(scores, fit.predict_log_proba().to_numpy(), 0.001)
+        assert (fit.classes.to_numpy()[scores.argmax(axis=1)] == fit.predict().to_numpy()).all()
+
+
+def test_functions_of_penguins_were_useless_with_one_number_of_decimals():
+    """By functions rounded to hundredths, 67 of 333 rows are wrong; the fit has one wrong."""
+    fit = lda("species ~ .", PENGUINS)
+    columns = pd.get_dummies(PENGUINS, columns=["island", "sex"]).rename(
+        columns={"island_Dream": "island[T.Dream]", "island_Torgersen": "island[T.Torgersen]"}
+    )
+    columns = columns.rename(columns={"sex_male": "sex[T.male]"})
+    truth = PENGUINS["species"].to_numpy()
+
+    def wrong(coef):
+        return (fit.classes.to_numpy()[values_of(coef, fit, columns).argmax(axis=1)] != truth).sum()
+
+    exact = np.vstack([fit.intercept, fit.coef])
+    assert (wrong(exact), wrong(exact.round(2))) == (1, 67)
+    assert [wrong(coef) for coef in coefficients(fit, "functions")] == [1, 1]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 1000),
+    st.lists(st.tuples(st.integers(-12, 12), st.floats(-300, 300)), min_size=1, max_size=4),
+    st.integers(2, 6),
+)
+def test_functions_of_any_units_and_offsets_decide_as_the_fit(seed, columns, k):
+    exponents, offsets = zip(*columns, strict=True)
+    data = draws(k, len(columns), 12, seed, 10.0 ** np.array(exponents), np.array(offsets))
+    fit = lda("y ~ .", data)
+    for coef in coefficients(fit, "functions"):
+        scores, exact = values_of(coef, fit, data), fit.predict_log_proba().to_numpy()
+        assert np.abs((scores - scores[:, :1]) - (exact - exact[:, :1])).max() <= 0.002
+
+
+def test_where_fifteen_digits_are_too_few_the_summary_says_so_and_the_way_out_works():
+    near, far = draws(3, 2, 60, 5, offsets=3e6), draws(3, 2, 60, 5, offsets=1e9)
+    text = said(lda("y ~ .", near))
+    bound = float(re.search(r"give the functions within (\S+) only: use predict\(\)", text)[1])
+    assert 0.001 < bound < 1
+    for coef in coefficients(lda("y ~ .", near), "functions"):
+        fit = lda("y ~ .", near)
+        scores, exact = values_of(coef, fit, near), fit.predict_log_proba().to_numpy()
+        assert np.abs((scores - scores[:, :1]) - (exact - exact[:, :1])).max() < 2 * bound
+    assert "do not give the functions" in said(lda("y ~ .", far))
+    assert "within 0.001" in said(lda("y ~ I(x0 - 1e9) + I(x1 - 1e9)", far))
+    digits = re.findall(r"\d[\d.]{9,}", text)
+    assert digits
+    assert max(len(number.replace(".", "")) for number in digits) == 15
+
+
+@pytest.mark.parametrize("name", ["iris", "penguins", "unlike units", "years"])
+def test_rows_are_classified_by_the_printed_log_odds(name):
+    formula, data = TABLES[name]
+    fit = lda(formula, data)
+    for coef in coefficients(fit, "log_odds", 0):
+        odds = np.column_stack([np.zeros(len(data)), values_of(coef, fit, data)])
+        assert_decides(odds, fit.predict_log_proba().to_numpy(), 0.025)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
+def test_rows_are_classified_by_a_printed_logistic_regression(unit):
+    data = PENGUINS.assign(body_mass_g=unit * PENGUINS["body_mass_g"])
+    fit = logistic("sex ~ body_mass_g + year", data)
+    for coef in coefficients(fit, "log_odds", 0):
+        odds = np.column_stack([np.zeros(len(data)), values_of(coef, fit, data)])
+        assert_decides(odds, fit.predict_log_proba().to_numpy(), 0.001)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
+def test_rows_are_classified_by_printed_regressions_of_indicators(unit):
+    data = PENGUINS.assign(body_mass_g=unit * PENGUINS["body_mass_g"])
+    fit = indicator("species ~ bill_length_mm + body_mass_g + year", data)
+    for coef in coefficients(fit, "coefficients", 0):
+        assert np.abs(values_of(coef, fit, data) - fit.fitted.to_numpy()).max() <= 1e-4
+
+
+@pytest.mark.filterwarnings("ignore:A plane separates")
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
+def test_rows_lie_on_their_side_of_printed_planes(unit):
+    data = TWO.assign(petal_length=unit * TWO["petal_length"])
+    for fit in (hyperplane("species ~ .", data), perceptron("species ~ .", data)):
+        for coef in coefficients(fit, "coefficients"):
+            value = values_of(coef[:, :1], fit, data)[:, 0]
+            assert (np.where(value > 0, *fit.classes[::-1]) == fit.predict().to_numpy()).all()
+    plane = hyperplane("species ~ .", data)
+    for coef in coefficients(plane, "coefficients"):
+        value = values_of(coef, plane, data)
+        assert (plane.predict() == data["species"]).all()
+        assert np.abs(value[:, 0] - plane.decision_function()).max() <= 0.001
+        assert np.abs(value[:, 1] - plane.distance()).max() <= 0.001 * plane.margin
+
+
+def test_a_perceptron_of_several_classes_decides_by_its_printed_planes():
+    with pytest.warns(UserWarning, match="No plane separates"):
+        fit = perceptron("species ~ .", IRIS)
+    for coef in coefficients(fit, "coefficients"):
+        labels = fit.classes.to_numpy()[values_of(coef, fit, IRIS).argmax(axis=1)]
+        assert (labels == fit.predict().to_numpy()).all()
+
+
+def test_canonical_scores_are_those_of_the_printed_coefficients():
+    fit = lda(f"species ~ {' + '.join(BIRDS)}", PENGUINS)
+    result = fit.canonical()
+    cells = html_cells(result.summary())[2]
+    assert cells[1][0] == "constant"
+    coef = np.array([[float(text) for text in row[1:]] for row in cells[1:]])
+    scores = values_of(coef, fit, PENGUINS)
+    assert np.abs(scores - result.scores(PENGUINS).to_numpy()).max() <= 0.001
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_the_nearest_printed_mean_is_the_nearest_mean(offset):
+    data = draws(4, 3, 40, 6, offsets=offset)
+    fit = nearest_centroid("y ~ .", data)
+    text, page = printed_cells(fit.summary(sections=["means"]))
+    means = np.array([[float(x) for x in row] for row in page])
+    assert [[float(x) for x in row] for row in text] == means.tolist()
+    gaps = ((data[list(fit.terms)].to_numpy()[:, None] - means) ** 2).sum(axis=2)
+    assert (fit.classes.to_numpy()[gaps.argmin(axis=1)] == fit.predict().to_numpy()).mean() > 0.99

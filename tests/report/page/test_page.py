@@ -1,0 +1,45 @@
+"""A page of HTML: its colours, and what it makes of texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from discrim.report.colours import DARK, LIGHT
+from discrim.report.page.page import Chapter, code_block, folded, page_of, pairs, paragraph
+
+
+def contrast(a: str, b: str) -> float:
+    """Of two colours, as the Web Content Accessibility Guidelines 2.2 define it."""
+
+    def luminance(colour: str) -> float:
+        parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK])
+def test_what_is_written_stands_out_from_the_paper(colours):
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    for paper in (colours.paper, colours.panel):
+        assert contrast(colours.ink, paper) > 12
+        assert contrast(colours.faint, paper) > 7
+    assert contrast(colours.link, colours.paper) > 7
+
+
+def test_texts_are_escaped_wherever_they_stand():
+    text = "</title><b>\"'&\x00\u202e"
+    shown = "&lt;/title&gt;&lt;b&gt;&quot;&#x27;&amp;\\x00\\u202e"
+    bodies = [
+        paragraph(text),
+        pairs([(text, text)]),
+        code_block(f"{text}\n{text}"),
+        folded(text, [paragraph(text)]),
+    ]
+    page = page_of(text, text, [Chapter("one", text, "\n".join(bodies))], text)
+    assert "<b>" not in page
+    # Title, heading, line, link, heading of the chapter, foot; and the bodies.
+    assert page.count(shown) == 6 + 1 + 2 + 2 + 2
+    assert folded("None", []) == ""
