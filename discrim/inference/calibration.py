@@ -80,7 +80,7 @@ def calibration_bins(
     # By the middle of the rows that are tied, so that the cuts are the same from either end.
     own = np.minimum((bins * (before[there] + counts[there] / 2) / total).astype(np.intp), bins - 1)
     _, own = np.unique(own, return_inverse=True)
-    rows = np.bincount(own, counts[there])
+    rows = np.bincount(own, counts[there]).astype(np.float64)
     predicted = np.bincount(own, (counts * values)[there]) / rows
     observed = np.bincount(own, hits[there]) / rows
     return Bins(predicted, observed, *wilson_interval(observed, rows, level), rows)

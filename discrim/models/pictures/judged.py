@@ -14,6 +14,7 @@ from discrim.errors import DataError
 from discrim.inference.calibration import calibration_bins
 from discrim.inference.roc import against_rest, roc_area, roc_curve, thinned
 from discrim.models.fits.arguments import check_word
+from discrim.models.fits.prediction import posterior_frame
 from discrim.models.judging.assessment import COUNTING, Plan, judged_codes, judged_scores
 from discrim.report.pictures.style import MOST_IN_LEGEND, shown_name
 
@@ -54,7 +55,8 @@ def confusion(results: Any, asked: Asked) -> Axes:
     # The folds are the same each time, and so is the picture.
     actual, predicted, weights = judged_codes(fit, asked.data, method, Plan(seed=0))
     table = confusion_table(actual, predicted, fit.classes, weights)
-    return draw(table, f"Actual and predicted classes, {way}\n{said_of(table)}", ax=asked.ax, colormap=asked.colors)
+    title = f"Actual and predicted classes, {way}\n{said_of(table)}"
+    return draw(table, title, ax=asked.ax, colormap=asked.colors)
 
 
 def said_of(table: pd.DataFrame) -> str:
@@ -71,10 +73,8 @@ def roc(results: Any, asked: Asked) -> Axes:
 
     level = 0.95 if asked.level is None else asked.level
     rows, classes = _judged(results, asked), results.classes
-    if results._fit.model.instead and len(classes) > 2:
-        values = rows.scores
-    else:
-        values = against_rest(rows.scores)
+    planes = bool(results._fit.model.instead) and len(classes) > 2
+    values = rows.scores if planes else against_rest(rows.scores)
     curves, areas = {}, {}
     for k in [1] if len(classes) == 2 else range(len(classes)):
         own = rows.codes == k
@@ -115,9 +115,9 @@ def calibration(results: Any, asked: Asked) -> Axes:
         names = ("predicted", "observed", "low", "high")
         bins[label] = pd.DataFrame({name: getattr(found, name) for name in names})
         counts[label] = pd.Series(np.histogram(p, edges, weights=rows.weights)[0], index=edges[:-1])
-    title = f"Calibration in bins of equal counts, {100 * level:g} % intervals, {rows.way}"
-    first = int(len(classes) == 2)
-    return draw(bins, counts, title, what, ax=asked.ax, signs=asked.signs(classes), first=first)
+    said = what, f"Observed share, {100 * level:g} % intervals"
+    title, first = f"Calibration, {rows.way}", int(len(classes) == 2)
+    return draw(bins, counts, title, said, ax=asked.ax, signs=asked.signs(classes), first=first)
 
 
 def _way(asked: Asked) -> tuple[Any, str]:
@@ -135,7 +135,10 @@ def _judged(results: Any, asked: Asked) -> Judged:
     if weights is not None:
         known &= weights > 0
     if not known.any():
-        raise DataError("There is no row with a class and a prediction, and so nothing to draw.")
+        raise DataError(
+            "There is no row with a class and a prediction, and so nothing to draw: give rows with the "
+            "response and with all columns of the formula."
+        )
     held = np.ones(int(known.sum())) if weights is None else weights[known]
     return Judged(codes[known], scores[known], held, way)
 

@@ -57,7 +57,12 @@ def calibration(
     for k, (label, at) in enumerate(bins.items()):
         colour, line = signs.colour(k + first), signs.line(k)
         limits = np.abs(at[["low", "high"]].to_numpy().T - at["observed"].to_numpy())
-        style: dict[str, Any] = {"color": colour, "linestyle": line, "marker": signs.marker(k + first), "markersize": 5}
+        style: dict[str, Any] = {
+            "color": colour,
+            "linestyle": line,
+            "marker": signs.marker(k + first),
+            "markersize": 5,
+        }
         style |= {"linewidth": 1.2, "elinewidth": 0.8, "capsize": 2, "label": shown_name(label)}
         upper.errorbar(at["predicted"], at["observed"], yerr=limits, **style)
         counts = predicted[label]

@@ -115,7 +115,9 @@ def _draw_scale(axes: Axes, colormap: str | None) -> None:
     shares = np.linspace(0.0, 1.0, 256)
     columns = [ramp(shares) for ramp in _ramps(colormap)][: 1 if colormap else 2]
     scale = axes.inset_axes((1.04, 0.1, 0.035 * len(columns), 0.8))
-    scale.imshow(np.stack(columns, axis=1), origin="lower", aspect="auto", extent=(0, len(columns), 0, 1))
+    ends = (0, len(columns), 0, 1)
+    held = np.stack(columns, axis=1)
+    scale.imshow(held, origin="lower", aspect="auto", extent=ends, interpolation="nearest")
     names = ["right", "wrong"] if len(columns) == 2 else []
     scale.set_xticks(np.arange(len(names)) + 0.5, names, rotation=90, fontsize="small")
     scale.yaxis.tick_right()
@@ -137,14 +139,17 @@ def _write(axes: Axes, counts: Floats, shares: Floats, colours: Floats) -> None:
     size = both if both >= SMALLEST + 2 else alone
     if size < SMALLEST:
         return
-    luminance = colours[..., :3] @ [0.2126, 0.7152, 0.0722]
+    # Of black and white the one of more contrast, by the luminance of light and not of its code.
+    held = colours[..., :3]
+    linear = np.where(held <= 0.04045, held / 12.92, ((held + 0.055) / 1.055) ** 2.4)
+    dark = linear @ [0.2126, 0.7152, 0.0722] < 0.179
     for i, j in np.ndindex(k, k):
         if not counts[i, j] and size != both:
             continue
         text = texts[i][j]
         if size == both and counts[i, j]:
             text += f"\n{100 * shares[i, j]:.1f} %"
-        colour = "black" if luminance[i, j] > 0.45 else "white"
+        colour = "white" if dark[i, j] else "black"
         axes.text(j, i, text, ha="center", va="center", fontsize=size, color=colour, linespacing=1.1)
 
 
