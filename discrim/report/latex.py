@@ -46,7 +46,7 @@ class Size(NamedTuple):
     line: float
 
 
-SIZES = (Size("", 1.0, 12.0), Size("\\small\n", 0.93, 11.0), Size("\\footnotesize\n", 0.86, 9.5))
+SIZES = (Size("", 1.0, 12.0), Size("\\small\n", 0.93, 11.0), Size("\\footnotesize\n", 0.855, 9.5))
 
 RULE = r"\noalign{\smallskip}\hline\noalign{\smallskip}"
 RULES = "\n".join(rf"\providecommand{{\{name}rule}}{{{RULE}}}" for name in ("top", "mid", "bottom"))

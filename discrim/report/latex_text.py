@@ -69,10 +69,12 @@ KNOWN = "‑…№℠™ﬀﬁﬂﬃﬄﬅﬆǄǅǆǇǈǉǊǋǌ"
 """Signs made of others that LaTeX knows as they are."""
 
 LIGATURES = re.compile(r"([-,'!?<>])(?=\1)")
+MINUS = re.compile(r"(?<![^\s(\[])-(?=[\d.])")
 NUMBER = re.compile(r"(<?)(-?)(\d+\.?\d*|inf)(?:e([+-]\d+))?( *)")
 
-GROUPS = {2.8: "il,.:;!'`|[]", 3.1: "jf", 3.7: "I ", 4.0: "rst-()", 4.5: "cez", 5.0: "ago0123456789/*?^\\$"}
-GROUPS |= {5.6: 'bdhnpquvkxyS"{}_', 7.2: "FLEPBTZC", 9.2: "mM%#", 10.3: "W", 13.4: "…"}
+GROUPS = {2.8: "il,.:;!'`|[]", 3.1: "jf", 3.4: " -", 3.7: "I", 3.95: "rst()", 4.5: "cez"}
+GROUPS |= {5.0: "ago0123456789/*?^\\$", 5.3: "kvxyq", 5.6: 'bdhnpuS"{}_', 7.2: "FLEPBTZC"}
+GROUPS |= {9.2: "mM%#", 10.3: "W", 13.4: "…"}
 WIDTHS = {c: width for width, group in GROUPS.items() for c in group}
 OTHER, WIDE = 7.8, 10.0
 """Widths of characters in points, of Computer Modern at 10 points; no other common typeface is much wider."""
@@ -199,7 +201,7 @@ def column_cells(texts: Sequence[str]) -> list[str]:
 
 
 def _text_cell(text: str) -> str:
-    parts = re.split(r"(?<![^\s(\[])-(?=[\d.])", text)
+    parts = MINUS.split(text)
     return "$-$".join(
         escaped(part) + " " * (part[-1:] == " " and i + 1 < len(parts)) for i, part in enumerate(parts)
     )
@@ -230,7 +232,7 @@ def number_width(text: str) -> float:
     """Width of a cell in points at 10 points."""
     found = NUMBER.fullmatch(text)
     if found is None:
-        return text_width(text) + 5 * text.count("-")
+        return text_width(text) + 5 * len(MINUS.findall(text))
     less, sign, digits, power, blanks = found.groups()
     width = OTHER * bool(less) + OTHER * bool(sign) + text_width(digits) + 5 * len(blanks)
     return width + (18 + 6 + 4 * len(power) if power else 0)

@@ -59,7 +59,7 @@ def test_every_result_has_a_short_form_as_text_and_as_html(results):
         page = result._repr_html_()
         Page(page)
         assert "<table" in page, name
-        assert "<caption>" in page, name
+        assert "<caption" in page, name
         assert re.search(r"text-align: right", page), name
         assert not re.search(r"<h\d| id=", page), name
 
