@@ -213,8 +213,9 @@ def test_a_command_that_fails_leaves_what_was_there(tmp_path, capsys, monkeypatc
     discrim.qda(FORMULA, IRIS).save("a.fit")
     before = (tmp_path / "a.fit").read_bytes()
     arguments = ["--output", "a.txt", "--save", "a.fit", "--plot", "a.svg"]
-    # Four columns have no plane to draw regions in, which is seen when they are drawn.
-    assert "regions" in refused(capsys, "qda", FORMULA, "iris", *arguments, "--kind", "regions")
+    # That there is no such column is seen when they are drawn.
+    drawn = ["--kind", "regions", "--columns", "petal_length,nosuch"]
+    assert "'nosuch'" in refused(capsys, "qda", FORMULA, "iris", *arguments, *drawn)
 
     def full(self, contents):
         raise OSError(28, "No space left on device")
