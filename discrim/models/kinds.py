@@ -37,8 +37,25 @@ class Kind(NamedTuple):
 
 _SPACES, _PLANES, _JUDGED = (f"discrim.models.pictures.{room}:" for room in ("spaces", "planes", "judged"))
 
-SCORES = Kind("scores", "scores of the rows on the discriminants, by class", f"{_SPACES}scores")
-BIPLOT = Kind("biplot", "canonical scores, and the columns as arrows of their structure", f"{_SPACES}biplot")
+SCORES = Kind(
+    "scores",
+    "scores of the rows on the discriminants, by class, with outlines of the classes",
+    f"{_SPACES}scores",
+    takes=("axes", "level"),
+)
+BIPLOT = Kind(
+    "biplot",
+    "canonical scores, and the columns as arrows of their structure",
+    f"{_SPACES}biplot",
+    takes=("axes", "structure"),
+)
+STRUCTURE = Kind(
+    "structure",
+    "correlations of the columns with the discriminants, as bars",
+    f"{_SPACES}structure",
+    takes=("axes", "structure"),
+)
+SCREE = Kind("scree", "shares of the discriminants, with the tests of the dimensions", f"{_SPACES}scree")
 REGIONS = Kind(
     "regions", "regions of the classes in the plane of two columns", f"{_PLANES}regions", first="plane"
 )
@@ -47,12 +64,37 @@ LOG_DETERMINANTS = Kind(
     "log_determinants", "log-determinants of the covariances, with intervals", f"{_JUDGED}log_determinants"
 )
 
-COMMON = (REGIONS,)
-"""What every model has whose classes have regions."""
+_SPREAD = "discrim.models.pictures.covariances:"
+ELLIPSES = Kind(
+    "ellipses",
+    "ellipses of the classes' covariances beside the pooled one",
+    f"{_SPREAD}ellipses",
+    takes=("columns", "level", "centred"),
+)
+PAIRS = Kind(
+    "pairs", "each pair of columns, with the outlines of the classes", f"{_SPREAD}pairs", ("columns", "level")
+)
+HE = Kind(
+    "he",
+    "ellipses of hypothesis and error: do the means differ beyond what rows do",
+    f"{_SPREAD}he",
+    takes=("columns", "axes", "level"),
+)
+QQ = Kind("qq", "squared distances by class against the quantiles of their law", f"{_SPREAD}qq", ("classes",))
+SIMPLEX = Kind(
+    "simplex",
+    "three posteriors as places in a triangle",
+    "discrim.models.pictures.simplex:simplex",
+    ("classes",),
+)
 
-WITH_POSTERIORS = (*COMMON, POSTERIORS)
+WITH_POSTERIORS = (REGIONS, POSTERIORS, PAIRS, SIMPLEX)
+"""What models with posteriors have."""
 
-DISCRIMINANTS = (SCORES, BIPLOT)
+NORMAL = (ELLIPSES, QQ)
+"""What models with normal classes have."""
+
+DISCRIMINANTS = (SCORES, BIPLOT, STRUCTURE, SCREE, HE)
 """What models with discriminants have."""
 
 ROBUST = Kind(

@@ -60,7 +60,9 @@ def check_word(name: str, value: Any, allowed: tuple[str, ...], *, optional: boo
         return
     if not (isinstance(value, str) and value in allowed):
         hint = " To set fits side by side, see compare()." if hasattr(value, "_fit") else ""
-        raise DataError(f"{name}={told(value)} is not known: use one of {listed(allowed)}.{hint}")
+        raise DataError(
+            f"{name}={told(value)} is not known: use one of {listed(allowed, len(allowed))}.{hint}"
+        )
 
 
 def is_number(value: Any) -> bool:

@@ -24,7 +24,7 @@ class Asked:
         To draw on.
     data : table or None
         Rows to draw in the place of those of the fit.
-    axes, columns, at, method, level, colors, title : optional
+    axes, columns, at, method, level, structure, centred, classes, colors, title : optional
         See `discrim.models.pictures.pictured.Pictured.plot`.
     """
 
@@ -35,6 +35,9 @@ class Asked:
     at: Any = None
     method: str | None = None
     level: float | None = None
+    structure: str | None = None
+    centred: bool | None = None
+    classes: Sequence[Any] | None = None
     colors: Any = None
     title: str | None = None
 

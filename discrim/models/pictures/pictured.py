@@ -43,6 +43,9 @@ class Pictured:
         at: Any = None,
         method: str | None = None,
         level: float | None = None,
+        structure: str | None = None,
+        centred: bool | None = None,
+        classes: Sequence[Any] | None = None,
         colors: Any = None,
         title: str | None = None,
     ) -> Axes:
@@ -68,6 +71,12 @@ class Pictured:
             Of kinds that judge the fit: which predictions of its rows are judged.
         level : float, optional
             Of the intervals, or share of a class in its ellipse.
+        structure : {"within", "total", "between"}, optional
+            Of kinds with structure correlations: within classes (the default), over all rows, of the means.
+        centred : bool, optional
+            Of kind "ellipses": all about one centre, so that their shapes can be compared.
+        classes : labels, optional
+            Of kinds that show some classes alone.
         colors : mapping, sequence or str, optional
             Colours by class, in the order of the classes, or the name of a colormap of matplotlib.
         title : str, optional
@@ -95,7 +104,7 @@ class Pictured:
         """
         from discrim.models.pictures.asked import Asked
 
-        asked = Asked(ax, data, axes, columns, at, method, level, colors, title)
+        asked = Asked(ax, data, axes, columns, at, method, level, structure, centred, classes, colors, title)
         return drawn(self, kind, asked)
 
     def _is_plane(self: Any) -> bool:

@@ -24,9 +24,6 @@ Floats = NDArray[np.float64]
 MOST_ARROWS = 20
 """Columns that a biplot shows as arrows, those of the longest."""
 
-CHI2_95 = 5.991464547107979
-"""Quantile of chi-square with two degrees of freedom, -2 ln 0.05."""
-
 LABEL = 20
 """Display width of a column's name before it is cut in its middle."""
 
@@ -42,6 +39,8 @@ def biplot(
     counts: pd.Series,
     ax: Axes | None = None,
     signs: Signs = SIGNS,
+    *,
+    shares: pd.Series | None = None,
 ) -> Axes:
     """Canonical scores with the columns as arrows of their structure correlations.
 
@@ -67,8 +66,10 @@ def biplot(
     Axes
     """
     shown = points.iloc[:, :2]
-    axes = scores(shown, labels, centroids.iloc[:, :2], ax=ax, signs=signs)
-    if not points.shape[1]:
+    axes = scores(
+        shown, labels, centroids.iloc[:, :2], ax=ax, signs=signs, shares=shares, counts=counts, level=None
+    )
+    if not centroids.shape[1]:
         return axes
     lengths = numbers(arrows.iloc[:, :2])
     longest = np.argsort(-np.hypot(*lengths.T) if lengths.shape[1] > 1 else -np.abs(lengths[:, 0]))
@@ -77,24 +78,18 @@ def biplot(
     if len(lengths) > MOST_ARROWS:
         title += f" (the {MOST_ARROWS} longest of {len(lengths)})"
     axes.set_title(title, wrap=True)
-    if points.shape[1] == 1:
+    if centroids.shape[1] == 1:
         _draw_bars(axes, lengths[named, 0], [arrows.index[i] for i in named])
         return axes
-    means = numbers(centroids.iloc[:, :2])
-    for k, (x, y) in enumerate(means.tolist()):
-        if counts.iloc[k] > 0:
-            radius = math.sqrt(CHI2_95 / float(counts.iloc[k]))
-            _draw_circle(axes, x, y, radius, signs.colour(k))
     if ax is None:
         lay_out(axes)
-    _draw_arrows(axes, numbers(shown), lengths[named], [arrows.index[i] for i in named])
+    _draw_arrows(
+        axes,
+        numbers(shown) if len(shown) else numbers(centroids),
+        lengths[named],
+        [arrows.index[i] for i in named],
+    )
     return axes
-
-
-def _draw_circle(axes: Axes, x: float, y: float, radius: float, colour: str) -> None:
-    angle = np.linspace(0, 2 * np.pi, 101)
-    ring = x + radius * np.cos(angle), y + radius * np.sin(angle)
-    axes.fill(*ring, facecolor=(colour, 0.25), edgecolor=colour, linewidth=1.2, zorder=3)
 
 
 def _draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any]) -> None:

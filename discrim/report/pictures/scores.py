@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.report.pictures.ellipses import draw_outline
 from discrim.report.pictures.points import draw_labels, draw_points, draw_strips
 from discrim.report.pictures.style import (
     MOST_IN_LEGEND,
@@ -26,10 +28,13 @@ from discrim.report.pictures.style import (
 if TYPE_CHECKING:
     from discrim.report.pictures.style import Axes
 
-__all__ = ["scores"]
+__all__ = ["CHI2_95", "axis_name", "scores"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+
+CHI2_95 = 5.991464547107979
+"""Quantile of chi-square with two degrees of freedom, -2 ln 0.05."""
 
 
 def scores(
@@ -38,18 +43,32 @@ def scores(
     centroids: pd.DataFrame,
     ax: Axes | None = None,
     signs: Signs = SIGNS,
+    *,
+    shares: pd.Series | None = None,
+    counts: pd.Series | None = None,
+    level: float | None = 0.5,
 ) -> Axes:
-    """Discriminant scores by class: the first two axes, or the distribution on the only one.
+    """Discriminant scores by class on two axes, or their distribution on the only one.
 
-    One axis is drawn as histograms on common bins, or, beyond 12 classes, as a strip for each class.
+    Scores have unit variance within classes: an outline of a class holds a share `level` of a normal class,
+    at the distance sqrt(-2 ln(1 - level)), and a filled circle its mean at 95 % confidence, with the radius
+    sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical Analysis for Biologists). One axis is drawn
+    as histograms on common bins, or, beyond 12 classes, as a strip for each class.
 
     Parameters
     ----------
-    scores : DataFrame, rows by LD1, LD2, ...
+    scores : DataFrame, rows by one or two axes
+        No rows of a fit that has none.
     labels : Series
         Class of each row; a row without one, or without scores, is left out.
-    centroids : DataFrame, classes by LD1, LD2, ...
+    centroids : DataFrame, classes by axes
     ax : Axes, optional
+    shares : Series by axis, optional
+        Share of the variance between classes, named on the axes.
+    counts : Series by class, optional
+        n_k, for the circles of the means.
+    level : float or None
+        Share of a class in its outline; None for no outlines.
 
     Returns
     -------
@@ -58,33 +77,85 @@ def scores(
     classes = list(centroids.index)
     codes = label_codes(labels, classes)
     x, means = numbers(scores), numbers(centroids)
-    strips = x.shape[1] == 1 and len(classes) > MOST_IN_LEGEND
-    axes, own = new_axes(ax, len(classes) if strips else 0)
-    if not x.shape[1]:
-        axes.set_title("The class means do not differ: there is no discriminant.")
+    if not means.shape[1]:
+        axes, _ = new_axes(ax)
+        axes.set_title("The class means do not differ: there is no discriminant.", wrap=True)
         axes.set_axis_off()
         return axes
-    axes.set_xlabel(shown_name(scores.columns[0]))
-    if strips:
-        draw_strips(axes, x[:, 0], codes, classes, signs=signs)
-        axes.scatter(means[:, 0], range(len(classes)), marker="|", s=60, color=ink(), zorder=3)
-        axes.set_title("Discriminant scores; | marks the class means")
-        return axes
-    if x.shape[1] == 1:
-        _draw_histograms(axes, x[:, 0], codes, classes, means[:, 0], signs)
-        axes.set_title("Discriminant scores; lines mark the class means")
-        return add_legend(axes, own)
+    if means.shape[1] == 1:
+        return _one_axis(
+            x[:, 0], codes, classes, means[:, 0], axis_name(centroids.columns[0], shares), ax, signs
+        )
+    radius = 0.0 if level is None else math.sqrt(-2.0 * math.log1p(-level))
+    axes, own = new_axes(ax, size=_size(x, means, radius))
     draw_points(axes, x[:, 0], x[:, 1], codes, classes, signs)
-    axes.set_ylabel(shown_name(scores.columns[1]))
+    for k, mean in enumerate(means):
+        colour = signs.colour(k)
+        if radius:
+            style = {"color": colour, "linestyle": signs.line(k), "linewidth": 1.3, "zorder": 3}
+            draw_outline(axes, mean, np.eye(2), radius, **style)
+        if counts is not None and counts.iloc[k] > 0:
+            _draw_mean(axes, mean, math.sqrt(CHI2_95 / float(counts.iloc[k])), colour)
+    axes.set_xlabel(axis_name(centroids.columns[0], shares))
+    axes.set_ylabel(axis_name(centroids.columns[1], shares, of=""))
     # Both axes have unit variance within classes: equal units show distances as the rule sees them.
     axes.set_aspect("equal", adjustable="datalim")
+    axes.set_title(_title(len(x) > 0, radius > 0, level), wrap=True)
+    if not len(x):
+        axes.scatter(means[:, 0], means[:, 1], marker="+", s=90, color=ink(), linewidths=1.2, zorder=5)
+        draw_labels(axes, means, classes)
+        return axes
     if len(classes) > MOST_IN_LEGEND:
-        draw_labels(axes, means[:, :2], classes)
-        axes.set_title("Discriminant scores; labels stand at the class means")
+        draw_labels(axes, means, classes)
         return axes
     axes.scatter(means[:, 0], means[:, 1], marker="+", s=170, color=paper(), linewidths=3.5, zorder=4)
     axes.scatter(means[:, 0], means[:, 1], marker="+", s=140, color=ink(), linewidths=1.5, zorder=5)
-    axes.set_title("Discriminant scores; + marks the class means")
+    return add_legend(axes, own)
+
+
+def axis_name(name: Any, shares: pd.Series | None, of: str = " of the variance between classes") -> str:
+    """Name of an axis, with its share of the variance between classes."""
+    if shares is None or not np.isfinite(shares.loc[name]):
+        return shown_name(name)
+    return f"{shown_name(name)} ({100 * float(shares.loc[name]):.1f} %{of})"
+
+
+def _title(rows: bool, outlines: bool, level: float | None) -> str:
+    title = "Discriminant scores" if rows else "Class means on the discriminants"
+    return f"{title}; outlines hold {100 * level:.0f} % of a normal class" if outlines and level else title
+
+
+def _size(x: Floats, means: Floats, radius: float) -> tuple[float, float]:
+    """Inches that suit what is drawn in equal units, so that no half of the picture is empty."""
+    import matplotlib.pyplot as plt
+
+    width, height = plt.rcParams["figure.figsize"]
+    known = x[np.isfinite(x).all(axis=1)]
+    held = np.vstack([known, means - radius, means + radius])
+    across, up = np.maximum(np.ptp(held, axis=0), 1e-9)
+    # An inch and a half of the width is the legend's and the axis's, one inch of the height the title's.
+    return width, float(np.clip((width - 1.8) * up / across + 1.1, 0.62 * height, 1.35 * height))
+
+
+def _draw_mean(axes: Axes, mean: Floats, radius: float, colour: str) -> None:
+    from matplotlib.patches import Circle
+
+    axes.add_patch(Circle(tuple(mean.tolist()), radius, facecolor=(colour, 0.3), edgecolor=colour, zorder=3))
+
+
+def _one_axis(
+    x: Floats, codes: Codes, classes: Sequence[Any], means: Floats, name: str, ax: Axes | None, signs: Signs
+) -> Axes:
+    strips = len(classes) > MOST_IN_LEGEND or not len(x)
+    axes, own = new_axes(ax, len(classes) if strips else 0)
+    axes.set_xlabel(name)
+    if strips:
+        draw_strips(axes, x, codes, classes, signs=signs)
+        axes.scatter(means, range(len(classes)), marker="|", s=60, color=ink(), zorder=3)
+        axes.set_title("Discriminant scores; | marks the class means" if len(x) else "Class means", wrap=True)
+        return axes
+    _draw_histograms(axes, x, codes, classes, means, signs)
+    axes.set_title("Discriminant scores; lines mark the class means", wrap=True)
     return add_legend(axes, own)
 
 

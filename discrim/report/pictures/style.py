@@ -108,6 +108,10 @@ class Signs:
         """Line style of class k."""
         return LINES[k % len(LINES)]
 
+    def of(self, k: int) -> dict[str, Any]:
+        """All three of class k, as lines of matplotlib take them."""
+        return {"color": self.colour(k), "marker": self.marker(k), "linestyle": self.line(k)}
+
 
 SIGNS = Signs()
 """Those of a picture for which no colours were asked."""
@@ -210,7 +214,12 @@ def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None =
 
 
 def panels(
-    ax: Axes | None, rows: int, columns: int, size: tuple[float, float] | None = None
+    ax: Axes | None,
+    rows: int,
+    columns: int,
+    size: tuple[float, float] | None = None,
+    gaps: tuple[float, float] = (0.28, 0.30),
+    titled: bool = False,
 ) -> tuple[Axes, NDArray[Any]]:
     """Axes of a picture with panels: the outer one, which bears the title alone, and those in it.
 
@@ -221,6 +230,10 @@ def panels(
     rows, columns : int
     size : (float, float), optional
         Inches of a figure of our own.
+    gaps : (float, float)
+        Share of the width and height that the gaps between panels take together.
+    titled : bool
+        The panels have titles of their own, for which there is room below that of the picture.
 
     Returns
     -------
@@ -230,12 +243,16 @@ def panels(
     """
     outer, _ = new_axes(ax, size=size)
     outer.set_axis_off()
-    gap_x, gap_y = 0.28 / columns, 0.30 / rows
+    gap_x, gap_y = gaps[0] / columns, gaps[1] / rows
     width, height = (1 - gap_x * (columns - 1)) / columns, (1 - gap_y * (rows - 1)) / rows
+    top = 1.0
+    if titled:
+        high = outer.get_window_extent().height / outer.figure.dpi
+        top = max(1.0 - 0.25 / high, 0.5)
     inner = np.empty((rows, columns), dtype=object)
     for i in range(rows):
         for j in range(columns):
-            place = (j * (width + gap_x), 1 - height - i * (height + gap_y), width, height)
+            place = (j * (width + gap_x), top * (1 - height - i * (height + gap_y)), width, top * height)
             inner[i, j] = outer.inset_axes(place)
     return outer, inner
 

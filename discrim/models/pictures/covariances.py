@@ -1,0 +1,277 @@
+"""Pictures of how rows spread: ellipses, pairs of columns, hypothesis and error, quantiles of distances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.robust.student import own_distances
+from discrim.errors import DataError, NotSupportedError
+from discrim.inference.distance_quantiles import distance_quantiles
+from discrim.inference.he import roy_critical, scatter_between
+from discrim.models.fits.arguments import listed, told
+from discrim.models.fits.labels import class_code
+from discrim.models.pictures.rows import DrawnRows, drawn_rows, needed_rows
+from discrim.models.pictures.spaces import asked_axes, asked_level
+
+if TYPE_CHECKING:
+    from discrim.models.pictures.asked import Asked
+    from discrim.report.pictures.style import Axes
+
+__all__ = ["asked_terms", "ellipses", "he", "pairs", "qq"]
+
+Floats = NDArray[np.float64]
+
+MOST_PAIRS = 6
+"""Columns of a matrix of panels, unless more are named."""
+
+MOST_PANELS = 12
+"""Classes that have a panel each, unless more are named."""
+
+LEVEL = 0.68
+"""Share of a normal class in its outline, as in R's heplots."""
+
+
+def asked_terms(results: Any, asked: Asked, default: int, least: int = 2) -> list[str]:
+    """Terms of the design that were asked for, or the first ones.
+
+    Raises
+    ------
+    DataError
+        One is not there, is named twice, or they are too few.
+    """
+    every = list(results.terms)
+    if asked.columns is None:
+        given = every[:default]
+        if len(given) < least:
+            raise NotSupportedError(
+                f"This kind draws {least} columns, and the fit has {len(every)}: draw another kind."
+            )
+        return given
+    given = [asked.columns] if isinstance(asked.columns, str) else list(asked.columns)
+    unknown = [name for name in given if name not in every]
+    if unknown:
+        raise DataError(
+            f"columns={told(asked.columns)}: {told(unknown[0])} is no term: name some of {listed(every)}."
+        )
+    if len(set(given)) < max(len(given), least):
+        raise DataError(
+            f"columns={told(asked.columns)}: name {least} or more different terms of {listed(every)}."
+        )
+    return given
+
+
+def ellipses(results: Any, asked: Asked) -> Axes:
+    """Ellipses of the classes' covariances beside the pooled one; of more than two columns, of all pairs."""
+    from discrim.report.pictures.ellipses import ellipses as draw
+
+    fit, names = results._fit, asked_terms(results, asked, 2)
+    if len(names) > 2:
+        return pairs(results, asked)
+    rows = drawn_rows(fit, asked)
+    means, covariances, pooled = _spreads(results, names, rows)
+    level, centred = asked_level(asked, LEVEL), bool(asked.centred)
+    axes = draw(
+        means,
+        covariances,
+        pooled,
+        _radius(level),
+        points=None if rows is None else rows.terms(names),
+        labels=None if rows is None else rows.labels,
+        centred=centred,
+        ax=asked.ax,
+        signs=asked.signs(fit.classes),
+    )
+    about = ", about one centre" if centred else ""
+    axes.set_title(f"Covariances of the classes{about}; outlines hold {100 * level:.0f} %", wrap=True)
+    return axes
+
+
+def pairs(results: Any, asked: Asked) -> Axes:
+    """Each pair of columns, with the outlines of the classes."""
+    from discrim.report.pictures.pairs import pairs as draw
+
+    fit, names = results._fit, asked_terms(results, asked, MOST_PAIRS)
+    rows = drawn_rows(fit, asked)
+    means, covariances, _ = _spreads(results, names, rows)
+    level = asked_level(asked, LEVEL)
+    outer = draw(
+        means,
+        covariances,
+        _radius(level),
+        points=None if rows is None else rows.terms(names),
+        labels=None if rows is None else rows.labels,
+        ax=asked.ax,
+        signs=asked.signs(fit.classes),
+    )
+    some = f" of the first {len(names)} of {len(results.terms)} columns" if asked.columns is None else ""
+    some = some if len(names) < len(results.terms) else ""
+    outer.set_title(f"Pairs{some}; outlines hold {100 * level:.0f} % of a normal class", wrap=True)
+    return outer
+
+
+def he(results: Any, asked: Asked) -> Axes:
+    """Ellipses of hypothesis and error, in the plane of two columns, or of two discriminants with axes=."""
+    from discrim.report.pictures.he import he as draw
+    from discrim.report.pictures.scores import axis_name
+
+    fit = results._fit
+    results._need_full("kind='he'")
+    moments, counts = fit.numbers.moments, fit.rows_by_class.to_numpy(dtype=np.float64)
+    free = moments.total - moments.n_classes
+    critical = roy_critical(moments.n_columns, moments.n_classes, moments.total, 1 - asked_level(asked, 0.95))
+    if not free > 0 or np.isnan(critical):
+        raise NotSupportedError("kind='he' needs more rows than classes and columns: fit more rows.")
+    arrows = None
+    if asked.axes is not None:
+        if asked.columns is not None:
+            raise DataError("axes= and columns= name two planes: give one of them.")
+        canonical = results.canonical()
+        chosen = asked_axes(list(canonical.centroids.columns), asked)
+        if len(chosen) < 2:
+            raise DataError(f"axes={told(asked.axes)}: kind='he' draws a plane: name two discriminants.")
+        means, error = canonical.centroids[chosen], np.eye(2)
+        arrows = canonical.structure()[chosen]
+        shown = axis_name(chosen[0], canonical.proportion), axis_name(chosen[1], canonical.proportion, of="")
+    else:
+        names = asked_terms(results, asked, 2)
+        if len(names) > 2:
+            raise DataError(f"columns={told(asked.columns)}: kind='he' draws a plane: name two columns.")
+        means, error = results.means[names], _unbiased(results).loc[names, names].to_numpy()
+        shown = names[0], names[1]
+    hypothesis = scatter_between(means.to_numpy(), counts) / (critical * free)
+    # The error's outline holds 68 % of the rows about their class means, as in R's heplots.
+    axes = draw(
+        means,
+        hypothesis,
+        error,
+        _radius(LEVEL),
+        names=shown,
+        arrows=arrows,
+        equal=asked.axes is not None,
+        ax=asked.ax,
+        signs=asked.signs(fit.classes),
+    )
+    level = 100 * (1 - asked_level(asked, 0.95))
+    axes.set_title(
+        f"Means differ at {level:.3g} % (Roy) where the hypothesis reaches beyond the error", wrap=True
+    )
+    return axes
+
+
+def qq(results: Any, asked: Asked) -> Axes:
+    """Squared distances of the rows of each class against the quantiles of their law."""
+    from discrim.report.pictures.quantiles import quantiles
+
+    fit, numbers = results._fit, results._fit.numbers
+    rows = needed_rows(fit, asked, "qq")
+    robust = getattr(numbers, "robust", None) is not None
+    exact = not robust and hasattr(numbers, "unbiased_distances") and numbers.has_distances
+    if exact:
+        held, free = numbers.unbiased_distances()
+        covariances = held.covariances
+    elif getattr(numbers, "has_distances", True):
+        covariances, free = numbers.distances().covariances, None
+    else:
+        raise NotSupportedError("kind='qq' needs the full covariance: fit with the default covariance=.")
+    squared = _own_squared(rows, numbers.moments, covariances)
+    classes = list(fit.classes)
+    chosen = classes[:MOST_PANELS] if asked.classes is None else list(asked.classes)
+    places = {label: class_code(label, fit.classes) for label in chosen}
+    index = np.asarray(rows.blocks.table.index)
+    tables = {}
+    for label, k in places.items():
+        own = np.flatnonzero((rows.codes == k) & np.isfinite(squared))
+        fitted = None if asked.data is None else float(fit.counts[k])
+        table = distance_quantiles(
+            squared[own], len(fit.terms), None if free is None else float(free[k]), fitted=fitted
+        )
+        tables[label] = table.set_axis(index[own[table["position"].astype(int)]], axis=0)
+    law = "chi-square" if not exact else "F" if asked.data is not None else "beta"
+    outer = quantiles(tables, places, law, ax=asked.ax, signs=asked.signs(fit.classes))
+    some = f" of the first {len(chosen)} of {len(classes)} classes" if len(chosen) < len(classes) else ""
+    kind = "Robust squared distances" if robust else "Squared distances"
+    outer.set_title(f"{kind} to the class means{some}, with pointwise limits at 95 %", wrap=True)
+    return outer
+
+
+# ---- numbers
+
+
+def _radius(level: float) -> float:
+    """Mahalanobis distance in a plane within which a share of a normal class lies."""
+    return math.sqrt(-2.0 * math.log1p(-level))
+
+
+def _spreads(
+    results: Any, names: Sequence[str], rows: DrawnRows | None
+) -> tuple[pd.DataFrame, dict[Any, pd.DataFrame], pd.DataFrame | None]:
+    """Means (classes by names), covariances by class, and the pooled one: the model's, or those of rows."""
+    held = list(names)
+    covs = getattr(results, "covs", None) if hasattr(type(results), "covs") else None
+    found: dict[Any, pd.DataFrame] = {}
+    pooled = None
+    if covs is not None:
+        found = {label: table.loc[held, held] for label, table in covs.items()}
+        counts = results.counts.to_numpy(dtype=np.float64) - 1
+        if counts.sum() > 0 and (counts >= 0).all():
+            mixed = sum(c * t.to_numpy() for c, t in zip(counts, found.values(), strict=True)) / counts.sum()
+            pooled = pd.DataFrame(mixed, index=held, columns=held)
+        return results.means[held], found, pooled
+    if hasattr(type(results), "cov"):
+        pooled = results.cov.loc[held, held]
+    if rows is None:
+        if not hasattr(type(results), "means"):
+            raise NotSupportedError("This kind draws rows, which a loaded fit has not: give them as data=.")
+        # The model has one covariance for all of them.
+        shared = {} if pooled is None else dict.fromkeys(results.classes, pooled)
+        return results.means[held], shared, pooled
+    means, found = _of_rows(rows, list(results.classes), held)
+    return means, found, pooled
+
+
+def _of_rows(
+    rows: DrawnRows, classes: list[Any], names: list[str]
+) -> tuple[pd.DataFrame, dict[Any, pd.DataFrame]]:
+    """Means and covariances (divisor n - 1) of the rows of each class."""
+    x = rows.terms(names).to_numpy()
+    known = np.isfinite(x).all(axis=1)
+    given = rows.blocks.weights
+    weights = np.ones(len(x)) if given is None else np.asarray(given, dtype=np.float64)
+    means = np.full((len(classes), len(names)), np.nan)
+    found = {}
+    for k, label in enumerate(classes):
+        own = known & (rows.codes == k) & (weights > 0)
+        total = float(weights[own].sum())
+        if not total > 0:
+            continue
+        share = weights[own]
+        means[k] = share @ x[own] / total
+        if total > 1:
+            gaps = x[own] - means[k]
+            table = gaps.T @ (gaps * share[:, None]) / (total - 1)
+            found[label] = pd.DataFrame(table, index=names, columns=names)
+    return pd.DataFrame(means, index=pd.Index(classes), columns=names), found
+
+
+def _unbiased(results: Any) -> pd.DataFrame:
+    """Covariance within classes with divisor N - K."""
+    numbers = results._fit.numbers
+    held: pd.DataFrame = results.cov * (numbers.divisor / numbers.residual_df)
+    return held
+
+
+def _own_squared(rows: DrawnRows, moments: Any, covariances: Any) -> Floats:
+    """Squared distances (n,) of rows to the means of their classes, missing where there is none."""
+    out = np.full(rows.blocks.table.nrows, np.nan)
+    for place, x, missing in rows.blocks.every_row():
+        own = rows.codes[place]
+        known = own >= 0 if missing is None else (own >= 0) & ~missing
+        at = place.start + np.flatnonzero(known)
+        out[at] = own_distances(moments, covariances, x[known], own[known])
+    return out

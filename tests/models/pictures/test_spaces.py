@@ -1,0 +1,148 @@
+"""Pictures of discriminants and of spreads: what is drawn against what the fit says, and identities."""
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from scipy import stats
+
+import discrim
+from discrim.errors import DataError, NotSupportedError
+from discrim.inference.distance_quantiles import distance_quantiles
+from discrim.inference.he import roy_critical, scatter_between
+from discrim.report.pictures.ellipses import outline
+from tests.pictures import assert_looks_like
+
+mpl.use("Agg")
+IRIS, WINE = discrim.datasets.load_iris(), discrim.datasets.load_wine()
+LDA, WINES = discrim.lda("species ~ .", IRIS), discrim.lda("cultivar ~ .", WINE)
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
+
+
+PICTURES = {
+    "scores": lambda: WINES.plot("scores"),
+    "scores-one": lambda: discrim.lda("species ~ .", IRIS[50:].astype({"species": str})).plot(),
+    "scores-of-moments": lambda: discrim.lda(moments=discrim.moments("cultivar ~ .", WINE)).plot(),
+    "biplot": lambda: WINES.plot("biplot"),
+    "structure": lambda: WINES.plot("structure"),
+    "scree": lambda: WINES.plot("scree"),
+    "ellipses": lambda: LDA.plot("ellipses", columns=("petal_length", "petal_width")),
+    "ellipses-centred": lambda: discrim.qda("species ~ .", IRIS).plot("ellipses", centred=True),
+    "pairs": lambda: LDA.plot("pairs"),
+    "he": lambda: LDA.plot("he"),
+    "he-canonical": lambda: WINES.plot("he", axes=("LD1", "LD2")),
+    "qq": lambda: discrim.qda("species ~ .", IRIS).plot("qq"),
+    "simplex": lambda: LDA.plot("simplex"),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_look_as_they_did(name):
+    assert_looks_like(PICTURES[name](), name)
+
+
+def test_the_axes_say_their_share_of_the_variance_between_classes():
+    axes = WINES.plot("scores", axes=("LD2", "LD1"))
+    assert axes.get_xlabel().startswith(f"LD2 ({100 * WINES.explained['LD2']:.1f} %")
+    assert axes.get_ylabel() == f"LD1 ({100 * WINES.explained['LD1']:.1f} %)"
+
+
+@pytest.mark.parametrize("axes", [("LD1", "LD9"), ("LD1", "LD1"), ("LD1", "LD2", "LD1")])
+def test_axes_that_are_not_there_are_refused(axes):
+    with pytest.raises(DataError, match="LD2"):
+        WINES.plot("scores", axes=axes)
+
+
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.95])
+def test_an_outline_holds_its_share_of_a_normal_class(level):
+    covariance = np.array([[4.0, 1e-3], [1e-3, 1e-6]])
+    radius = np.sqrt(stats.chi2.ppf(level, 2))
+    points = outline(np.array([7.0, -1.0]), covariance, radius) - [7.0, -1.0]
+    squared = np.einsum("ij,jk,ik->i", points, np.linalg.inv(covariance), points)
+    assert squared == pytest.approx(np.full(len(points), radius**2), rel=1e-9)
+
+
+@pytest.mark.parametrize("covariance", [np.zeros((2, 2)), np.ones((2, 2)), np.diag([1.0, 0.0])])
+def test_an_outline_of_less_than_full_rank_is_flat(covariance):
+    points = outline(np.zeros(2), covariance, 1.0)
+    assert np.isfinite(points).all()
+    assert np.linalg.matrix_rank(points, tol=1e-9) <= np.linalg.matrix_rank(covariance)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.35, 0.8, 3.0])
+def test_the_hypothesis_reaches_beyond_the_error_where_roy_s_test_rejects(shift):
+    rng = np.random.default_rng(3)
+    codes = np.repeat([0, 1, 2], 12)
+    x = rng.standard_normal((36, 2)) + shift * np.array([[0, 0], [1, 0], [0, 1]])[codes]
+    means = np.array([x[codes == k].mean(axis=0) for k in range(3)])
+    within = sum(np.cov(x[codes == k].T) * 11 for k in range(3))
+    between = scatter_between(means, np.array([12.0, 12.0, 12.0]))
+    critical = roy_critical(2, 3, 36)
+    largest = np.linalg.eigvals(np.linalg.solve(within, between)).real.max()
+    hypothesis, error = between / (critical * 33), within / 33
+    turns = np.linspace(0, np.pi, 2000)
+    along = np.column_stack([np.cos(turns), np.sin(turns)])
+    beyond = np.einsum("ij,jk,ik->i", along, hypothesis - error, along).max() > 0
+    assert beyond == (largest > critical)
+
+
+def test_roy_s_value_is_exact_with_two_classes():
+    # One root: F = (v - p + 1)/p root, on p and v - p + 1 degrees of freedom.
+    assert roy_critical(3, 2, 20) == pytest.approx(3 / 16 * stats.f.isf(0.05, 3, 16), rel=1e-14)
+    assert np.isnan(roy_critical(5, 3, 6))
+
+
+def test_structure_bars_are_the_correlations():
+    outer = WINES.plot("structure", structure="total")
+    wanted = WINES.canonical().structure("total")
+    for panel, name in zip(outer.child_axes, wanted, strict=True):
+        assert [bar.get_width() for bar in panel.patches] == wanted[name].tolist()
+
+
+def test_scree_bars_are_the_shares():
+    bars = WINES.plot("scree").patches
+    assert [bar.get_height() for bar in bars] == pytest.approx(100 * WINES.explained.to_numpy())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fitted", [False, True])
+def test_squared_distances_have_the_law_that_is_drawn(fitted):
+    rng = np.random.default_rng(8)
+    p, sizes, found = 2, (5, 7), []
+    for _ in range(4000):
+        rows = [rng.standard_normal((n, p)) for n in sizes]
+        gaps = [x - x.mean(axis=0) for x in rows]
+        pooled = sum(gap.T @ gap for gap in gaps) / (sum(sizes) - 2)
+        gap = gaps[0][0] if not fitted else rng.standard_normal(p) - rows[0].mean(axis=0)
+        found.append(gap @ np.linalg.solve(pooled, gap))
+    table = distance_quantiles(np.zeros(5), p, 10.0, fitted=5.0 if fitted else None)
+    at = np.searchsorted(np.sort(found), table["quantile"]) / len(found)
+    assert at == pytest.approx((np.arange(5) + 0.5) / 5, abs=0.025)
+
+
+def test_a_simplex_needs_three_classes():
+    two = discrim.lda("species ~ .", IRIS[50:].astype({"species": str}))
+    with pytest.raises(NotSupportedError, match="posteriors"):
+        two.plot("simplex")
+    with pytest.raises(DataError, match="three different classes"):
+        LDA.plot("simplex", classes=["setosa"])
+
+
+@pytest.mark.parametrize("kind", ["scores", "biplot", "ellipses", "pairs", "qq", "simplex"])
+def test_new_rows_are_drawn_in_the_place_of_those_of_the_fit(kind):
+    few = IRIS.iloc[::25]
+    with plt.style.context("dark_background"):
+        assert LDA.plot(kind, data=few) is not None
+
+
+@pytest.mark.parametrize("kind", ["scores", "biplot", "structure", "scree", "ellipses", "pairs", "he"])
+def test_fits_of_moments_draw_what_needs_no_rows(kind):
+    fit = discrim.lda(moments=discrim.moments("cultivar ~ .", WINE))
+    assert fit.plot(kind).figure is not None
+    with pytest.raises(NotSupportedError, match="data="):
+        fit.plot("qq")
