@@ -92,7 +92,7 @@ WITH_POSTERIORS = (REGIONS, POSTERIORS, PAIRS, SIMPLEX)
 """What models with posteriors have."""
 
 NORMAL = (ELLIPSES, QQ)
-"""What models with normal classes have."""
+"""What models with a normal law and full covariances have."""
 
 DISCRIMINANTS = (SCORES, BIPLOT, STRUCTURE, SCREE, HE)
 """What models with discriminants have."""
