@@ -28,7 +28,7 @@ def stepwise(arguments: argparse.Namespace) -> None:
     if "model" in options:
         model = model_of(options.pop("model"))
         options |= {"verb": getattr(discrim, model.verb), "options": model.options}
-    found = of_table(given, formula, output, lambda data: discrim.stepwise(formula, data, **options))
+    found = of_table(given, [formula], output, lambda data: discrim.stepwise(formula, data, **options))
     summary = found.summary()
     if errors is not None:
         summary = with_errors(summary, found.fit, errors)
@@ -46,7 +46,7 @@ def canonical(arguments: argparse.Namespace) -> None:
     sections, convention = options.pop("sections", None), options.pop("convention", None)
     fit = of_table(
         given,
-        formula,
+        [formula],
         output,
         lambda data: discrim.lda(formula, data=data, **with_prior(options, formula, data)),
     )
@@ -67,7 +67,7 @@ def manova(arguments: argparse.Namespace) -> None:
     del options["verb"]
     formula, given = options.pop("formula"), given_of(options)
     output = output_of(options, given.data)
-    table = of_table(given, formula, output, lambda data: discrim.manova(formula, data, **options))
+    table = of_table(given, [formula], output, lambda data: discrim.manova(formula, data, **options))
     formats: dict[Any, Any] = {"F": "z", "df1": "general", "df2": "general", "p": "tail", "F_is": "text"}
     table = table.rename(index=_SHORTER)
     section = Section(

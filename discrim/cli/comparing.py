@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from discrim.cli.fitting import Given, given_of, of_table, with_prior
-from discrim.cli.labels import labels_of_fit
+from discrim.cli.labels import Labels, labels_of_fit
 from discrim.cli.output import Output, deliver, output_of
 from discrim.cli.typed_models import TypedModel, fitted, models_of
 from discrim.errors import DataError, kept_warnings, warn_user
@@ -68,7 +68,7 @@ def _of_formulas(
             for model in models
         ]
 
-    fits = of_table(given, "\n".join(formulas), output, fits_to)
+    fits = of_table(given, formulas, output, fits_to)
     names = _names(models, formulas)
     with kept_warnings() as said:
         table = discrim.compare(*fits, by="fit").set_axis(names, axis=0).drop(columns="formula")
@@ -122,8 +122,12 @@ def _of_files(files: list[str], given: Given, options: dict[str, Any]) -> dict[s
         if isinstance(fit, discrim.Moments):
             raise DataError(f"{file!r} holds moments and no fit: name a file of a fit")
         fits.append(fit)
-    data = given.table(labels_of_fit(fits[0], whole=False))
-    by_fit, by_pair = compared_on(fits, _told_apart(files), data)
+    found = [labels_of_fit(fit, whole=False) for fit in fits]
+    typed = frozenset(name for each in found for name in each.typed)
+    labels = Labels(typed, frozenset(name for each in found for name in each.text))
+    source = given.source(labels)
+    parts_of = [given.table(labels)] if source is None else (part.data for part in source.parts())
+    by_fit, by_pair = compared_on(fits, _told_apart(files), parts_of)
     formats: dict[Any, Any] = {"formula": "text", "rows": "count", "wrong": "count"}
     formats |= dict.fromkeys(["error", "se", "low", "high"], "share")
     note = "The fits as they were saved; intervals are exact."

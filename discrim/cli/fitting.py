@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from discrim.cli.error_rates import errors_of, with_errors
@@ -61,20 +61,19 @@ def given_of(options: dict[str, Any]) -> Given:
     return Given(data, dialect)
 
 
-def of_table(given: Given, formula: str, output: Output, use: Callable[[Any], Any]) -> Any:
-    """What a function makes of a table or a source, with the labels that a formula names.
+def of_table(given: Given, formulas: Sequence[str], output: Output, use: Callable[[Any], Any]) -> Any:
+    """What a function makes of a table or a source, with the labels that formulas name.
 
     Parameters
     ----------
     given : Given
-    formula : str
-        One, or several, one a line.
+    formulas : sequence of str
     output : Output
         The files that are written, which may be no part of a source.
     use : callable
     """
-    _refuse_exchanged(formula, given.data)
-    labels = labels_to_fit(formula)
+    _refuse_exchanged(formulas[0], given.data)
+    labels = labels_to_fit(*formulas)
     source = given.source(labels)
     if source is None:
         return use(given.table(labels))
@@ -128,7 +127,7 @@ def summarize(arguments: argparse.Namespace) -> None:
         options["engine"] = engine_of(options["engine"])
     verb = getattr(discrim, name.replace("-", "_"))
     fit = of_table(
-        given, formula, output, lambda data: verb(formula, data=data, **with_prior(options, formula, data))
+        given, [formula], output, lambda data: verb(formula, data=data, **with_prior(options, formula, data))
     )
     summary = fit.summary() if sections is None else fit.summary(sections=sections)
     summary = with_errors(summary, fit, errors)

@@ -42,11 +42,11 @@ class Labels(NamedTuple):
         return table.assign(**found) if found else table
 
 
-def labels_to_fit(formula: str) -> Labels:
-    """Find the labels in a table that a formula is fitted to."""
+def labels_to_fit(*formulas: str) -> Labels:
+    """Find the labels in a table that formulas are fitted to."""
     from discrim.frame.label_columns import labels_of_formula
 
-    return Labels(typed=frozenset(labels_of_formula(formula)))
+    return Labels(typed=frozenset(name for formula in formulas for name in labels_of_formula(formula)))
 
 
 def labels_of_fit(fit: Any, *, whole: bool) -> Labels:

@@ -45,7 +45,7 @@ def _fit_of_formula(formula: str, target: str, options: dict[str, Any]) -> tuple
     def fit(data: Any) -> Any:
         return fitted(model, formula, data, with_prior(options, formula, data))
 
-    return of_table(given, formula, Output("html", path=target), fit), _code_of(given)
+    return of_table(given, [formula], Output("html", path=target), fit), _code_of(given)
 
 
 def _saved(path: str, options: dict[str, Any]) -> Any:

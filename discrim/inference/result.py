@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -47,19 +48,20 @@ class TestResult:
             for stub, *texts in cells:
                 aligned = [text.rjust(width) for text, width in zip(texts, widths[1:], strict=True)]
                 lines.append("  ".join([f"  {stub.ljust(widths[0])}", *aligned]).rstrip())
-        return "\n".join([*lines, self.assumes])
+        return "\n".join([*lines, *textwrap.wrap(self.assumes, 100)])
 
     def _repr_html_(self) -> str:
         head, *rows = self._cells()
-        right = 'align="right" style="text-align: right"'
+        right = 'align="right" style="text-align: right; padding: 0.1em 0.7em"'
         heads = "".join(f'<th scope="col" {right}>{escape(text)}</th>' for text in head[1:])
         lines = []
         for stub, *texts in rows:
             cells = "".join(f"<td {right}>{escape(text)}</td>" for text in texts)
             label = f'<th scope="row" align="left" style="text-align: left">{escape(stub)}</th>'
             lines.append(f"<tr>{label}{cells}</tr>")
+        caption = f'<caption style="text-align: left; white-space: nowrap">{escape(self._line())}</caption>'
         return (
-            f"<div>\n<table>\n<caption>{escape(self._line())}</caption>\n"
+            f"<div>\n<table>\n{caption}\n"
             f"<thead><tr><td></td>{heads}</tr></thead>\n<tbody>{''.join(lines)}</tbody>\n</table>\n"
             f"<div><small>{escape(self.assumes)}</small></div>\n</div>"
         )

@@ -26,6 +26,8 @@ class Kind(NamedTuple):
     first : {"", "plane", "chosen"}
         Where it is the default of models that name it first: always; of two plain numeric columns; of a fit
         whose option was chosen from several.
+    leaves : tuple of str
+        Of `data` and `colors`, what it cannot make use of, and refuses.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Kind(NamedTuple):
     address: str
     takes: tuple[str, ...] = ()
     first: Literal["", "plane", "chosen"] = ""
+    leaves: tuple[str, ...] = ()
 
 
 _SPACES, _PLANES, _JUDGED = (f"discrim.models.pictures.{room}:" for room in ("spaces", "planes", "judged"))
@@ -64,6 +67,21 @@ LOG_DETERMINANTS = Kind(
     "log_determinants", "log-determinants of the covariances, with intervals", f"{_JUDGED}log_determinants"
 )
 
+CONFUSION = Kind(
+    "confusion", "counts of actual by predicted classes", f"{_JUDGED}confusion", takes=("method",)
+)
+ROC = Kind(
+    "roc",
+    "ROC curves with the areas under them, of each class against the rest",
+    f"{_JUDGED}roc",
+    takes=("method", "level"),
+)
+CALIBRATION = Kind(
+    "calibration",
+    "predicted probabilities against the shares that were seen",
+    f"{_JUDGED}calibration",
+    takes=("method", "level"),
+)
 _SPREAD = "discrim.models.pictures.covariances:"
 ELLIPSES = Kind(
     "ellipses",
@@ -88,7 +106,10 @@ SIMPLEX = Kind(
     ("classes",),
 )
 
-WITH_POSTERIORS = (REGIONS, POSTERIORS, PAIRS, SIMPLEX)
+JUDGED = (CONFUSION, ROC)
+"""What every fitted model has."""
+
+WITH_POSTERIORS = (REGIONS, POSTERIORS, PAIRS, SIMPLEX, *JUDGED, CALIBRATION)
 """What models with posteriors have."""
 
 NORMAL = (ELLIPSES, QQ)

@@ -20,7 +20,9 @@ LONG = 24
 """Lines of a table from which its section is closed at first."""
 
 STYLE = """<style>
-.discrim-summary { color: inherit; font-variant-numeric: tabular-nums; line-height: 1.35; }
+.discrim-summary {
+  color: inherit; font-variant-numeric: tabular-nums; line-height: 1.35; max-width: 100%; overflow-x: auto;
+}
 .discrim-summary .discrim-title { font-size: 1.1em; font-weight: 600; margin: 0.5em 0; }
 .discrim-summary details { margin: 0.4em 0; overflow-x: auto; padding: 0; }
 .discrim-summary summary { cursor: pointer; font-weight: 600; }

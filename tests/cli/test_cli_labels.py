@@ -122,6 +122,15 @@ def test_whole_numbers_of_parquet_stay_whole_beside_a_missing_one(formula, tmp_p
     assert discrim.lda(formula, table).classes.tolist() == [BIG, BIG + 1]
 
 
+def test_several_formulas_have_the_labels_of_each():
+    assert labels_to_fit("y ~ x", "z ~ C(code) + x").typed == {"y", "z", "code"}
+
+
+def test_classes_of_several_formulas_are_as_the_file_has_them(tmp_path, capsys):
+    path = written(tmp_path, halves("007", "7"), w=np.sin(np.arange(40.0)))
+    assert cli.main(["compare", "y ~ x", "y ~ x + w", path, "--verbs", "lda", "--prior", "007=.3,7=.7"]) == 0
+
+
 def test_a_prior_names_classes_as_the_file_does(tmp_path, capsys):
     path = written(tmp_path, ["", *halves(1, 2)[1:]])
     assert cli.main(["lda", "y ~ x", path, "--prior", "1=.3,2=.7"]) == 0

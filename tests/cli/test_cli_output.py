@@ -47,7 +47,7 @@ def refused(capsys, *arguments):
 # ---- text and pages
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 200])
+@pytest.mark.parametrize("width", [40, 60, 200])
 def test_width_is_that_of_the_summary(width, capsys):
     printed = said(capsys, "lda", FORMULA, "iris", "--width", str(width))
     assert printed == discrim.lda(FORMULA, IRIS).summary().as_text(width=width) + "\n"

@@ -23,7 +23,7 @@ table { width: 100%; display: block; table-layout: fixed; } tr:nth-child(even) {
 
 PROBE = """<script>
 const seen = [...document.querySelectorAll(".discrim-summary table")].map(table => ({
-  cells: [...new Set([...table.querySelectorAll("td")].map(cell => getComputedStyle(cell).textAlign))],
+  cells: [...new Set([...table.querySelectorAll("tbody td")].map(cell => getComputedStyle(cell).textAlign))],
   names: [...new Set([...table.querySelectorAll("th[scope=row]")].map(c => getComputedStyle(c).textAlign))],
   paper: [...new Set([...table.querySelectorAll("td, tr")].map(c => getComputedStyle(c).backgroundColor))],
   ink: [...new Set([...table.querySelectorAll("td, th")].map(c => getComputedStyle(c).color))],

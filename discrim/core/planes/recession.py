@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 
+from discrim.core.numerics.progress import tick
 from discrim.core.planes.differences import Differences
 from discrim.core.regression.symmetric_pairs import Information
 
@@ -178,6 +179,7 @@ class _Runaway(Differences):
             for sure in np.flatnonzero(held.max(axis=1) > 0.5):
                 others = np.delete(held, sure, axis=0).sum(axis=0)
                 rest[sure] = np.where(held[sure] > 0.5, others, rest[sure])
+            tick()
             information.add(z, (held * rest)[1:], held[1:], held[1:])
         return information.whole()
 

@@ -42,12 +42,11 @@ class Asked:
     title: str | None = None
 
     def given(self) -> list[str]:
-        """Names of the options that only some kinds take and that were given."""
-        every = {"ax", "data", "colors", "title"}
+        """Names of the options beside `ax` and `title` that were given."""
         return [
             field.name
             for field in fields(self)
-            if field.name not in every and getattr(self, field.name) is not None
+            if field.name not in ("ax", "title") and getattr(self, field.name) is not None
         ]
 
     def signs(self, classes: Sequence[Any]) -> Signs:

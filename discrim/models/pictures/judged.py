@@ -2,16 +2,145 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.rules.rules import best_class
 from discrim.core.rules.rules import posteriors as posteriors_of
+from discrim.errors import DataError
+from discrim.inference.calibration import calibration_bins
+from discrim.inference.roc import against_rest, roc_area, roc_curve, thinned
+from discrim.models.fits.arguments import check_word
 from discrim.models.fits.prediction import posterior_frame
+from discrim.models.judging.assessment import COUNTING, Plan, judged_codes, judged_scores
+from discrim.report.pictures.style import MOST_IN_LEGEND, shown_name
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
     from discrim.report.pictures.style import Axes
 
-__all__ = ["log_determinants", "posteriors"]
+__all__ = ["calibration", "confusion", "log_determinants", "posteriors", "roc"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+WAYS = {"apparent": "rows of the fit", "loo": "leave-one-out", "cv": "10-fold cross-validation"}
+
+STEPS = 20
+"""Intervals of probability of the histogram below a calibration."""
+
+
+class Judged(NamedTuple):
+    """Rows with a class and a score."""
+
+    codes: Codes
+    scores: Floats
+    weights: Floats
+    way: str
+
+
+def confusion(results: Any, asked: Asked) -> Axes:
+    """Counts of actual by predicted classes."""
+    from discrim.inference.error_rates import confusion_table
+    from discrim.report.pictures.confusion import confusion as draw
+
+    if asked.colors is not None and not isinstance(asked.colors, str):
+        raise DataError("colors= of kind='confusion' is the name of a colormap of matplotlib, as 'viridis'.")
+    asked.signs(results.classes)
+    method, way = _way(asked)
+    fit = results._fit
+    # The folds are the same each time, and so is the picture.
+    actual, predicted, weights = judged_codes(fit, asked.data, method, Plan(seed=0))
+    table = confusion_table(actual, predicted, fit.classes, weights)
+    title = f"Actual and predicted classes, {way}\n{said_of(table)}"
+    return draw(table, title, ax=asked.ax, colormap=asked.colors)
+
+
+def said_of(table: pd.DataFrame) -> str:
+    """How many rows of a confusion are wrong."""
+    counts = table.to_numpy(dtype=np.float64)
+    whole, wrong = float(counts.sum()), float(counts.sum() - np.trace(counts))
+    share = f" ({100 * wrong / whole:.1f} %)" if whole else ""
+    return f"{wrong:,.7g} of {whole:,.7g} rows wrong{share}"
+
+
+def roc(results: Any, asked: Asked) -> Axes:
+    """ROC curves: of the second of two classes, else of each class against the rest."""
+    from discrim.report.pictures.roc import roc as draw
+
+    level = 0.95 if asked.level is None else asked.level
+    rows, classes = _judged(results, asked), results.classes
+    planes = bool(results._fit.model.instead) and len(classes) > 2
+    values = rows.scores if planes else against_rest(rows.scores)
+    curves, areas = {}, {}
+    for k in [1] if len(classes) == 2 else range(len(classes)):
+        own = rows.codes == k
+        areas[classes[k]] = roc_area(values[:, k], own, rows.weights, level)
+        if not np.isnan(areas[classes[k]].auc):
+            found = thinned(roc_curve(values[:, k], own, rows.weights))
+            points = {"false_positive": found.false_positive, "true_positive": found.true_positive}
+            curves[classes[k]] = pd.DataFrame(points)
+    table = pd.DataFrame.from_dict(areas, orient="index", columns=["auc", "se", "low", "high"])
+    two = f"ROC curve of {shown_name(classes[1])} against {shown_name(classes[0])}"
+    title = two if len(classes) == 2 else "ROC curves of each class against the rest"
+    own = {"signs": asked.signs(classes), "first": int(len(classes) == 2), "level": level}
+    return draw(curves, table, f"{title}, {rows.way}", ax=asked.ax, **own)
+
+
+def calibration(results: Any, asked: Asked) -> Axes:
+    """Predicted probabilities against the shares that were seen."""
+    from discrim.report.pictures.calibration import calibration as draw
+
+    results._fit.need_posteriors("kind='calibration'")
+    level = 0.95 if asked.level is None else asked.level
+    rows, classes = _judged(results, asked), results.classes
+    proba = posteriors_of(rows.scores)
+    what = "Predicted probability of the class"
+    if len(classes) > MOST_IN_LEGEND:
+        best = np.argmax(proba, axis=1)
+        parts = {"the class predicted": (proba.max(axis=1, initial=0.0), best == rows.codes)}
+        what = "Probability of the class that is predicted"
+    else:
+        shown = [1] if len(classes) == 2 else range(len(classes))
+        parts = {classes[k]: (proba[:, k], rows.codes == k) for k in shown}
+        if len(classes) == 2:
+            what = f"Predicted probability of {shown_name(classes[1])}"
+    edges = np.linspace(0.0, 1.0, STEPS + 1)
+    bins, counts = {}, {}
+    for label, (p, true) in parts.items():
+        found = calibration_bins(p, true, 10, rows.weights, level)
+        names = ("predicted", "observed", "low", "high")
+        bins[label] = pd.DataFrame({name: getattr(found, name) for name in names})
+        counts[label] = pd.Series(np.histogram(p, edges, weights=rows.weights)[0], index=edges[:-1])
+    said = what, f"Observed share, {100 * level:g} % intervals"
+    title, first = f"Calibration, {rows.way}", int(len(classes) == 2)
+    return draw(bins, counts, title, said, ax=asked.ax, signs=asked.signs(classes), first=first)
+
+
+def _way(asked: Asked) -> tuple[Any, str]:
+    """The method asked for, and what it is called."""
+    check_word("method", asked.method, COUNTING, optional=True)
+    method: Any = asked.method or "apparent"
+    return method, WAYS[method] if asked.data is None else "new rows"
+
+
+def _judged(results: Any, asked: Asked) -> Judged:
+    """Rows with a class and scores, by the method asked for."""
+    method, way = _way(asked)
+    codes, scores, weights, _ = judged_scores(results._fit, asked.data, method, Plan(seed=0))
+    known = (codes >= 0) & (best_class(scores) >= 0)
+    if weights is not None:
+        known &= weights > 0
+    if not known.any():
+        raise DataError(
+            "There is no row with a class and a prediction, and so nothing to draw: give rows with the "
+            "response and with all columns of the formula."
+        )
+    held = np.ones(int(known.sum())) if weights is None else weights[known]
+    return Judged(codes[known], scores[known], held, way)
 
 
 def posteriors(results: Any, asked: Asked) -> Axes:

@@ -105,29 +105,35 @@ class Pictured:
         from discrim.models.pictures.asked import Asked
 
         asked = Asked(ax, data, axes, columns, at, method, level, structure, centred, classes, colors, title)
-        return drawn(self, kind, asked)
+        return drawn(self, BY_VERB[self._verb()].pictures, kind, asked)
 
     def _is_plane(self: Any) -> bool:
         """Whether there are two columns, both plain numbers."""
         return len(self.terms) == 2 and self._fit.blocks.design.plain
 
 
-def drawn(results: Any, name: str | None, asked: Asked) -> Axes:
-    """Draw the kind asked for, or the first that suits."""
-    kinds = {kind.name: kind for kind in BY_VERB[results._verb()].pictures}
+def drawn(results: Any, pictures: Sequence[Kind], name: str | None, asked: Asked) -> Axes:
+    """Draw the kind asked for of some pictures, or the first that suits the results."""
+    from discrim.report.pictures.titles import set_title
+
+    kinds = {kind.name: kind for kind in pictures}
     check_word("kind", name, tuple(kinds), optional=True)
     kind = kinds[name] if name is not None else _first(results, tuple(kinds.values()))
     if asked.title is not None and not isinstance(asked.title, str):
         raise DataError(f"title= is a {type(asked.title).__name__}: give a text.")
     for option in asked.given():
-        if option not in kind.takes:
-            those = [each.name for each in kinds.values() if option in each.takes]
+        if not _reads(kind, option):
+            those = [each.name for each in kinds.values() if _reads(each, option)]
             other = f", or draw kind {listed(those)}" if those else ""
             raise NotSupportedError(f"{option}= does nothing for kind={kind.name!r}: leave it out{other}.")
     axes: Axes = resolve(kind.address)(results, asked)
     if asked.title is not None:
-        axes.set_title(asked.title)
+        set_title(axes, asked.title)
     return axes
+
+
+def _reads(kind: Kind, option: str) -> bool:
+    return option in kind.takes or (option in ("data", "colors") and option not in kind.leaves)
 
 
 def _first(results: Any, kinds: tuple[Kind, ...]) -> Kind:

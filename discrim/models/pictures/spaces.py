@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["asked_axes", "asked_level", "biplot", "scores", "scree", "structure"]
 
-NO_DISCRIMINANT = "The class means do not differ, so that there is no discriminant: draw another kind."
+NO_DISCRIMINANT = (
+    "The class means do not differ, so that there is no discriminant: use another kind of picture."
+)
 
 MOST_BARS = 30
 """Columns whose structure correlations are drawn."""
@@ -115,7 +117,7 @@ def structure(results: Any, asked: Asked) -> Axes:
     names = asked_axes(list(canonical.centroids.columns), asked, most=3)
     if not names:
         raise NotSupportedError(
-            "The class means do not differ, so that there is no discriminant: draw another kind."
+            "The class means do not differ, so that there is no discriminant: use another kind of picture."
         )
     table = canonical.structure(asked.structure or "within")[names]
     longest = np.argsort(-np.abs(table.to_numpy()).max(axis=1), kind="stable")[:MOST_BARS]
@@ -130,6 +132,6 @@ def scree(results: Any, asked: Asked) -> Axes:
     canonical = results.canonical()
     if not len(canonical.proportion):
         raise NotSupportedError(
-            "The class means do not differ, so that there is no discriminant: draw another kind."
+            "The class means do not differ, so that there is no discriminant: use another kind of picture."
         )
     return draw(canonical.proportion, canonical.eigenvalues, canonical.dimension_tests["p"], ax=asked.ax)

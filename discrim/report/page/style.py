@@ -34,6 +34,7 @@ caption {{ text-align: left; font-weight: 600; padding: 0.25rem 0; }}
 th, td {{ padding: 0.15rem 0.6rem; vertical-align: top; }}
 table, thead, tbody, tr, th, td {{ border-color: var(--line); }}
 .scroll {{ overflow-x: auto; margin: 0.75rem 0; }}
+.scroll .discrim-title {{ display: none; }}
 .pairs {{ width: 100%; }}
 .pairs th {{ text-align: left; font-weight: 600; width: 14rem; }}
 .pairs td {{ text-align: left; }}
@@ -60,9 +61,11 @@ footer {{ margin-top: 3rem; border-top: 1px solid var(--line); color: var(--fain
   .figures {{ grid-template-columns: 1fr 1fr; }}
   figure, tr {{ break-inside: avoid; }}
   pre {{ white-space: pre-wrap; overflow-wrap: anywhere; }}
-  .scroll, .discrim-summary {{ overflow: visible; }}
-  table {{ font-size: 7.5pt; max-width: 100%; }}
-  th, td {{ padding: 0.1rem 0.3rem !important; }}
-  th {{ white-space: normal !important; overflow-wrap: anywhere; }}
+  .scroll, .scroll .discrim-summary, .scroll .discrim-summary details {{ overflow: visible !important; }}
+  .scroll details::details-content {{ content-visibility: visible; }}
+  table {{ font-size: 7.5pt !important; max-width: 100%; }}
+  .scroll .discrim-summary table tr > th,
+  .scroll .discrim-summary table tr > td {{ padding: 0.1rem 0.3rem !important; }}
+  .scroll .discrim-summary table thead tr > th {{ white-space: normal !important; overflow-wrap: anywhere; }}
 }}
 """

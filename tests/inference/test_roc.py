@@ -1,0 +1,111 @@
+"""ROC curves, areas and calibration against scikit-learn, statsmodels and brute force."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+from sklearn.metrics import roc_curve as sklearn_curve
+from statsmodels.stats.proportion import proportion_confint
+
+from discrim.inference.calibration import calibration_bins, wilson_interval
+from discrim.inference.roc import against_rest, roc_area, roc_curve, thinned
+
+RNG = np.random.default_rng(4)
+SCORES = RNG.integers(0, 20, 300).astype(float)
+POSITIVE = RNG.random(300) < 0.2 + SCORES / 40
+WEIGHTS = RNG.integers(0, 4, 300).astype(float)
+
+
+def by_pairs(scores, positive):
+    """Area and DeLong's standard error, pair by pair."""
+    own, others = scores[positive], scores[~positive]
+    wins = (own[:, None] > others) + 0.5 * (own[:, None] == others)
+    parts = [wins.mean(axis=1 - axis).var(ddof=1) / wins.shape[axis] for axis in (0, 1)]
+    return wins.mean(), np.sqrt(sum(parts))
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=4, max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_the_area_is_that_of_all_pairs(rows):
+    scores, positive = np.array([s for s, _ in rows], dtype=float), np.array([y for _, y in rows])
+    found = roc_area(scores, positive)
+    if min(positive.sum(), (~positive).sum()) > 1:
+        np.testing.assert_allclose([found.auc, found.se], by_pairs(scores, positive), atol=1e-14)
+    elif not 0 < positive.sum() < len(positive):
+        assert np.isnan(found.auc)
+
+
+def test_curve_and_area_are_scikit_learns():
+    for weights in (None, WEIGHTS):
+        false, true, at = sklearn_curve(POSITIVE, SCORES, sample_weight=weights, drop_intermediate=False)
+        found = roc_curve(SCORES, POSITIVE, weights)
+        np.testing.assert_allclose(found.false_positive, false, atol=1e-15)
+        np.testing.assert_allclose(found.true_positive, true, atol=1e-15)
+        assert found.threshold.tolist() == at.tolist()
+        expected = roc_auc_score(POSITIVE, SCORES, sample_weight=weights)
+        assert roc_area(SCORES, POSITIVE, weights).auc == pytest.approx(expected, abs=1e-14)
+
+
+def test_a_weight_is_so_many_rows():
+    times = WEIGHTS.astype(int)
+    repeated = roc_area(np.repeat(SCORES, times), np.repeat(POSITIVE, times))
+    np.testing.assert_allclose(list(vars_of(roc_area(SCORES, POSITIVE, WEIGHTS))), list(vars_of(repeated)))
+
+
+def vars_of(area):
+    return area.auc, area.se, area.low, area.high
+
+
+def test_infinite_scores_are_ranked_and_an_area_of_one_has_no_interval():
+    found = roc_area(np.array([-np.inf, -np.inf, 1.0, np.inf]), np.array([False, False, True, True]))
+    assert found.auc == 1.0
+    assert np.isnan(found.low)
+
+
+def test_a_thinned_curve_stays_on_the_curve():
+    scores = RNG.standard_normal(20_000)
+    whole = roc_curve(scores, scores + RNG.standard_normal(20_000) > 0.5)
+    few = thinned(whole)
+    assert len(few.threshold) <= 400
+    assert (few.true_positive[[0, -1]] == [0.0, 1.0]).all()
+    ways = [held.false_positive + held.true_positive for held in (whole, few)]
+    assert np.abs(np.interp(*ways, few.true_positive) - whole.true_positive).max() < 0.01
+
+
+def test_log_odds_against_the_rest():
+    scores = RNG.standard_normal((50, 4)) * 3
+    shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(against_rest(scores), np.log(shares / (1 - shares)), rtol=1e-9)
+    far = against_rest(np.array([[0.0, -900.0, -2000.0], [0.0, -1000.0, -2000.0]]))
+    assert far[:, 0].tolist() == [900.0, 1000.0]
+
+
+def test_bins_are_those_of_a_sort_and_ties_stay_together():
+    p = RNG.random(200)
+    true = RNG.random(200) < p
+    order = np.argsort(p).reshape(10, 20)
+    found = calibration_bins(p, true)
+    np.testing.assert_allclose(found.predicted, p[order].mean(axis=1))
+    np.testing.assert_allclose(found.observed, true[order].mean(axis=1))
+    assert found.rows.tolist() == [20.0] * 10
+    tied = calibration_bins(np.repeat([0.2, 0.6], 50), np.arange(100) % 2 == 0)
+    assert tied.predicted.round(12).tolist() == [0.2, 0.6]
+
+
+def test_weights_of_bins_are_rows():
+    p, times = RNG.integers(0, 30, 100) / 30, RNG.integers(0, 3, 100)
+    true = RNG.random(100) < p
+    one = calibration_bins(p, true, weights=times.astype(float))
+    other = calibration_bins(np.repeat(p, times), np.repeat(true, times))
+    for name in ("predicted", "observed", "low", "high", "rows"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize(
+    ("hits", "rows", "level"), [(0, 10, 0.95), (3, 10, 0.9), (7, 7, 0.99), (50, 1000, 0.95)]
+)
+def test_wilson_is_that_of_statsmodels(hits, rows, level):
+    low, high = wilson_interval(np.array([hits / rows]), np.array([float(rows)]), level)
+    expected = proportion_confint(hits, rows, 1 - level, method="wilson")
+    np.testing.assert_allclose([low[0], high[0]], expected, atol=1e-14)
