@@ -165,7 +165,7 @@ def he(results: Any, asked: Asked) -> Axes:
         signs=asked.signs(fit.classes),
     )
     level = 100 * (1 - asked_level(asked, 0.95))
-    axes.set_title(f"Hypothesis beyond error: the means differ ({level:.3g} %, Roy)", wrap=True)
+    axes.set_title(f"Means differ if hypothesis exceeds error (Roy, {level:.3g} %)", wrap=True)
     return axes
 
 

@@ -76,12 +76,8 @@ def he(
     outer: dict[str, Any] = {"color": signs.colour(0), "linewidth": 2.0, "label": "hypothesis"}
     draw_outline(axes, centre, hypothesis, radius, **outer)
     for k, place in enumerate(places):
-        sign: dict[str, Any] = {
-            "marker": signs.marker(k),
-            "color": signs.colour(k),
-            "markersize": 7,
-            "zorder": 4,
-        }
+        sign: dict[str, Any] = {"marker": signs.marker(k), "color": signs.colour(k)}
+        sign |= {"markersize": 7, "zorder": 4}
         name = shown_name(means.index[k], 18)
         if arrows is not None:
             # Arrows bear names as well: those of the classes have room in the legend.

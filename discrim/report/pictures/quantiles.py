@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["quantiles"]
 
 NAMED = 3
-"""Rows of a class, of those beyond the limits, that bear their names, where these do not cover one another."""
+"""Rows of a class, of those beyond the limits, that bear their names, where there is room."""
 
 ROOM = np.array([24.0, 8.0])
 """Width and height of a name, in points."""
