@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.rules.rules import Rule, best_class
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import CollinearError, DataError, NotSupportedError, SeparationError
 from discrim.models.fits.arguments import listed, told
 from discrim.models.fits.prediction import Decision, predicted_codes
 from discrim.models.fits.refits import rule_of_rows
@@ -60,7 +60,7 @@ def partition(results: Any, asked: Asked) -> Axes:
         keep = [terms.index(names[i]), terms.index(names[j])]
         order = np.argsort(keep)
         pair, held = blocks.columns(sorted(keep)), shown.columns(sorted(keep))
-        rule = rule_of_rows(fit, pair, held=True)
+        rule = _rule_of_pair(fit, pair)
         points = _matrix_of(held)[:, np.argsort(order)]
         if rule is None:
             place[i, j].set_title("no fit to these two", fontsize="small")
@@ -83,6 +83,14 @@ def partition(results: Any, asked: Asked) -> Axes:
             panel=True,
         )
     return finish(outer, place, title)
+
+
+def _rule_of_pair(fit: Fit[Any], pair: Blocks) -> Rule | None:
+    """The rule of a fit to two columns, with what the rows were asked to choose held; None for none."""
+    try:
+        return rule_of_rows(fit, pair, held=bool(fit.refits.chosen))
+    except (CollinearError, SeparationError):
+        return None
 
 
 def _classified(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:
