@@ -171,7 +171,7 @@ def ground_of(
     every = numeric_columns(fit.blocks.design)
     if not every:
         raise NotSupportedError(
-            f"kind={kind!r} draws columns of numbers, and the formula {fit.formula!r} reads none: draw "
+            f"kind={kind!r} draws columns of numbers, and the formula {fit.formula!r} reads none: choose "
             "another kind."
         )
     names = tuple(columns if columns is not None else chosen(every, asked, kind, most))
@@ -218,7 +218,7 @@ def given_values(asked: Asked, columns: Sequence[str], shown: Sequence[str]) -> 
                 f"at= holds {told(name)}, which the formula does not read: name some of {listed(columns)}."
             )
         if name in shown and len(shown) <= 2:
-            raise DataError(f"at= holds column {name!r}, which is drawn: hold others.")
+            raise DataError(f"at= holds column {name!r}, which is drawn: name others.")
     return dict(asked.at)
 
 

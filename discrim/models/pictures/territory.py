@@ -37,7 +37,9 @@ def territory(results: Any, asked: Asked) -> Axes:
     centroids = results._centroids()
     every = list(centroids.columns)
     if not every:
-        raise NotSupportedError("The class means do not differ: there is no discriminant to draw.")
+        raise NotSupportedError(
+            "The class means do not differ, so there is no discriminant: choose another kind."
+        )
     names = asked_axes(every, asked)
     at = [every.index(name) for name in names]
     means, log_prior = centroids.to_numpy(), fit.log_prior()
