@@ -42,6 +42,9 @@ FONTS = (
 )
 """Fonts of many scripts, which stand in for what the font in use lacks, where they are installed."""
 
+FONTLESS = "no font that has the characters"
+"""What a warning says already that comes before these."""
+
 LACKS = re.compile(r"Glyph (\d+) .* missing from")
 """How matplotlib warns of each character, each time that it is drawn."""
 
@@ -88,10 +91,10 @@ def _tell(caught: Iterable[warnings.WarningMessage]) -> None:
         elif text not in said:
             said.add(text)
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    if lacking:
+    if lacking and not any(FONTLESS in text for text in said):
         shown = "".join(sorted(lacking)[:12])
         warn_user(
-            f"matplotlib finds no font that has the characters {shown}, which are boxes in pictures: install "
+            f"matplotlib finds {FONTLESS} {shown}, which are boxes in pictures: install "
             "one, such as Noto Sans CJK, and remove matplotlib's list of fonts, in matplotlib.get_cachedir()."
         )
 
