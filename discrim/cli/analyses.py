@@ -32,7 +32,9 @@ def stepwise(arguments: argparse.Namespace) -> None:
     summary = found.summary()
     if errors is not None:
         summary = with_errors(summary, found.fit, errors)
-    deliver(summary, output, draw=lambda kind: found.fit.plot(kind), save=lambda path: found.fit.save(path))
+    deliver(
+        summary, output, draw=lambda **view: found.fit.plot(**view), save=lambda path: found.fit.save(path)
+    )
 
 
 def canonical(arguments: argparse.Namespace) -> None:
@@ -52,8 +54,8 @@ def canonical(arguments: argparse.Namespace) -> None:
     )
     found = fit.canonical(convention)
 
-    def draw(kind: str | None) -> Any:
-        return found.plot() if kind is None else fit.plot(kind)
+    def draw(**view: Any) -> Any:
+        return fit.plot(**view) if view else found.plot()
 
     deliver(found.summary(sections), output, draw=draw)
 

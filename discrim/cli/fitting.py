@@ -131,4 +131,4 @@ def summarize(arguments: argparse.Namespace) -> None:
     )
     summary = fit.summary() if sections is None else fit.summary(sections=sections)
     summary = with_errors(summary, fit, errors)
-    deliver(summary, output, draw=lambda kind: fit.plot(kind), save=lambda path: fit.save(path))
+    deliver(summary, output, draw=lambda **view: fit.plot(**view), save=lambda path: fit.save(path))

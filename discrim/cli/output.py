@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from errno import EACCES, EINVAL, EISDIR, ENOENT
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discrim.cli.page import page
@@ -32,15 +33,15 @@ class Output(NamedTuple):
         Columns of text; None for those of the terminal.
     path, picture, save : str or None
         Files of the summary, the picture and the fit.
-    kind : str or None
-        What the picture is of.
+    view : dict of str to object
+        What the picture is of: the arguments of `plot`.
     """
 
     style: str
     width: int | None = None
     path: str | None = None
     picture: str | None = None
-    kind: str | None = None
+    view: Mapping[str, Any] = MappingProxyType({})
     save: str | None = None
 
 
@@ -65,9 +66,13 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     save, path, picture = (options.pop(name, None) for name in ("save", "output", "plot"))
     # As everywhere, - is the standard stream.
     path = None if path == "-" else path
-    kind = options.pop("kind", None)
-    if kind is not None and picture is None:
-        raise DataError(f"--kind {kind} says what --plot draws: add --plot FILE, or leave it out")
+    view: dict[str, Any] = {
+        name: options.pop(name) for name in ("kind", "columns", "axes") if name in options
+    }
+    if view and picture is None:
+        raise DataError(f"--{next(iter(view))} says what --plot draws: add --plot FILE, or leave it out")
+    if len(view.get("columns", ())) == 1:
+        view["columns"] = view["columns"][0]
     style = options.pop("format", None)
     if style is None:
         style = "text" if path is None else STYLES.get(PurePath(path).suffix.lower(), "text")
@@ -87,7 +92,7 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     for place, target in enumerate(named):
         if real[place] in real[:place]:
             raise DataError(f"{target!r} is named for two things to be written: name another file for one")
-    return Output(style, width, path, picture, kind, save)
+    return Output(style, width, path, picture, view, save)
 
 
 def _suffix(picture: str) -> str:
@@ -166,7 +171,7 @@ def deliver(
     summary: Any,
     output: Output,
     *,
-    draw: Callable[[str | None], Any] | None = None,
+    draw: Callable[..., Any] | None = None,
     save: Callable[[str], None] | None = None,
 ) -> None:
     """Write a summary, and then the picture and the fit that go with it.
@@ -176,12 +181,12 @@ def deliver(
     summary : Summary
     output : Output
     draw : callable, optional
-        From the kind of picture to matplotlib's axes.
+        From the view to matplotlib's axes.
     save : callable, optional
         Writes the fit to a file.
     """
     text = _rendered(summary, output)
-    picture = None if output.picture is None or draw is None else _drawn(draw, output.picture, output.kind)
+    picture = None if output.picture is None or draw is None else _drawn(draw, output.picture, output.view)
 
     def finish() -> None:
         if picture is not None and output.picture is not None:
@@ -212,11 +217,11 @@ def _rendered(summary: Any, output: Output) -> str:
     return str(getattr(summary, f"as_{output.style}")()).rstrip("\n") + "\n"
 
 
-def _drawn(draw: Callable[[str | None], Any], target: str, kind: str | None) -> bytes:
+def _drawn(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> bytes:
     """A picture as the bytes of a file."""
     from discrim.report.pictures.file import picture_bytes
 
-    return picture_bytes(lambda: draw(kind), _suffix(target))
+    return picture_bytes(lambda: draw(**view), _suffix(target))
 
 
 def write_file(target: str, contents: bytes) -> None:

@@ -106,6 +106,15 @@ def add_written(verb: argparse.ArgumentParser, pictures: Sequence[str] = ()) -> 
         group.add_argument(
             "--kind", choices=pictures, metavar="NAME", help=f"what --plot draws: {', '.join(pictures)}"
         )
+        group.add_argument(
+            "--columns",
+            type=names,
+            metavar="NAME,...",
+            help="columns that --plot draws, of kinds that take some",
+        )
+        group.add_argument(
+            "--axes", type=names, metavar="NAME,NAME", help="axes that --plot draws, such as LD1,LD3"
+        )
     return group
 
 

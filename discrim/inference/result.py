@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -47,7 +48,7 @@ class TestResult:
             for stub, *texts in cells:
                 aligned = [text.rjust(width) for text, width in zip(texts, widths[1:], strict=True)]
                 lines.append("  ".join([f"  {stub.ljust(widths[0])}", *aligned]).rstrip())
-        return "\n".join([*lines, self.assumes])
+        return "\n".join([*lines, *textwrap.wrap(self.assumes, 100)])
 
     def _repr_html_(self) -> str:
         head, *rows = self._cells()

@@ -60,7 +60,23 @@ STRUCTURE = Kind(
 )
 SCREE = Kind("scree", "shares of the discriminants, with the tests of the dimensions", f"{_SPACES}scree")
 REGIONS = Kind(
-    "regions", "regions of the classes in the plane of two columns", f"{_PLANES}regions", first="plane"
+    "regions",
+    "regions of the classes in the plane of two columns, or of each pair of more, other columns held",
+    f"{_PLANES}regions",
+    takes=("columns", "at"),
+    first="plane",
+)
+PARTITION = Kind(
+    "partition",
+    "regions of fits to each pair of columns alone, with their error rates",
+    "discrim.models.pictures.partition:partition",
+    takes=("columns",),
+)
+TERRITORY = Kind(
+    "territory",
+    "regions of the classes in the space of two discriminants",
+    "discrim.models.pictures.territory:territory",
+    takes=("axes",),
 )
 POSTERIORS = Kind("posteriors", "posterior of each row's own class, by class", f"{_JUDGED}posteriors")
 LOG_DETERMINANTS = Kind(
@@ -125,13 +141,13 @@ LOG_ODDS = (FOREST, RATIOS)
 JUDGED = (CONFUSION, ROC)
 """What every fitted model has."""
 
-WITH_POSTERIORS = (REGIONS, POSTERIORS, PAIRS, SIMPLEX, *JUDGED, CALIBRATION)
+WITH_POSTERIORS = (REGIONS, POSTERIORS, PARTITION, PAIRS, SIMPLEX, *JUDGED, CALIBRATION)
 """What models with posteriors have."""
 
 NORMAL = (ELLIPSES, QQ)
 """What models with normal classes have."""
 
-DISCRIMINANTS = (SCORES, BIPLOT, STRUCTURE, SCREE, HE)
+DISCRIMINANTS = (SCORES, BIPLOT, TERRITORY, STRUCTURE, SCREE, HE)
 """What models with discriminants have."""
 
 ROBUST = Kind(
@@ -205,6 +221,7 @@ MARGIN = Kind(
     "regions",
     "the line, its margin and support points, in the plane of two columns",
     "discrim.models.planes.plane_pictures:margin",
+    takes=("columns", "at"),
     first="plane",
 )
 MARGIN_SIDES = Kind(
@@ -216,6 +233,7 @@ LAW_REGIONS = Kind(
     "regions",
     "regions of two columns, with rows of a sample",
     "discrim.models.law.bayes_pictures:regions",
+    takes=("columns", "at"),
     first="plane",
 )
 LAW_DENSITIES = Kind(

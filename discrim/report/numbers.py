@@ -258,11 +258,15 @@ def point_aligned(texts: Sequence[str]) -> list[str]:
 
     Examples
     --------
-    >>> point_aligned(["-0.020072", "0.5692", "12"])
-    ['-0.020072', '0.5692  ', '12       ']
+    >>> point_aligned(["-0.020072", "0.5692", "12", "inf"])
+    ['-0.020072', '0.5692  ', '12       ', 'inf']
     """
     tails = [len(text) - min(text.find(c) if c in text else len(text) for c in ".e") for text in texts]
-    return [text + " " * (max(tails, default=0) - tail) for text, tail in zip(texts, tails, strict=True)]
+    most = max(tails, default=0)
+    return [
+        text if text.strip("- ") in ("inf", "nan") else text + " " * (most - tail)
+        for text, tail in zip(texts, tails, strict=True)
+    ]
 
 
 def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABELS) -> list[str]:

@@ -184,7 +184,8 @@ def test_what_is_read_is_not_replaced(tmp_path, capsys):
             "'a.jpg' does not say what to write: name a file that ends in .png, .svg or .pdf",
         ),
         (["--plot", "png"], "does not say what to write"),
-        (["--kind", "scores"], "--kind scores says what --plot draws: add --plot FILE"),
+        (["--kind", "scores"], "--kind says what --plot draws: add --plot FILE"),
+        (["--axes", "LD1,LD2"], "--axes says what --plot draws: add --plot FILE"),
         (["--output", "a.svg", "--plot", "a.svg"], "named for two things"),
         (["--output", "a.png", "--save", "./a.png"], "named for two things"),
         (["--width", "60", "--format", "html"], "--width is of text"),
@@ -212,8 +213,9 @@ def test_a_command_that_fails_leaves_what_was_there(tmp_path, capsys, monkeypatc
     discrim.qda(FORMULA, IRIS).save("a.fit")
     before = (tmp_path / "a.fit").read_bytes()
     arguments = ["--output", "a.txt", "--save", "a.fit", "--plot", "a.svg"]
-    # Four columns have no plane to draw regions in, which is seen when they are drawn.
-    assert "regions" in refused(capsys, "qda", FORMULA, "iris", *arguments, "--kind", "regions")
+    # That there is no such column is seen when they are drawn.
+    drawn = ["--kind", "regions", "--columns", "petal_length,nosuch"]
+    assert "'nosuch'" in refused(capsys, "qda", FORMULA, "iris", *arguments, *drawn)
 
     def full(self, contents):
         raise OSError(28, "No space left on device")
@@ -253,11 +255,20 @@ def test_the_kind_is_the_one_that_is_drawn(capsys, monkeypatch):
     asked = []
     plot = discrim.LDAResults.plot
     monkeypatch.setattr(
-        discrim.LDAResults, "plot", lambda fit, kind: [asked.append(kind), plot(fit, kind)][1]
+        discrim.LDAResults, "plot", lambda fit, **view: [asked.append(view), plot(fit, **view)][1]
     )
     said(capsys, "lda", FORMULA, "iris", *HEADER, "--plot", "a.svg")
     said(capsys, "lda", FORMULA, "iris", *HEADER, "--plot", "a.svg", "--kind", "posteriors")
-    assert asked == [None, "posteriors"]
+    assert asked == [{}, {"kind": "posteriors"}]
+    said(capsys, "lda", FORMULA, "iris", *HEADER, "--plot", "a.svg", "--axes", "LD2,LD1", "--kind", "scores")
+    assert asked[2] == {"kind": "scores", "axes": ["LD2", "LD1"]}
+
+
+def test_one_column_or_several_are_drawn(capsys, tmp_path):
+    naive = ["naive-bayes", FORMULA, "iris", *HEADER, "--plot", "a.svg", "--kind", "density"]
+    said(capsys, *naive, "--columns", "petal_width")
+    assert "petal_width" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "'petal_with'" in refused(capsys, *naive, "--columns", "petal_with")
 
 
 @pytest.mark.slow

@@ -54,7 +54,7 @@ def test_every_result_has_a_short_form_as_text_and_as_html(results):
     for name, result in results.items():
         lines = repr(result).splitlines()
         assert len(lines) <= 45, name
-        assert max(map(display_width, lines)) <= 150, name
+        assert max(map(display_width, lines)) <= 100, name
         assert not re.search(r"dtype|array\(|object at 0x|=Index", repr(result)), name
         page = result._repr_html_()
         Page(page)

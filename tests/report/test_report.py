@@ -11,14 +11,12 @@ from scipy import stats
 
 from discrim import lda, qda
 from discrim.datasets import load_wine
-from discrim.errors import DataError
 from discrim.report.numbers import (
     clean,
     display_width,
     shorten,
 )
 from discrim.report.pictures import log_determinants as determinants
-from discrim.report.pictures import regions as plane
 from discrim.report.pictures import scores as space
 from discrim.report.pictures.biplot import biplot
 from tests.report.support import (
@@ -86,31 +84,6 @@ def test_a_histogram_counts_each_row_once():
         (width,) = np.unique(np.diff(np.unique(x.round(9))).round(6))
         area = abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2
         assert area / width == pytest.approx(50, rel=1e-5)
-
-
-def test_regions_are_those_of_the_rule():
-    fit = qda("species ~ petal_length + sepal_width", IRIS)
-    axes = drawn(fit.plot())
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("petal_length", "sepal_width")
-    mesh = axes.collections[0]
-    corners = mesh.get_coordinates()
-    places = (corners[:-1, :-1] + corners[1:, 1:]) / 2
-    some = places[::40, ::40].reshape(-1, 2)
-    wanted = fit.predict(pd.DataFrame(some, columns=["petal_length", "sepal_width"]))
-    codes = np.asarray(mesh.get_array()).reshape(240, 240)[::40, ::40].ravel()
-    assert [fit.classes[k] for k in codes] == wanted.tolist()
-    rows = [len(points(c)) for c in axes.collections[-3:]]
-    assert rows == [50, 50, 50]
-
-
-def test_regions_without_a_prediction_stay_white_and_keep_the_order_of_the_levels():
-    frame = pd.DataFrame({"u": [1.0, 2, np.nan], "v": [0.0, 1, 2]})
-    labels = pd.Series(pd.Categorical(["low", "high", "low"], categories=["low", "high"]))
-    axes = drawn(plane.regions(lambda d: d["u"].map(lambda u: "low" if u < 1.5 else None), frame, labels))
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["low", "high"]
-    assert np.ma.getmaskarray(axes.collections[0].get_array()).mean() == 0.5
-    with pytest.raises(DataError, match="'u' and 'v'"):
-        plane.regions(lambda d: d["u"], frame.iloc[2:], labels.iloc[2:])
 
 
 def test_posteriors_ring_the_rows_that_are_misclassified():

@@ -211,3 +211,18 @@ def test_a_summary_of_26_classes_is_short_and_says_how_to_see_the_rest():
         assert "all of them" not in alone.as_text()
         assert len(alone.tables[key]) == len(fit.summary().tables[key])
     assert len(repr(fit).splitlines()) < 80
+
+
+def test_what_is_no_number_stays_flush_right():
+    fit = lda("species ~ .", IRIS, prior={"setosa": 0, "versicolor": 0.5, "virginica": 0.5})
+    lines = fit.summary(["functions"]).as_text().splitlines()
+    ends = [re.search(r"\S+(?=\s+-?\d+\.\d+\s+-?\d+\.\d+$)", line).end() for line in lines[5:10]]
+    assert len(set(ends)) == 1
+    assert lines[5].split()[:2] == ["constant", "-inf"]
+
+
+def test_a_term_named_as_the_column_of_spreads_keeps_its_correlations():
+    data = IRIS.rename(columns={"sepal_length": "sd"}).assign(petal_width=1e9 * IRIS["petal_width"])
+    found = lda("species ~ .", data).summary(["covariance"]).tables["correlations"]
+    assert list(found.columns[:2]) == ["standard deviation", "sd"]
+    assert found.loc["sd", "sd"] == 1

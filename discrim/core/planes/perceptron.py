@@ -150,7 +150,9 @@ def first_moves(
     """
     signed, unit = _signed(x, positive)
     rng = None if seed is None else np.random.default_rng(seed)
-    coef, moved, after = np.zeros(signed.shape[1]), [], []
+    coef = np.zeros(signed.shape[1])
+    moved: list[int] = []
+    after: list[Floats] = []
     at, order, quiet = 0, np.arange(0), False
     while len(moved) < most:
         if at == len(order):

@@ -108,8 +108,8 @@ def fold_differences(a: CrossValidation, b: CrossValidation) -> pd.Series:
     """
     if a._dealt.shape != b._dealt.shape or not a._index.equals(b._index):
         raise DataError(
-            "other= is of other rows, folds or repeats: cross-validate both with the same folds=, repeats= and "
-            "seed=."
+            "other= is of other rows, folds or repeats: cross-validate both with the same folds=, repeats= "
+            "and seed=."
         )
     _refuse_other(a, b, 2)
     both = a._judged & b._judged

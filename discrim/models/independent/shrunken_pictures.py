@@ -25,7 +25,9 @@ MOST_COUNTS = 8
 
 def path(results: Any, asked: Asked) -> Axes:
     """Cross-validated error by threshold."""
-    return threshold_path(results.path, results.threshold, ax=asked.ax)
+    chosen = results._fit.refits.asked
+    one_se = getattr(chosen, "select", "min") == "1se"
+    return threshold_path(results.path, results.threshold, ax=asked.ax, one_se=one_se)
 
 
 def centroids(results: Any, asked: Asked) -> Axes:

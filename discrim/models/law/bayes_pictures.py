@@ -9,8 +9,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.law.bayes_law import DensityLaw, MassLaw
-from discrim.errors import NotSupportedError
+from discrim.errors import DataError, NotSupportedError
 from discrim.models.law.bayes_input import ruled
+from discrim.models.pictures.plane_columns import chosen, given_values
+from discrim.report.pictures.regions import span
+from discrim.report.pictures.style import label_codes
 
 Floats = NDArray[np.float64]
 
@@ -49,18 +52,49 @@ def densities(fit: Any, asked: Asked) -> Axes:
 
 
 def regions(fit: Any, asked: Asked) -> Axes:
-    """Regions of two columns, with the rows of a sample."""
-    from discrim.report.pictures.regions import regions as draw
+    """Regions of two columns, with the rows of a sample; other columns are held."""
+    from discrim.report.pictures.regions import draw_plane
 
-    law = fit._known.law
-    if isinstance(law, MassLaw) or law.dim != 2:
+    law, every = fit._known.law, fit.columns.tolist()
+    if isinstance(law, MassLaw) or law.dim < 2:
         raise NotSupportedError(
-            f"kind='regions' draws two columns with densities; this law has {len(fit.columns)}: use "
+            f"kind='regions' draws two columns with densities; this law has {len(every)}: use "
             "kind='densities'."
         )
-    rows = fit.sample(SAMPLE, seed=0)
-    labels = rows.iloc[:, 0].astype(object)
-    return draw(fit.predict, rows[fit.columns.tolist()], labels, ax=asked.ax, signs=asked.signs(fit.classes))
+    rows = fit.sample(SAMPLE, seed=0) if asked.data is None else pd.DataFrame(asked.data)
+    names = chosen(every, asked, "regions", 2)
+    if len(names) < 2:
+        raise DataError(f"columns={names}: kind='regions' of a law draws two columns: name two.")
+    held = {name: float(rows[name].mean()) for name in every if name not in names}
+    held |= given_values(asked, every, names)
+    rule = ruled(fit._known, fit)
+
+    def classify(plane: Floats) -> NDArray[np.intp]:
+        x = np.column_stack(
+            [
+                plane[:, names.index(name)] if name in names else np.full(len(plane), held[name])
+                for name in every
+            ]
+        )
+        return rule(x)
+
+    points = rows[names].to_numpy(dtype=np.float64)
+    response = fit.classes.name if fit.classes.name in rows else rows.columns[0]
+    codes = label_codes(rows[response].astype(object), fit.classes.tolist())
+    across, up = (span(float(np.nanmin(v)), float(np.nanmax(v))) for v in points.T)
+    said = ", ".join(f"{name} = {value:.4g}" for name, value in held.items())
+    return draw_plane(
+        classify,
+        (across, up),
+        (names[0], names[1]),
+        points,
+        codes,
+        fit.classes.tolist(),
+        ax=asked.ax,
+        signs=asked.signs(fit.classes),
+        title="Regions of the best rule of the law" + (f"\nheld: {said}" if said else ""),
+        weak=bool(said),
+    )
 
 
 def _span(law: DensityLaw, prior: Floats) -> Floats:

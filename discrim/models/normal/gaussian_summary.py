@@ -158,8 +158,9 @@ def covariance_section(
         return section
     matrix = held.matrix() / held.sd / held.sd[:, None]
     np.fill_diagonal(matrix, 1.0)
-    correlations = pd.DataFrame(np.column_stack([sd, matrix]), index=terms, columns=["sd", *terms])
-    formats: dict[Any, Any] = dict.fromkeys(terms, "share") | {"sd": "general"}
+    spread = "sd" if "sd" not in terms else "standard deviation"
+    correlations = pd.DataFrame(np.column_stack([sd, matrix]), index=terms, columns=[spread, *terms])
+    formats: dict[Any, Any] = dict.fromkeys(terms, "share") | {spread: "general"}
     words = f"Standard deviations and correlations: {title[0].lower()}{title[1:]}"
     note = f"{note} The covariance: {source}.".strip()
     errors = np.full(correlations.shape, np.inf)

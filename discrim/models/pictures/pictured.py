@@ -108,12 +108,16 @@ class Pictured:
         return drawn(self, BY_VERB[self._verb()].pictures, kind, asked)
 
     def _is_plane(self: Any) -> bool:
-        """Whether there are two columns, both plain numbers."""
-        return len(self.terms) == 2 and self._fit.blocks.design.plain
+        """Whether the formula reads two columns, both of numbers."""
+        from discrim.models.pictures.plane_columns import numeric_columns
+
+        design = self._fit.blocks.design
+        return len(design.columns) == 2 == len(numeric_columns(design))
 
 
 def drawn(results: Any, pictures: Sequence[Kind], name: str | None, asked: Asked) -> Axes:
     """Draw the kind asked for of some pictures, or the first that suits the results."""
+    from discrim.report.pictures.fonts import fonts_for
     from discrim.report.pictures.titles import set_title
 
     kinds = {kind.name: kind for kind in pictures}
@@ -126,9 +130,11 @@ def drawn(results: Any, pictures: Sequence[Kind], name: str | None, asked: Asked
             those = [each.name for each in kinds.values() if _reads(each, option)]
             other = f", or draw kind {listed(those)}" if those else ""
             raise NotSupportedError(f"{option}= does nothing for kind={kind.name!r}: leave it out{other}.")
-    axes: Axes = resolve(kind.address)(results, asked)
-    if asked.title is not None:
-        set_title(axes, asked.title)
+    names = [*getattr(results, "classes", ()), *getattr(results, "terms", ())]
+    with fonts_for([*names, asked.title or ""]):
+        axes: Axes = resolve(kind.address)(results, asked)
+        if asked.title is not None:
+            set_title(axes, asked.title)
     return axes
 
 

@@ -2,29 +2,118 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from discrim.errors import NotSupportedError
-from discrim.models.fits.arguments import listed
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.rules.rules import posteriors
+from discrim.models.fits.prediction import posterior_frame
+from discrim.models.pictures.plane_columns import Ground, ground_of, told_held
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
     from discrim.report.pictures.style import Axes
 
-__all__ = ["regions"]
+__all__ = ["draw_ground", "regions"]
+
+Floats = NDArray[np.float64]
+
+MOST_COLUMNS = 6
+"""Of a matrix of planes."""
+
+TITLE = "Regions of the predicted classes"
 
 
 def regions(results: Any, asked: Asked) -> Axes:
-    """Regions of the classes in the plane of two numeric predictors."""
-    from discrim.report.pictures import regions as pictures
+    """Regions of the classes in the plane of two columns, or of each pair of more, others held."""
+    ground = ground_of(results, asked, "regions", MOST_COLUMNS)
+    if len(ground.columns) == 1:
+        return _line(ground, asked)
+    return draw_ground(ground, asked) if len(ground.columns) == 2 else _matrix(ground, asked)
 
-    fit = results._fit
-    if len(fit.terms) != 2 or not fit.blocks.design.plain:
-        has = f"{len(fit.terms)}" if len(fit.terms) != 2 else f"{listed(fit.terms)}, not both plain columns"
-        raise NotSupportedError(
-            f"kind='regions' draws the plane of two numeric columns of the table; this fit has {has}."
+
+def draw_ground(ground: Ground, asked: Asked, title: str = TITLE) -> Axes:
+    """The plane of two columns."""
+    from discrim.report.pictures.regions import draw_plane
+
+    fit, names = ground.fit, (ground.columns[0], ground.columns[1])
+    points, codes = ground.points(names)
+    held = told_held(ground, names)
+    across, up = ground.limits(names)
+    return draw_plane(
+        ground.classify(names),
+        (across, up),
+        names,
+        points,
+        codes,
+        list(fit.classes),
+        ax=asked.ax,
+        signs=asked.signs(list(fit.classes)),
+        title=f"{title}\n{held}" if held else title,
+        weak=bool(held),
+    )
+
+
+def _matrix(ground: Ground, asked: Asked) -> Axes:
+    """The planes of all pairs, below the diagonal of a matrix."""
+    from discrim.report.pictures.regions import draw_plane
+    from discrim.report.pictures.triangle import finish, triangle
+
+    fit, columns = ground.fit, ground.columns
+    signs = asked.signs(list(fit.classes))
+    rest = told_held(ground, columns)
+    title = f"{TITLE}, in each panel with the other columns held" + (f"\n{rest}" if rest else "")
+    outer, place = triangle(asked.ax, columns, list(fit.classes), signs)
+    for i, j in combinations(range(len(columns)), 2):
+        names = (columns[i], columns[j])
+        points, codes = ground.points(names)
+        across, up = ground.limits(names)
+        draw_plane(
+            ground.classify(names),
+            (across, up),
+            names,
+            points,
+            codes,
+            list(fit.classes),
+            ax=place[i, j],
+            signs=signs,
+            title="",
+            weak=True,
+            panel=True,
         )
-    blocks = fit.drawn_rows()
-    labels = fit.labels_of(blocks)
-    points = blocks.table.frame(list(fit.terms))
-    return pictures.regions(fit.predicted, points, labels, ax=asked.ax, signs=asked.signs(fit.classes))
+    return finish(outer, place, title)
+
+
+def _line(ground: Ground, asked: Asked) -> Axes:
+    """The posteriors, or values, of the classes along the only column of numbers."""
+    from discrim.report.pictures.regions import draw_line
+
+    fit, name = ground.fit, ground.columns[0]
+    ((low, high),) = ground.limits([name])
+    at = np.linspace(low, high, 801)
+    sure = not fit.model.instead
+
+    def values(table: pd.DataFrame) -> Floats:
+        blocks = fit.new_rows(table)
+        finish = posteriors if sure else np.asarray
+        found = posterior_frame(blocks, fit.rule(), fit.classes, finish)
+        return found.to_numpy()
+
+    points, codes = ground.points([name])
+    held = told_held(ground, [name])
+    title = f"Regions of the predicted classes, and {'posteriors' if sure else 'values of the rule'}"
+    return draw_line(
+        at,
+        ground.values([name], values)(at[:, None]),
+        ground.classify([name])(at[:, None]),
+        (name, "Posterior probability" if sure else "Value by which the rule decides"),
+        points[:, 0],
+        codes,
+        list(fit.classes),
+        ax=asked.ax,
+        signs=asked.signs(list(fit.classes)),
+        title=f"{title}\n{held}" if held else title,
+    )

@@ -9,7 +9,8 @@ import pandas as pd
 from discrim.core.planes.perceptron import first_moves
 from discrim.errors import NotSupportedError
 from discrim.frame.used_rows import gathered_rows
-from discrim.models.pictures.planes import regions
+from discrim.models.pictures.plane_columns import ground_of, told_held
+from discrim.models.pictures.planes import MOST_COLUMNS, draw_ground, regions
 from discrim.models.pictures.rows import needed_rows
 
 if TYPE_CHECKING:
@@ -44,14 +45,22 @@ def margin_distances(results: Any, asked: Asked) -> Axes:
 
 
 def margin(results: Any, asked: Asked) -> Axes:
-    """The plane of two predictors with the line, its margin, and the support points."""
+    """The plane of two columns with the line, its margin, and the support points."""
     from discrim.models.planes.plane_plots import draw_margin
-    from discrim.report.pictures.style import numbers
 
-    fit = results._fit
-    axes = regions(results, asked)
-    points = fit.drawn_rows().table.frame(list(fit.terms)).iloc[results._support_positions()]
-    draw_margin(axes, results.coef.to_numpy(), results.intercept, numbers(points))
+    ground = ground_of(results, asked, "regions", MOST_COLUMNS)
+    if len(ground.columns) != 2:
+        return regions(results, asked)
+    fit, names = results._fit, ground.columns
+    held = told_held(ground, names)
+    title = "The optimal plane and its margin (dashed)"
+    if not held:
+        title = "The optimal plane, its margin (dashed) and support points (ringed)"
+    axes = draw_ground(ground, asked, title)
+    values = ground.values(names, lambda table: fit.decision_values(fit.new_rows(table)).to_numpy())
+    own = asked.data is None and fit.has_rows and not held
+    points = ground.points(names)[0][results._support_positions()] if own else None
+    draw_margin(axes, values, points)
     return axes
 
 
@@ -59,7 +68,8 @@ def history(results: Any, asked: Asked) -> Axes:
     """Errors of a perceptron after each pass."""
     from discrim.models.planes.plane_plots import passes
 
-    errors = results.history["errors"].unstack("plane")[results.planes.index]
+    # Labels that are booleans would choose rows.
+    errors = results.history["errors"].unstack("plane").reindex(columns=results.planes.index)
     numbers, fewest = results._fit.numbers, results.planes["errors"].tolist()
     kept = list(numbers.kept) or [None] * len(fewest)
     classes = list(results.classes)

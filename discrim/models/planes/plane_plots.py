@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.report.pictures.points import draw_strips
+from discrim.report.pictures.regions import ring
 from discrim.report.pictures.style import (
     SIGNS,
     Signs,
@@ -107,7 +108,13 @@ def passes(
                 fewest, color=colour, linestyle=":", linewidth=1.0, label=told if not label else None
             )
             continue
-        mark: dict[str, Any] = {"color": colour, "markeredgecolor": ink(), "markersize": 11, "zorder": 4}
+        mark: dict[str, Any] = {
+            "color": colour,
+            "markeredgecolor": ink(),
+            "markersize": 11,
+            "zorder": 4,
+            "clip_on": False,
+        }
         axes.plot([number], [fewest], marker="*", linestyle="none", label=None if label else told, **mark)
     axes.set_xlabel("Pass over the rows")
     axes.set_ylabel("Rows on the wrong side")
@@ -121,20 +128,13 @@ def passes(
     return axes
 
 
-def draw_margin(axes: Axes, coef: Floats, intercept: float, support: Floats) -> None:
-    """The line x'coef + intercept = 0, those at 1 and -1, and rings around the support points (s, 2)."""
-    across, up = axes.get_xlim(), axes.get_ylim()
-    length = float(np.linalg.norm(coef))
-    along = np.array([-coef[1], coef[0]]) / length
-    middle = np.array([np.mean(across), np.mean(up)])
-    reach = float(np.hypot(across[1] - across[0], up[1] - up[0]))
-    for value in (-1.0, 0.0, 1.0):
-        foot = middle - (coef @ middle + intercept - value) * coef / length**2
-        ends = np.array([foot - reach * along, foot + reach * along])
-        style = _edge() if value else {"color": ink(), "linewidth": 1.4, "zorder": 2}
-        axes.plot(ends[:, 0], ends[:, 1], **style)
-    ring: dict[str, Any] = {"facecolors": "none", "edgecolors": ink(), "linewidths": 1.2}
-    axes.scatter(support[:, 0], support[:, 1], s=90, zorder=7, **ring)
-    axes.set_xlim(*across)
-    axes.set_ylim(*up)
-    set_title(axes, "The optimal plane, its margin (dashed) and support points (ringed)")
+def draw_margin(axes: Axes, values: Callable[[Floats], Floats], support: Floats | None) -> None:
+    """Where the values (m,) of points (m, 2) are 0, and 1 and -1, and rings around support points (s, 2)."""
+    across, up = (np.linspace(*ends, 81) for ends in (axes.get_xlim(), axes.get_ylim()))
+    grid = np.stack(np.meshgrid(across, up), axis=-1)
+    found = values(grid.reshape(-1, 2)).reshape(81, 81)
+    axes.contour(across, up, found, levels=[0.0], colors=[ink()], linewidths=1.4, zorder=2)
+    edge: dict[str, Any] = {"colors": [faint(0.2)], "linewidths": 1.0, "linestyles": "--", "zorder": 2}
+    axes.contour(across, up, found, levels=[-1.0, 1.0], **edge)
+    if support is not None:
+        ring(axes, support, size=90)

@@ -93,7 +93,7 @@ def _limits(xy: Floats, lines: list[Floats]) -> tuple[Floats, Floats]:
         foot = 0.5 - (line[0] + line[1:] @ (low + size / 2)) * normal / squared if squared > 0 else places[0]
         if (np.abs(foot - 0.5) < FARTHEST).all():
             places.append(foot)
-    return low + (np.min(places, axis=0) - 0.08) * size, low + (np.max(places, axis=0) + 0.08) * size
+    return low + (np.min(places, axis=0) - 0.2) * size, low + (np.max(places, axis=0) + 0.2) * size
 
 
 def _draw_line(axes: Axes, coef: Floats) -> None:
@@ -126,6 +126,6 @@ def _draw_line(axes: Axes, coef: Floats) -> None:
         "shrinkA": 0,
         "shrinkB": 0,
     }
-    axes.annotate("", tip, start, arrowprops=arrow, zorder=6)
+    axes.annotate("", tip, start, arrowprops=arrow, annotation_clip=False, zorder=6)
     axes.set_xlim(*across)
     axes.set_ylim(*up)

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.report.pictures.style import MOST_IN_LEGEND, SIGNS, Signs, ink, paper, shown_name
+from discrim.report.pictures.style import (
+    MOST_IN_LEGEND,
+    SIGNS,
+    Signs,
+    faint,
+    ink,
+    lay_out,
+    paper,
+    shown_name,
+)
 
 if TYPE_CHECKING:
     from discrim.report.pictures.style import Axes
@@ -19,15 +28,103 @@ __all__ = ["draw_labels", "draw_points", "draw_strips", "name_lines"]
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
+MOST_POINTS = 20_000
+"""Rows up to which each is a point of its own; more become the shade of a cell."""
+
+TURN = 500
+"""Rows that are drawn before it is the next class's turn, so that the last class hides no other."""
+
+RARE = 500
+"""Rows up to which a class bears points over the shades of the others."""
+
+MOST_IN_STRIP = 3_000
+"""Points of a line, which lie side by side by rank: more would look the same."""
+
+
+# ---- a plane
+
 
 def draw_points(
     axes: Axes, x: Floats, y: Floats, codes: Codes, classes: Sequence[Any], signs: Signs = SIGNS
 ) -> None:
-    """Rows at (x, y), (n,) each, with the sign of their class; a code of -1 is no class."""
+    """Rows at (x, y), (n,) each, with the sign of their class; a code of -1 is no class.
+
+    The classes take turns, the rarest last in each. Beyond 20,000 rows cells are shaded instead: their
+    colour is that of the classes by their shares, their strength tells the number of rows, and a class of
+    few rows bears its points all the same.
+    """
+    known = np.isfinite(x) & np.isfinite(y) & (codes >= 0)
+    counts = np.bincount(codes[known], minlength=len(classes))
     many = len(classes) > MOST_IN_LEGEND
+    crowded = int(counts.sum()) > MOST_POINTS
+    rare = counts <= RARE
+    if crowded:
+        _draw_shades(axes, x[known], y[known], codes[known], [signs.colour(k) for k in range(len(classes))])
+    order = np.argsort(-counts, kind="stable")
+    turns = max(int(-(-counts[counts <= MOST_POINTS].max(initial=0) // TURN)), 1)
+    rows = [np.flatnonzero(known & (codes == k)) for k in range(len(classes))]
+    small = many or (int(counts.sum()) > 2_000)
     for k, label in enumerate(classes):
-        rows = codes == k
-        axes.scatter(x[rows], y[rows], label=shown_name(label), **_style(signs, k, int(rows.sum()), many))
+        # What bears the name comes first, so that a legend has the order of the classes.
+        style = _style(signs, k, small=small)
+        first = _turn(rows[k], turns - 1, turns) if not crowded or rare[k] else rows[k][:0]
+        zorder = 1.5 + 0.3 * (turns - 1) / turns + 0.001 * int(np.flatnonzero(order == k)[0]) / len(order)
+        axes.scatter(
+            x[first],
+            y[first],
+            label=shown_name(label),
+            zorder=zorder,
+            rasterized=counts.sum() > 5_000,
+            **style,
+        )
+    for turn in range(turns - 1):
+        for k in order.tolist():
+            own = _turn(rows[k], turn, turns)
+            if len(own) and (not crowded or rare[k]):
+                zorder = 1.5 + 0.3 * turn / turns
+                axes.scatter(x[own], y[own], zorder=zorder, rasterized=True, **_style(signs, k, small=small))
+
+
+def _turn(rows: Codes, turn: int, turns: int) -> Codes:
+    """The rows of a class drawn in one of the turns, which for few rows is the last."""
+    if len(rows) <= TURN:
+        return rows if turn == turns - 1 else rows[:0]
+    return rows[turns - 1 - turn :: turns]
+
+
+def _draw_shades(axes: Axes, x: Floats, y: Floats, codes: Codes, colours: Sequence[str]) -> None:
+    """Cells of the plane in the mixed colours of the rows that they hold."""
+    from matplotlib.colors import to_rgb
+    from matplotlib.image import AxesImage
+
+    box = axes.get_window_extent()
+    # Cells of two pixels at 100 dots to the inch, whatever the figure has.
+    wide, high = (max(int(50 * side / axes.figure.dpi), 20) for side in (box.width, box.height))
+    (left, right), (low, top) = ((float(v.min()), float(v.max())) for v in (x, y))
+    width, height = (right - left) or 1.0, (top - low) or 1.0
+    column = np.minimum((x - left) / width * wide, wide - 1).astype(np.intp)
+    row = np.minimum((y - low) / height * high, high - 1).astype(np.intp)
+    k_classes = len(colours)
+    held = np.bincount((row * wide + column) * k_classes + codes, minlength=high * wide * k_classes)
+    held = held.reshape(high, wide, k_classes)
+    total = held.sum(axis=2)
+    mixed = held @ np.array([to_rgb(colour) for colour in colours]) / np.maximum(total, 1)[..., None]
+    strength = np.log1p(total) / np.log1p(total.max())
+    alpha = np.where(total > 0, 0.3 + 0.65 * strength, 0.0)
+    extent = (left, left + width, low, low + height)
+    image = AxesImage(axes, origin="lower", extent=extent, interpolation="nearest", zorder=1.4)
+    image.set_data(np.dstack([mixed, alpha]))
+    axes.add_image(image)
+    axes.update_datalim([(left, low), (left + width, low + height)])
+    axes.autoscale_view()
+
+
+def _style(signs: Signs, k: int, *, small: bool) -> dict[str, Any]:
+    size, alpha = (10, 0.5) if small else (22, 0.75)
+    return {"color": signs.colour(k), "marker": signs.marker(k), "s": size, "alpha": alpha, "linewidths": 0}
+
+
+# ---- a line for each class
 
 
 def draw_strips(
@@ -38,30 +135,32 @@ def draw_strips(
     wrong: NDArray[np.bool_] | None = None,
     signs: Signs = SIGNS,
 ) -> None:
-    """One line for each class, from the top; the rows of a class are spread over its line."""
+    """One line for each class, from the top; the rows of a class are spread over its line.
+
+    Of a class of many rows those at even ranks are drawn, and as many of the wrong ones.
+    """
+    small, rasterized = len(classes) > MOST_IN_LEGEND, len(values) > 5_000
     for k in range(len(classes)):
         rows = np.flatnonzero((codes == k) & np.isfinite(values))
         rows = rows[np.argsort(values[rows], kind="stable")]
         # Spread by rank, not at random: the picture is the same each time.
         height = k + 0.7 * ((np.arange(len(rows)) + 0.5) / max(len(rows), 1) - 0.5)
-        style = _style(signs, k, len(rows), len(classes) > MOST_IN_LEGEND)
-        axes.scatter(values[rows], height, **style)
+        style = _style(signs, k, small=small)
+        shown = _thinned(np.arange(len(rows)))
+        axes.scatter(values[rows[shown]], height[shown], rasterized=rasterized, **style)
         if wrong is not None:
-            ring = wrong[rows]
+            ring = _thinned(np.flatnonzero(wrong[rows]))
             style |= {"facecolors": "none", "edgecolors": ink(), "linewidths": 1.0, "alpha": 1.0}
             del style["color"]
-            axes.scatter(values[rows][ring], height[ring], **style)
+            axes.scatter(values[rows[ring]], height[ring], rasterized=rasterized, **style)
     name_lines(axes, classes)
 
 
-def draw_labels(axes: Axes, places: Floats, classes: Sequence[Any]) -> None:
-    """Labels of classes at places (K, 2)."""
-    from matplotlib.patheffects import withStroke
-
-    for (x, y), label in zip(places.tolist(), classes, strict=True):
-        text = axes.annotate(shown_name(label, 16), (x, y), fontsize=7, ha="center", va="center", zorder=6)
-        text.set_path_effects([withStroke(linewidth=2, foreground=paper())])
-        text.set_clip_on(True)
+def _thinned(places: Codes) -> Codes:
+    """Places, or those at even steps, with both ends."""
+    if len(places) <= MOST_IN_STRIP:
+        return places
+    return places[np.linspace(0, len(places) - 1, MOST_IN_STRIP).round().astype(np.intp)]
 
 
 def name_lines(axes: Axes, names: Sequence[Any]) -> None:
@@ -75,8 +174,78 @@ def name_lines(axes: Axes, names: Sequence[Any]) -> None:
     axes.set_ylim(len(names) - 0.4, -0.6)
 
 
-def _style(signs: Signs, k: int, rows: int, small: bool) -> dict[str, Any]:
-    size, alpha = (10, 0.5) if small else (22, 0.75)
-    style = {"color": signs.colour(k), "marker": signs.marker(k), "s": size, "alpha": alpha, "linewidths": 0}
-    # Vector files of a million points cannot be opened.
-    return style | {"rasterized": rows > 5_000}
+# ---- labels at places
+
+
+def draw_labels(axes: Axes, places: Floats, classes: Sequence[Any]) -> None:
+    """Labels of classes at places (K, 2), moved apart where they would lie on each other.
+
+    A label that had to move far has a line to its place. The limits of the axes are to be set before.
+    """
+    from matplotlib.patheffects import Normal, Stroke
+
+    lay_out(axes)
+    at = axes.transData.transform(places)
+    point = axes.figure.dpi / 72
+    texts = []
+    for (x, y), label in zip(places.tolist(), classes, strict=True):
+        name = shown_name(label, 16)
+        text = axes.annotate(
+            name,
+            (x, y),
+            (0, 0),
+            textcoords="offset points",
+            fontsize=9,
+            # Not every font has bold letters.
+            fontweight="bold" if name.isascii() else "normal",
+            color=ink(),
+            ha="center",
+            va="center",
+            zorder=6,
+        )
+        # Drawn in two strokes, each of all letters: the halo of one does not cut into the next.
+        text.set_path_effects([Stroke(linewidth=2.6, foreground=paper()), Normal()])
+        text.set_clip_on(True)
+        texts.append(text)
+    sizes = [text.get_window_extent() for text in texts]
+    sides = np.array([(box.width, box.height) for box in sizes]).reshape(-1, 2) + point
+    moved = _apart(at, sides, axes.get_window_extent().get_points())
+    for text, place, target, size in zip(texts, at, moved, sides, strict=True):
+        gap = target - place
+        text.set_position(tuple((gap / point).tolist()))
+        if (np.abs(gap) > 0.8 * size).any():
+            start = axes.transData.inverted().transform(target)
+            axes.plot(
+                *np.array([start, text.xy]).T,
+                color=faint(0.35),
+                linewidth=0.7,
+                zorder=5,
+                scalex=False,
+                scaley=False,
+            )
+
+
+def _apart(places: Floats, sides: Floats, frame: Floats) -> Floats:
+    """Centres (K, 2) of boxes with sides (K, 2) near their places, none on another where there is room.
+
+    Each in turn, from the middle outwards, takes the free place nearest to its own on rings around it.
+    """
+    found = places.copy()
+    angles = np.linspace(0, 2 * np.pi, 16, endpoint=False)
+    rings = np.column_stack([np.cos(angles), np.sin(angles)])
+    middle = places.mean(axis=0) if len(places) else places
+    taken: list[int] = []
+    for k in np.argsort(np.hypot(*(places - middle).T), kind="stable").tolist():
+        step = 0.55 * sides[k, 1]
+        radii = step * np.arange(1, 25)
+        tried = places[k] + np.vstack([np.zeros((1, 2)), (radii[:, None, None] * rings).reshape(-1, 2)])
+        half = sides[k] / 2
+        inside = ((tried - half >= frame[0]) & (tried + half <= frame[1])).all(axis=1)
+        room = (sides[taken] + sides[k]) / 2
+        hit = (np.abs(tried[:, None] - found[taken]) < room).all(axis=2).any(axis=1)
+        free = np.flatnonzero(~hit & inside)
+        # A place outside the frame keeps its label there, where it is not seen.
+        if len(free) and ((places[k] >= frame[0]) & (places[k] <= frame[1])).all():
+            found[k] = tried[free[0]]
+        taken.append(k)
+    return found

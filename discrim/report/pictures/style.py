@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.errors import DataError
-from discrim.report.numbers import clean, shorten
+from discrim.report.numbers import clean, display_width, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -267,13 +267,37 @@ def lay_out(axes: Axes) -> None:
 
 
 def add_legend(axes: Axes, own: bool) -> Axes:
-    """Classes by name: beside the axes where the figure is ours, else where they leave room."""
-    if len(axes.get_legend_handles_labels()[1]) <= MOST_IN_LEGEND:
-        # Over rows, a frame tells the markers of the legend from those of the rows.
-        place: dict[str, Any] = (
-            {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
-            if own
-            else {"loc": "best", "frameon": True, "framealpha": 0.8}
-        )
-        axes.legend(**place)
+    """Classes by name: beside the axes where the figure is ours, else where they leave room.
+
+    Beyond 12 they are small and in several columns, where these take no more than a third of the width.
+    """
+    from matplotlib.collections import PathCollection
+
+    handles, names = axes.get_legend_handles_labels()
+    count = len(names)
+    if not count:
+        return axes
+    box = axes.figure.bbox if own else axes.get_window_extent()
+    inches = box.width / axes.figure.dpi, box.height / axes.figure.dpi
+    small = count > MOST_IN_LEGEND
+    columns = -(-count // max(int(inches[1] / 0.2), 1)) if small else 1
+    # A letter of this size is some 0.08 inches wide, and the marker with its gaps takes 0.35.
+    wide = columns * (0.35 + 0.075 * max(display_width(name) for name in names))
+    if small and (wide > inches[0] * (0.4 if own else 0.3)):
+        return axes
+    size: dict[str, Any] = (
+        {"ncols": columns, "fontsize": "small", "columnspacing": 0.8, "handletextpad": 0.3} if small else {}
+    )
+    # Over rows, a frame tells the markers of the legend from those of the rows.
+    place: dict[str, Any] = (
+        {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+        if own
+        else {"loc": "best", "frameon": True, "framealpha": 0.8}
+    )
+    legend = axes.legend(handles, names, **place, **size)
+    for handle in legend.legend_handles:
+        # Small and faint as one of many, a marker alone would not be seen.
+        if isinstance(handle, PathCollection):
+            handle.set_sizes([30])
+            handle.set_alpha(1.0)
     return axes

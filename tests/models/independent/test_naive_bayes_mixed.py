@@ -514,8 +514,9 @@ def test_summary_tidy_and_pictures_show_every_family():
         fit.plot("density", columns="sex")
     with pytest.raises(DataError, match="'table' shows a column of levels, of which this fit has none"):
         naive_bayes("species ~ bill_depth_mm", PENGUINS).plot("table")
-    with pytest.raises(NotSupportedError, match="regions"):
-        fit.plot("regions")
+    assert "held: " in fit.plot("regions").get_title()
+    with pytest.raises(NotSupportedError, match="'species ~ island' reads none"):
+        naive_bayes("species ~ island", PENGUINS).plot("regions")
 
 
 def test_densities_integrate_to_one():

@@ -12,8 +12,8 @@ IRIS = discrim.datasets.load_iris()
 
 def test_an_option_that_a_kind_does_not_read_is_refused():
     fit = discrim.indicator("species ~ .", IRIS)
-    with pytest.raises(discrim.errors.NotSupportedError, match="columns= does nothing for kind='regions'"):
-        fit.plot("regions", columns="petal_width")
+    with pytest.raises(discrim.errors.NotSupportedError, match="axes= does nothing for kind='regions'"):
+        fit.plot("regions", axes=("LD1", "LD2"))
 
 
 def test_an_unknown_kind_is_answered_with_those_there_are():

@@ -169,7 +169,7 @@ def test_a_fit_without_rows_says_what_it_lacks(tmp_path):
     fit = discrim.lda("species ~ .", FEW)
     fit.save(tmp_path / "fit")
     for bare in (discrim.load(tmp_path / "fit"), discrim.lda(moments=discrim.moments("species ~ .", FEW))):
-        page = report(bare, tmp_path, pictures=["posteriors", "scores"])
+        page = report(bare, tmp_path, pictures=["posteriors"])
         assert page.all("img") == []
         assert "No picture is drawn here." in page.text
         assert "the ranges of its columns are not known" in page.text

@@ -1,0 +1,251 @@
+"""Planes of columns and of discriminants: borders are where the rule ties, colours are what it predicts."""
+
+import warnings
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.spatial.distance import cdist
+
+import discrim
+from discrim.errors import DataError, NotSupportedError
+from discrim.report.pictures.borders import find_regions
+from tests.pictures import assert_looks_like
+
+mpl.use("Agg")
+IRIS = discrim.datasets.load_iris()
+PLANE = ["petal_length", "sepal_width"]
+MEANS = IRIS.drop(columns="species").mean()
+
+
+@pytest.fixture(autouse=True)
+def _figures_are_closed():
+    yield
+    plt.close("all")
+
+
+def mixed() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    return IRIS.assign(g=rng.choice(["u", "v"], 150, p=[0.7, 0.3]), b=rng.random(150) < 0.4)
+
+
+def colours_of(axes, x, y):
+    """Red, green and blue of the regions at places."""
+    image = axes.images[0]
+    left, right, low, top = image.get_extent()
+    shades = np.asarray(image.get_array())
+    high, wide = shades.shape[:2]
+    column = np.clip(((x - left) / (right - left) * wide).astype(int), 0, wide - 1)
+    row = np.clip(((y - low) / (top - low) * high).astype(int), 0, high - 1)
+    return shades[row, column, :3]
+
+
+def called_at(axes, fit, x, y):
+    """Classes whose colours the picture shows at places."""
+    inks = np.array([mpl.colors.to_rgb(c) for c in ("#0072B2", "#D55E00", "#009E73")])[: len(fit.classes)]
+    return fit.classes.to_numpy()[cdist(colours_of(axes, x, y), inks).argmin(axis=1)]
+
+
+FITS = {
+    "plain": lambda: discrim.qda("species ~ petal_length + sepal_width", IRIS),
+    "transform": lambda: discrim.qda("species ~ log(petal_length) + sepal_width", IRIS),
+    "levels": lambda: discrim.lda("species ~ petal_length + sepal_width + C(g)", mixed()),
+    "truths": lambda: discrim.rda("species ~ petal_length + sepal_width + b", mixed(), alpha=0.5, gamma=0.1),
+    "others": lambda: discrim.lda("species ~ .", IRIS),
+    "knn": lambda: discrim.knn("species ~ petal_length + sepal_width", IRIS, k=5),
+    "values": lambda: discrim.indicator("species ~ petal_length * sepal_width", IRIS),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_colours_are_what_is_predicted_and_borders_where_it_changes(name):
+    fit = FITS[name]()
+    axes = fit.plot("regions", columns=PLANE)
+    data, held = mixed(), {}
+    for column in fit._fit.blocks.design.columns:
+        if column not in PLANE:
+            held[column] = MEANS[column] if column in MEANS else data[column].mode()[0]
+    rng = np.random.default_rng(1)
+    (left, right), (low, top) = axes.get_xlim(), axes.get_ylim()
+    x, y = rng.uniform(left, right, 2000), rng.uniform(low, top, 2000)
+
+    def predicted(x, y):
+        return fit.predict(
+            pd.DataFrame({PLANE[0]: x, PLANE[1]: y} | {c: [v] * len(x) for c, v in held.items()})
+        )
+
+    assert (called_at(axes, fit, x, y) == predicted(x, y).astype(str)).mean() > 0.995
+    ends = np.concatenate(axes.collections[0].get_segments())
+    assert len(ends) > 50
+    eps = 2e-3
+    turn = np.linspace(0, 2 * np.pi, 12, endpoint=False)
+    around = [
+        predicted(ends[:, 0] + eps * (right - left) * a, ends[:, 1] + eps * (top - low) * b).astype(str)
+        for a, b in zip(np.cos(turn), np.sin(turn), strict=True)
+    ]
+    several = pd.DataFrame(dict(enumerate(around))).nunique(axis=1) > 1
+    assert several.mean() > 0.99
+
+
+def test_the_two_best_scores_tie_along_a_border():
+    fit = discrim.qda("species ~ petal_length + sepal_width", IRIS)
+    axes = fit.plot("regions")
+    segments = np.array(axes.collections[0].get_segments())
+    places = segments.reshape(-1, 2)
+    scores = np.sort(fit.decision_function(pd.DataFrame(places, columns=PLANE)).to_numpy(), axis=1)
+    gap = scores[:, -1] - scores[:, -2]
+    # Of more than a hundred thousand halvings of a cell's side no more is left; the few others are corners.
+    assert np.quantile(gap, 0.98) < 1e-3
+    assert np.hypot(*np.diff(segments, axis=1)[:, 0].T).max() < 0.1
+
+
+def test_a_circle_is_round():
+    at = np.linspace(-1.5, 1.5, 40)
+    found = find_regions(lambda p: (np.hypot(*p.T) < 1).astype(int), at, at)
+    np.testing.assert_allclose(np.hypot(*found.segments.reshape(-1, 2).T), 1, atol=1e-5)
+    lengths = np.hypot(*np.diff(found.segments, axis=1)[:, 0].T)
+    assert lengths.sum() == pytest.approx(2 * np.pi, rel=2e-3)
+    assert (found.colours == 1).mean() == pytest.approx(np.pi / 9, rel=0.01)
+
+
+def test_values_to_hold_columns_at():
+    fit = discrim.lda("species ~ petal_length + sepal_width + sepal_length + C(g)", mixed())
+    title = fit.plot("regions", columns=PLANE, at={"sepal_length": 7.5, "g": "v"}).get_title()
+    assert "sepal_length = 7.5" in title
+    assert "g = v" in title
+    usual = fit.plot("regions", columns=PLANE).get_title()
+    assert "sepal_length = 5.843" in usual
+    assert "g = u" in usual
+    with pytest.raises(DataError, match="'z', which the formula does not read"):
+        fit.plot("regions", columns=PLANE, at={"z": 1})
+    with pytest.raises(DataError, match="'petal_length', which is drawn"):
+        fit.plot("regions", columns=PLANE, at={"petal_length": 1})
+    with pytest.raises(DataError, match="'g' is none"):
+        fit.plot("regions", columns=["petal_length", "g"])
+
+
+@pytest.mark.parametrize("verb", [discrim.qda, discrim.rda, discrim.lda])
+@pytest.mark.parametrize("right", ["log(petal_length) + sepal_width", "petal_length + I(petal_length**2)"])
+def test_every_default_is_drawn(verb, right):
+    options = {"alpha": 0.5, "gamma": 0.1} if verb is discrim.rda else {}
+    fit = verb(f"species ~ {right}", IRIS, **options)
+    assert fit.plot().has_data()
+    assert fit.plot("regions").has_data()
+
+
+def test_a_fit_without_rows_has_its_range_from_moments(tmp_path):
+    fit = discrim.qda("species ~ petal_length + sepal_width", IRIS)
+    fit.save(tmp_path / "fit")
+    axes = discrim.load(tmp_path / "fit").plot("regions")
+    assert axes.get_xlim()[0] < IRIS["petal_length"].min()
+    assert axes.get_xlim()[1] > IRIS["petal_length"].max()
+    assert discrim.lda("species ~ .", moments=None, data=IRIS).plot("territory").has_data()
+    held = discrim.load(tmp_path / "fit").plot("regions", data=IRIS)
+    assert sum(len(c.get_offsets()) for c in held.collections[1:]) == 150
+    log = discrim.qda("species ~ log(petal_length) + sepal_width", IRIS)
+    log.save(tmp_path / "log")
+    with pytest.raises(NotSupportedError, match="'petal_length' is not known"):
+        discrim.load(tmp_path / "log").plot("regions")
+
+
+@pytest.mark.parametrize("prior", [None, [0.7, 0.2, 0.1]])
+@pytest.mark.parametrize("options", [{}, {"method": "mle"}, {"covariance": "diagonal"}])
+def test_the_territory_of_two_discriminants_is_that_of_the_rule(prior, options):
+    fit = discrim.lda("species ~ .", IRIS, prior=prior, **options)
+    axes = fit.plot("territory")
+    scores = fit.transform()
+    agree = called_at(axes, fit, *scores.to_numpy().T) == fit.predict().astype(str)
+    assert agree.mean() > 0.98
+    shown = {text.get_text(): text.xy for text in axes.texts if text.get_text()}
+    np.testing.assert_allclose([shown[c] for c in fit.classes], fit._centroids().to_numpy())
+
+
+def test_a_partition_has_the_errors_of_fits_to_two_columns():
+    fit = discrim.qda("species ~ .", IRIS)
+    outer = fit.plot("partition", columns=["petal_width", "sepal_length", "petal_length"])
+    assert len(outer.child_axes) == 3
+    for axes in outer.child_axes:
+        across, up = axes.get_xlim(), axes.get_ylim()
+        pair = [
+            next(c for c in IRIS.columns[:4] if np.isclose(span, _wide(IRIS[c])).all())
+            for span in (across, up)
+        ]
+        alone = discrim.qda(f"species ~ {pair[0]} + {pair[1]}", IRIS)
+        rate = (alone.predict() != IRIS["species"]).mean()
+        assert axes.get_title() == f"error rate {rate:.3f}"
+        ringed = axes.collections[-1].get_offsets()
+        wrong = IRIS.loc[(alone.predict() != IRIS["species"]).to_numpy(), pair].to_numpy()
+        np.testing.assert_allclose(np.asarray(ringed), wrong)
+
+
+def _wide(values):
+    low, high = values.min(), values.max()
+    return low - 0.06 * (high - low), high + 0.06 * (high - low)
+
+
+def test_regions_of_a_law_are_those_of_its_best_rule():
+    laws = {
+        "a": stats.multivariate_normal([0, 0, 0]),
+        "b": stats.multivariate_normal([2, 1, 0], 2 * np.eye(3)),
+    }
+    law = discrim.bayes({"a": 0.6, "b": 0.4}, laws)
+    axes = law.plot("regions", columns=["x1", "x3"], at={"x2": 0.5})
+    assert "x2 = 0.5" in axes.get_title()
+    x, y = np.random.default_rng(0).uniform(*np.transpose([axes.get_xlim(), axes.get_ylim()]), (500, 2)).T
+    wanted = law.predict(pd.DataFrame({"x1": x, "x2": 0.5, "x3": y}))
+    assert (called_at(axes, law, x, y) == wanted.to_numpy()).mean() > 0.99
+
+
+def test_a_matrix_of_regions_has_a_panel_for_each_pair():
+    fit = discrim.lda("species ~ .", IRIS)
+    outer = fit.plot("regions", columns=list(IRIS.columns[:4]))
+    assert len(outer.child_axes) == 6
+    figure, given = plt.subplots(2, 2)
+    assert fit.plot("regions", given[0, 1], columns=list(IRIS.columns[:3])) is given[0, 1]
+    assert fit.plot("partition", given[1, 1]) is given[1, 1]
+    figure.canvas.draw()
+
+
+def test_labels_do_not_lie_on_each_other():
+    rng = np.random.default_rng(0)
+    y = np.repeat([f"class {j}" for j in range(26)], 12)
+    x = rng.standard_normal((len(y), 5)) + np.repeat(rng.standard_normal((26, 5)), 12, axis=0)
+    axes = discrim.lda("y ~ .", pd.DataFrame(x, columns=list("abcde")).assign(y=y)).plot("territory")
+    axes.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
+    assert len(boxes) == 26
+    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
+
+
+def test_letters_of_other_scripts_are_drawn_without_a_flood():
+    frame = IRIS.rename(columns={"petal_length": "花弁の長さ"})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        axes = discrim.lda("species ~ 花弁の長さ + sepal_width", frame).plot("regions")
+        axes.figure.canvas.draw()
+    # One of ours where no font has them, and those of matplotlib for the boxes then.
+    assert sum(issubclass(each.category, discrim.errors.DiscrimWarning) for each in caught) <= 1
+    plt.close("all")
+
+
+BASELINES = {
+    "regions": lambda: discrim.qda("species ~ petal_length + sepal_width", IRIS).plot(),
+    "regions_held": lambda: discrim.lda("species ~ .", IRIS).plot("regions", columns=PLANE),
+    "regions_matrix": lambda: discrim.qda("species ~ .", IRIS).plot(
+        "regions", columns=list(IRIS.columns[:3])
+    ),
+    "regions_line": lambda: discrim.qda("species ~ petal_length", IRIS).plot("regions"),
+    "partition": lambda: discrim.lda("species ~ .", IRIS).plot("partition"),
+    "territory": lambda: discrim.lda("species ~ .", IRIS).plot("territory"),
+    "margin": lambda: discrim.hyperplane(
+        "y ~ petal_length + petal_width", IRIS.assign(y=IRIS["species"] == "setosa")
+    ).plot("regions"),
+}
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_pictures_look_as_they_did(name):
+    assert_looks_like(BASELINES[name](), name)
