@@ -25,9 +25,11 @@ MOST_COUNTS = 8
 
 def path(results: Any, asked: Asked) -> Axes:
     """Cross-validated error by threshold."""
-    chosen = results._fit.refits.asked
-    one_se = getattr(chosen, "select", "min") == "1se"
-    return threshold_path(results.path, results.threshold, ax=asked.ax, one_se=one_se)
+    path = results.path
+    # Only the rule of one standard error takes a threshold whose error is not the least.
+    own = path.loc[path["threshold"] == results.threshold, "error"]
+    one_se = bool((own > path["error"].min()).any())
+    return threshold_path(path, results.threshold, ax=asked.ax, one_se=one_se)
 
 
 def centroids(results: Any, asked: Asked) -> Axes:
