@@ -145,7 +145,7 @@ WITH_POSTERIORS = (REGIONS, POSTERIORS, PARTITION, PAIRS, SIMPLEX, *JUDGED, CALI
 """What models with posteriors have."""
 
 NORMAL = (ELLIPSES, QQ)
-"""What models with normal classes have."""
+"""What models with a normal law and full covariances have."""
 
 DISCRIMINANTS = (SCORES, BIPLOT, TERRITORY, STRUCTURE, SCREE, HE)
 """What models with discriminants have."""

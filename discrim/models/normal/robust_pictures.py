@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from discrim.report.numbers import clean, shorten
 from discrim.report.pictures.points import draw_points
+from discrim.report.pictures.room import with_room
 from discrim.report.pictures.style import (
     MOST_IN_LEGEND,
     SIGNS,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
     from discrim.report.pictures.style import Axes
 
-__all__ = ["distance_distance", "distances", "with_room"]
+__all__ = ["distance_distance", "distances"]
 
 MOST_LABELS = 12
 """Flagged rows that bear their names."""
@@ -87,20 +88,3 @@ def distance_distance(
     axes.set_ylabel("Robust distance")
     axes.set_title("Distances to the own class; dashed: the cutoff")
     return add_legend(axes, own) if len(classes) <= MOST_IN_LEGEND else axes
-
-
-def with_room(points: NDArray[np.float64], order: Sequence[int], room: NDArray[np.float64]) -> list[int]:
-    """Those of the points (n, 2), taken in order, that are not within room (2,) of one before them.
-
-    Examples
-    --------
-    >>> points = np.array([[0.0, 0.0], [5.0, 5.0], [5.0, 20.0]])
-    >>> with_room(points, [0, 1, 2], room=np.array([20.0, 10.0]))
-    [0, 2]
-    """
-    kept: list[int] = []
-    for i in order:
-        near = np.abs(points[kept] - points[i]) < room
-        if not near.all(axis=1).any():
-            kept.append(i)
-    return kept

@@ -16,7 +16,7 @@ from discrim.inference.distance_quantiles import distance_quantiles
 from discrim.inference.he import roy_critical, scatter_between
 from discrim.models.fits.arguments import listed, told
 from discrim.models.fits.labels import class_code
-from discrim.models.pictures.rows import DrawnRows, drawn_rows, needed_rows
+from discrim.models.pictures.rows import DrawnRows, drawn_rows, needed_rows, refuse_rows
 from discrim.models.pictures.spaces import asked_axes, asked_level
 
 if TYPE_CHECKING:
@@ -45,12 +45,15 @@ def asked_terms(results: Any, asked: Asked, default: int, least: int = 2) -> lis
     DataError
         One is not there, is named twice, or they are too few.
     """
-    every = list(results.terms)
+    # Of naive Bayes, columns that are normal: levels and counts have no covariance.
+    normal = hasattr(type(results), "normal_terms")
+    every = list(results.normal_terms if normal else results.terms)
     if asked.columns is None:
         given = every[:default]
         if len(given) < least:
+            which = "normal columns" if normal else "columns"
             raise NotSupportedError(
-                f"This kind draws {least} columns, and the fit has {len(every)}: draw another kind."
+                f"This kind draws {least} {which}, and the fit has {len(every)}: draw another kind."
             )
         return given
     given = [asked.columns] if isinstance(asked.columns, str) else list(asked.columns)
@@ -119,7 +122,9 @@ def he(results: Any, asked: Asked) -> Axes:
     """Ellipses of hypothesis and error, in the plane of two columns, or of two discriminants with axes=."""
     from discrim.report.pictures.he import he as draw
     from discrim.report.pictures.scores import axis_name
+    from discrim.report.pictures.style import shown_name
 
+    refuse_rows(asked, "he")
     fit = results._fit
     results._need_full("kind='he'")
     moments, counts = fit.numbers.moments, fit.rows_by_class.to_numpy(dtype=np.float64)
@@ -143,13 +148,15 @@ def he(results: Any, asked: Asked) -> Axes:
         if len(names) > 2:
             raise DataError(f"columns={told(asked.columns)}: kind='he' draws a plane: name two columns.")
         means, error = results.means[names], _unbiased(results).loc[names, names].to_numpy()
-        shown = names[0], names[1]
+        shown = shown_name(names[0]), shown_name(names[1])
+    centre = counts @ means.to_numpy() / counts.sum()
     hypothesis = scatter_between(means.to_numpy(), counts) / (critical * free)
     # The error's outline holds 68 % of the rows about their class means, as in R's heplots.
     axes = draw(
         means,
         hypothesis,
         error,
+        centre,
         _radius(LEVEL),
         names=shown,
         arrows=arrows,
@@ -158,9 +165,7 @@ def he(results: Any, asked: Asked) -> Axes:
         signs=asked.signs(fit.classes),
     )
     level = 100 * (1 - asked_level(asked, 0.95))
-    axes.set_title(
-        f"Means differ at {level:.3g} % (Roy) where the hypothesis reaches beyond the error", wrap=True
-    )
+    axes.set_title(f"Means differ if hypothesis exceeds error (Roy, {level:.3g} %)", wrap=True)
     return axes
 
 
@@ -169,16 +174,15 @@ def qq(results: Any, asked: Asked) -> Axes:
     from discrim.report.pictures.quantiles import quantiles
 
     fit, numbers = results._fit, results._fit.numbers
+    robust = numbers.robust is not None
+    if not (robust or numbers.has_distances):
+        raise NotSupportedError(
+            f"kind='qq' needs full covariances, not {numbers.structure} ones: fit with the default "
+            "covariance=."
+        )
     rows = needed_rows(fit, asked, "qq")
-    robust = getattr(numbers, "robust", None) is not None
-    exact = not robust and hasattr(numbers, "unbiased_distances") and numbers.has_distances
-    if exact:
-        held, free = numbers.unbiased_distances()
-        covariances = held.covariances
-    elif getattr(numbers, "has_distances", True):
-        covariances, free = numbers.distances().covariances, None
-    else:
-        raise NotSupportedError("kind='qq' needs the full covariance: fit with the default covariance=.")
+    held, free = (numbers.distances(), None) if robust else numbers.unbiased_distances()
+    covariances = held.covariances
     squared = _own_squared(rows, numbers.moments, covariances)
     classes = list(fit.classes)
     chosen = classes[:MOST_PANELS] if asked.classes is None else list(asked.classes)
@@ -192,7 +196,7 @@ def qq(results: Any, asked: Asked) -> Axes:
             squared[own], len(fit.terms), None if free is None else float(free[k]), fitted=fitted
         )
         tables[label] = table.set_axis(index[own[table["position"].astype(int)]], axis=0)
-    law = "chi-square" if not exact else "F" if asked.data is not None else "beta"
+    law = "chi-square" if robust else "F" if asked.data is not None else "beta"
     outer = quantiles(tables, places, law, ax=asked.ax, signs=asked.signs(fit.classes))
     some = f" of the first {len(chosen)} of {len(classes)} classes" if len(chosen) < len(classes) else ""
     kind = "Robust squared distances" if robust else "Squared distances"
@@ -213,7 +217,15 @@ def _spreads(
 ) -> tuple[pd.DataFrame, dict[Any, pd.DataFrame], pd.DataFrame | None]:
     """Means (classes by names), covariances by class, and the pooled one: the model's, or those of rows."""
     held = list(names)
-    covs = getattr(results, "covs", None) if hasattr(type(results), "covs") else None
+    covs: dict[Any, pd.DataFrame] | None = None
+    if hasattr(type(results), "sds"):
+        spread = results.sds[held]
+        covs = {
+            label: pd.DataFrame(np.diag(spread.iloc[k].to_numpy() ** 2), index=held, columns=held)
+            for k, label in enumerate(results.classes)
+        }
+    elif hasattr(type(results), "covs"):
+        covs = results.covs
     found: dict[Any, pd.DataFrame] = {}
     pooled = None
     if covs is not None:
@@ -225,7 +237,8 @@ def _spreads(
         return results.means[held], found, pooled
     if hasattr(type(results), "cov"):
         pooled = results.cov.loc[held, held]
-    if rows is None:
+    robust = getattr(results._fit.numbers, "robust", None) is not None
+    if rows is None or robust:
         if not hasattr(type(results), "means"):
             raise NotSupportedError("This kind draws rows, which a loaded fit has not: give them as data=.")
         # The model has one covariance for all of them.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discrim.models.fits.fit import Fit
     from discrim.models.pictures.asked import Asked
 
-__all__ = ["DrawnRows", "drawn_rows", "needed_rows", "no_labels"]
+__all__ = ["DrawnRows", "drawn_rows", "needed_rows", "no_labels", "refuse_rows"]
 
 Codes = NDArray[np.intp]
 
@@ -75,6 +75,14 @@ def needed_rows(fit: Fit[Any], asked: Asked, kind: str) -> DrawnRows:
             f"kind={kind!r} draws rows, which a fit loaded or made of moments has not: give them as data=."
         )
     return rows
+
+
+def refuse_rows(asked: Asked, kind: str) -> None:
+    """Raise NotSupportedError where rows are given to a kind that draws the numbers of a fit alone."""
+    if asked.data is not None:
+        raise NotSupportedError(
+            f"data= does nothing for kind={kind!r}, which draws numbers of the fit and no rows: leave it out."
+        )
 
 
 def no_labels() -> pd.Series:

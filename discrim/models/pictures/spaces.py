@@ -9,7 +9,7 @@ import pandas as pd
 
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.fits.arguments import is_share, listed, told
-from discrim.models.pictures.rows import drawn_rows, no_labels
+from discrim.models.pictures.rows import drawn_rows, no_labels, refuse_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,6 +112,7 @@ def structure(results: Any, asked: Asked) -> Axes:
     """Structure correlations of the columns, a panel of bars for each discriminant."""
     from discrim.report.pictures.bars import structure as draw
 
+    refuse_rows(asked, "structure")
     canonical = results.canonical()
     names = asked_axes(list(canonical.centroids.columns), asked, most=3)
     if not names:
@@ -127,6 +128,7 @@ def scree(results: Any, asked: Asked) -> Axes:
     """Shares of the discriminants in the variance between classes, with the tests of the dimensions."""
     from discrim.report.pictures.bars import scree as draw
 
+    refuse_rows(asked, "scree")
     canonical = results.canonical()
     if not len(canonical.proportion):
         raise NotSupportedError(

@@ -82,11 +82,13 @@ def scree(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax: Axes | No
         text = f"{value:.3g}" if np.isnan(test) else f"{value:.3g}\np {_with_sign(p_text(test))}"
         axes.text(place, 103.0, text, ha="center", va="bottom", fontsize="small")
     axes.set_xticks(places, [shown_name(name) for name in shares.index[:count]])
+    # As wide as three bars at least: one bar alone would fill the picture.
+    axes.set_xlim(-0.5 - max(3 - count, 0) / 2, count - 0.5 + max(3 - count, 0) / 2)
     axes.set_ylim(0.0, 118.0)
     axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("% of the variance between classes")
     axes.set_title("Eigenvalues, and p of the test that no later dimension differs", wrap=True)
-    axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.85))
+    axes.legend(loc="center right", framealpha=0.8)
     return axes
 
 

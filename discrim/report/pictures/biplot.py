@@ -17,7 +17,7 @@ from discrim.report.pictures.style import SIGNS, Signs, faint, lay_out, numbers,
 if TYPE_CHECKING:
     from discrim.report.pictures.style import Axes
 
-__all__ = ["biplot"]
+__all__ = ["biplot", "draw_arrows"]
 
 Floats = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ def biplot(
         return axes
     if ax is None:
         lay_out(axes)
-    _draw_arrows(
+    draw_arrows(
         axes,
         numbers(shown) if len(shown) else numbers(centroids),
         lengths[named],
@@ -92,19 +92,27 @@ def biplot(
     return axes
 
 
-def _draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any]) -> None:
-    """Arrows from the origin, scaled so that the longest reaches towards the edge of the points."""
+def draw_arrows(axes: Axes, points: Floats, tips: Floats, names: Sequence[Any]) -> None:
+    """Arrows from the origin, to one scale that brings them towards the edge of the points.
+
+    It lies midway between those that fill the picture across and up, so that points which spread along one
+    axis alone do not stand in an empty square.
+    """
     known = points[np.isfinite(points).all(axis=1)]
-    reach = 0.85 * float(np.abs(known).max()) if len(known) else 1.0
-    tips = tips * (reach / max(float(np.hypot(*tips.T).max(initial=0.0)), 1e-300))
+    edges, longest = np.abs(known).max(axis=0, initial=0.0), np.abs(tips).max(axis=0, initial=0.0)
+    ratios = [edge / long for edge, long in zip(edges, longest, strict=True) if edge > 0 and long > 0]
+    tips = tips * (0.85 * float(np.exp(np.mean(np.log(ratios)))) if ratios else 1.0)
     texts = [shown_name(name, LABEL) for name in names]
     box = {"boxstyle": "round,pad=0.1", "facecolor": (paper(), 0.7), "edgecolor": "none"}
     places, ends = _place_labels(axes, tips, texts)
     for (x, y), (left, up), text in zip(tips.tolist(), places.tolist(), texts, strict=True):
         arrow = {"arrowstyle": "-|>", "color": faint(0.25), "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
-        axes.annotate("", (x, y), (0, 0), arrowprops=arrow, zorder=5)
+        stick = axes.annotate("", (x, y), (0, 0), arrowprops=arrow, zorder=5)
         side = "left" if left >= 0 else "right"
-        axes.text(left, up, text, ha=side, va="center", fontsize=FONT_SIZE, zorder=6, bbox=box)
+        name = axes.text(left, up, text, ha=side, va="center", fontsize=FONT_SIZE, zorder=6, bbox=box)
+        # The limits below have room for them; before, they may lie far outside, where no layout suits them.
+        stick.set_in_layout(False)
+        name.set_in_layout(False)
     axes.update_datalim(ends)
     axes.autoscale_view()
 

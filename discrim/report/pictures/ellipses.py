@@ -110,7 +110,8 @@ def ellipses(
                 *places[k], marker=signs.marker(k), color=signs.colour(k), markeredgecolor=ink(), zorder=6
             )
     if pooled is not None:
-        centre = np.zeros(2) if centred else places.mean(axis=0)
+        known = places[np.isfinite(places).all(axis=1)]
+        centre = known.mean(axis=0) if len(known) else np.zeros(2)
         style = {"color": ink(), "linewidth": 2.2, "zorder": 5}
         draw_outline(axes, centre, numbers(pooled), radius, **style)
     axes.set_xlabel(shown_name(means.columns[0]))

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.report.pictures.ellipses import draw_outline
-from discrim.report.pictures.style import SIGNS, Signs, add_legend, faint, ink, new_axes, numbers, shown_name
+from discrim.report.pictures.biplot import draw_arrows
+from discrim.report.pictures.ellipses import draw_outline, outline
+from discrim.report.pictures.scores import equal_size
+from discrim.report.pictures.style import (
+    SIGNS,
+    Signs,
+    add_legend,
+    ink,
+    lay_out,
+    new_axes,
+    numbers,
+    paper,
+    shown_name,
+)
 
 if TYPE_CHECKING:
     from discrim.report.pictures.style import Axes
@@ -24,6 +35,7 @@ def he(
     means: pd.DataFrame,
     hypothesis: Floats,
     error: Floats,
+    centre: Floats,
     radius: float,
     *,
     names: tuple[str, str],
@@ -39,6 +51,8 @@ def he(
     means : DataFrame, classes by two columns or axes
     hypothesis, error : (2, 2) float
         H/(lambda v) and E/v; see `discrim.inference.he`.
+    centre : (2,) float
+        Of both outlines: the mean of all rows.
     radius : float
         Distance at which both outlines lie.
     names : (str, str)
@@ -53,39 +67,34 @@ def he(
     -------
     Axes
     """
-    axes, own = new_axes(ax)
+    from matplotlib.patheffects import withStroke
+
+    spans = radius * np.sqrt(np.maximum(np.diagonal(hypothesis), np.diagonal(error)))
+    axes, own = new_axes(ax, size=equal_size(*(2 * spans).tolist()) if equal else None)
     places = numbers(means)
-    centre = places.mean(axis=0)
     draw_outline(axes, centre, error, radius, color=ink(), linestyle="--", linewidth=1.8, label="error")
     outer: dict[str, Any] = {"color": signs.colour(0), "linewidth": 2.0, "label": "hypothesis"}
     draw_outline(axes, centre, hypothesis, radius, **outer)
     for k, place in enumerate(places):
-        axes.plot(*place, marker=signs.marker(k), color=signs.colour(k), markersize=7, zorder=4)
-        style: dict[str, Any] = {
-            "textcoords": "offset points",
-            "ha": "center",
-            "va": "bottom",
-            "fontsize": "small",
-        }
-        axes.annotate(shown_name(means.index[k], 18), tuple(place.tolist()), (0, 6), zorder=6, **style)
-    if arrows is not None:
-        reach = 0.75 * radius * math.sqrt(float(np.diagonal(hypothesis).max()))
-        _draw_arrows(axes, numbers(arrows), [shown_name(name, 20) for name in arrows.index], reach)
+        sign: dict[str, Any] = {"marker": signs.marker(k), "color": signs.colour(k)}
+        sign |= {"markersize": 7, "zorder": 4}
+        name = shown_name(means.index[k], 18)
+        if arrows is not None:
+            # Arrows bear names as well: those of the classes have room in the legend.
+            axes.plot(*place, linestyle="none", label=name, **sign)
+            continue
+        axes.plot(*place, **sign)
+        style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": "small", "zorder": 6}
+        text = axes.annotate(name, tuple(place.tolist()), (0, 6), textcoords="offset points", **style)
+        text.set_path_effects([withStroke(linewidth=2, foreground=paper())])
     axes.margins(0.08)
     if equal:
         axes.set_aspect("equal", adjustable="datalim")
     axes.set_xlabel(names[0])
     axes.set_ylabel(names[1])
-    return add_legend(axes, own)
-
-
-def _draw_arrows(axes: Axes, tips: Floats, texts: list[str], reach: float) -> None:
-    """Arrows from the centre, of which the longest has the length given."""
-    colour = faint(0.3)
-    unit = reach / max(float(np.hypot(*tips.T).max(initial=0.0)), 1e-300)
-    for tip, text in zip(tips * unit, texts, strict=True):
-        style = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.0, "shrinkA": 0, "shrinkB": 0}
-        axes.annotate("", tuple(tip.tolist()), (0.0, 0.0), arrowprops=style)
-        side = "left" if tip[0] >= 0 else "right"
-        across, up = (1.06 * tip).tolist()
-        axes.text(across, up, text, color=colour, fontsize=8, ha=side, va="center")
+    add_legend(axes, own)
+    if arrows is not None:
+        if own:
+            lay_out(axes)
+        draw_arrows(axes, outline(centre, hypothesis, radius), numbers(arrows), list(arrows.index))
+    return axes

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.report.numbers import clean
+from discrim.report.pictures.room import with_room
 from discrim.report.pictures.style import SIGNS, Signs, faint, ink, panels, shown_name
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["quantiles"]
 
 NAMED = 3
-"""Rows of a class, of those beyond the limits, that bear their names."""
+"""Rows of a class, of those beyond the limits, that bear their names, where there is room."""
+
+ROOM = np.array([24.0, 8.0])
+"""Width and height of a name, in points."""
 
 
 def quantiles(
@@ -65,8 +69,10 @@ def quantiles(
         panel.plot(ends, ends, color=ink(), linewidth=0.9, zorder=2)
         style = {"color": signs.colour(k), "marker": signs.marker(k), "s": 12, "rasterized": len(x) > 5_000}
         panel.scatter(x, y, linewidths=0, zorder=3, **style)
-        beyond = np.flatnonzero(y > table["high"].to_numpy(dtype=np.float64))[::-1][:NAMED]
-        for i in beyond.tolist():
+        far = (y > table["high"].to_numpy(dtype=np.float64)) & (np.arange(len(y)) >= len(y) / 2)
+        beyond = np.flatnonzero(far)[::-1][:NAMED]
+        pixels = panel.transData.transform(np.column_stack([x, y])) * 72 / panel.figure.dpi
+        for i in with_room(pixels, beyond.tolist(), ROOM):
             text = shown_name(clean(str(table.index[i])), 14)
             panel.annotate(text, (x[i], y[i]), (-3, 0), textcoords="offset points", ha="right", fontsize=7)
     for panel in inner[:, 0]:

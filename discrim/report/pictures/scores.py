@@ -28,7 +28,7 @@ from discrim.report.pictures.style import (
 if TYPE_CHECKING:
     from discrim.report.pictures.style import Axes
 
-__all__ = ["CHI2_95", "axis_name", "scores"]
+__all__ = ["CHI2_95", "axis_name", "equal_size", "scores"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -127,12 +127,17 @@ def _title(rows: bool, outlines: bool, level: float | None) -> str:
 
 def _size(x: Floats, means: Floats, radius: float) -> tuple[float, float]:
     """Inches that suit what is drawn in equal units, so that no half of the picture is empty."""
+    known = x[np.isfinite(x).all(axis=1)]
+    held = np.vstack([known, means - radius, means + radius])
+    return equal_size(*np.ptp(held, axis=0).tolist())
+
+
+def equal_size(across: float, up: float) -> tuple[float, float]:
+    """Inches of a figure that draws so much across and up in equal units."""
     import matplotlib.pyplot as plt
 
     width, height = plt.rcParams["figure.figsize"]
-    known = x[np.isfinite(x).all(axis=1)]
-    held = np.vstack([known, means - radius, means + radius])
-    across, up = np.maximum(np.ptp(held, axis=0), 1e-9)
+    across, up = max(across, 1e-9), max(up, 1e-9)
     # An inch and a half of the width is the legend's and the axis's, one inch of the height the title's.
     return width, float(np.clip((width - 1.8) * up / across + 1.1, 0.62 * height, 1.35 * height))
 
@@ -168,9 +173,13 @@ def _draw_histograms(
     # Scores have unit variance within classes, so that Freedman and Diaconis' bins are 2.7 n^(-1/3) wide.
     width = 2.7 * (max(len(values), 1) / len(classes)) ** (-1 / 3)
     edges = np.linspace(low, high, int(np.clip((high - low) / width, 1, 200)) + 2).tolist()
+    highest = 1.0
     for k, label in enumerate(classes):
         colour, line = signs.colour(k), signs.line(k)
         style: dict[str, Any] = {"histtype": "stepfilled", "facecolor": (colour, 0.3), "edgecolor": colour}
-        axes.hist(values[codes == k], bins=edges, label=shown_name(label), linestyle=line, **style)
-        axes.axvline(float(means[k]), color=colour, linestyle=line)
+        held, *_ = axes.hist(values[codes == k], bins=edges, label=shown_name(label), linestyle=line, **style)
+        highest = max(highest, float(np.max(held)))
+    for k, mean in enumerate(means.tolist()):
+        # Not over the whole height: arrows may lie below the histograms.
+        axes.plot([mean, mean], [0.0, 1.05 * highest], color=signs.colour(k), linestyle=signs.line(k))
     axes.set_ylabel("Rows")
