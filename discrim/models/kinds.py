@@ -84,7 +84,10 @@ TERRITORY = Kind(
 )
 POSTERIORS = Kind("posteriors", "posterior of each row's own class, by class", f"{_JUDGED}posteriors")
 LOG_DETERMINANTS = Kind(
-    "log_determinants", "log-determinants of the covariances, with intervals", f"{_JUDGED}log_determinants"
+    "log_determinants",
+    "log-determinants of the covariances, with intervals",
+    f"{_JUDGED}log_determinants",
+    leaves=("data",),
 )
 
 CONFUSION = Kind(
@@ -126,6 +129,19 @@ SIMPLEX = Kind(
     ("classes",),
 )
 
+_ODDS = "discrim.models.pictures.odds:"
+FOREST = Kind("forest", "log odds with their intervals", f"{_ODDS}forest", takes=("level",), leaves=("data",))
+RATIOS = Kind(
+    "odds_ratios",
+    "odds ratios with their intervals",
+    f"{_ODDS}odds_ratios",
+    takes=("level",),
+    leaves=("data",),
+)
+
+LOG_ODDS = (FOREST, RATIOS)
+"""What models have whose log odds have standard errors."""
+
 JUDGED = (CONFUSION, ROC)
 """What every fitted model has."""
 
@@ -144,30 +160,43 @@ ROBUST = Kind(
     "discrim.models.normal.robust_pictures:distances",
 )
 CHOSEN_K = Kind(
-    "path", "leave-one-out error by k", "discrim.models.neighbours.knn_pictures:path", first="chosen"
+    "path",
+    "leave-one-out error by k",
+    "discrim.models.neighbours.knn_pictures:path",
+    first="chosen",
+    leaves=("data", "colors"),
 )
 CHOSEN_PAIR = Kind(
-    "path", "errors of the choice by alpha and gamma", "discrim.models.normal.rda_pictures:path"
+    "path",
+    "errors of the choice by alpha and gamma",
+    "discrim.models.normal.rda_pictures:path",
+    leaves=("data",),
 )
 CHOSEN_THRESHOLD = Kind(
-    "path", "cross-validated error by threshold", "discrim.models.independent.shrunken_pictures:path"
+    "path",
+    "cross-validated error by threshold",
+    "discrim.models.independent.shrunken_pictures:path",
+    leaves=("data", "colors"),
 )
 CENTROIDS = Kind(
     "centroids",
     "shrunken differences of the columns that survive, by class",
     "discrim.models.independent.shrunken_pictures:centroids",
+    leaves=("data",),
 )
 DENSITY = Kind(
     "density",
     "density of a column in each class",
     "discrim.models.independent.naive_bayes_pictures:density",
     takes=("columns",),
+    leaves=("data",),
 )
 TABLE = Kind(
     "table",
     "shares of the levels of a column in each class",
     "discrim.models.independent.naive_bayes_pictures:table",
     takes=("columns",),
+    leaves=("data",),
 )
 FITTED = Kind(
     "fitted",
@@ -176,7 +205,16 @@ FITTED = Kind(
     takes=("columns",),
 )
 HISTORY = Kind(
-    "history", "errors of the perceptron after each pass", "discrim.models.planes.plane_pictures:history"
+    "history",
+    "errors of the perceptron after each pass",
+    "discrim.models.planes.plane_pictures:history",
+    leaves=("data",),
+)
+UPDATES = Kind(
+    "updates",
+    "the first lines of the perceptron, each with the row that moves it, and the line kept",
+    "discrim.models.planes.plane_pictures:updates",
+    leaves=("data",),
 )
 SIDES = Kind(
     "distances",
@@ -207,3 +245,20 @@ LAW_DENSITIES = Kind(
     "prior times density of one variable, or of the values of a table",
     "discrim.models.law.bayes_pictures:densities",
 )
+
+_COMPARING = "discrim.models.comparing.comparison_pictures:"
+STEPS = (Kind("path", "the criterion after each step", f"{_COMPARING}steps", leaves=("data",)),)
+"""Of a choice of terms."""
+
+FOLDS = (
+    Kind("folds", "error of each fold and the mean", f"{_COMPARING}folds", leaves=("data",)),
+    Kind(
+        "differences",
+        "error less that of another model, fold by fold",
+        f"{_COMPARING}differences",
+        takes=("other",),
+        leaves=("data",),
+    ),
+    Kind("confusion", "counts of actual by predicted classes", f"{_COMPARING}confusion", leaves=("data",)),
+)
+"""Of a cross-validation."""

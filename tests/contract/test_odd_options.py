@@ -75,7 +75,7 @@ def test_options_of_verbs(verb, option, values):
         ("knn", "plot", "kind", [TWO, pd.Series([1, 2]), 3]),
         ("knn", "plot", "ax", ["a", 3]),
         ("indicator", "coefficients", "level", ["a", TWO, None]),
-        ("indicator", "plot", "column", [TWO, pd.NA, 3]),
+        ("indicator", "plot", "columns", [TWO, pd.NA, 3]),
         ("indicator", "plot", "ax", ["a", 3]),
         ("shrunken_centroids", "survivors", "threshold", [HUGE, "a"]),
         ("shrunken_centroids", "plot", "ax", ["a", 3]),

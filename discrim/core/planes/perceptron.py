@@ -28,7 +28,14 @@ from discrim.core.planes.separation import separation, standard
 from discrim.core.rules.rules import LinearRule
 from discrim.errors import DataError
 
-__all__ = ["Perceptron", "PerceptronFit", "fit_perceptron", "perceptron", "perceptron_from_file"]
+__all__ = [
+    "Perceptron",
+    "PerceptronFit",
+    "first_moves",
+    "fit_perceptron",
+    "perceptron",
+    "perceptron_from_file",
+]
 
 Floats = NDArray[np.float64]
 
@@ -56,6 +63,8 @@ class Perceptron:
     margin : float
         Least distance of a row to the plane kept, negative where one is on the wrong side; zero without a
         plane, where no column has a coefficient.
+    kept : int
+        The pass, from 1, that found the plane that is kept.
     """
 
     coef: Floats
@@ -63,6 +72,7 @@ class Perceptron:
     history: NDArray[np.int64]
     errors: int
     margin: float
+    kept: int
 
 
 def perceptron(
@@ -101,7 +111,8 @@ def perceptron(
     rng = None if seed is None else np.random.default_rng(seed)
     run = _Run(signed)
     history = []
-    for _ in range(passes):
+    for number in range(1, passes + 1):
+        run.number = number
         moves = run.visit(signed if rng is None else signed[rng.permutation(len(signed))])
         history.append((moves, run.keep()))
         seen()
@@ -111,7 +122,54 @@ def perceptron(
     coef, errors = (run.coef, 0) if converged else (run.pocket, run.fewest)
     length = float(np.linalg.norm(coef[1:]))
     margin = unit * float((signed @ coef).min()) / length if length > 0 else 0.0
-    return Perceptron(step * (unit * coef), converged, np.array(history, dtype=np.int64), errors, margin)
+    kept = len(history) if converged else run.kept
+    return Perceptron(
+        step * (unit * coef), converged, np.array(history, dtype=np.int64), errors, margin, kept
+    )
+
+
+def first_moves(
+    x: Floats, positive: NDArray[np.bool_], *, step: float, seed: int | None, most: int
+) -> tuple[NDArray[np.intp], Floats]:
+    """The first moves of the rule, in the order of `perceptron`: rows (u,) and coefficients (u, p + 1) after.
+
+    Parameters
+    ----------
+    x, positive, step, seed
+        As for `perceptron`.
+    most : int
+        Moves; there are fewer where the rule comes to rest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[0.0], [1.0], [3.0], [4.0]])
+    >>> rows, coef = first_moves(x, np.array([False, False, True, True]), step=1.0, seed=None, most=8)
+    >>> rows[:3].tolist(), coef[-1].tolist()
+    ([0, 2, 0], [-4.0, 2.0])
+    """
+    signed, unit = _signed(x, positive)
+    rng = None if seed is None else np.random.default_rng(seed)
+    coef = np.zeros(signed.shape[1])
+    moved: list[int] = []
+    after: list[Floats] = []
+    at, order, quiet = 0, np.arange(0), False
+    while len(moved) < most:
+        if at == len(order):
+            if quiet:
+                break
+            order = np.arange(len(signed)) if rng is None else rng.permutation(len(signed))
+            at, quiet = 0, True
+        wrong = signed[order[at:]] @ coef <= 0
+        if not wrong.any():
+            at = len(order)
+            continue
+        row = int(order[at + int(np.argmax(wrong))])
+        at, quiet = at + int(np.argmax(wrong)) + 1, False
+        coef = coef + signed[row]
+        moved.append(row)
+        after.append(step * (unit * coef))
+    return np.array(moved, dtype=np.intp), np.array(after).reshape(-1, signed.shape[1])
 
 
 def _signed(x: Floats, positive: NDArray[np.bool_]) -> tuple[Floats, float]:
@@ -135,6 +193,7 @@ class _Run:
         self.coef = np.zeros(signed.shape[1])
         self.pocket, self.fewest = self.coef, len(signed)
         self.right, self.longest = 0, 0
+        self.number = self.kept = 1
 
     def visit(self, rows: Floats) -> int:
         """One pass over rows in their order: the number of moves."""
@@ -162,7 +221,7 @@ class _Run:
         # A row on the plane moves it, though the rule calls it of the first class and is right if it is.
         errors = int((values < 0).sum()) + int((values[self.signed[:, 0] > 0] == 0).sum())
         if errors < self.fewest and self.coef.any():
-            self.pocket, self.fewest = self.coef, errors
+            self.pocket, self.fewest, self.kept = self.coef, errors, self.number
         return errors
 
 
@@ -187,6 +246,8 @@ class PerceptronFit:
         margin, and the largest margin of all relative to the longest row, (m/R), zero where there is none.
     history : (., 4) float
         Plane, pass, moves, errors.
+    kept : tuple of int, by plane
+        The pass that found the plane kept; empty of a fit from a file, which does not say.
     """
 
     moments: ClassMoments
@@ -197,6 +258,7 @@ class PerceptronFit:
     coef: Floats
     planes: Floats
     history: Floats
+    kept: tuple[int, ...] = ()
 
     has_distances = False
     estimated_prior = True
@@ -276,7 +338,8 @@ def fit_perceptron(
         history.append(np.column_stack([np.full(len(moves), number), counted, run.history]))
     coef = np.column_stack([run.coef for run in runs])
     shown = np.array(table, dtype=np.float64), np.concatenate(history).astype(np.float64)
-    return PerceptronFit(moments, prior, step, stop, seed, coef, *shown)
+    kept = tuple(run.kept for run in runs)
+    return PerceptronFit(moments, prior, step, stop, seed, coef, *shown, kept)
 
 
 def perceptron_from_file(

@@ -89,6 +89,9 @@ def compare(
     the rows' own classes, is comparable between all models on the same rows; it is the rows' own, and so
     favours models of more parameters.
 
+    The differences of two fits by fold are drawn by
+    ``cross_validate(fit).plot("differences", other=another_fit)``.
+
     Examples
     --------
     >>> from discrim import compare, lda, qda

@@ -21,7 +21,7 @@ from discrim.models.comparing.fitted import need_rows
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
 
-__all__ = ["cross_validated", "paired"]
+__all__ = ["cross_validated", "fold_differences", "on_same_folds", "paired"]
 
 Floats = NDArray[np.float64]
 
@@ -80,6 +80,55 @@ def _refuse_other(first: CrossValidation, one: CrossValidation, place: int) -> N
             )
 
 
+def on_same_folds(found: CrossValidation, other: ClassifierResults) -> CrossValidation:
+    """Another fit, cross-validated on the folds of one that was.
+
+    Raises
+    ------
+    DataError
+        Folds were given, and no seed deals them again.
+    """
+    if found.seed is None:
+        raise DataError(
+            "The folds were given, and not dealt by a seed: pass other=cross_validate(fit, folds=...) with "
+            "them."
+        )
+    count = len(found._fold_labels)
+    groups = found._clusters
+    return validated(other._fit, count, len(found._dealt), groups, found.seed, nested=found.nested)
+
+
+def fold_differences(a: CrossValidation, b: CrossValidation) -> pd.Series:
+    """Error of the first less that of the second, over the rows that both judge, by (repeat, fold).
+
+    Raises
+    ------
+    DataError
+        They are of other folds, rows, classes or weights, or share no row.
+    """
+    if a._dealt.shape != b._dealt.shape or not a._index.equals(b._index):
+        raise DataError(
+            "other= is of other rows, folds or repeats: cross-validate both with the same folds=, repeats= "
+            "and seed=."
+        )
+    _refuse_other(a, b, 2)
+    both = a._judged & b._judged
+    if not both.any():
+        raise DataError("There is no row that both fits use: they cannot be compared row by row.")
+    return pd.Series(_by_fold(a, b, both).ravel(), index=a.by_fold.index, name="difference")
+
+
+def _by_fold(a: CrossValidation, b: CrossValidation, both: NDArray[np.bool_]) -> Floats:
+    """Mean differences (R, F) of errors, over rows that both judge."""
+    wrong = [(each._predicted[:, both] != each._actual[both]).astype(np.float64) for each in (a, b)]
+    shares = Judged(
+        a._actual[both], a._weights[both], len(a._fit.classes), _common_prior(a, b), None
+    ).shares()
+    together = zip(*wrong, a._dealt[:, both], strict=True)
+    count = len(a._fold_labels)
+    return np.stack([fold_means(own - other, shares, dealt, count) for own, other, dealt in together])
+
+
 def paired(found: Sequence[CrossValidation], names: Sequence[str]) -> pd.DataFrame:
     """A row for each pair; see `discrim.compare`."""
     rows = [_pair(found[i], found[j]) for i, j in combinations(range(len(found)), 2)]
@@ -96,12 +145,7 @@ def _pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
     rows = Judged(a._actual[both], weights, len(a._fit.classes), _common_prior(a, b), None)
     shares = rows.shares()
     n_folds = len(a._fold_labels)
-    by_fold = np.concatenate(
-        [
-            fold_means(own - other, shares, dealt[both], n_folds)
-            for own, other, dealt in zip(*wrong, a._dealt, strict=True)
-        ]
-    )
+    by_fold = _by_fold(a, b, both).ravel()
     test = corrected_t(by_fold[~np.isnan(by_fold)], n_folds)
     errors = [float(shares @ each.mean(axis=0)) / float(shares.sum()) for each in wrong]
     total = float(weights.sum()) if a._weighted else len(weights)

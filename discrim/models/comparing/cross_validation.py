@@ -25,10 +25,13 @@ from discrim.models.fits.shown import Shown
 from discrim.models.judging.assessment import row_weights
 from discrim.models.judging.refitted_prior import prior_of_rest, uneven
 from discrim.models.judging.validation import counts_without, fold_scores
+from discrim.models.kinds import FOLDS
+from discrim.models.pictures.pictured import drawn
 from discrim.models.registry import summary_of
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
+    from discrim.report.pictures.style import Axes
     from discrim.report.tables import Summary
 
 __all__ = ["CrossValidation", "cross_validate", "validated", "warn_unlabelled"]
@@ -384,6 +387,51 @@ class CrossValidation(Shown):
         names = ["estimate", "se", "low", "high", "se_folds", "se_corrected"]
         table = pd.DataFrame.from_dict(found, orient="index", columns=names)
         return table.rename_axis("measure")
+
+    def plot(
+        self,
+        kind: str | None = None,
+        ax: Axes | None = None,
+        *,
+        other: Any = None,
+        colors: Any = None,
+        title: str | None = None,
+    ) -> Axes:
+        """Draw a picture.
+
+        Parameters
+        ----------
+        kind : {"folds", "differences", "confusion"}, optional
+            The error of each fold with the mean, the default; this error less that of another model, fold by
+            fold, with the interval of the corrected t test; or actual by predicted classes.
+        ax : Axes, optional
+            Axes to draw on; those of a new figure by default.
+        other : fit or CrossValidation, optional
+            The other model of "differences". A fit is cross-validated on the same folds.
+        colors, title : optional
+            As for `plot` of a fit.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        DataError
+            The kind is not known; the other model is missing, or of other rows or folds.
+
+        Examples
+        --------
+        >>> from discrim import cross_validate, lda, qda
+        >>> from discrim.datasets import load_iris
+        >>> found = cross_validate(lda("species ~ .", load_iris()), seed=1)
+        >>> found.plot("differences", other=qda("species ~ .", load_iris())).get_xlabel()
+        'Error of lda less that of qda'
+        """
+        from discrim.models.pictures.asked import Asked
+
+        asked = Asked(ax, colors=colors, title=title, other=other)
+        return drawn(self, FOLDS, kind, asked)
 
     def summary(self) -> Summary:
         """The figures as a summary; prints, and renders in a notebook."""

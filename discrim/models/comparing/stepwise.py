@@ -20,10 +20,13 @@ from discrim.models.fits.arguments import check_word, is_number, listed, told
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.reading import NaAction, collinear_error, is_wide, refuse_no_freedom, usable_rows
 from discrim.models.fits.shown import Shown
+from discrim.models.kinds import STEPS
+from discrim.models.pictures.pictured import drawn
 from discrim.models.regression.logistic_inference import parts_of
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
+    from discrim.report.pictures.style import Axes
     from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["StepwiseResults", "stepwise"]
@@ -362,6 +365,39 @@ class StepwiseResults(Shown):
                 "No term was chosen, so there is nothing to fit: raise enter=, or include= a term."
             )
         return self._fit
+
+    def plot(
+        self,
+        kind: str | None = None,
+        ax: Axes | None = None,
+        *,
+        colors: Any = None,
+        title: str | None = None,
+    ) -> Axes:
+        """Draw the criterion after each step, with the term that entered or left, its F and p.
+
+        Parameters
+        ----------
+        kind : {"path"}, optional
+        ax : Axes, optional
+            Axes to draw on; those of a new figure by default.
+        colors, title : optional
+            As for `plot` of a fit.
+
+        Returns
+        -------
+        Axes
+
+        Examples
+        --------
+        >>> from discrim import stepwise
+        >>> from discrim.datasets import load_iris
+        >>> stepwise("species ~ .", load_iris()).plot().get_xlabel()
+        "Wilks' lambda"
+        """
+        from discrim.models.pictures.asked import Asked
+
+        return drawn(self, STEPS, kind, Asked(ax, colors=colors, title=title))
 
     def summary(self) -> Summary:
         """The steps, and what is chosen; prints, and renders in a notebook."""

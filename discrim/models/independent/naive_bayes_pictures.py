@@ -50,7 +50,8 @@ def draw_densities(densities: pd.DataFrame, ax: Axes | None = None, signs: Signs
     at = densities.index.to_numpy(dtype=np.float64)
     for k, label in enumerate(densities.columns):
         values = densities.iloc[:, k].to_numpy(dtype=np.float64)
-        axes.plot(at, values, color=signs.colour(k), linewidth=1.6, label=shown_name(label))
+        style: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6}
+        axes.plot(at, values, label=shown_name(label), **style)
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel(shown_name(densities.index.name))
     axes.set_ylabel("Density within the class")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.report.pictures.style import SIGNS, Signs, faint, new_axes, numbers, shown_name
+from discrim.report.pictures.titles import set_title
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
@@ -24,7 +25,11 @@ MOST_COUNTS = 8
 
 def path(results: Any, asked: Asked) -> Axes:
     """Cross-validated error by threshold."""
-    return threshold_path(results.path, results.threshold, ax=asked.ax)
+    path = results.path
+    # Only the rule of one standard error takes a threshold whose error is not the least.
+    own = path.loc[path["threshold"] == results.threshold, "error"]
+    one_se = bool((own > path["error"].min()).any())
+    return threshold_path(path, results.threshold, ax=asked.ax, one_se=one_se)
 
 
 def centroids(results: Any, asked: Asked) -> Axes:
@@ -32,7 +37,9 @@ def centroids(results: Any, asked: Asked) -> Axes:
     return differences(results.survivors(), ax=asked.ax, signs=asked.signs(results.classes))
 
 
-def threshold_path(path: pd.DataFrame, chosen: float, ax: Axes | None = None) -> Axes:
+def threshold_path(
+    path: pd.DataFrame, chosen: float, ax: Axes | None = None, *, one_se: bool = False
+) -> Axes:
     """Cross-validated error by threshold with its standard error, and how many columns are left at the top.
 
     Parameters
@@ -41,6 +48,8 @@ def threshold_path(path: pd.DataFrame, chosen: float, ax: Axes | None = None) ->
         threshold, error, se, genes; thresholds increasing.
     chosen : float
         The threshold marked.
+    one_se : bool
+        Draw the error up to which thresholds are as good by the rule of one standard error.
     ax : Axes, optional
 
     Returns
@@ -52,7 +61,7 @@ def threshold_path(path: pd.DataFrame, chosen: float, ax: Axes | None = None) ->
     axes.errorbar(
         at, error, yerr=se, color=SIGNS.colour(0), ecolor=faint(0.6), marker="o", markersize=4, capsize=2
     )
-    axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0)
+    axes.axvline(chosen, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
     axes.set_xlabel("Threshold")
     axes.set_ylabel("Cross-validated error, ± one standard error")
@@ -60,7 +69,13 @@ def threshold_path(path: pd.DataFrame, chosen: float, ax: Axes | None = None) ->
     top.set_xlim(axes.get_xlim())
     shown = np.unique(np.linspace(0, len(at) - 1, min(MOST_COUNTS, len(at))).round().astype(int))
     top.set_xticks(at[shown], [f"{count:.0f}" for count in genes[shown]])
-    top.set_xlabel("Columns left; the dashed line is the threshold chosen")
+    top.set_xlabel("Columns left")
+    if one_se:
+        least = int(error.argmin())
+        style: dict[str, Any] = {"color": faint(0.35), "linestyle": ":", "linewidth": 1.0}
+        axes.axhline(float(error[least] + se[least]), label="least error + one standard error", **style)
+    axes.legend(loc="best")
+    set_title(axes, "Cross-validated error by threshold")
     return axes
 
 

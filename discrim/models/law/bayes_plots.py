@@ -42,7 +42,8 @@ def draw_joint_densities(
     values = joint.to_numpy(dtype=np.float64)
     values = np.where(np.isfinite(values), values, np.nan)
     for k, label in enumerate(classes):
-        axes.plot(at, values[:, k], color=signs.colour(k), linewidth=1.6, label=shown_name(label))
+        style: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6}
+        axes.plot(at, values[:, k], label=shown_name(label), **style)
     codes = label_codes(regions["decision"], classes)
     for low, high, code in zip(regions["low"], regions["high"], codes, strict=True):
         start, stop = max(low, at[0]), min(high, at[-1])

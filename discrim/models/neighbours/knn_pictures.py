@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from discrim.report.pictures.style import SIGNS, new_axes, numbers
+from discrim.report.pictures.titles import set_title
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
@@ -43,5 +44,8 @@ def error_path(path: pd.DataFrame, chosen: int, ax: Axes | None = None) -> Axes:
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
     axes.set_xlabel("Neighbours k")
     axes.set_ylabel("Leave-one-out error, ± one standard error")
+    if k[-1] > 50 * k[0]:
+        axes.set_xscale("log")
     axes.legend()
+    set_title(axes, "Leave-one-out error by the number of neighbours")
     return axes

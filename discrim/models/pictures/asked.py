@@ -24,7 +24,7 @@ class Asked:
         To draw on.
     data : table or None
         Rows to draw in the place of those of the fit.
-    axes, columns, at, method, level, structure, centred, classes, colors, title : optional
+    axes, columns, at, method, level, structure, centred, classes, colors, title, other : optional
         See `discrim.models.pictures.pictured.Pictured.plot`.
     """
 
@@ -40,6 +40,7 @@ class Asked:
     classes: Sequence[Any] | None = None
     colors: Any = None
     title: str | None = None
+    other: Any = None
 
     def given(self) -> list[str]:
         """Names of the options beside `ax` and `title` that were given."""

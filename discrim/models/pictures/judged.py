@@ -16,13 +16,14 @@ from discrim.inference.roc import against_rest, roc_area, roc_curve, thinned
 from discrim.models.fits.arguments import check_word
 from discrim.models.fits.prediction import posterior_frame
 from discrim.models.judging.assessment import COUNTING, Plan, judged_codes, judged_scores
+from discrim.models.pictures.rows import needed_rows
 from discrim.report.pictures.style import MOST_IN_LEGEND, shown_name
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
     from discrim.report.pictures.style import Axes
 
-__all__ = ["calibration", "confusion", "log_determinants", "posteriors", "roc"]
+__all__ = ["calibration", "confusion", "drawn_confusion", "log_determinants", "posteriors", "roc"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -45,16 +46,21 @@ class Judged(NamedTuple):
 def confusion(results: Any, asked: Asked) -> Axes:
     """Counts of actual by predicted classes."""
     from discrim.inference.error_rates import confusion_table
-    from discrim.report.pictures.confusion import confusion as draw
 
-    if asked.colors is not None and not isinstance(asked.colors, str):
-        raise DataError("colors= of kind='confusion' is the name of a colormap of matplotlib, as 'viridis'.")
-    asked.signs(results.classes)
     method, way = _way(asked)
     fit = results._fit
     # The folds are the same each time, and so is the picture.
     actual, predicted, weights = judged_codes(fit, asked.data, method, Plan(seed=0))
-    table = confusion_table(actual, predicted, fit.classes, weights)
+    return drawn_confusion(confusion_table(actual, predicted, fit.classes, weights), way, asked)
+
+
+def drawn_confusion(table: pd.DataFrame, way: str, asked: Asked) -> Axes:
+    """A table of actual by predicted classes, found in a way that the title names."""
+    from discrim.report.pictures.confusion import confusion as draw
+
+    if asked.colors is not None and not isinstance(asked.colors, str):
+        raise DataError("colors= of kind='confusion' is the name of a colormap of matplotlib, as 'viridis'.")
+    asked.signs(list(table.index))
     title = f"Actual and predicted classes, {way}\n{said_of(table)}"
     return draw(table, title, ax=asked.ax, colormap=asked.colors)
 
@@ -148,9 +154,9 @@ def posteriors(results: Any, asked: Asked) -> Axes:
     from discrim.report.pictures import posteriors as pictures
 
     fit = results._fit
-    blocks = fit.drawn_rows()
-    labels = fit.labels_of(blocks)
-    found = posterior_frame(blocks, fit.rule(), fit.classes, posteriors_of)
+    rows = needed_rows(fit, asked, "posteriors")
+    labels = rows.labels
+    found = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
     return pictures.posteriors(found, labels, ax=asked.ax, signs=asked.signs(fit.classes))
 
 

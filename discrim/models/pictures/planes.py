@@ -28,7 +28,16 @@ TITLE = "Regions of the predicted classes"
 
 
 def regions(results: Any, asked: Asked) -> Axes:
-    """Regions of the classes in the plane of two columns, or of each pair of more, others held."""
+    """Regions of the classes in the plane of two columns, or of each pair of more, others held.
+
+    Examples
+    --------
+    >>> import discrim
+    >>> fit = discrim.qda("species ~ .", discrim.datasets.load_iris())
+    >>> at = {"sepal_length": 6.0, "sepal_width": 3.0}
+    >>> fit.plot("regions", columns=("petal_length", "petal_width"), at=at).get_xlabel()
+    'petal_length'
+    """
     ground = ground_of(results, asked, "regions", MOST_COLUMNS)
     if len(ground.columns) == 1:
         return _line(ground, asked)

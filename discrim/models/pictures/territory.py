@@ -30,6 +30,13 @@ def territory(results: Any, asked: Asked) -> Axes:
     Within classes discriminants have unit variance and are uncorrelated, so that a row belongs to the class
     of the nearest mean, but for its prior: the score of class k is ln prior_k - |z - m_k|^2 / 2. SPSS prints
     the same map in letters.
+
+    Examples
+    --------
+    >>> import discrim
+    >>> fit = discrim.lda("species ~ .", discrim.datasets.load_iris())
+    >>> fit.plot("territory", axes=("LD1", "LD2")).get_ylabel()
+    'LD2'
     """
     from discrim.report.pictures.regions import draw_line, draw_plane
 

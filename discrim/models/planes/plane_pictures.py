@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
+from discrim.core.planes.perceptron import first_moves
 from discrim.errors import NotSupportedError
+from discrim.frame.used_rows import gathered_rows
 from discrim.models.pictures.plane_columns import ground_of, told_held
 from discrim.models.pictures.planes import MOST_COLUMNS, draw_ground, regions
+from discrim.models.pictures.rows import needed_rows
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
     from discrim.report.pictures.style import Axes
 
-__all__ = ["distances", "history", "margin", "margin_distances"]
+__all__ = ["distances", "history", "margin", "margin_distances", "updates"]
+
+MOST_MOVES = 4
+"""Of which the last is that of the row ringed in the third panel."""
 
 
 def distances(results: Any, asked: Asked, margin: float | None = None) -> Axes:
@@ -25,8 +33,9 @@ def distances(results: Any, asked: Asked, margin: float | None = None) -> Axes:
             f"kind='distances' shows the plane between two classes; this fit has {len(fit.classes)}: see "
             "distance(a=, b=)."
         )
-    labels, signs = fit.labels_of(fit.drawn_rows()), asked.signs(fit.classes)
-    values = results.distance()
+    rows = needed_rows(fit, asked, "distances")
+    labels, signs = rows.labels, asked.signs(fit.classes)
+    values = results.distance(rows.blocks)
     return plane_plots.distances(values, labels, list(fit.classes), margin=margin, ax=asked.ax, signs=signs)
 
 
@@ -59,5 +68,31 @@ def history(results: Any, asked: Asked) -> Axes:
     """Errors of a perceptron after each pass."""
     from discrim.models.planes.plane_plots import passes
 
-    errors = results.history["errors"].unstack("plane")[results.planes.index]
-    return passes(errors, ax=asked.ax)
+    # Labels that are booleans would choose rows.
+    errors = results.history["errors"].unstack("plane").reindex(columns=results.planes.index)
+    numbers, fewest = results._fit.numbers, results.planes["errors"].tolist()
+    kept = list(numbers.kept) or [None] * len(fewest)
+    classes = list(results.classes)
+    first = classes.index(errors.columns[0])
+    signs = asked.signs(classes)
+    return passes(errors, list(zip(kept, fewest, strict=True)), ax=asked.ax, signs=signs, first=first)
+
+
+def updates(results: Any, asked: Asked) -> Axes:
+    """The first lines of a perceptron of two classes and two columns, and the line that is kept."""
+    from discrim.models.planes.update_plots import updates as draw
+
+    fit = results._fit
+    if len(fit.classes) > 2 or len(fit.terms) != 2:
+        raise NotSupportedError(
+            f"kind='updates' draws lines between two classes in the plane of two columns; this fit has "
+            f"{len(fit.classes)} classes and {len(fit.terms)} columns: use kind='history'."
+        )
+    rows = gathered_rows(fit.drawn_rows())
+    moved, after = first_moves(
+        rows.x, rows.codes == 1, step=fit.numbers.step, seed=fit.numbers.seed, most=MOST_MOVES
+    )
+    points = pd.DataFrame(rows.x, columns=fit.terms)
+    ends = fit.numbers.coef[:, 0], results.updates
+    signs = asked.signs(fit.classes)
+    return draw(points, rows.codes, list(fit.classes), (moved, after), ends, ax=asked.ax, signs=signs)

@@ -21,6 +21,7 @@ from discrim.report.pictures.style import (
     new_axes,
     shown_name,
 )
+from discrim.report.pictures.titles import set_title
 
 if TYPE_CHECKING:
     from discrim.report.pictures.style import Axes
@@ -68,36 +69,63 @@ def distances(
     for side in (-1, 1) if margin is not None else ():
         axes.axvline(side * float(margin or 0), **_edge())
     axes.set_xlabel(f"Signed distance to the plane, positive on the side of {shown_name(classes[1])}")
-    axes.set_title("Distances to the plane" + ("; dashed: the margin" if margin is not None else ""))
+    set_title(axes, "Distances to the plane" + ("; dashed: the margin" if margin is not None else ""))
     return axes
 
 
-def passes(errors: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS) -> Axes:
-    """Errors on the rows after each pass of a perceptron.
+def passes(
+    errors: pd.DataFrame,
+    kept: Sequence[tuple[int | None, int]],
+    ax: Axes | None = None,
+    signs: Signs = SIGNS,
+    first: int = 0,
+) -> Axes:
+    """Errors on the rows after each pass of a perceptron, and where the plane that is kept was found.
 
     Parameters
     ----------
     errors : DataFrame, passes by planes
         Missing after a plane has come to rest.
+    kept : sequence of (int or None, int), by plane
+        The pass that found the plane kept, where that is known, and the errors of this plane, which are not
+        those at the end of the pass where it was found on the way.
     ax : Axes, optional
+    first : int
+        Position of the first plane's class among those that have signs.
 
     Returns
     -------
     Axes
     """
     axes, own = new_axes(ax)
-    for k, name in enumerate(errors.columns):
-        line = errors[name].dropna()
-        style = signs.line(k)
-        colour = signs.colour(k)
-        axes.step(line.index, line, where="mid", color=colour, linestyle=style, label=shown_name(name))
-        axes.plot(line.index[-1:], line.iloc[-1:], marker="o", color=colour)
+    for k, (name, (number, fewest)) in enumerate(zip(errors.columns, kept, strict=True)):
+        line, style, colour = errors[name].dropna(), signs.line(k + first), signs.colour(k + first)
+        told = f"kept: {fewest}" + (f" wrong, in pass {number}" if number else " wrong")
+        label = f"{shown_name(name, 20)}; {told}" if errors.shape[1] > 1 else None
+        axes.step(line.index, line, where="mid", color=colour, linestyle=style, label=label)
+        if number is None:
+            axes.axhline(
+                fewest, color=colour, linestyle=":", linewidth=1.0, label=told if not label else None
+            )
+            continue
+        mark: dict[str, Any] = {
+            "color": colour,
+            "markeredgecolor": ink(),
+            "markersize": 11,
+            "zorder": 4,
+            "clip_on": False,
+        }
+        axes.plot([number], [fewest], marker="*", linestyle="none", label=None if label else told, **mark)
     axes.set_xlabel("Pass over the rows")
     axes.set_ylabel("Rows on the wrong side")
     axes.set_ylim(bottom=0)
     axes.locator_params(axis="x", integer=True)
-    axes.set_title("Errors of the perceptron after each pass")
-    return add_legend(axes, own) if errors.shape[1] > 1 else axes
+    if errors.shape[1] > 1:
+        add_legend(axes, own)
+    else:
+        axes.legend(loc="best")
+    set_title(axes, "Errors of the perceptron after each pass, and of the plane kept")
+    return axes
 
 
 def draw_margin(axes: Axes, values: Callable[[Floats], Floats], support: Floats | None) -> None:

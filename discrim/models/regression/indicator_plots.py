@@ -54,7 +54,8 @@ def fitted_values(
     else:
         fitted, at = curves.to_numpy(dtype=np.float64), curves.index.to_numpy(dtype=np.float64)
         for k, label in enumerate(curves.columns):
-            axes.plot(at, fitted[:, k], color=signs.colour(k), label=shown_name(label))
+            style: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k)}
+            axes.plot(at, fitted[:, k], label=shown_name(label), **style)
     codes = np.where(known, label_codes(labels, list(values.columns)), -1)
     _draw_rows(axes, x, codes, fitted, values.shape[1], signs)
     axes.set_xlabel(shown_name(column.name))

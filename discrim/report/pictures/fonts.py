@@ -89,8 +89,8 @@ def _more_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[st
         missing -= gains.pop(name)
     if missing:
         warn_user(
-            f"No font is installed for {''.join(sorted(missing)[:5])!r}: pictures show an empty box in the "
-            "place of each. Install one, as Noto Sans CJK is."
+            f"matplotlib finds no font that has the characters {''.join(sorted(missing)[:12])}, which are "
+            "boxes in pictures: install one, such as Noto Sans CJK."
         )
     return tuple(found)
 

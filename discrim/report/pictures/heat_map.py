@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from discrim.report.pictures.style import new_axes, numbers
+from discrim.report.pictures.style import new_axes, numbers, paper
+from discrim.report.pictures.titles import set_title
 
 if TYPE_CHECKING:
     from discrim.report.pictures.style import Axes
@@ -14,8 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["heat_map"]
 
 
-def heat_map(table: pd.DataFrame, marked: tuple[float, float], title: str, ax: Axes | None = None) -> Axes:
-    """Cells of a table by colour, dark where a number is small; a cross marks one, missing ones stay white.
+def heat_map(
+    table: pd.DataFrame,
+    marked: tuple[float, float],
+    title: str,
+    ax: Axes | None = None,
+    colormap: str | None = None,
+) -> Axes:
+    """Cells of a table by colour, dark where a number is small; a cross marks one, missing ones stay empty.
 
     Parameters
     ----------
@@ -32,7 +39,7 @@ def heat_map(table: pd.DataFrame, marked: tuple[float, float], title: str, ax: A
     """
     axes, _ = new_axes(ax)
     values = numbers(table)
-    mesh = axes.pcolormesh(values, cmap="viridis", edgecolors="white", linewidth=0.5)
+    mesh = axes.pcolormesh(values, cmap=colormap or "viridis", edgecolors=paper(), linewidth=0.5)
     across = [i + 0.5 for i in range(values.shape[1])]
     up = [i + 0.5 for i in range(values.shape[0])]
     axes.set_xticks(across, [f"{value:g}" for value in table.columns])
@@ -41,6 +48,6 @@ def heat_map(table: pd.DataFrame, marked: tuple[float, float], title: str, ax: A
     axes.plot(across[column], up[row], marker="X", markersize=12, color="white", markeredgecolor="black")
     axes.set_xlabel(str(table.columns.name))
     axes.set_ylabel(str(table.index.name))
-    axes.set_title(f"{title}; the cross marks the pair chosen")
+    set_title(axes, f"{title}; the cross marks the pair chosen")
     axes.figure.colorbar(mesh, ax=axes, label=title)
     return axes

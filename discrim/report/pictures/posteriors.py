@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from discrim.report.pictures.points import draw_strips
 from discrim.report.pictures.style import SIGNS, Signs, label_codes, new_axes, numbers
+from discrim.report.pictures.titles import set_title
 
 if TYPE_CHECKING:
     from discrim.report.pictures.style import Axes
@@ -42,5 +43,5 @@ def posteriors(proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, s
     draw_strips(axes, own, codes, classes, wrong=own < p.max(axis=1, initial=0.0), signs=signs)
     axes.set_xlim(-0.02, 1.02)
     axes.set_xlabel("Posterior probability of the row's own class")
-    axes.set_title("Posteriors; rows of another predicted class are ringed")
+    set_title(axes, "Posteriors; rows of another predicted class are ringed")
     return axes

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["set_title"]
 
+NARROW = 3.5
+"""Inches of axes whose title is no larger than their labels."""
+
 LEAST_CHARACTERS = 12
 """Of a line, however narrow the axes are."""
 
@@ -27,6 +30,8 @@ def set_title(axes: Axes, text: str) -> None:
         return
     lay_out(axes)
     held = axes.get_window_extent()
+    if held.width < NARROW * figure.dpi:
+        title.set_fontsize("medium")
     room = held.width
     if len(figure.axes) == 1:
         middle = (held.x0 + held.x1) / 2

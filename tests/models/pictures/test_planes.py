@@ -181,6 +181,12 @@ def test_a_partition_has_the_errors_of_fits_to_two_columns():
         np.testing.assert_allclose(np.asarray(ringed), wrong)
 
 
+@pytest.mark.slow
+def test_pairs_of_a_partition_that_have_no_fit_say_so():
+    fit = discrim.logistic("species ~ .", IRIS, bias_reduction=True)
+    assert len(fit.plot("partition", columns=list(IRIS.columns[:3])).child_axes) == 3
+
+
 def _wide(values):
     low, high = values.min(), values.max()
     return low - 0.06 * (high - low), high + 0.06 * (high - low)
@@ -199,6 +205,7 @@ def test_regions_of_a_law_are_those_of_its_best_rule():
     assert (called_at(axes, law, x, y) == wanted.to_numpy()).mean() > 0.99
 
 
+@pytest.mark.slow
 def test_a_matrix_of_regions_has_a_panel_for_each_pair():
     fit = discrim.lda("species ~ .", IRIS)
     outer = fit.plot("regions", columns=list(IRIS.columns[:4]))
@@ -209,6 +216,7 @@ def test_a_matrix_of_regions_has_a_panel_for_each_pair():
     figure.canvas.draw()
 
 
+@pytest.mark.slow
 def test_labels_do_not_lie_on_each_other():
     rng = np.random.default_rng(0)
     y = np.repeat([f"class {j}" for j in range(26)], 12)
@@ -246,6 +254,9 @@ BASELINES = {
 }
 
 
-@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=pytest.mark.slow) if each == "partition" else each for each in BASELINES],
+)
 def test_pictures_look_as_they_did(name):
     assert_looks_like(BASELINES[name](), name)

@@ -9,6 +9,7 @@ from scipy import stats
 
 import discrim
 from discrim.errors import DataError, NotSupportedError
+from discrim.inference.distance_quantiles import distance_quantiles
 from discrim.models.pictures.pictured import kinds_of
 from discrim.report.pictures.simplex import CORNERS
 from discrim.report.pictures.simplex import simplex as draw_simplex
@@ -146,6 +147,18 @@ def test_quantiles_are_of_full_covariances():
     assert "qq" not in kinds_of(discrim.rda("species ~ .", IRIS, alpha=0.5, gamma=0.5))
     with pytest.raises(NotSupportedError, match="diagonal"):
         discrim.lda("species ~ .", IRIS, covariance="diagonal").plot("qq")
+
+
+def test_of_many_rows_some_ranks_have_the_quantiles_of_all():
+    squared = np.random.default_rng(2).chisquare(3, 9000)
+    table = distance_quantiles(squared, 3, None)
+    rank = np.argsort(np.argsort(squared))[table["position"].astype(int)]
+    assert len(table) == 4000
+    assert table["squared"].tolist() == np.sort(squared)[rank].tolist()
+    assert table["quantile"].to_numpy() == pytest.approx(stats.chi2.ppf((rank + 0.5) / 9000, 3), rel=1e-12)
+    assert (rank[-2000:] == np.arange(7000, 9000)).all()
+    assert rank[0] == 0
+    assert np.diff(rank).max() <= 4
 
 
 def test_names_of_far_rows_are_apart():

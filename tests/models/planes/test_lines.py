@@ -719,7 +719,8 @@ def test_errors_of_the_perceptron_are_drawn_pass_by_pass():
     fit = perceptron("species ~ .", IRIS)
     _, ax = plt.subplots()
     assert fit.plot(ax=ax) is ax
-    steps = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
+    # Each is named with the errors of the plane that is kept.
+    steps = {line.get_label().split(";")[0]: line for line in ax.lines if "kept" in line.get_label()}
     assert list(steps) == fit.classes.tolist()
     for name, line in steps.items():
         np.testing.assert_array_equal(line.get_ydata(), fit.history.loc[name, "errors"])

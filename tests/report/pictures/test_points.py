@@ -1,0 +1,66 @@
+"""Many rows on a plane: no class hides the others, and a rare one is seen."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from discrim.report.pictures.points import draw_points, draw_strips
+from discrim.report.pictures.style import add_legend, new_axes
+from tests.pictures import seen
+
+
+@pytest.fixture(autouse=True)
+def _figures_are_closed():
+    yield
+    plt.close("all")
+
+
+def picture(n: int, shares: list[float]) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    codes = rng.choice(len(shares), n, p=shares)
+    x, y = rng.standard_normal((2, n))
+    axes, _ = new_axes(None)
+    draw_points(axes, x, y, codes, list("abc")[: len(shares)])
+    axes.set_axis_off()
+    return seen(axes).astype(int).reshape(-1, 3)
+
+
+@pytest.mark.parametrize("n", [6_000, 60_000])
+def test_the_last_class_does_not_hide_the_first(n):
+    colour = picture(n, [0.5, 0.5])
+    colour = colour[colour.sum(axis=1) < 700]
+    red, blue = colour[:, 0].mean(), colour[:, 2].mean()
+    other = picture(n, [0.999, 0.001])
+    other = other[other.sum(axis=1) < 700]
+    # Of two classes in one place, as much blue is left as of orange; of one alone there is no orange.
+    assert abs(red - blue) < 60
+    assert other[:, 2].mean() - other[:, 0].mean() > 60
+
+
+def test_a_class_of_few_rows_bears_its_points():
+    n = 50_000
+    rng = np.random.default_rng(0)
+    codes = np.where(np.arange(n) < 20, 1, 0)
+    axes, own = new_axes(None)
+    draw_points(axes, *rng.standard_normal((2, n)), codes, ["many", "few"])
+    drawn = {c.get_label(): len(c.get_offsets()) for c in axes.collections}
+    assert drawn == {"many": 0, "few": 20}
+    assert len(axes.images) == 1
+    names = [text.get_text() for text in add_legend(axes, own).get_legend().get_texts()]
+    assert names == ["many", "few"]
+
+
+def test_every_row_of_a_middling_table_is_a_point():
+    rng = np.random.default_rng(0)
+    codes = rng.choice(3, 7_000, p=[0.6, 0.39, 0.01])
+    axes, _ = new_axes(None)
+    draw_points(axes, *rng.standard_normal((2, 7_000)), codes, list("abc"))
+    places = np.concatenate([np.asarray(c.get_offsets()) for c in axes.collections])
+    assert len(np.unique(places, axis=0)) == 7_000
+    strips, _ = new_axes(None)
+    draw_strips(strips, rng.random(7_000), codes, list("abc"))
+    assert [len(c.get_offsets()) for c in strips.collections] == [
+        3_000,
+        (codes == 1).sum(),
+        (codes == 2).sum(),
+    ]
