@@ -160,7 +160,7 @@ def test_labels_are_text_whatever_they_hold(tmp_path):
 
 def test_characters_that_no_font_has_are_told_of_in_one_line(tmp_path):
     data = FEW.astype({"species": str}).replace({"species": {"setosa": "\U00012000\U00012001"}})
-    with pytest.warns(discrim.errors.DiscrimWarning, match="No font is installed") as said:
+    with pytest.warns(discrim.errors.DiscrimWarning, match="no font that has the characters") as said:
         report(discrim.nearest_centroid("species ~ .", data), tmp_path, pictures="posteriors")
     assert len(said) == 1
 
