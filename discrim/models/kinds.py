@@ -28,6 +28,8 @@ class Kind(NamedTuple):
         whose option was chosen from several.
     leaves : tuple of str
         Of `data` and `colors`, what it cannot make use of, and refuses.
+    refits : bool
+        It fits the model again, so that it costs as much as several fits.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Kind(NamedTuple):
     takes: tuple[str, ...] = ()
     first: Literal["", "plane", "chosen"] = ""
     leaves: tuple[str, ...] = ()
+    refits: bool = False
 
 
 _SPACES, _PLANES, _JUDGED = (f"discrim.models.pictures.{room}:" for room in ("spaces", "planes", "judged"))
@@ -71,6 +74,7 @@ PARTITION = Kind(
     "regions of fits to each pair of columns alone, with their error rates",
     "discrim.models.pictures.partition:partition",
     takes=("columns",),
+    refits=True,
 )
 TERRITORY = Kind(
     "territory",

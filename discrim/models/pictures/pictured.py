@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["Pictured", "kinds_of"]
 
 
-def kinds_of(results: Any) -> tuple[str, ...]:
+def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
     """Names of the kinds of pictures that a model has; some need rows, two columns, and the like.
+
+    Without `refits`, those that fit the model again are left out.
 
     Examples
     --------
@@ -26,7 +28,7 @@ def kinds_of(results: Any) -> tuple[str, ...]:
     >>> kinds_of(discrim.knn("species ~ .", data=discrim.datasets.load_iris()))[:2]
     ('path', 'posteriors')
     """
-    return tuple(kind.name for kind in BY_VERB[results._verb()].pictures)
+    return tuple(kind.name for kind in BY_VERB[results._verb()].pictures if refits or not kind.refits)
 
 
 class Pictured:

@@ -83,7 +83,7 @@ def _file_of(path: Any) -> Any:
 def _kinds(results: Any, pictures: Any) -> Sequence[str]:
     known = kinds_of(results)
     if pictures is None:
-        return known
+        return kinds_of(results, refits=False)
     asked = (
         [pictures]
         if isinstance(pictures, str)

@@ -38,7 +38,8 @@ class Reported:
             How the table is loaded, as an expression of Python, for the code in the page: such as
             "pd.read_csv('penguins.csv')". Without it the code reads "data.csv", and says so.
         pictures : sequence of str, optional
-            Kinds of pictures, as `plot` takes them; all that the fit has by default, none by [].
+            Kinds of pictures, as `plot` takes them; by default all that the fit has but those that fit
+            it again ("partition"); none by [].
 
         Raises
         ------

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from discrim.errors import warn_user
 from discrim.report.colours import DARK, LIGHT, Colours
 
 if TYPE_CHECKING:
@@ -26,24 +25,6 @@ MOST_BYTES = 400_000
 DOTS = 160
 """Dots to the inch of a picture of many points."""
 
-
-FONTS = (
-    "Noto Sans CJK JP",
-    "Noto Sans CJK SC",
-    "Source Han Sans",
-    "Hiragino Sans",
-    "PingFang SC",
-    "Yu Gothic",
-    "Microsoft YaHei",
-    "Malgun Gothic",
-    "WenQuanYi Micro Hei",
-    "Noto Sans",
-    "Arial Unicode MS",
-)
-"""Fonts of many scripts, which stand in for what the font in use lacks, where they are installed."""
-
-FONTLESS = "no font that has the characters"
-"""What a warning says already that comes before these."""
 
 LACKS = re.compile(r"Glyph (\d+) .* missing from")
 """How matplotlib warns of each character, each time that it is drawn."""
@@ -68,10 +49,7 @@ class Image(NamedTuple):
 def image_of(draw: Callable[[], Axes]) -> Image:
     """A picture in both colours; what draws it is called twice, and the figure it makes is closed.
 
-    Warns
-    -----
-    DiscrimWarning
-        No font that is installed has a character; it is said once.
+    What is warned of is said once.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -82,30 +60,13 @@ def image_of(draw: Callable[[], Axes]) -> Image:
 
 
 def _tell(caught: Iterable[warnings.WarningMessage]) -> None:
-    """Give warnings once each, and of characters without a font one for all of them."""
-    lacking, said = set(), set()
+    """Give warnings once each; of characters without a font `fonts_for` has told."""
+    said = set()
     for each in caught:
         text = str(each.message)
-        if found := LACKS.match(text):
-            lacking.add(chr(int(found[1])))
-        elif text not in said:
+        if text not in said and not LACKS.match(text):
             said.add(text)
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    if lacking and not any(FONTLESS in text for text in said):
-        shown = "".join(sorted(lacking)[:12])
-        warn_user(
-            f"matplotlib finds {FONTLESS} {shown}, which are boxes in pictures: install "
-            "one, such as Noto Sans CJK, and remove matplotlib's list of fonts, in matplotlib.get_cachedir()."
-        )
-
-
-def _families() -> list[str]:
-    """The font in use, and those that stand in for what it lacks."""
-    import matplotlib as mpl
-    from matplotlib import font_manager
-
-    installed = {font.name for font in font_manager.fontManager.ttflist}
-    return [*mpl.rcParams["font.family"], *(name for name in FONTS if name in installed)]
 
 
 def _drawn(draw: Callable[[], Axes], colours: Colours) -> tuple[str, int, int]:
@@ -143,7 +104,6 @@ def _settings(colours: Colours) -> Any:
         "hatch.color": colours.ink,
         # The same numbers make the same bytes.
         "svg.hashsalt": "discrim",
-        "font.family": _families(),
     }
 
 

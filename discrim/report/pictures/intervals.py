@@ -53,7 +53,12 @@ def forest(
     several = table["class"].nunique() > 1
     axes.axvline(1.0 if ratios else 0.0, color=faint(0.35), linewidth=0.8, linestyle="--", zorder=1)
     if ratios:
+        from matplotlib.ticker import LogFormatter
+
         axes.set_xscale("log")
+        # Odds of 2 and 3, and not 2 x 10^0.
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5)))
     seen: set[Any] = set()
     for i, (label, _, value, low, high) in enumerate(table.itertuples(index=False, name=None)):
         k = order[label]
