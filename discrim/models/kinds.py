@@ -158,6 +158,7 @@ ROBUST = Kind(
     "distances",
     "robust distances of the rows against classical ones, of robust fits",
     "discrim.models.normal.robust_pictures:distances",
+    leaves=("data",),
 )
 CHOSEN_K = Kind(
     "path",
@@ -239,11 +240,13 @@ LAW_REGIONS = Kind(
     "discrim.models.law.bayes_pictures:regions",
     takes=("columns", "at"),
     first="plane",
+    leaves=("data",),
 )
 LAW_DENSITIES = Kind(
     "densities",
     "prior times density of one variable, or of the values of a table",
     "discrim.models.law.bayes_pictures:densities",
+    leaves=("data",),
 )
 
 _COMPARING = "discrim.models.comparing.comparison_pictures:"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
     from discrim.report.pictures.style import Axes
 
-__all__ = ["asked_axes", "asked_level", "biplot", "scores", "scree", "structure"]
+__all__ = ["asked_axes", "asked_level", "biplot", "biplot_of", "scores", "scree", "structure"]
 
 NO_DISCRIMINANT = (
     "The class means do not differ, so that there is no discriminant: use another kind of picture."
@@ -89,9 +89,14 @@ def scores(results: Any, asked: Asked) -> Axes:
 
 def biplot(results: Any, asked: Asked) -> Axes:
     """Canonical scores, and the columns as arrows of their structure correlations."""
+    return biplot_of(results.canonical(), asked)
+
+
+def biplot_of(canonical: Any, asked: Asked) -> Axes:
+    """The same of canonical axes, in any convention."""
     from discrim.report.pictures.biplot import biplot as draw
 
-    fit, canonical = results._fit, results.canonical()
+    fit = canonical._fit
     names = asked_axes(list(canonical.centroids.columns), asked)
     rows = drawn_rows(fit, asked)
     none = pd.DataFrame(columns=names, dtype=float)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.fits.arguments import listed, told
+from discrim.models.pictures.rows import needed_rows
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
@@ -21,8 +22,10 @@ def fitted(results: Any, asked: Asked) -> Axes:
     """Fitted values against a numeric column of the table, by default the first such of the formula."""
     from discrim.models.regression.indicator_plots import fitted_values as draw
 
-    fit, values, column = results._fit, results.fitted, asked.columns
-    blocks = fit.drawn_rows()
+    fit, column = results._fit, asked.columns
+    rows = needed_rows(fit, asked, "fitted")
+    blocks = rows.blocks
+    values = results.fitted if asked.data is None else results.fitted_values(blocks)
     used = list(blocks.design.columns)
     if column is not None and not (isinstance(column, str) and column in used):
         raise DataError(f"columns={told(column)} is not in the formula: name one of {listed(used)}.")
@@ -40,5 +43,5 @@ def fitted(results: Any, asked: Asked) -> Axes:
     if len(used) == 1:
         at = np.linspace(held.min(), held.max(), 401)
         curves = results.fitted_values(pd.DataFrame({name: at})).set_axis(at)
-    labels, signs = fit.labels_of(blocks), asked.signs(fit.classes)
-    return draw(held, values, labels, list(results.masked), curves=curves, ax=asked.ax, signs=signs)
+    signs = asked.signs(fit.classes)
+    return draw(held, values, rows.labels, list(results.masked), curves=curves, ax=asked.ax, signs=signs)

@@ -273,23 +273,32 @@ class CanonicalResults(Shown):
         structure: Literal["within", "total", "between"] = "within",
         *,
         ax: Axes | None = None,
+        data: Any = None,
+        axes: Sequence[str] | None = None,
         colors: Any = None,
+        title: str | None = None,
     ) -> Axes:
-        """Biplot: scores, class means with 95 % circles, and the columns as arrows of their structure."""
-        from discrim.report.pictures.biplot import biplot
-        from discrim.report.pictures.style import signs_of
+        """Biplot: scores, class means with 95 % circles, and the columns as arrows of their structure.
 
-        fit = self._fit
-        labels = fit.labels_of(fit.drawn_rows())
-        return biplot(
-            self.scores(),
-            labels,
-            self.centroids,
-            self.structure(structure),
-            fit.rows_by_class,
-            ax=ax,
-            signs=signs_of(list(fit.classes), colors),
-        )
+        Parameters
+        ----------
+        structure : {"within", "total", "between"}
+            Correlations that the arrows show; see `structure`.
+        ax, data, axes, colors, title : optional
+            As for `plot` of a fit.
+
+        Returns
+        -------
+        Axes
+        """
+        from discrim.models.pictures.asked import Asked
+        from discrim.models.pictures.spaces import biplot_of
+
+        asked = Asked(ax=ax, data=data, axes=axes, structure=structure, colors=colors, title=title)
+        drawn = biplot_of(self, asked)
+        if title is not None:
+            drawn.set_title(title)
+        return drawn
 
     def _total_sd(self) -> Floats:
         total = self._numbers.moments.total

@@ -146,3 +146,15 @@ def test_fits_of_moments_draw_what_needs_no_rows(kind):
     assert fit.plot(kind).figure is not None
     with pytest.raises(NotSupportedError, match="data="):
         fit.plot("qq")
+
+
+def test_canonical_axes_are_drawn_with_the_options_of_plot():
+    axes = WINES.canonical().plot("total", axes=("LD2", "LD1"), data=WINE[::3], title="Wines")
+    assert axes.get_title() == "Wines"
+    assert axes.get_xlabel().startswith("LD2")
+
+
+def test_new_rows_that_a_kind_cannot_draw_are_refused():
+    robust = discrim.lda("species ~ .", IRIS[50:].astype({"species": str}), method="t")
+    with pytest.raises(NotSupportedError, match="data= does nothing"):
+        robust.plot("distances", data=IRIS)
