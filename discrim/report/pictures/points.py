@@ -58,8 +58,8 @@ def draw_points(
     finite = np.isfinite(x) & np.isfinite(y)
     if len(x) and not (codes >= 0).any():
         # New rows whose classes nobody knows.
-        style = {"color": ink(), "alpha": 0.5, "s": 10, "linewidths": 0}
-        axes.scatter(x[finite], y[finite], rasterized=len(x) > 5_000, **style)
+        bare: dict[str, Any] = {"color": ink(), "alpha": 0.5, "s": 10, "linewidths": 0}
+        axes.scatter(x[finite], y[finite], rasterized=len(x) > 5_000, **bare)
     known = finite & (codes >= 0)
     counts = np.bincount(codes[known], minlength=len(classes))
     many = len(classes) > MOST_IN_LEGEND
