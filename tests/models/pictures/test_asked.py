@@ -1,6 +1,7 @@
 """What a person asks of a picture: what does not fit is refused by name, and what does is what is drawn."""
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +12,12 @@ from discrim.models.pictures.pictured import kinds_of
 mpl.use("Agg")
 IRIS = discrim.datasets.load_iris()
 FIT = discrim.lda("species ~ .", IRIS)
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    yield
+    plt.close("all")
 
 
 @pytest.mark.parametrize(
@@ -77,3 +84,25 @@ def test_rows_without_a_class_are_refused_where_a_picture_needs_it(kind):
 def test_a_confusion_of_no_row_is_refused():
     with pytest.raises(discrim.errors.DataError, match="no row with a class"):
         FIT.plot("confusion", data=IRIS.assign(species=None))
+
+
+def test_rings_of_very_many_rows_are_thinned():
+    from matplotlib.figure import Figure
+
+    from discrim.report.pictures.regions import MOST_RINGS, ring
+
+    axes = Figure().add_subplot()
+    ring(axes, np.arange(20_000.0).reshape(-1, 2))
+    ring(axes, np.empty((0, 2)))
+    many, none = (len(held.get_offsets()) for held in axes.collections)
+    assert MOST_RINGS / 2 < many <= MOST_RINGS
+    assert none == 0
+
+
+def test_long_names_leave_the_triangle_its_room():
+    label = IRIS["species"].astype(str) + "x" * 50
+    axes = discrim.lda("species ~ .", IRIS.assign(species=label)).plot("simplex")
+    axes.figure.canvas.draw()
+    height = axes.figure.canvas.get_width_height()[1]
+    assert axes.get_window_extent().height > 0.5 * height
+    assert all(text.get_window_extent().x0 >= 0 for text in axes.texts)
