@@ -66,7 +66,7 @@ def regions(fit: Any, asked: Asked) -> Axes:
     if len(names) < 2:
         raise DataError(f"columns={names}: kind='regions' of a law draws two columns: name two.")
     held = {name: float(rows[name].mean()) for name in every if name not in names}
-    held |= given_values(asked, every, names)
+    held |= given_values(asked, every, names, every)
     rule = ruled(fit._known, fit)
 
     def classify(plane: Floats) -> NDArray[np.intp]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from discrim.errors import DataError
+from discrim.models.fits.arguments import listed, told
 from discrim.report.pictures.style import Signs, signs_of
 
 if TYPE_CHECKING:
     from discrim.report.pictures.style import Axes
 
-__all__ = ["Asked"]
+__all__ = ["Asked", "asked_classes", "asked_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +55,38 @@ class Asked:
     def signs(self, classes: Sequence[Any]) -> Signs:
         """Colours, markers and lines of the classes."""
         return signs_of(list(classes), self.colors)
+
+
+def asked_names(option: str, given: Any) -> Any:
+    """Names as they were given: a text, a sequence of texts, or None.
+
+    Raises
+    ------
+    DataError
+        They are something else, or none.
+    """
+    if given is None or isinstance(given, str):
+        return given
+    names = list(given) if isinstance(given, Iterable) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        found = told(next((name for name in names if not isinstance(name, str)), given))
+        raise DataError(f"{option}= holds {found}: give a name, or a list of names.")
+    return names
+
+
+def asked_classes(given: Any) -> list[Any] | None:
+    """Labels of classes, of which a single one needs no list.
+
+    Raises
+    ------
+    DataError
+        There is none, or one is named twice.
+    """
+    if given is None:
+        return None
+    labels = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    twice = [label for k, label in enumerate(labels) if label in labels[:k]]
+    if twice or not labels:
+        what = f"names {listed(twice[:1])} twice" if twice else "names no class"
+        raise DataError(f"classes= {what}: name different classes, as classes=['a', 'b'].")
+    return labels

@@ -77,6 +77,8 @@ def ellipses(results: Any, asked: Asked) -> Axes:
     if len(names) > 2:
         return pairs(results, asked)
     rows = drawn_rows(fit, asked)
+    if rows is not None:
+        rows.need_classes("ellipses")
     means, covariances, pooled = _spreads(results, names, rows)
     level, centred = asked_level(asked, LEVEL), bool(asked.centred)
     axes = draw(
@@ -91,7 +93,7 @@ def ellipses(results: Any, asked: Asked) -> Axes:
         signs=asked.signs(fit.classes),
     )
     about = ", about one centre" if centred else ""
-    axes.set_title(f"Covariances of the classes{about}; outlines hold {100 * level:.0f} %", wrap=True)
+    axes.set_title(f"Covariances of the classes{about}; outlines hold {100 * level:.6g} %", wrap=True)
     return axes
 
 
@@ -101,6 +103,8 @@ def pairs(results: Any, asked: Asked) -> Axes:
 
     fit, names = results._fit, asked_terms(results, asked, MOST_PAIRS)
     rows = drawn_rows(fit, asked)
+    if rows is not None:
+        rows.need_classes("pairs")
     means, covariances, _ = _spreads(results, names, rows)
     level = asked_level(asked, LEVEL)
     outer = draw(
@@ -114,7 +118,7 @@ def pairs(results: Any, asked: Asked) -> Axes:
     )
     some = f" of the first {len(names)} of {len(results.terms)} columns" if asked.columns is None else ""
     some = some if len(names) < len(results.terms) else ""
-    outer.set_title(f"Pairs{some}; outlines hold {100 * level:.0f} % of a normal class", wrap=True)
+    outer.set_title(f"Pairs{some}; outlines hold {100 * level:.6g} % of a normal class", wrap=True)
     return outer
 
 
@@ -198,7 +202,8 @@ def qq(results: Any, asked: Asked) -> Axes:
         tables[label] = table.set_axis(index[own[table["position"].astype(int)]], axis=0)
     law = "chi-square" if robust else "F" if asked.data is not None else "beta"
     outer = quantiles(tables, places, law, ax=asked.ax, signs=asked.signs(fit.classes))
-    some = f" of the first {len(chosen)} of {len(classes)} classes" if len(chosen) < len(classes) else ""
+    first = "" if asked.classes is not None else "the first "
+    some = f" of {first}{len(chosen)} of {len(classes)} classes" if len(chosen) < len(classes) else ""
     kind = "Robust squared distances" if robust else "Squared distances"
     outer.set_title(f"{kind} to the class means{some}, with pointwise limits at 95 %", wrap=True)
     return outer

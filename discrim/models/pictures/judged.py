@@ -30,6 +30,11 @@ Codes = NDArray[np.intp]
 
 WAYS = {"apparent": "rows of the fit", "loo": "leave-one-out", "cv": "10-fold cross-validation"}
 
+NONE_JUDGED = (
+    "There is no row with a class and a prediction, and so nothing to draw: give rows with the response and "
+    "with all columns of the formula."
+)
+
 STEPS = 20
 """Intervals of probability of the histogram below a calibration."""
 
@@ -51,6 +56,8 @@ def confusion(results: Any, asked: Asked) -> Axes:
     fit = results._fit
     # The folds are the same each time, and so is the picture.
     actual, predicted, weights = judged_codes(fit, asked.data, method, Plan(seed=0))
+    if not ((actual >= 0) & (predicted >= 0)).any():
+        raise DataError(NONE_JUDGED)
     return drawn_confusion(confusion_table(actual, predicted, fit.classes, weights), way, asked)
 
 
@@ -141,10 +148,7 @@ def _judged(results: Any, asked: Asked) -> Judged:
     if weights is not None:
         known &= weights > 0
     if not known.any():
-        raise DataError(
-            "There is no row with a class and a prediction, and so nothing to draw: give rows with the "
-            "response and with all columns of the formula."
-        )
+        raise DataError(NONE_JUDGED)
     held = np.ones(int(known.sum())) if weights is None else weights[known]
     return Judged(codes[known], scores[known], held, way)
 

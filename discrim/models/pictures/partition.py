@@ -14,7 +14,7 @@ from discrim.errors import CollinearError, DataError, NotSupportedError, Separat
 from discrim.models.fits.arguments import listed, told
 from discrim.models.fits.prediction import Decision, predicted_codes
 from discrim.models.fits.refits import rule_of_rows
-from discrim.models.pictures.rows import drawn_rows
+from discrim.models.pictures.rows import needed_rows
 
 if TYPE_CHECKING:
     from discrim.frame.blocks import Blocks
@@ -53,7 +53,7 @@ def partition(results: Any, asked: Asked) -> Axes:
     if blocks.source is not None:
         fit.drawn_rows()
     names, every = _columns(fit, blocks, asked)
-    rows = drawn_rows(fit, asked)
+    rows = needed_rows(fit, asked, "partition")
     signs, classes = asked.signs(list(fit.classes)), list(fit.classes)
     which = "apparent error rates" if asked.data is None else "error rates on the new rows"
     some = (
@@ -62,8 +62,7 @@ def partition(results: Any, asked: Asked) -> Axes:
     title = f"{fit.title} of each pair of columns alone, with {which}{some}"
     outer, place = triangle(asked.ax, names, classes, signs)
     terms = list(blocks.terms)
-    shown = rows.blocks if rows is not None else blocks
-    codes = rows.codes if rows is not None else blocks.codes
+    shown, codes = rows.blocks, rows.codes
     for i, j in combinations(range(len(names)), 2):
         keep = [terms.index(names[i]), terms.index(names[j])]
         order = np.argsort(keep)

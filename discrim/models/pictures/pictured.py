@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.fits.arguments import check_word, listed
+from discrim.models.fits.arguments import check_word, listed, told
 from discrim.models.kinds import Kind
 from discrim.models.registry import BY_VERB, resolve
 
@@ -66,7 +66,7 @@ class Pictured:
             Such as ("LD1", "LD3"), of kinds that draw a plane of them; the first two by default.
         columns : name or names of columns, optional
             Of kinds that draw a plane of columns, one of them, or one for each panel.
-        at : mapping of column to value, optional
+        at : mapping or Series of column to value, optional
             Where the columns that are not drawn are held, of kinds that draw regions of more columns than
             two; at their means, or their most frequent level, by default.
         method : {"apparent", "loo", "cv"}, optional
@@ -77,7 +77,7 @@ class Pictured:
             Of kinds with structure correlations: within classes (the default), over all rows, of the means.
         centred : bool, optional
             Of kind "ellipses": all about one centre, so that their shapes can be compared.
-        classes : labels, optional
+        classes : label or labels, optional
             Of kinds that show some classes alone.
         colors : mapping, sequence or str, optional
             Colours by class, in the order of the classes, or the name of a colormap of matplotlib.
@@ -104,9 +104,12 @@ class Pictured:
         >>> fit.plot("scores", title="Irises").get_title()
         'Irises'
         """
-        from discrim.models.pictures.asked import Asked
+        from discrim.models.pictures.asked import Asked, asked_classes, asked_names
 
-        asked = Asked(ax, data, axes, columns, at, method, level, structure, centred, classes, colors, title)
+        check_word("structure", structure, ("within", "total", "between"), optional=True)
+        axes, columns = asked_names("axes", axes), asked_names("columns", columns)
+        chosen = asked_classes(classes)
+        asked = Asked(ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title)
         return drawn(self, BY_VERB[self._verb()].pictures, kind, asked)
 
     def _is_plane(self: Any) -> bool:
@@ -126,7 +129,7 @@ def drawn(results: Any, pictures: Sequence[Kind], name: str | None, asked: Asked
     check_word("kind", name, tuple(kinds), optional=True)
     kind = kinds[name] if name is not None else _first(results, tuple(kinds.values()))
     if asked.title is not None and not isinstance(asked.title, str):
-        raise DataError(f"title= is a {type(asked.title).__name__}: give a text.")
+        raise DataError(f"title={told(asked.title)}: give a text.")
     for option in asked.given():
         if not _reads(kind, option):
             those = [each.name for each in kinds.values() if _reads(each, option)]

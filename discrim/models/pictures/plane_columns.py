@@ -18,6 +18,7 @@ from discrim.models.pictures.rows import drawn_rows
 
 if TYPE_CHECKING:
     from discrim.frame.design import Design
+    from discrim.frame.table import Table
     from discrim.models.fits.fit import Fit
     from discrim.models.pictures.asked import Asked
     from discrim.models.pictures.rows import DrawnRows
@@ -105,9 +106,7 @@ class Ground:
         """The rows in a plane (n, len(names)), and their classes; none where there are no rows."""
         if self.rows is None:
             return np.empty((0, len(names))), np.empty(0, dtype=np.intp)
-        table = self.rows.blocks.table
-        columns = [table.column(name).to_numpy(dtype=np.float64, na_value=np.nan) for name in names]
-        return np.column_stack(columns), self.rows.codes
+        return _numbers(self.rows.blocks.table, names), self.rows.codes
 
     def limits(self, names: Sequence[str]) -> tuple[Limits, ...]:
         """The range of each column, with a margin as far as the formula bears one."""
@@ -130,6 +129,13 @@ class Ground:
             return float(known.min()), float(known.max())
         means, sd = _moments_of(self.fit, name)
         return float((means - 3 * sd).min()), float((means + 3 * sd).max())
+
+
+def _numbers(table: Table, names: Sequence[str]) -> Floats:
+    """Columns (n, len(names)) of a table as numbers; a column of text is an error that names it."""
+    out = np.empty((table.nrows, len(names)))
+    table.fill(list(names), 0, table.nrows, out)
+    return out
 
 
 def _width(low: float, high: float) -> float:
@@ -176,7 +182,7 @@ def ground_of(
         )
     names = tuple(columns if columns is not None else chosen(every, asked, kind, most))
     rows = drawn_rows(fit, asked)
-    given = given_values(asked, fit.blocks.design.columns, names)
+    given = given_values(asked, fit.blocks.design.columns, names, every)
     held = {
         name: given[name] if name in given else _usual(fit, rows, name, name in every)
         for name in fit.blocks.design.columns
@@ -200,26 +206,34 @@ def chosen(every: Sequence[str], asked: Asked, kind: str, most: int) -> list[str
     return names
 
 
-def given_values(asked: Asked, columns: Sequence[str], shown: Sequence[str]) -> dict[str, Any]:
+def given_values(
+    asked: Asked, columns: Sequence[str], shown: Sequence[str], numeric: Sequence[str]
+) -> dict[str, Any]:
     """The values at which a person holds columns.
 
     Raises
     ------
     DataError
-        A column is not read by the formula, or is drawn.
+        A column is not read by the formula, or is drawn; its value is missing, or no number where the
+        formula reads one.
     """
     if asked.at is None:
         return {}
-    if not isinstance(asked.at, Mapping):
+    at = asked.at.to_dict() if isinstance(asked.at, pd.Series) else asked.at
+    if not isinstance(at, Mapping):
         raise DataError(f"at={told(asked.at)}: give a value for each column to hold, as at={{'c': 3.0}}.")
-    for name in asked.at:
+    for name, value in at.items():
         if name not in columns:
             raise DataError(
                 f"at= holds {told(name)}, which the formula does not read: name some of {listed(columns)}."
             )
         if name in shown and len(shown) <= 2:
             raise DataError(f"at= holds column {name!r}, which is drawn: name others.")
-    return dict(asked.at)
+        if not np.ndim(value) and pd.isna(value):
+            raise DataError(f"at= holds column {name!r} at a missing value: give another, or leave it out.")
+        if name in numeric and not (is_number(value) and np.isfinite(value)):
+            raise DataError(f"at= holds column {name!r} at {told(value)}: give a finite number.")
+    return dict(at)
 
 
 def _usual(fit: Fit[Any], rows: DrawnRows | None, name: str, numeric: bool) -> Any:
@@ -241,7 +255,7 @@ def _usual(fit: Fit[Any], rows: DrawnRows | None, name: str, numeric: bool) -> A
     if not used.any():
         raise DataError(f"No row has a value in {name!r}: give one, as at={{{name!r}: ...}}.")
     if numeric:
-        return float(np.average(column[used].to_numpy(dtype=np.float64), weights=weights[used]))
+        return float(np.average(_numbers(rows.blocks.table, [name])[used, 0], weights=weights[used]))
     # As objects, levels keep their own types, and ties go to the first in their order.
     sums = pd.Series(weights[used]).groupby(column[used].astype(object).to_numpy()).sum()
     return sums.index[int(np.argmax(sums.to_numpy()))]

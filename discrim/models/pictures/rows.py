@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.errors import NotSupportedError
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.filled import response_codes
+from discrim.frame.grammar import expression
+from discrim.frame.own_functions import recall_functions
 
 if TYPE_CHECKING:
     from discrim.frame.blocks import Blocks
@@ -37,6 +39,13 @@ class DrawnRows(NamedTuple):
     codes: Codes
     labels: pd.Series
 
+    def need_classes(self, kind: str) -> None:
+        """Raise DataError where no row has a class."""
+        if not (self.codes >= 0).any():
+            raise DataError(
+                f"kind={kind!r} draws rows by their class, and no row has one: give rows with their response."
+            )
+
     def terms(self, names: Sequence[str]) -> pd.DataFrame:
         """Some columns of the design, rows by names; missing where a row has a missing value."""
         every = list(self.blocks.terms)
@@ -53,12 +62,22 @@ def drawn_rows(fit: Fit[Any], asked: Asked) -> DrawnRows | None:
     """The rows to draw, or None where a fit was loaded or made of moments, and no `data=` is given."""
     if asked.data is not None:
         blocks = fit.new_rows(asked.data)
-        codes = response_codes(blocks.design, blocks.table, blocks.functions)
+        codes = _codes_of(blocks)
         return DrawnRows(blocks, codes, fit.labelled(codes, blocks.table.index))
     if not fit.has_rows:
         return None
     blocks = fit.drawn_rows()
     return DrawnRows(blocks, blocks.codes, fit.labels_of(blocks))
+
+
+def _codes_of(blocks: Blocks) -> Codes:
+    """Codes of the classes of new rows; -1 where the table has no column of the response's."""
+    design = blocks.design
+    functions = recall_functions(design.functions, blocks.functions)
+    read = expression(design.response_code, frozenset(functions)).columns
+    if read and not set(read) & set(blocks.table.names):
+        return np.full(blocks.table.nrows, -1)
+    return response_codes(design, blocks.table, blocks.functions)
 
 
 def needed_rows(fit: Fit[Any], asked: Asked, kind: str) -> DrawnRows:
@@ -68,12 +87,15 @@ def needed_rows(fit: Fit[Any], asked: Asked, kind: str) -> DrawnRows:
     ------
     NotSupportedError
         There are none.
+    DataError
+        None of them has a class.
     """
     rows = drawn_rows(fit, asked)
     if rows is None:
         raise NotSupportedError(
             f"kind={kind!r} draws rows, which a fit loaded or made of moments has not: give them as data=."
         )
+    rows.need_classes(kind)
     return rows
 
 

@@ -291,9 +291,10 @@ class CanonicalResults(Shown):
         -------
         Axes
         """
-        from discrim.models.pictures.asked import Asked
+        from discrim.models.pictures.asked import Asked, asked_names
         from discrim.models.pictures.spaces import biplot_of
 
+        axes = asked_names("axes", axes)
         asked = Asked(ax=ax, data=data, axes=axes, structure=structure, colors=colors, title=title)
         drawn = biplot_of(self, asked)
         if title is not None:

@@ -49,11 +49,18 @@ def draw_points(
 ) -> None:
     """Rows at (x, y), (n,) each, with the sign of their class; a code of -1 is no class.
 
+    Rows of no class are left out, but where all are: these are drawn in the colour of text.
+
     The classes take turns, the rarest last in each. Beyond 20,000 rows cells are shaded instead: their
     colour is that of the classes by their shares, their strength tells the number of rows, and a class of
     few rows bears its points all the same.
     """
-    known = np.isfinite(x) & np.isfinite(y) & (codes >= 0)
+    finite = np.isfinite(x) & np.isfinite(y)
+    if len(x) and not (codes >= 0).any():
+        # New rows whose classes nobody knows.
+        bare: dict[str, Any] = {"color": ink(), "alpha": 0.5, "s": 10, "linewidths": 0}
+        axes.scatter(x[finite], y[finite], rasterized=len(x) > 5_000, **bare)
+    known = finite & (codes >= 0)
     counts = np.bincount(codes[known], minlength=len(classes))
     many = len(classes) > MOST_IN_LEGEND
     crowded = int(counts.sum()) > MOST_POINTS

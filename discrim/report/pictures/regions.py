@@ -33,6 +33,9 @@ Codes = NDArray[np.intp]
 GRID = 160
 """Points a side of the grid on which regions are looked for."""
 
+MOST_RINGS = 2_000
+"""That are drawn: more hide what they are around, and take their time."""
+
 
 def span(low: float, high: float, margin: float = 0.06) -> tuple[float, float]:
     """A range with a margin on both sides, also where it is one number."""
@@ -158,8 +161,9 @@ def draw_plane(
 
 
 def ring(axes: Axes, points: Floats, size: float = 60.0) -> None:
-    """Rings around points (m, 2)."""
+    """Rings around points (m, 2); of very many, around those at even steps."""
     many = len(points) > 200
+    points = points[:: -(-max(len(points), 1) // MOST_RINGS)]
     axes.scatter(
         points[:, 0],
         points[:, 1],

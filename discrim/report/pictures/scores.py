@@ -122,7 +122,7 @@ def axis_name(name: Any, shares: pd.Series | None, of: str = " of the variance b
 
 def _title(rows: bool, outlines: bool, level: float | None) -> str:
     title = "Discriminant scores" if rows else "Class means on the discriminants"
-    return f"{title}; outlines hold {100 * level:.0f} % of a normal class" if outlines and level else title
+    return f"{title}; outlines hold {100 * level:.6g} % of a normal class" if outlines and level else title
 
 
 def _size(x: Floats, means: Floats, radius: float) -> tuple[float, float]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.report.pictures.points import draw_points
+from discrim.report.pictures.regions import ring
 from discrim.report.pictures.style import (
     SIGNS,
     Signs,
@@ -61,18 +62,14 @@ def simplex(proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, sign
     draw_points(axes, places[:, 0], places[:, 1], codes, classes, signs)
     known = np.isfinite(places).all(axis=1) & (codes >= 0)
     wrong = known & (p[np.arange(len(p)), codes] < p.max(axis=1, initial=0.0))
-    ring: dict[str, Any] = {
-        "facecolors": "none",
-        "edgecolors": ink(),
-        "linewidths": 1.0,
-        "zorder": 5,
-        "s": 60,
-    }
-    axes.scatter(*places[wrong].T, **ring)
-    sides = (("right", "top"), ("left", "top"), ("center", "bottom"))
+    ring(axes, places[wrong])
+    # Long names at the foot reach inwards, so that they leave the triangle its room.
+    long = max(len(str(label)) for label in classes) > 8
+    left, right = ("left", "right") if long else ("center", "center")
+    sides = ((left, "top"), (right, "top"), ("center", "bottom"))
     for corner, label, (across, up) in zip(CORNERS, classes, sides, strict=True):
         shift = -0.03 if up == "top" else 0.03
-        axes.text(corner[0], corner[1] + shift, shown_name(label, 22), ha=across, va=up)
+        axes.text(corner[0], corner[1] + shift, shown_name(label, 14), ha=across, va=up)
     axes.set_xlim(-0.12, 1.12)
     axes.set_ylim(-0.12, 1.0)
     axes.set_aspect("equal")

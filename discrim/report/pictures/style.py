@@ -8,7 +8,7 @@ takes a font that has it, in ``rcParams["font.family"]``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -151,6 +151,10 @@ def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
         if unknown:
             raise DataError(f"colors= names {unknown[0]!r}, which is no class: name some of {list(classes)}.")
         given = [colors.get(label, COLOURS[k % len(COLOURS)]) for k, label in enumerate(classes)]
+    elif not isinstance(colors, Iterable):
+        raise DataError(
+            f"colors= is of type {type(colors).__name__}: give a colour for each class, or a colormap's name."
+        )
     else:
         given = list(colors)
         if len(given) < len(classes):
@@ -205,7 +209,9 @@ def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None =
     from matplotlib.axes import Axes
 
     if ax is not None and not isinstance(ax, Axes):
-        raise DataError(f"ax= is a {type(ax).__name__}: give axes of matplotlib, as plt.subplots()[1] are.")
+        raise DataError(
+            f"ax= is of type {type(ax).__name__}: give axes of matplotlib, as plt.subplots()[1] are."
+        )
     if ax is not None:
         return ax, False
     width, height = size or plt.rcParams["figure.figsize"]

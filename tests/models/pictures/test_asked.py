@@ -1,0 +1,108 @@
+"""What a person asks of a picture: what does not fit is refused by name, and what does is what is drawn."""
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.models.pictures.pictured import kinds_of
+
+mpl.use("Agg")
+IRIS = discrim.datasets.load_iris()
+FIT = discrim.lda("species ~ .", IRIS)
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"kind": "scores", "axes": 1}, "axes= holds 1"),
+        ({"kind": "scores", "axes": ()}, "axes="),
+        ({"kind": "scores", "axes": (1, 2)}, "axes= holds 1"),
+        ({"kind": "regions", "columns": 5}, "columns= holds 5"),
+        ({"kind": "ellipses", "columns": [["sepal_length"], "sepal_width"]}, "columns="),
+        ({"kind": "qq", "classes": []}, "classes= names no class"),
+        ({"kind": "qq", "classes": 5}, "5 is no class"),
+        ({"kind": "qq", "classes": ["setosa", "setosa"]}, "'setosa' twice"),
+        ({"kind": "biplot", "structure": "x"}, "structure='x'"),
+        ({"kind": "scores", "colors": 5}, "colors="),
+        ({"kind": "regions", "at": {"petal_width": np.nan}}, "'petal_width' at a missing"),
+        ({"kind": "regions", "at": {"petal_width": None}}, "'petal_width' at a missing"),
+        ({"kind": "regions", "at": {"petal_width": "a"}}, "'petal_width' at 'a'"),
+        ({"kind": "regions", "at": {"petal_width": np.inf}}, "'petal_width' at inf"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(asked, said):
+    with pytest.raises(discrim.errors.DataError, match=said):
+        FIT.plot(**asked)
+
+
+@pytest.mark.parametrize("kind", ["regions", "scores", "posteriors"])
+def test_a_column_of_text_among_new_rows_is_named(kind):
+    with pytest.raises(discrim.errors.DataError, match="'sepal_width' is not numeric"):
+        FIT.plot(kind, data=IRIS.assign(sepal_width="a"))
+
+
+def test_one_class_needs_no_list_and_is_not_called_the_first():
+    outer = FIT.plot("qq", classes="virginica")
+    assert [panel.get_title() for panel in outer.child_axes] == ["virginica"]
+    assert "of 1 of 3 classes" in outer.get_title()
+
+
+def test_columns_are_held_where_a_series_says():
+    held = pd.Series({"petal_length": 4.0, "petal_width": 1.25})
+    assert "petal_length = 4, petal_width = 1.25" in FIT.plot("regions", at=held).get_title()
+
+
+@pytest.mark.parametrize("kind", ["scores", "ellipses", "pairs"])
+def test_a_title_does_not_round_the_level_to_all_rows(kind):
+    assert "99.5 %" in FIT.plot(kind, level=0.995).get_title()
+
+
+@pytest.mark.parametrize("kind", ["scores", "territory", "regions", "biplot"])
+@pytest.mark.parametrize("response", [None, "missing"])
+def test_rows_without_a_class_are_drawn_where_a_picture_needs_none(kind, response):
+    rows = IRIS.drop(columns="species") if response is None else IRIS.assign(species=None)
+    axes = FIT.plot(kind, data=rows)
+    assert max(len(held.get_offsets()) for held in axes.collections) == len(IRIS)
+
+
+@pytest.mark.parametrize("kind", sorted({"posteriors", "pairs", "partition", "qq", "simplex", "ellipses"}))
+def test_rows_without_a_class_are_refused_where_a_picture_needs_it(kind):
+    assert kind in kinds_of(FIT)
+    with pytest.raises(discrim.errors.DataError, match=f"'{kind}'.*give rows with their response"):
+        FIT.plot(kind, data=IRIS.drop(columns="species"))
+
+
+def test_a_confusion_of_no_row_is_refused():
+    with pytest.raises(discrim.errors.DataError, match="no row with a class"):
+        FIT.plot("confusion", data=IRIS.assign(species=None))
+
+
+def test_rings_of_very_many_rows_are_thinned():
+    from matplotlib.figure import Figure
+
+    from discrim.report.pictures.regions import MOST_RINGS, ring
+
+    axes = Figure().add_subplot()
+    ring(axes, np.arange(20_000.0).reshape(-1, 2))
+    ring(axes, np.empty((0, 2)))
+    many, none = (len(held.get_offsets()) for held in axes.collections)
+    assert MOST_RINGS / 2 < many <= MOST_RINGS
+    assert none == 0
+
+
+def test_long_names_leave_the_triangle_its_room():
+    label = IRIS["species"].astype(str) + "x" * 50
+    axes = discrim.lda("species ~ .", IRIS.assign(species=label)).plot("simplex")
+    axes.figure.canvas.draw()
+    height = axes.figure.canvas.get_width_height()[1]
+    assert axes.get_window_extent().height > 0.5 * height
+    assert all(text.get_window_extent().x0 >= 0 for text in axes.texts)
