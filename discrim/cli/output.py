@@ -21,6 +21,9 @@ __all__ = ["Output", "check_place", "deliver", "output_of", "refuse_part", "refu
 STYLES = {".html": "html", ".htm": "html", ".tex": "latex", ".md": "markdown"}
 """What the end of a file's name says of the format of the summary in it."""
 
+NOT_SUMMARIES = {".pdf", ".png", ".svg", ".doc", ".docx", ".odt", ".rtf", ".xlsx", ".ods"}
+"""Ends of names whose programs could not open a summary."""
+
 
 class Output(NamedTuple):
     """Where the answer of a verb goes.
@@ -74,6 +77,7 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     if len(view.get("columns", ())) == 1:
         view["columns"] = view["columns"][0]
     style = options.pop("format", None)
+    unfit = style is None and path is not None and PurePath(path).suffix.lower() in NOT_SUMMARIES
     if style is None:
         style = "text" if path is None else STYLES.get(PurePath(path).suffix.lower(), "text")
     width = options.pop("width", None)
@@ -92,6 +96,11 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
     for place, target in enumerate(named):
         if real[place] in real[:place]:
             raise DataError(f"{target!r} is named for two things to be written: name another file for one")
+    if unfit:
+        raise DataError(
+            f"--output {path!r} would hold text under a name that says otherwise: name a file that ends in "
+            ".txt, .html, .tex or .md, or give --plot for a picture"
+        )
     return Output(style, width, path, picture, view, save)
 
 

@@ -51,7 +51,7 @@ def test_verbs_options_tables_and_files_are_completed(folder):
         "measured.csv",
         "days/",
     }
-    assert completions(folder, "discrim lda 'species ~ .' iris --co") == {"--covariance", "--collinear"}
+    assert completions(folder, "discrim lda 'species ~ .' iris --cov") == {"--covariance"}
     assert completions(folder, "discrim lda 'species ~ .' iris --method ") == {"moment", "mle", "t", "mcd"}
     assert completions(folder, "discrim predict m") == {"measured.csv"}
 

@@ -190,6 +190,8 @@ def test_what_is_read_is_not_replaced(tmp_path, capsys):
         (["--output", "a.png", "--save", "./a.png"], "named for two things"),
         (["--width", "60", "--format", "html"], "--width is of text"),
         (["--width", "60", "--output", "a.md"], "--width is of text"),
+        (["--output", "a.pdf"], "a name that says otherwise"),
+        (["--output", "a.DOCX"], "a name that says otherwise"),
         (["--width", "39"], "40 or more"),
         (["--width", "wide"], "'wide' is no number of columns"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -152,14 +153,25 @@ def spelt(node: ast.expr) -> str:
             return "{" + ast.unparse(node) + "}"
 
 
+def named_texts(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Names of texts at the top of a file, in braces, and the texts."""
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(text))):
+                yield "{" + name + "}", text
+
+
 def raised() -> list[tuple[str, int, str, str]]:
     """File, line, what is called and the message of each `raise` of the package that makes an error."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE.parent).as_posix()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        texts = dict(named_texts(tree))
+        for node in ast.walk(tree):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                 text = spelt(node.exc.args[0]) if node.exc.args else ""
+                text = texts.get(text, text)
                 found.append((name, node.lineno, ast.unparse(node.exc.func), text))
     return found
 

@@ -329,7 +329,9 @@ def any_option(rng, fits):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="cases are limited by a signal of Unix")
-def test_options(fuzz, fits):
+def test_options(fuzz, fits, tmp_path, monkeypatch):
+    # An option may be a path, to which a fit is written.
+    monkeypatch.chdir(tmp_path)
     for rng in fuzz:
         called, call, given, name = any_option(rng, fits)
         with limited():

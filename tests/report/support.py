@@ -103,7 +103,7 @@ def latex_rows(summary: Summary) -> list[list[int]]:
     bare = re.sub(
         r"\\[&%$#_{}\\`\"^~=]|\$-\$|\$<\$|\$\\times\$10\$\^{-?\d+}\$|10\$\^{-?\d+}\$|\$\\infty\$", "", text
     )
-    bare = re.sub(r"\\phantom{\$\^{0+}\$}|\\tablename~|\\ensuremath{[^}]*}", "", bare)
+    bare = re.sub(r"\\phantom{\$\^{0+}\$}|\\tablename~|\\ensuremath{(?:[^{}]|{[^{}]*})*}", "", bare)
     assert not re.search(r"[%$#^~\"`<>|]", bare)
     assert bare.count("{") == bare.count("}")
     sections: list[list[list[int]]] = []

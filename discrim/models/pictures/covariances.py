@@ -18,6 +18,7 @@ from discrim.models.fits.arguments import listed, told
 from discrim.models.fits.labels import class_code
 from discrim.models.pictures.rows import DrawnRows, drawn_rows, needed_rows, refuse_rows
 from discrim.models.pictures.spaces import asked_axes, asked_level
+from discrim.report.pictures.titles import set_title
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
@@ -93,7 +94,7 @@ def ellipses(results: Any, asked: Asked) -> Axes:
         signs=asked.signs(fit.classes),
     )
     about = ", about one centre" if centred else ""
-    axes.set_title(f"Covariances of the classes{about}; outlines hold {100 * level:.6g} %", wrap=True)
+    set_title(axes, f"Covariances of the classes{about}; outlines hold {100 * level:.6g} %")
     return axes
 
 
@@ -118,7 +119,7 @@ def pairs(results: Any, asked: Asked) -> Axes:
     )
     some = f" of the first {len(names)} of {len(results.terms)} columns" if asked.columns is None else ""
     some = some if len(names) < len(results.terms) else ""
-    outer.set_title(f"Pairs{some}; outlines hold {100 * level:.6g} % of a normal class", wrap=True)
+    set_title(outer, f"Pairs{some}; outlines hold {100 * level:.6g} % of a normal class")
     return outer
 
 
@@ -169,7 +170,7 @@ def he(results: Any, asked: Asked) -> Axes:
         signs=asked.signs(fit.classes),
     )
     level = 100 * (1 - asked_level(asked, 0.95))
-    axes.set_title(f"Means differ if hypothesis exceeds error (Roy, {level:.3g} %)", wrap=True)
+    set_title(axes, f"Means differ if hypothesis exceeds error (Roy, {level:.3g} %)")
     return axes
 
 
@@ -205,7 +206,7 @@ def qq(results: Any, asked: Asked) -> Axes:
     first = "" if asked.classes is not None else "the first "
     some = f" of {first}{len(chosen)} of {len(classes)} classes" if len(chosen) < len(classes) else ""
     kind = "Robust squared distances" if robust else "Squared distances"
-    outer.set_title(f"{kind} to the class means{some}, with pointwise limits at 95 %", wrap=True)
+    set_title(outer, f"{kind} to the class means{some}, with pointwise limits at 95 %")
     return outer
 
 

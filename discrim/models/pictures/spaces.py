@@ -121,9 +121,7 @@ def structure(results: Any, asked: Asked) -> Axes:
     canonical = results.canonical()
     names = asked_axes(list(canonical.centroids.columns), asked, most=3)
     if not names:
-        raise NotSupportedError(
-            "The class means do not differ, so that there is no discriminant: use another kind of picture."
-        )
+        raise NotSupportedError(NO_DISCRIMINANT)
     table = canonical.structure(asked.structure or "within")[names]
     longest = np.argsort(-np.abs(table.to_numpy()).max(axis=1), kind="stable")[:MOST_BARS]
     return draw(table.iloc[np.sort(longest)], len(table), canonical.proportion, ax=asked.ax)
@@ -136,7 +134,5 @@ def scree(results: Any, asked: Asked) -> Axes:
     refuse_rows(asked, "scree")
     canonical = results.canonical()
     if not len(canonical.proportion):
-        raise NotSupportedError(
-            "The class means do not differ, so that there is no discriminant: use another kind of picture."
-        )
+        raise NotSupportedError(NO_DISCRIMINANT)
     return draw(canonical.proportion, canonical.eigenvalues, canonical.dimension_tests["p"], ax=asked.ax)

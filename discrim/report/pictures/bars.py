@@ -10,6 +10,7 @@ import pandas as pd
 from discrim.report.numbers import p_text
 from discrim.report.pictures.scores import axis_name
 from discrim.report.pictures.style import SIGNS, faint, ink, new_axes, numbers, panels, shown_name
+from discrim.report.pictures.titles import set_title
 
 if TYPE_CHECKING:
     from discrim.report.pictures.style import Axes
@@ -54,7 +55,7 @@ def structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes | Non
         panel.set_axisbelow(True)
         panel.set_xlabel(axis_name(table.columns[j], shares, of=""))
     some = f" (the {len(table)} largest of {total})" if len(table) < total else ""
-    outer.set_title(f"Correlations of the columns with the discriminants{some}", wrap=True)
+    set_title(outer, f"Correlations of the columns with the discriminants{some}")
     return outer
 
 
@@ -87,7 +88,7 @@ def scree(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax: Axes | No
     axes.set_ylim(0.0, 118.0)
     axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("% of the variance between classes")
-    axes.set_title("Eigenvalues, and p of the test that no later dimension differs", wrap=True)
+    set_title(axes, "Eigenvalues, and p of the test that no later dimension differs")
     axes.legend(loc="center right", framealpha=0.8)
     return axes
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discrim.report.numbers import display_width
 from discrim.report.pictures.scores import scores
 from discrim.report.pictures.style import SIGNS, Signs, faint, lay_out, numbers, paper, shown_name
+from discrim.report.pictures.titles import set_title
 
 if TYPE_CHECKING:
     from discrim.report.pictures.style import Axes
@@ -77,7 +78,7 @@ def biplot(
     title = "Canonical scores, and structure correlations as arrows"
     if len(lengths) > MOST_ARROWS:
         title += f" (the {MOST_ARROWS} longest of {len(lengths)})"
-    axes.set_title(title, wrap=True)
+    set_title(axes, title)
     if centroids.shape[1] == 1:
         _draw_bars(axes, lengths[named, 0], [arrows.index[i] for i in named])
         return axes

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from discrim.report.pictures.points import name_lines
 from discrim.report.pictures.style import SIGNS, Signs, ink, new_axes, numbers
+from discrim.report.pictures.titles import set_title
 
 if TYPE_CHECKING:
     from discrim.report.pictures.style import Axes
@@ -44,5 +45,5 @@ def log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Signs =
     axes.axvline(float(values[-1, 0]), color=ink(), linestyle="--", linewidth=0.8)
     name_lines(axes, list(table.index))
     axes.set_xlabel("ln |S|, its bias subtracted")
-    axes.set_title("Log-determinants of the covariances, with intervals", wrap=True)
+    set_title(axes, "Log-determinants of the covariances, with intervals")
     return axes

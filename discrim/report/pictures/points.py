@@ -144,8 +144,9 @@ def draw_strips(
 ) -> None:
     """One line for each class, from the top; the rows of a class are spread over its line.
 
-    Of a class of many rows those at even ranks are drawn, and as many of the wrong ones.
+    Of a class of many rows those at even ranks are drawn, which a note in the corner says.
     """
+    most = 0
     small, rasterized = len(classes) > MOST_IN_LEGEND, len(values) > 5_000
     for k in range(len(classes)):
         rows = np.flatnonzero((codes == k) & np.isfinite(values))
@@ -156,10 +157,16 @@ def draw_strips(
         shown = _thinned(np.arange(len(rows)))
         axes.scatter(values[rows[shown]], height[shown], rasterized=rasterized, **style)
         if wrong is not None:
-            ring = _thinned(np.flatnonzero(wrong[rows]))
+            # Of the rows that are drawn: else their share would not be that of the wrong ones.
+            ring = shown[wrong[rows[shown]]]
             style |= {"facecolors": "none", "edgecolors": ink(), "linewidths": 1.0, "alpha": 1.0}
             del style["color"]
             axes.scatter(values[rows[ring]], height[ring], rasterized=rasterized, **style)
+        most = max(most, len(rows))
+    if most > MOST_IN_STRIP:
+        text = f"of a class at most {MOST_IN_STRIP:,} rows are drawn"
+        corner: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+        axes.annotate(text, (0, 0), (4, 4), fontsize="x-small", color=faint(0.3), **corner)
     name_lines(axes, classes)
 
 

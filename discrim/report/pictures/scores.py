@@ -24,6 +24,7 @@ from discrim.report.pictures.style import (
     paper,
     shown_name,
 )
+from discrim.report.pictures.titles import set_title
 
 if TYPE_CHECKING:
     from discrim.report.pictures.style import Axes
@@ -79,7 +80,7 @@ def scores(
     x, means = numbers(scores), numbers(centroids)
     if not means.shape[1]:
         axes, _ = new_axes(ax)
-        axes.set_title("The class means do not differ: there is no discriminant.", wrap=True)
+        set_title(axes, "The class means do not differ: there is no discriminant.")
         axes.set_axis_off()
         return axes
     if means.shape[1] == 1:
@@ -100,7 +101,7 @@ def scores(
     axes.set_ylabel(axis_name(centroids.columns[1], shares, of=""))
     # Both axes have unit variance within classes: equal units show distances as the rule sees them.
     axes.set_aspect("equal", adjustable="datalim")
-    axes.set_title(_title(len(x) > 0, radius > 0, level), wrap=True)
+    set_title(axes, _title(len(x) > 0, radius > 0, level))
     if not len(x):
         axes.scatter(means[:, 0], means[:, 1], marker="+", s=90, color=ink(), linewidths=1.2, zorder=5)
         draw_labels(axes, means, classes)
@@ -157,10 +158,10 @@ def _one_axis(
     if strips:
         draw_strips(axes, x, codes, classes, signs=signs)
         axes.scatter(means, range(len(classes)), marker="|", s=60, color=ink(), zorder=3)
-        axes.set_title("Discriminant scores; | marks the class means" if len(x) else "Class means", wrap=True)
+        set_title(axes, "Discriminant scores; | marks the class means" if len(x) else "Class means")
         return axes
     _draw_histograms(axes, x, codes, classes, means, signs)
-    axes.set_title("Discriminant scores; lines mark the class means", wrap=True)
+    set_title(axes, "Discriminant scores; lines mark the class means")
     return add_legend(axes, own)
 
 

@@ -64,3 +64,13 @@ def test_every_row_of_a_middling_table_is_a_point():
         (codes == 1).sum(),
         (codes == 2).sum(),
     ]
+
+
+def test_thinned_strips_ring_the_share_that_is_wrong_and_say_that_they_are_thinned():
+    rng = np.random.default_rng(2)
+    values, wrong = rng.random(50_000), rng.random(50_000) < 0.04
+    axes, _ = new_axes(None)
+    draw_strips(axes, values, np.zeros(50_000, dtype=np.intp), ["a"], wrong=wrong)
+    rows, rings = (len(c.get_offsets()) for c in axes.collections)
+    assert rings / rows == pytest.approx(wrong.mean(), abs=0.012)
+    assert f"{rows:,}" in axes.texts[0].get_text()
