@@ -1,0 +1,42 @@
+"""Pictures of single families, as they were when they were looked at."""
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import pytest
+from scipy import stats
+
+import discrim
+from tests.pictures import assert_looks_like
+
+mpl.use("Agg")
+IRIS, PENGUINS, WINE = (getattr(discrim.datasets, f"load_{name}")() for name in ("iris", "penguins", "wine"))
+
+
+def islands():
+    return discrim.naive_bayes("species ~ bill_depth_mm + island", data=PENGUINS)
+
+
+def law():
+    normal = {"low": stats.norm(0, 1), "high": stats.norm(2.5, 1.5)}
+    return discrim.bayes({"low": 0.6, "high": 0.4}, normal)
+
+
+PICTURES = {
+    "centroids": lambda: discrim.shrunken_centroids("cultivar ~ .", WINE, threshold=3.0).plot("centroids"),
+    "densities": lambda: law().plot("densities"),
+    "density": lambda: islands().plot("density"),
+    "table": lambda: islands().plot("table"),
+    "distances": lambda: discrim.lda("species ~ .", IRIS, method="t").plot("distances"),
+    "fitted": lambda: discrim.indicator("species ~ petal_length", IRIS).plot("fitted"),
+    "log_determinants": lambda: discrim.qda("species ~ .", IRIS).plot("log_determinants"),
+    "path": lambda: discrim.knn("cultivar ~ .", WINE).plot("path"),
+    "posteriors": lambda: discrim.lda("species ~ .", IRIS).plot("posteriors"),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_look_as_they_did(name):
+    try:
+        assert_looks_like(PICTURES[name](), name)
+    finally:
+        plt.close("all")
