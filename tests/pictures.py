@@ -1,6 +1,6 @@
 """Pictures against those that were looked at and kept, within what fonts and versions of matplotlib change.
 
-``WRITE_PICTURES=1 python -m pytest tests/report/pictures -k NAME`` writes those that are asked for; look at
+``WRITE_PICTURES=1 python -m pytest tests/report/plots -k NAME`` writes those that are asked for; look at
 each before it is committed.
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.ndimage import uniform_filter
 
-KEPT = Path(__file__).parent / "report" / "pictures" / "baseline"
+KEPT = Path(__file__).parent / "report" / "plots" / "baseline"
 DPI = 60
 BLUR = 15
 """Pixels over which a picture is averaged: names may be set a little wider, and move the axes by as much."""

@@ -90,7 +90,7 @@ NAMING_MODELS = {"models/saving/earlier_files.py"}
 # The one place for a library that is to stay behind one door; a path that ends in / is a room.
 DOORS = {
     "patsy": ("frame/formula.py",),
-    "matplotlib": ("report/pictures/",),
+    "matplotlib": ("report/plots/",),
     "statsmodels.iolib": (),
     "dask": ("frame/distributed.py",),
     "pandas": ("frame/", "models/", "inference/", "report/", "datasets/", "cli/"),

@@ -106,7 +106,7 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
 
 def _suffix(picture: str) -> str:
     """The format of a picture, by its name."""
-    from discrim.report.pictures.file import FORMATS
+    from discrim.report.plots.file import FORMATS
 
     found = PurePath(picture).suffix.lower().lstrip(".")
     if found not in FORMATS:
@@ -228,7 +228,7 @@ def _rendered(summary: Any, output: Output) -> str:
 
 def _drawn(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> bytes:
     """A picture as the bytes of a file."""
-    from discrim.report.pictures.file import picture_bytes
+    from discrim.report.plots.file import picture_bytes
 
     return picture_bytes(lambda: draw(**view), _suffix(target))
 

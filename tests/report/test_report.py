@@ -16,9 +16,9 @@ from discrim.report.numbers import (
     display_width,
     shorten,
 )
-from discrim.report.pictures import log_determinants as determinants
-from discrim.report.pictures import scores as space
-from discrim.report.pictures.biplot import biplot
+from discrim.report.plots import log_determinants as determinants
+from discrim.report.plots import scores as space
+from discrim.report.plots.biplot import biplot
 from tests.report.support import (
     IRIS,
     NAMES,

@@ -12,7 +12,7 @@ from discrim.models.fits.arguments import told
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["confusion", "differences", "folds", "steps"]
 
@@ -28,7 +28,7 @@ SIGN = {"entered": "+ ", "removed": "\u2212 ", "included": "", "start": ""}
 
 def steps(results: Any, asked: Asked) -> Axes:
     """The criterion after each step of a choice of terms."""
-    from discrim.report.pictures.steps import steps as draw
+    from discrim.report.plots.steps import steps as draw
 
     table, by_error = results.steps, results.criterion == "cv"
     value = table["error" if by_error else results.criterion].to_numpy(dtype=np.float64)
@@ -52,7 +52,7 @@ def _tail(p: float) -> str:
 
 def folds(found: Any, asked: Asked) -> Axes:
     """Error of each fold, and the mean."""
-    from discrim.report.pictures.folds import by_fold as draw
+    from discrim.report.plots.folds import by_fold as draw
 
     row = found.table().loc["error"]
     mean = float(row["estimate"]), float(row["low"]), float(row["high"])
@@ -71,7 +71,7 @@ def confusion(found: Any, asked: Asked) -> Axes:
 def differences(found: Any, asked: Asked) -> Axes:
     """Error less that of another model, fold by fold."""
     from discrim.models.comparing.cross_comparison import fold_differences, on_same_folds, paired
-    from discrim.report.pictures.folds import by_fold as draw
+    from discrim.report.plots.folds import by_fold as draw
 
     other = asked.other
     if other is None:

@@ -31,7 +31,7 @@ from discrim.models.registry import summary_of
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
     from discrim.report.tables import Summary
 
 __all__ = ["CrossValidation", "cross_validate", "validated", "warn_unlabelled"]

@@ -26,7 +26,7 @@ from discrim.models.regression.logistic_inference import parts_of
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
     from discrim.report.tables import Pairs, Section, Summary
 
 __all__ = ["StepwiseResults", "stepwise"]

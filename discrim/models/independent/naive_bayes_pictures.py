@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.pictures.columns import one_column
-from discrim.report.pictures.style import SIGNS, Signs, add_legend, faint, new_axes, shown_name
+from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, new_axes, shown_name
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["density", "draw_densities", "draw_shares", "table"]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.report.pictures.style import SIGNS, Signs, faint, new_axes, numbers, shown_name
-from discrim.report.pictures.titles import set_title
+from discrim.report.plots.style import SIGNS, Signs, faint, new_axes, numbers, shown_name
+from discrim.report.plots.titles import set_title
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["centroids", "differences", "path", "threshold_path"]
 

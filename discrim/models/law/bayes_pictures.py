@@ -12,14 +12,14 @@ from discrim.core.law.bayes_law import DensityLaw, MassLaw
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.law.bayes_input import ruled
 from discrim.models.pictures.plane_columns import chosen, given_values
-from discrim.report.pictures.regions import span
-from discrim.report.pictures.style import label_codes
+from discrim.report.plots.regions import span
+from discrim.report.plots.style import label_codes
 
 Floats = NDArray[np.float64]
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["densities", "regions"]
 
@@ -53,7 +53,7 @@ def densities(fit: Any, asked: Asked) -> Axes:
 
 def regions(fit: Any, asked: Asked) -> Axes:
     """Regions of two columns, with the rows of a sample; other columns are held."""
-    from discrim.report.pictures.regions import draw_plane
+    from discrim.report.plots.regions import draw_plane
 
     law, every = fit._known.law, fit.columns.tolist()
     if isinstance(law, MassLaw) or law.dim < 2:

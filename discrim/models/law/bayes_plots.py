@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.report.pictures.style import SIGNS, Signs, add_legend, faint, label_codes, new_axes, shown_name
+from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, label_codes, new_axes, shown_name
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 LABEL_CHARACTERS = 40
 """What goes side by side under a picture, of the names of values."""

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from discrim.report.pictures.style import SIGNS, new_axes, numbers
-from discrim.report.pictures.titles import set_title
+from discrim.report.plots.style import SIGNS, new_axes, numbers
+from discrim.report.plots.titles import set_title
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["error_path", "path"]
 

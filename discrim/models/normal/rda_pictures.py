@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from discrim.errors import DataError
 from discrim.models.normal.rda_choice import chosen_by
-from discrim.report.pictures.heat_map import heat_map
+from discrim.report.plots.heat_map import heat_map
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["path"]
 

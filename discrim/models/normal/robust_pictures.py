@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.report.numbers import clean, shorten
-from discrim.report.pictures.points import draw_points
-from discrim.report.pictures.room import with_room
-from discrim.report.pictures.style import (
+from discrim.report.plots.points import draw_points
+from discrim.report.plots.room import with_room
+from discrim.report.plots.style import (
     MOST_IN_LEGEND,
     SIGNS,
     Signs,
@@ -24,7 +24,7 @@ from discrim.report.pictures.style import (
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["distance_distance", "distances"]
 

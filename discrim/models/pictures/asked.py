@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from discrim.errors import DataError
 from discrim.models.fits.arguments import listed, told
-from discrim.report.pictures.style import Signs, signs_of
+from discrim.report.plots.style import Signs, signs_of
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["Asked", "asked_classes", "asked_names"]
 

@@ -18,11 +18,11 @@ from discrim.models.fits.arguments import listed, told
 from discrim.models.fits.labels import class_code
 from discrim.models.pictures.rows import DrawnRows, drawn_rows, needed_rows, refuse_rows
 from discrim.models.pictures.spaces import asked_axes, asked_level
-from discrim.report.pictures.titles import set_title
+from discrim.report.plots.titles import set_title
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["asked_terms", "ellipses", "he", "pairs", "qq"]
 
@@ -72,7 +72,7 @@ def asked_terms(results: Any, asked: Asked, default: int, least: int = 2) -> lis
 
 def ellipses(results: Any, asked: Asked) -> Axes:
     """Ellipses of the classes' covariances beside the pooled one; of more than two columns, of all pairs."""
-    from discrim.report.pictures.ellipses import ellipses as draw
+    from discrim.report.plots.ellipses import ellipses as draw
 
     fit, names = results._fit, asked_terms(results, asked, 2)
     if len(names) > 2:
@@ -100,7 +100,7 @@ def ellipses(results: Any, asked: Asked) -> Axes:
 
 def pairs(results: Any, asked: Asked) -> Axes:
     """Each pair of columns, with the outlines of the classes."""
-    from discrim.report.pictures.pairs import pairs as draw
+    from discrim.report.plots.pairs import pairs as draw
 
     fit, names = results._fit, asked_terms(results, asked, MOST_PAIRS)
     rows = drawn_rows(fit, asked)
@@ -125,9 +125,9 @@ def pairs(results: Any, asked: Asked) -> Axes:
 
 def he(results: Any, asked: Asked) -> Axes:
     """Ellipses of hypothesis and error, in the plane of two columns, or of two discriminants with axes=."""
-    from discrim.report.pictures.he import he as draw
-    from discrim.report.pictures.scores import axis_name
-    from discrim.report.pictures.style import shown_name
+    from discrim.report.plots.he import he as draw
+    from discrim.report.plots.scores import axis_name
+    from discrim.report.plots.style import shown_name
 
     refuse_rows(asked, "he")
     fit = results._fit
@@ -176,7 +176,7 @@ def he(results: Any, asked: Asked) -> Axes:
 
 def qq(results: Any, asked: Asked) -> Axes:
     """Squared distances of the rows of each class against the quantiles of their law."""
-    from discrim.report.pictures.quantiles import quantiles
+    from discrim.report.plots.quantiles import quantiles
 
     fit, numbers = results._fit, results._fit.numbers
     robust = numbers.robust is not None

@@ -17,11 +17,11 @@ from discrim.models.fits.arguments import check_word
 from discrim.models.fits.prediction import posterior_frame
 from discrim.models.judging.assessment import COUNTING, Plan, judged_codes, judged_scores
 from discrim.models.pictures.rows import needed_rows
-from discrim.report.pictures.style import MOST_IN_LEGEND, shown_name
+from discrim.report.plots.style import MOST_IN_LEGEND, shown_name
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["calibration", "confusion", "drawn_confusion", "log_determinants", "posteriors", "roc"]
 
@@ -63,7 +63,7 @@ def confusion(results: Any, asked: Asked) -> Axes:
 
 def drawn_confusion(table: pd.DataFrame, way: str, asked: Asked) -> Axes:
     """A table of actual by predicted classes, found in a way that the title names."""
-    from discrim.report.pictures.confusion import confusion as draw
+    from discrim.report.plots.confusion import confusion as draw
 
     if asked.colors is not None and not isinstance(asked.colors, str):
         raise DataError("colors= of kind='confusion' is the name of a colormap of matplotlib, as 'viridis'.")
@@ -82,7 +82,7 @@ def said_of(table: pd.DataFrame) -> str:
 
 def roc(results: Any, asked: Asked) -> Axes:
     """ROC curves: of the second of two classes, else of each class against the rest."""
-    from discrim.report.pictures.roc import roc as draw
+    from discrim.report.plots.roc import roc as draw
 
     level = 0.95 if asked.level is None else asked.level
     rows, classes = _judged(results, asked), results.classes
@@ -105,7 +105,7 @@ def roc(results: Any, asked: Asked) -> Axes:
 
 def calibration(results: Any, asked: Asked) -> Axes:
     """Predicted probabilities against the shares that were seen."""
-    from discrim.report.pictures.calibration import calibration as draw
+    from discrim.report.plots.calibration import calibration as draw
 
     results._fit.need_posteriors("kind='calibration'")
     level = 0.95 if asked.level is None else asked.level
@@ -155,7 +155,7 @@ def _judged(results: Any, asked: Asked) -> Judged:
 
 def posteriors(results: Any, asked: Asked) -> Axes:
     """Posterior of each row's own class."""
-    from discrim.report.pictures import posteriors as pictures
+    from discrim.report.plots import posteriors as pictures
 
     fit = results._fit
     rows = needed_rows(fit, asked, "posteriors")
@@ -166,6 +166,6 @@ def posteriors(results: Any, asked: Asked) -> Axes:
 
 def log_determinants(results: Any, asked: Asked) -> Axes:
     """Log-determinants of the covariances with their intervals."""
-    from discrim.report.pictures.log_determinants import log_determinants as draw
+    from discrim.report.plots.log_determinants import log_determinants as draw
 
     return draw(results.log_determinants(), ax=asked.ax, signs=asked.signs(results.classes))

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from discrim.errors import DataError
-from discrim.report.pictures.style import MOST_IN_LEGEND, shown_name
+from discrim.report.plots.style import MOST_IN_LEGEND, shown_name
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["forest", "odds_ratios"]
 
@@ -31,7 +31,7 @@ def odds_ratios(results: Any, asked: Asked) -> Axes:
 
 
 def _drawn(results: Any, asked: Asked, *, ratios: bool) -> Axes:
-    from discrim.report.pictures.intervals import forest as draw
+    from discrim.report.plots.intervals import forest as draw
 
     level = 0.95 if asked.level is None else asked.level
     table = results.log_odds(level=level).drop("constant", level="term")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from discrim.frame.blocks import Blocks
     from discrim.models.fits.fit import Fit
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["partition"]
 
@@ -45,8 +45,8 @@ def partition(results: Any, asked: Asked) -> Axes:
     >>> [panel.get_title() for panel in outer.child_axes]
     ['error rate 0.033', 'error rate 0.040', 'error rate 0.040']
     """
-    from discrim.report.pictures.regions import draw_plane
-    from discrim.report.pictures.triangle import finish, triangle
+    from discrim.report.plots.regions import draw_plane
+    from discrim.report.plots.triangle import finish, triangle
 
     fit = results._fit
     blocks = fit.rows('kind="partition"')

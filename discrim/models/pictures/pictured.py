@@ -12,7 +12,7 @@ from discrim.models.registry import BY_VERB, resolve
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["Pictured", "kinds_of"]
 
@@ -122,8 +122,8 @@ class Pictured:
 
 def drawn(results: Any, pictures: Sequence[Kind], name: str | None, asked: Asked) -> Axes:
     """Draw the kind asked for of some pictures, or the first that suits the results."""
-    from discrim.report.pictures.fonts import fonts_for
-    from discrim.report.pictures.titles import set_title
+    from discrim.report.plots.fonts import fonts_for
+    from discrim.report.plots.titles import set_title
 
     kinds = {kind.name: kind for kind in pictures}
     check_word("kind", name, tuple(kinds), optional=True)

@@ -15,7 +15,7 @@ from discrim.models.pictures.plane_columns import Ground, ground_of, told_held
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["draw_ground", "regions"]
 
@@ -46,7 +46,7 @@ def regions(results: Any, asked: Asked) -> Axes:
 
 def draw_ground(ground: Ground, asked: Asked, title: str = TITLE) -> Axes:
     """The plane of two columns."""
-    from discrim.report.pictures.regions import draw_plane
+    from discrim.report.plots.regions import draw_plane
 
     fit, names = ground.fit, (ground.columns[0], ground.columns[1])
     points, codes = ground.points(names)
@@ -68,8 +68,8 @@ def draw_ground(ground: Ground, asked: Asked, title: str = TITLE) -> Axes:
 
 def _matrix(ground: Ground, asked: Asked) -> Axes:
     """The planes of all pairs, below the diagonal of a matrix."""
-    from discrim.report.pictures.regions import draw_plane
-    from discrim.report.pictures.triangle import finish, triangle
+    from discrim.report.plots.regions import draw_plane
+    from discrim.report.plots.triangle import finish, triangle
 
     fit, columns = ground.fit, ground.columns
     signs = asked.signs(list(fit.classes))
@@ -98,7 +98,7 @@ def _matrix(ground: Ground, asked: Asked) -> Axes:
 
 def _line(ground: Ground, asked: Asked) -> Axes:
     """The posteriors, or values, of the classes along the only column of numbers."""
-    from discrim.report.pictures.regions import draw_line
+    from discrim.report.plots.regions import draw_line
 
     fit, name = ground.fit, ground.columns[0]
     ((low, high),) = ground.limits([name])

@@ -16,14 +16,14 @@ from discrim.models.pictures.rows import needed_rows
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes, Signs
+    from discrim.report.plots.style import Axes, Signs
 
 __all__ = ["simplex"]
 
 
 def simplex(results: Any, asked: Asked) -> Axes:
     """Posteriors of three classes in a triangle; of more classes, given that a row is of one of the three."""
-    from discrim.report.pictures.simplex import simplex as draw
+    from discrim.report.plots.simplex import simplex as draw
 
     fit = results._fit
     classes = list(fit.classes)

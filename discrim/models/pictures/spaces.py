@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["asked_axes", "asked_level", "biplot", "biplot_of", "scores", "scree", "structure"]
 
@@ -66,7 +66,7 @@ def asked_level(asked: Asked, default: float) -> float:
 
 def scores(results: Any, asked: Asked) -> Axes:
     """Scores of the rows on the discriminants, by class, with outlines of the classes."""
-    from discrim.report.pictures import scores as pictures
+    from discrim.report.plots import scores as pictures
 
     fit = results._fit
     centroids: pd.DataFrame = results._centroids()
@@ -94,7 +94,7 @@ def biplot(results: Any, asked: Asked) -> Axes:
 
 def biplot_of(canonical: Any, asked: Asked) -> Axes:
     """The same of canonical axes, in any convention."""
-    from discrim.report.pictures.biplot import biplot as draw
+    from discrim.report.plots.biplot import biplot as draw
 
     fit = canonical._fit
     names = asked_axes(list(canonical.centroids.columns), asked)
@@ -115,7 +115,7 @@ def biplot_of(canonical: Any, asked: Asked) -> Axes:
 
 def structure(results: Any, asked: Asked) -> Axes:
     """Structure correlations of the columns, a panel of bars for each discriminant."""
-    from discrim.report.pictures.bars import structure as draw
+    from discrim.report.plots.bars import structure as draw
 
     refuse_rows(asked, "structure")
     canonical = results.canonical()
@@ -129,7 +129,7 @@ def structure(results: Any, asked: Asked) -> Axes:
 
 def scree(results: Any, asked: Asked) -> Axes:
     """Shares of the discriminants in the variance between classes, with the tests of the dimensions."""
-    from discrim.report.pictures.bars import scree as draw
+    from discrim.report.plots.bars import scree as draw
 
     refuse_rows(asked, "scree")
     canonical = results.canonical()

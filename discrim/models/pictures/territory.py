@@ -14,7 +14,7 @@ from discrim.models.pictures.spaces import asked_axes
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["territory"]
 
@@ -38,7 +38,7 @@ def territory(results: Any, asked: Asked) -> Axes:
     >>> fit.plot("territory", axes=("LD1", "LD2")).get_ylabel()
     'LD2'
     """
-    from discrim.report.pictures.regions import draw_line, draw_plane
+    from discrim.report.plots.regions import draw_line, draw_plane
 
     fit = results._fit
     centroids = results._centroids()

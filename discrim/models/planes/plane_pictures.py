@@ -15,7 +15,7 @@ from discrim.models.pictures.rows import needed_rows
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["distances", "history", "margin", "margin_distances", "updates"]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.report.pictures.points import draw_strips
-from discrim.report.pictures.regions import ring
-from discrim.report.pictures.style import (
+from discrim.report.plots.points import draw_strips
+from discrim.report.plots.regions import ring
+from discrim.report.plots.style import (
     SIGNS,
     Signs,
     add_legend,
@@ -21,10 +21,10 @@ from discrim.report.pictures.style import (
     new_axes,
     shown_name,
 )
-from discrim.report.pictures.titles import set_title
+from discrim.report.plots.titles import set_title
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["distances", "draw_margin", "passes"]
 

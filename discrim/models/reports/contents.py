@@ -35,7 +35,7 @@ from discrim.report.page.page import (
     paragraph,
     tables,
 )
-from discrim.report.pictures.images import image_of
+from discrim.report.plots.images import image_of
 from discrim.report.tables import INTERVAL, Section
 
 __all__ = ["write_report"]

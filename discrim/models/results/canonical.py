@@ -29,7 +29,7 @@ from discrim.models.registry import summary_of
 from discrim.models.results.stability import axis_stability
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
     from discrim.report.tables import Summary
 
 __all__ = ["CanonicalResults", "Convention"]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from discrim.report.numbers import clean
 from discrim.report.page.style import STYLE
-from discrim.report.pictures.images import Image
+from discrim.report.plots.images import Image
 from discrim.report.tables import Section, Summary
 
 __all__ = ["Chapter", "code_block", "figure", "figures", "folded", "page_of", "pairs", "paragraph", "tables"]

@@ -10,7 +10,7 @@ import discrim
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.distance_quantiles import distance_quantiles
 from discrim.inference.he import roy_critical, scatter_between
-from discrim.report.pictures.ellipses import outline
+from discrim.report.plots.ellipses import outline
 from tests.pictures import assert_looks_like
 
 mpl.use("Agg")

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.report.pictures.biplot import draw_arrows
-from discrim.report.pictures.ellipses import draw_outline, outline
-from discrim.report.pictures.scores import equal_size
-from discrim.report.pictures.style import (
+from discrim.report.plots.biplot import draw_arrows
+from discrim.report.plots.ellipses import draw_outline, outline
+from discrim.report.plots.scores import equal_size
+from discrim.report.plots.style import (
     SIGNS,
     Signs,
     add_legend,
@@ -24,7 +24,7 @@ from discrim.report.pictures.style import (
 )
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["he"]
 

@@ -11,12 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.report.numbers import display_width
-from discrim.report.pictures.scores import scores
-from discrim.report.pictures.style import SIGNS, Signs, faint, lay_out, numbers, paper, shown_name
-from discrim.report.pictures.titles import set_title
+from discrim.report.plots.scores import scores
+from discrim.report.plots.style import SIGNS, Signs, faint, lay_out, numbers, paper, shown_name
+from discrim.report.plots.titles import set_title
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["biplot", "draw_arrows"]
 

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from discrim.report.numbers import clean
-from discrim.report.pictures.room import with_room
-from discrim.report.pictures.style import SIGNS, Signs, faint, ink, panels, shown_name
+from discrim.report.plots.room import with_room
+from discrim.report.plots.style import SIGNS, Signs, faint, ink, panels, shown_name
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["quantiles"]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.report.pictures.borders import Classify, find_regions
-from discrim.report.pictures.points import draw_labels, draw_points
-from discrim.report.pictures.style import (
+from discrim.report.plots.borders import Classify, find_regions
+from discrim.report.plots.points import draw_labels, draw_points
+from discrim.report.plots.style import (
     MOST_IN_LEGEND,
     SIGNS,
     Signs,
@@ -20,10 +20,10 @@ from discrim.report.pictures.style import (
     new_axes,
     shown_name,
 )
-from discrim.report.pictures.titles import set_title
+from discrim.report.plots.titles import set_title
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["draw_line", "draw_plane", "draw_regions", "ring", "span"]
 

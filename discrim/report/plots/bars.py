@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from discrim.report.numbers import p_text
-from discrim.report.pictures.scores import axis_name
-from discrim.report.pictures.style import SIGNS, faint, ink, new_axes, numbers, panels, shown_name
-from discrim.report.pictures.titles import set_title
+from discrim.report.plots.scores import axis_name
+from discrim.report.plots.style import SIGNS, faint, ink, new_axes, numbers, panels, shown_name
+from discrim.report.plots.titles import set_title
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["scree", "structure"]
 

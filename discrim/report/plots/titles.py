@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from discrim.report.pictures.style import lay_out
+from discrim.report.plots.style import lay_out
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["set_title"]
 

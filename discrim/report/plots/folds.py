@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from discrim.report.pictures.points import name_lines
-from discrim.report.pictures.style import SIGNS, Signs, faint, ink, new_axes
-from discrim.report.pictures.titles import set_title
+from discrim.report.plots.points import name_lines
+from discrim.report.plots.style import SIGNS, Signs, faint, ink, new_axes
+from discrim.report.plots.titles import set_title
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["by_fold"]
 

@@ -5,7 +5,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from discrim.report.pictures.style import new_axes
+from discrim.report.plots.style import new_axes
 from tests.pictures import MOST, difference, seen
 
 mpl.use("Agg")

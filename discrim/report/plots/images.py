@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from discrim.report.colours import DARK, LIGHT, Colours
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["Image", "image_of"]
 

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.report.pictures.points import draw_strips
-from discrim.report.pictures.style import SIGNS, Signs, label_codes, new_axes, numbers
-from discrim.report.pictures.titles import set_title
+from discrim.report.plots.points import draw_strips
+from discrim.report.plots.style import SIGNS, Signs, label_codes, new_axes, numbers
+from discrim.report.plots.titles import set_title
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["posteriors"]
 

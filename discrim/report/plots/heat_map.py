@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from discrim.report.pictures.style import new_axes, numbers, paper
-from discrim.report.pictures.titles import set_title
+from discrim.report.plots.style import new_axes, numbers, paper
+from discrim.report.plots.titles import set_title
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["heat_map"]
 

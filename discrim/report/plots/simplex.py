@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.report.pictures.points import draw_points
-from discrim.report.pictures.regions import ring
-from discrim.report.pictures.style import (
+from discrim.report.plots.points import draw_points
+from discrim.report.plots.regions import ring
+from discrim.report.plots.style import (
     SIGNS,
     Signs,
     add_legend,
@@ -24,7 +24,7 @@ from discrim.report.pictures.style import (
 )
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["CORNERS", "simplex"]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.report.pictures.style import SIGNS, Signs, add_legend, faint, new_axes, shown_name
-from discrim.report.pictures.titles import set_title
+from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, new_axes, shown_name
+from discrim.report.plots.titles import set_title
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["calibration"]
 

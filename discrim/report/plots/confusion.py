@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.report.pictures.points import name_lines
-from discrim.report.pictures.style import (
+from discrim.report.plots.points import name_lines
+from discrim.report.plots.style import (
     COLOURS,
     MOST_IN_LEGEND,
     faint,
@@ -20,10 +20,10 @@ from discrim.report.pictures.style import (
     paper,
     shown_name,
 )
-from discrim.report.pictures.titles import set_title
+from discrim.report.plots.titles import set_title
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["confusion"]
 

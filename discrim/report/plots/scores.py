@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.report.pictures.ellipses import draw_outline
-from discrim.report.pictures.points import draw_labels, draw_points, draw_strips
-from discrim.report.pictures.style import (
+from discrim.report.plots.ellipses import draw_outline
+from discrim.report.plots.points import draw_labels, draw_points, draw_strips
+from discrim.report.plots.style import (
     MOST_IN_LEGEND,
     SIGNS,
     Signs,
@@ -24,10 +24,10 @@ from discrim.report.pictures.style import (
     paper,
     shown_name,
 )
-from discrim.report.pictures.titles import set_title
+from discrim.report.plots.titles import set_title
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["CHI2_95", "axis_name", "equal_size", "scores"]
 

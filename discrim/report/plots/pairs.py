@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.report.pictures.ellipses import draw_outline
-from discrim.report.pictures.points import draw_points
-from discrim.report.pictures.style import SIGNS, Signs, label_codes, numbers, panels, shown_name
+from discrim.report.plots.ellipses import draw_outline
+from discrim.report.plots.points import draw_points
+from discrim.report.plots.style import SIGNS, Signs, label_codes, numbers, panels, shown_name
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["legend_of_classes", "pairs"]
 

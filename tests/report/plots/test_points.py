@@ -4,8 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from discrim.report.pictures.points import draw_points, draw_strips
-from discrim.report.pictures.style import add_legend, new_axes
+from discrim.report.plots.points import draw_points, draw_strips
+from discrim.report.plots.style import add_legend, new_axes
 from tests.pictures import seen
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.report.pictures.style import (
+from discrim.report.plots.style import (
     MOST_IN_LEGEND,
     SIGNS,
     Signs,
@@ -21,7 +21,7 @@ from discrim.report.pictures.style import (
 )
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["draw_labels", "draw_points", "draw_strips", "name_lines"]
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from discrim.report.pictures.style import MOST_IN_LEGEND, Signs, lay_out, panels, shown_name
-from discrim.report.pictures.titles import set_title
+from discrim.report.plots.style import MOST_IN_LEGEND, Signs, lay_out, panels, shown_name
+from discrim.report.plots.titles import set_title
 
 if TYPE_CHECKING:
-    from discrim.report.pictures.style import Axes
+    from discrim.report.plots.style import Axes
 
 __all__ = ["finish", "triangle"]
 
