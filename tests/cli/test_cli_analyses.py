@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 import discrim
-from discrim import cli, datasets
+from discrim import datasets
 from discrim.models.comparing.on_new_rows import compared_on
+from tests.cli.support import refused, said
 
 FORMULA = "species ~ ."
 IRIS = datasets.load_iris()
@@ -21,24 +22,6 @@ IRIS = datasets.load_iris()
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-def said(capsys, *arguments):
-    assert cli.main(arguments) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    return captured.out
-
-
-def refused(capsys, *arguments):
-    try:
-        status = cli.main(arguments)
-    except SystemExit as stop:
-        status = stop.code
-    captured = capsys.readouterr()
-    assert status == 2
-    assert captured.err.count("\n") == 1
-    return captured.err
 
 
 def row(printed, title, label):
@@ -181,7 +164,7 @@ def test_what_does_not_go_together_is_said(arguments, says, capsys):
     message = refused(capsys, "compare", FORMULA, "iris", *arguments)
     assert says in message
     if "hyperplane" in says:
-        assert message.endswith("Typed as --bias-reduction.\n")
+        assert message.endswith("Typed as --bias-reduction.")
 
 
 @pytest.fixture

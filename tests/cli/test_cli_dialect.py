@@ -14,27 +14,10 @@ from discrim import cli, datasets
 from discrim.cli.reading import read_table
 from discrim.errors import DataError
 from discrim.frame.sources.dialect import Dialect, SeparatorError, decimal_commas
+from tests.cli.support import refused, said
 
 IRIS = datasets.load_iris()
 MEANS = ["--sections", "means"]
-
-
-def said(capsys, *arguments):
-    assert cli.main(arguments) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    return captured.out
-
-
-def refused(capsys, *arguments):
-    try:
-        status = cli.main(arguments)
-    except SystemExit as stop:
-        status = stop.code
-    captured = capsys.readouterr()
-    assert (status, captured.out) == (2, "")
-    assert captured.err.count("\n") == 1
-    return captured.err.removeprefix("discrim: ").rstrip("\n")
 
 
 def bytes_of(sep=",", decimal=".", *, quoting=0, mark=b"", end="\n"):

@@ -10,6 +10,7 @@ import pytest
 from discrim import cli, datasets
 from discrim.cli.parser import command_lines, nearest
 from discrim.cli.verbs import GROUPS, VERBS, build_parser, parser_of
+from tests.cli.support import refused
 
 
 def text(capsys, *arguments):
@@ -17,17 +18,6 @@ def text(capsys, *arguments):
         cli.main(arguments)
     assert stop.value.code == 0
     return capsys.readouterr().out
-
-
-def refused(capsys, *arguments):
-    try:
-        status = cli.main(arguments)
-    except SystemExit as stop:
-        status = stop.code
-    captured = capsys.readouterr()
-    assert (status, captured.out) == (2, "")
-    assert captured.err.count("\n") == 1
-    return captured.err.removeprefix("discrim: ").rstrip("\n")
 
 
 def examples(help_text):

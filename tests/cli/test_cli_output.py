@@ -14,6 +14,7 @@ import pytest
 import discrim
 from discrim import cli, datasets
 from discrim.cli import output as writing
+from tests.cli.support import read_terminal, refused, said
 from tests.support import ROOT
 
 FORMULA = "species ~ ."
@@ -24,24 +25,6 @@ IRIS = datasets.load_iris()
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-def said(capsys, *arguments):
-    assert cli.main(arguments) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    return captured.out
-
-
-def refused(capsys, *arguments):
-    try:
-        status = cli.main(arguments)
-    except SystemExit as stop:
-        status = stop.code
-    captured = capsys.readouterr()
-    assert status == 2
-    assert captured.err.count("\n") == 1
-    return captured.err
 
 
 # ---- text and pages
@@ -72,17 +55,8 @@ def test_a_terminal_has_its_own_columns():
     command = [sys.executable, "-m", "discrim", "lda", FORMULA, "iris", "--sections", "log_odds"]
     program = subprocess.Popen(command, cwd=ROOT, stdout=its, env=environment)
     os.close(its)
-    written = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        written += part
+    written = read_terminal(ours)
     assert program.wait(timeout=60) == 0
-    os.close(ours)
     summary = discrim.lda(FORMULA, IRIS).summary(sections=["log_odds"])
     assert written.decode().replace("\r\n", "\n") == summary.as_text(width=60) + "\n"
 

@@ -18,6 +18,7 @@ import discrim
 from discrim import cli, datasets
 from discrim.cli.streams import shown
 from discrim.core.numerics import progress
+from tests.cli.support import read_terminal
 from tests.support import ROOT
 
 COMMAND = [sys.executable, "-m", "discrim"]
@@ -145,16 +146,7 @@ def on_a_terminal(*arguments: str) -> str:
     ours, its = os.openpty()
     program = subprocess.Popen([*COMMAND, *arguments], cwd=ROOT, stdout=its, stderr=subprocess.PIPE)
     os.close(its)
-    written = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        written += part
-    os.close(ours)
+    written = read_terminal(ours)
     assert program.communicate(timeout=60)[1] == b""
     assert program.returncode == 0
     return written.decode().replace("\r\n", "\n")
