@@ -33,5 +33,6 @@ def test_other_pictures_are_not_alike(change):
 
 
 def test_figures_are_closed_and_sizes_compared():
-    assert not plt.get_fignums()
+    others = plt.get_fignums()
     assert difference(picture(), picture()[:-20]) == 255.0
+    assert plt.get_fignums() == others
