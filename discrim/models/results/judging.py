@@ -1,15 +1,15 @@
-"""What every fit says of rows that it did or did not see: a parent of `ClassifierResults`."""
+"""How often a fit is right, of rows that it did or did not see: a parent of `ClassifierResults`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from discrim.core.rules.rules import best_class, posteriors
 from discrim.frame.unseen import Unseen
-from discrim.models.fits.arguments import check_word, cost_matrix
+from discrim.models.fits.arguments import cost_matrix
 from discrim.models.fits.displayed import displayed
 from discrim.models.judging import assessment
 from discrim.models.judging.validation import left_out_scores
@@ -21,7 +21,7 @@ __all__ = ["Judging"]
 
 
 class Judging:
-    """Leave-one-out, confusions, error rates, and what the sample says of single rows."""
+    """Leave-one-out, confusions and error rates."""
 
     def leave_one_out(self: Any, *, refit_prior: bool | None = None) -> pd.DataFrame:
         """Label and posteriors, or values where there are none, of each row under the rule fitted without it.
@@ -154,57 +154,3 @@ class Judging:
         data, method = assessment.asked(data, method)
         plan = assessment.Plan(folds=folds, seed=seed, refit_prior=refit_prior, unseen=unseen)
         return classification(self._fit, data, method, plan)
-
-    def typicality(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Probability that a row of the class lies as far from its mean or farther, rows by classes.
-
-        Parameters
-        ----------
-        data : table, optional
-            New rows. Without it, the rows of the fit, each judged by the others.
-        unseen : optional
-            As for `predict`.
-
-        Returns
-        -------
-        DataFrame
-            P(D2 > d2 | class), exact under normal classes.
-        """
-        from discrim.models.judging.single_rows import typicality
-
-        return typicality(self._fit, data, unseen)
-
-    def posterior_intervals(
-        self: Any,
-        data: Any = None,
-        *,
-        method: Literal["delta", "bootstrap"] = "delta",
-        level: float = 0.95,
-        replicates: int = 999,
-        seed: int | None = None,
-        unseen: Unseen | None = None,
-    ) -> pd.DataFrame:
-        """Posteriors of rows with intervals that show how well the sample determines them.
-
-        Parameters
-        ----------
-        data : table, optional
-            New rows; the rows of the fit by default.
-        method : {"delta", "bootstrap"}
-            Normal intervals on the logit scale, from the asymptotic variance under the model; or percentiles
-            of posteriors under fits to rows drawn again within classes.
-        level : float
-        replicates, seed : int
-            Of the bootstrap.
-        unseen : optional
-            As for `predict`.
-
-        Returns
-        -------
-        DataFrame
-            Columns (class, "posterior" | "low" | "high").
-        """
-        from discrim.models.judging.single_rows import posterior_intervals
-
-        check_word("method", method, ("delta", "bootstrap"))
-        return posterior_intervals(self._fit, data, method, level, replicates, seed, unseen)

@@ -25,6 +25,7 @@ from discrim.models.pictures.pictured import Pictured
 from discrim.models.reports.reported import Reported
 from discrim.models.results.by_parts import answered
 from discrim.models.results.judging import Judging
+from discrim.models.results.new_rows import NewRows
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -36,7 +37,7 @@ Floats = NDArray[np.float64]
 Method = Literal["plugin", "predictive", "debiased"]
 
 
-class ClassifierResults(Judging, Pictured, Reported, ShownModel):
+class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
     """A fitted classifier.
 
     Attributes
