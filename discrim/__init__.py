@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from discrim.models.regression.fda import fda as fda
     from discrim.models.regression.indicator import IndicatorResults as IndicatorResults
     from discrim.models.regression.indicator import indicator as indicator
-    from discrim.models.regression.logistic import LogisticResults as LogisticResults
     from discrim.models.regression.logistic import logistic as logistic
+    from discrim.models.regression.logistic_results import LogisticResults as LogisticResults
     from discrim.models.store import load as load
 
     __version__: str

@@ -176,7 +176,7 @@ MODELS = (
         "logistic",
         "discrim.models.regression.logistic",
         "LogisticResults",
-        "discrim.models.regression.logistic",
+        "discrim.models.regression.logistic_results",
         "discrim.models.regression.logistic_summary",
         pictures=(
             kinds.POSTERIORS,

@@ -19,11 +19,12 @@ from discrim.models.normal.rda import rda
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import WeightedClassifier, warn_instead
 from discrim.sklearn.instead import MOST_FEW, SHRUNK, again, class_sizes, shrunk
+from discrim.sklearn.linear import LinearCoefficients
 
 __all__ = ["RDAClassifier", "ShrunkenCentroidsClassifier"]
 
 
-class RDAClassifier(WeightedClassifier):
+class RDAClassifier(LinearCoefficients, WeightedClassifier):
     """Regularized discriminant analysis; see `discrim.rda`.
 
     Parameters
@@ -82,7 +83,7 @@ class RDAClassifier(WeightedClassifier):
             return results
 
 
-class ShrunkenCentroidsClassifier(WeightedClassifier):
+class ShrunkenCentroidsClassifier(LinearCoefficients, WeightedClassifier):
     """Nearest shrunken centroids; see `discrim.shrunken_centroids`.
 
     Parameters

@@ -16,6 +16,7 @@ from discrim.models.planes.hyperplane import hyperplane
 from discrim.models.planes.perceptron import perceptron
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import PosteriorMethods, VerbClassifier, WeightedClassifier, warn_instead
+from discrim.sklearn.linear import LinearCoefficients
 
 __all__ = ["HyperplaneClassifier", "KNNClassifier", "NearestCentroidClassifier", "PerceptronClassifier"]
 
@@ -55,7 +56,7 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
         return False
 
 
-class NearestCentroidClassifier(WeightedClassifier):
+class NearestCentroidClassifier(LinearCoefficients, WeightedClassifier):
     """Nearest centroids; see `discrim.nearest_centroid`.
 
     Parameters
@@ -70,7 +71,7 @@ class NearestCentroidClassifier(WeightedClassifier):
         self.prior = prior
 
 
-class PerceptronClassifier(VerbClassifier):
+class PerceptronClassifier(LinearCoefficients, VerbClassifier):
     """Rosenblatt's perceptron; see `discrim.perceptron`.
 
     Parameters
@@ -98,7 +99,7 @@ class PerceptronClassifier(VerbClassifier):
         self.constant = constant
 
 
-class HyperplaneClassifier(VerbClassifier):
+class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
     """The optimal separating hyperplane of two classes; see `discrim.hyperplane`.
 
     Parameters

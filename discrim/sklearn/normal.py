@@ -25,6 +25,7 @@ from discrim.models.normal.qda import qda
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import NUMBERS, warn_instead
 from discrim.sklearn.instead import SHRUNK, again, class_sizes, shrinkable, shrunk
+from discrim.sklearn.linear import LinearCoefficients
 from discrim.sklearn.partial import PartialClassifier
 
 __all__ = ["LDAClassifier", "NaiveBayesClassifier", "QDAClassifier"]
@@ -32,7 +33,7 @@ __all__ = ["LDAClassifier", "NaiveBayesClassifier", "QDAClassifier"]
 Floats = NDArray[np.float64]
 
 
-class LDAClassifier(TransformerMixin, PartialClassifier):
+class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     """Linear discriminant analysis, as classifier and as projection on its discriminants; see `discrim.lda`.
 
     Parameters

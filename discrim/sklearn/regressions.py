@@ -12,6 +12,7 @@ from discrim.models.regression.indicator import indicator
 from discrim.models.regression.logistic import logistic
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import FrequencyClassifier, WeightedClassifier, warn_instead
+from discrim.sklearn.linear import LinearCoefficients
 
 __all__ = ["FDAClassifier", "IndicatorClassifier", "LogisticClassifier"]
 
@@ -20,7 +21,7 @@ MOST_REDUCED = 400
 """Coefficients up to which separated classes are fitted with bias reduction: its steps take their square."""
 
 
-class LogisticClassifier(WeightedClassifier):
+class LogisticClassifier(LinearCoefficients, WeightedClassifier):
     """Multinomial logistic regression; see `discrim.logistic`.
 
     Parameters
@@ -72,7 +73,7 @@ class LogisticClassifier(WeightedClassifier):
             return logistic(formula, data, **options | {"separation": "raise", "bias_reduction": True})
 
 
-class IndicatorClassifier(FrequencyClassifier):
+class IndicatorClassifier(LinearCoefficients, FrequencyClassifier):
     """Least squares of the class indicators; see `discrim.indicator`.
 
     Parameters

@@ -19,7 +19,7 @@ from discrim.models.fits.arguments import listed
 
 if TYPE_CHECKING:
     from discrim.models.normal.lda_results import LDAResults
-    from discrim.models.regression.logistic import LogisticResults
+    from discrim.models.regression.logistic_results import LogisticResults
 
 __all__ = ["hausman", "lda_beside_logistic", "log_odds_of_both"]
 
@@ -93,7 +93,7 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
     They are those of columns over a unit (p,).
     """
     of_unit = np.insert(unit, 0, 1.0)[:, None]
-    from discrim.models.regression.logistic import LogisticResults
+    from discrim.models.regression.logistic_results import LogisticResults
 
     if isinstance(logit, LogisticResults):
         for name in ("classes", "terms"):
@@ -164,7 +164,7 @@ def _refuse_other_means(lda_fit: LDAResults, model: Any) -> None:
 def lda_beside_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResults] | None:
     """The fits, that of LDA first, if they are one of LDA and one logistic regression."""
     from discrim.models.normal.lda_results import LDAResults
-    from discrim.models.regression.logistic import LogisticResults
+    from discrim.models.regression.logistic_results import LogisticResults
 
     linear = [fit for fit in fits if isinstance(fit, LDAResults)]
     logit = [fit for fit in fits if isinstance(fit, LogisticResults)]

@@ -24,7 +24,7 @@ from discrim.report.numbers import p_text
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
-    from discrim.models.regression.logistic import LogisticResults
+    from discrim.models.regression.logistic_results import LogisticResults
 
 __all__ = ["logistic_brief", "logistic_sections"]
 

@@ -1,0 +1,79 @@
+"""Coefficients by feature, of estimators whose rule may be linear: what selections of features look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.rules.rules import LinearRule
+from discrim.models.fits.arguments import listed
+
+__all__ = ["LinearCoefficients"]
+
+Floats = NDArray[np.float64]
+
+
+class LinearCoefficients:
+    """The planes of a linear rule under scikit-learn's names, for `RFE`, `SelectFromModel` and the like.
+
+    A rule that is not linear, and a frame with a feature that the formula makes several columns of, have
+    neither, so that `hasattr` is false.
+    """
+
+    @property
+    def coef_(self: Any) -> Floats:
+        """Coefficients (K, p) by class and feature, of two classes (1, p); zero where a feature was dropped.
+
+        `X @ coef_.T + intercept_` is the decision function: of two classes, and of models without posteriors,
+        itself, and else up to a number that the classes of a row share, chosen such that the coefficients of
+        a feature sum to zero. Where features lie far from zero in their own units, `decision_function` has
+        digits that the product has not.
+        """
+        return _planes(self)[0]
+
+    @property
+    def intercept_(self: Any) -> Floats:
+        """Constants (K,), of two classes (1,); minus infinity of a class without rows, or a prior of zero."""
+        return _planes(self)[1]
+
+
+def _planes(estimator: Any) -> tuple[Floats, Floats]:
+    """Coefficients (K, p) and constants (K,) on features as they come, in the order of `classes_`.
+
+    Raises
+    ------
+    AttributeError
+        The estimator is not fitted, or the fit has no coefficients by feature.
+    """
+    if not hasattr(estimator, "results_"):
+        raise AttributeError(f"{type(estimator).__name__} is not fitted yet: call fit first.")
+    fit = estimator.results_._fit
+    rule, names = fit.rule(), list(estimator._names())
+    if not isinstance(rule, LinearRule):
+        raise AttributeError(
+            f"{type(estimator).__name__} as it was fitted has no linear rule, and so no coefficients: see "
+            "sklearn.inspection.permutation_importance."
+        )
+    position = {name: j for j, name in enumerate(names)}
+    strange = [term for term in fit.terms if term not in position]
+    if strange:
+        raise AttributeError(
+            f"{listed(strange)} of the design are no features, so that these have no coefficient each: see "
+            "results_.terms, and its tables by term."
+        )
+    slopes = rule.coef * rule.scale[:, None]
+    coef, constants = np.zeros((len(fit.classes), len(names))), rule.intercept - rule.origin @ slopes
+    coef[:, [position[term] for term in fit.terms]] = slopes.T
+    order = estimator._order
+    known = order >= 0
+    out, level = np.zeros((len(order), len(names))), np.full(len(order), -np.inf)
+    out[known], level[known] = coef[order[known]], constants[order[known]]
+    if len(order) == 2:
+        return np.diff(out, axis=0), np.diff(level)
+    there = np.isfinite(level)
+    if not fit.model.instead:
+        out[known] -= out[there].mean(axis=0)
+        level[known] -= level[there].mean()
+    return out, level
