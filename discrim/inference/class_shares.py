@@ -123,7 +123,7 @@ def class_shares(
     >>> import numpy as np
     >>> found = class_shares(np.array([[1.0, 0.5], [1.0, 0.5], [0.25, 1.0]]), np.array([0.5, 0.5]))
     >>> found.shares.round(4).tolist(), found.converged
-    ([0.7778, 0.2222], True)
+    ([0.5556, 0.4444], True)
     """
     at, em, newton = _Place.of(densities, start / start.sum(), weights), 0, 0
     while at.off > tol and em + newton < maxiter:
