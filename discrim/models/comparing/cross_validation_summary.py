@@ -8,7 +8,7 @@ from discrim.frame.categories import shown
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
-    from discrim.models.comparing.cross_validation import CrossValidation
+    from discrim.models.comparing.cross_validation_results import CrossValidation
 
 __all__ = ["summary"]
 
