@@ -26,6 +26,7 @@ from discrim.models.pictures.pictured import drawn
 from discrim.models.registry import summary_of
 
 if TYPE_CHECKING:
+    from discrim.models.comparing.permuted import Permutations
     from discrim.report.plots.style import Axes
     from discrim.report.tables import Summary
 
@@ -62,6 +63,8 @@ class CrossValidation(Shown):
     prior : str
         What the rules without a fold have: the prior "given"; class proportions "held" or "refitted"; or
         nothing, where the model has no prior.
+    permutations : Permutations or None
+        The permutation test of the hit rate, where it was asked for: `rates`, `pvalue`, `table`.
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class CrossValidation(Shown):
     ) -> None:
         blocks = fit.rows("cross_validate()")
         self.seed, self.nested = seed, nested
+        self.permutations: Permutations | None = None
         self.prior = prior_of_rest(fit, refit_prior)
         self._fit, self._scores, self._dealt, self._clusters = fit, scores, dealt, clusters
         self._fold_labels = fold_labels
@@ -271,9 +275,10 @@ class CrossValidation(Shown):
 
         Parameters
         ----------
-        kind : {"folds", "differences", "confusion"}, optional
+        kind : {"folds", "differences", "confusion", "permutations"}, optional
             The error of each fold with the mean, the default; this error less that of another model, fold by
-            fold, with the interval of the corrected t test; or actual by predicted classes.
+            fold, with the interval of the corrected t test; actual by predicted classes; or the hit rates of
+            shuffled labels beside that of the labels seen.
         ax : Axes, optional
             Axes to draw on; those of a new figure by default.
         other : fit or CrossValidation, optional
