@@ -264,8 +264,8 @@ class Blocks:
         else:
             x = np.empty((len(positions), len(self.design.terms)))
             for i, position in enumerate(positions.tolist()):
-                place = position, position + 1, x[i : i + 1]
-                fill(self.design, self.table, *place, self.functions, partial=self.partial)
+                row, stop = x[i : i + 1], position + 1
+                fill(self.design, self.table, position, stop, row, self.functions, partial=self.partial)
         x = x if self.keep is None else x[:, self.keep]
         return x if self.unit is None else x / self.unit
 
