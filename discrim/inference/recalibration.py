@@ -72,7 +72,7 @@ def recalibrated(
     >>> odds = np.repeat([-2.0, -1.0, 1.0, 2.0], 10)
     >>> came_true = np.concatenate([np.arange(10) < hits for hits in (3, 4, 6, 7)]).astype(int)
     >>> round(recalibrated(np.column_stack([-odds, odds]), came_true).slope[0], 4)
-    0.4207
+    0.4196
     """
     held = np.ones(len(codes)) if weights is None else weights
     there, own = np.unique(codes, return_inverse=True)

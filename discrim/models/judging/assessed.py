@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.rules.rules import best_class
-from discrim.errors import DataError
+from discrim.errors import DataError, NotSupportedError
 from discrim.inference.error_rates import check_level, counts_of
+from discrim.inference.folds import drawn_seed
 from discrim.inference.roc import against_rest
 from discrim.models.fits.fit import Fit
-from discrim.models.judging.assessment import COUNTING, Counting, Plan, judged_scores
+from discrim.models.judging.assessment import Counting, Plan, judged_scores
 from discrim.models.judging.labelled_rows import refuse_none
 from discrim.models.judging.refitted_prior import prior_of_rest
+from discrim.models.judging.validation import left_out_scores
 
-__all__ = ["AssessedRows", "assessed", "method_asked"]
+__all__ = ["AssessedRows", "assessed"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -69,20 +71,11 @@ class AssessedRows:
         return counts_of(self.codes, self.predicted, k, self.weights).astype(np.float64)
 
 
-def method_asked(data: Any, method: Any) -> tuple[Any, Any]:
-    """Table and method of `assess`, whose first argument may be the name of a method.
-
-    The rows of the fit are left out one by one, unless it is said otherwise: the rule itself has seen them.
-    """
-    if isinstance(data, str) and method is None and data in COUNTING:
-        return None, data
-    if method is None:
-        return data, "loo" if data is None else "apparent"
-    return data, method
-
-
-def assessed(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> AssessedRows:
+def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: Plan) -> AssessedRows:
     """The rows of a table, or of the fit, as it scores them; see `ClassifierResults.assess`.
+
+    Without a method the rows of the fit are left out one by one, or by folds where that would take too many
+    fits: the rule itself has seen them.
 
     Raises
     ------
@@ -92,6 +85,10 @@ def assessed(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> Assessed
     check_level(plan.level)
     if data is None and plan.weights is not None:
         raise DataError("weights= are those of data=; the rows of the fit have their own: leave it out.")
+    if method is None:
+        method = "apparent" if data is not None else _left_out(fit, plan)
+    if method == "cv":
+        plan = replace(plan, seed=drawn_seed(plan.seed))
     actual, scores, weights, _ = judged_scores(fit, data, method, plan)
     predicted = best_class(scores)
     held = np.ones(len(actual)) if weights is None else weights
@@ -120,6 +117,16 @@ def assessed(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> Assessed
     )
 
 
+def _left_out(fit: Fit[Any], plan: Plan) -> Counting:
+    """How the rows of a fit are left out: one by one, where that can be done."""
+    fit.rows("assess()", "pass data=")
+    try:
+        left_out_scores(fit, plan.refit_prior)
+    except NotSupportedError:
+        return "cv"
+    return "loo"
+
+
 def _way(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> str:
     if data is not None:
         return "new rows"
@@ -129,5 +136,4 @@ def _way(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> str:
     said = f", prior {prior}" if prior else ""
     if method == "loo":
         return f"rows of the fit, each by the rule without it{said}"
-    dealt = "" if plan.seed is None else f", seed {plan.seed}"
-    return f"rows of the fit, by rules without their fold of {plan.folds}{dealt}{said}"
+    return f"rows of the fit, by rules without their fold of {plan.folds}, seed {plan.seed}{said}"

@@ -105,7 +105,7 @@ class Plan:
     weights: Any = None
 
 
-def asked(data: Any, method: Counting) -> tuple[Any, Counting]:
+def asked(data: Any, method: Any) -> tuple[Any, Any]:
     """Table and method of `confusion` and its like, whose first argument may be the name of a method.
 
     Raises
@@ -116,7 +116,7 @@ def asked(data: Any, method: Counting) -> tuple[Any, Counting]:
     if not isinstance(data, str):
         return data, method
     for known in COUNTING:
-        if data == known and method in ("apparent", known):
+        if data == known and method in (None, "apparent", known):
             return None, known
     if names_files(data):
         return data, method

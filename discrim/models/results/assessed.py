@@ -189,10 +189,12 @@ class Assessment(Shown):
         own = rows.values[np.arange(len(rows.codes)), rows.codes]
         logs = np.logaddexp(0.0, -own)
         squares = (residuals(rows.values, rows.codes) ** 2).sum(axis=1)
-        return {
-            "log loss": loss_rate(logs, self._judged, level, counts=False),
-            "Brier": loss_rate(squares, self._judged, level, counts=False),
+        found = {
+            name: Estimate(*loss_rate(losses, self._judged, level, counts=False))
+            for name, losses in (("log loss", logs), ("Brier", squares))
         }
+        # A single row, or rows that lose the same, say nothing of how losses vary.
+        return {name: each if each.se > 0 else Estimate(each.estimate) for name, each in found.items()}
 
     @cached_property
     def _areas(self) -> PairAreas:

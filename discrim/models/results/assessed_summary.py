@@ -86,7 +86,9 @@ def _overall(found: Assessment) -> Section:
         slope = table["estimate"]["calibration slope"]
         said = "The slope is below one where probabilities are too sure, above one where too shy"
         if pd.isna(slope):
-            said += "; it is missing, as the probabilities separate the classes or some are zero"
+            said += (
+                "; it is missing, as probabilities separate the classes, some are zero, or classes lack rows"
+            )
         notes.append(f"{said}.")
     return Section(
         "All classes",

@@ -183,8 +183,9 @@ class Judging:
         data : table, optional
             New rows with their response. Without it, the rows of the fit.
         method : {"loo", "cv", "apparent"}, optional
-            For the rows of the fit: leaving each row out, the default; leaving out folds; or by the rule that
-            they made, which is too good. It may come first, as in `assess("cv")`.
+            For the rows of the fit: leaving each row out, the default where that does not take too many fits;
+            else leaving out folds; or by the rule that they made, which is too good. It may come first, as in
+            `assess("cv")`.
         prior : optional
             Shares of the classes, in any form that a verb takes, that the figures are for: accuracy, kappa,
             losses and predictive values are weighted by them. The rule stays that of the fit. By default a
@@ -228,10 +229,10 @@ class Judging:
         >>> found.by_class["estimate"].unstack().round(2)["sensitivity"].to_dict()
         {'setosa': 1.0, 'versicolor': 0.96, 'virginica': 0.92}
         """
-        from discrim.models.judging.assessed import assessed, method_asked
+        from discrim.models.judging.assessed import assessed
         from discrim.models.results.assessed import Assessment
 
-        data, method = method_asked(data, method)
+        data, method = assessment.asked(data, method)
         shares = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
         plan = assessment.Plan(
             level=level,
