@@ -248,7 +248,8 @@ def test_rows_the_fit_has_seen_are_not_split():
 
 
 def test_a_row_alone_in_its_class_is_as_strange_as_can_be():
-    table = pd.concat([IRIS, pd.DataFrame({**dict.fromkeys(IRIS.columns[:4], [9.0]), "species": ["other"]})])
+    alone = pd.DataFrame([[9.0] * 4 + ["other"]], columns=IRIS.columns)
+    table = pd.concat([IRIS, alone])
     table = table.reset_index(drop=True)
     fit = discrim.lda("species ~ .", table)
     sets = fit.predict_set(level=0.5)
