@@ -23,6 +23,7 @@ from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
 from discrim.models.fits.arguments import check_flag, check_word, listed, told
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import AS_FITTED, Gaps
 from discrim.models.fits.prediction import Decision, block_scores, scored
 from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.left_out_codes import HELD, left_out_codes
@@ -65,8 +66,8 @@ class Plan:
     seed : int or None
     refit_prior : bool or None
         As of `discrim.models.judging.refitted_prior.refits_prior`.
-    unseen : {"raise", "missing"} or None
-        Levels of new rows that the fit has not seen.
+    gaps : Gaps
+        What becomes of those of new rows.
     """
 
     costs: Floats | None = None
@@ -75,7 +76,7 @@ class Plan:
     replicates: int = 200
     seed: int | None = None
     refit_prior: bool | None = None
-    unseen: Any = None
+    gaps: Gaps = AS_FITTED
 
 
 def asked(data: Any, method: Counting) -> tuple[Any, Counting]:
@@ -119,7 +120,7 @@ def judged_codes(
             fit.cache["apparent"] = fit.predicted_codes(blocks)
         return blocks.codes, fit.cache["apparent"], row_weights(blocks)
     if data is not None and method == "apparent":
-        blocks = fit.new_rows(data, plan.unseen)
+        blocks = fit.new_rows(data, plan.gaps)
         actual = response_codes(blocks.design, blocks.table, blocks.functions)
         return actual, fit.predicted_codes(blocks, None, decision), None
     if method == "loo":
@@ -141,7 +142,7 @@ class RowsJudged:
 
     def __init__(self, fit: Fit[Any]) -> None:
         self._fit, self._blocks = fit, with_classes(fit.rows("leave_one_out()"))
-        self._rule, self._numerics = fit.rule(), np.geterr()
+        self._rule, self._numerics = fit.rule_of(self._blocks), np.geterr()
         self._codes = np.empty(self._blocks.table.nrows, dtype=np.intp)
         self._left_out: LeftOutScores | None = None
         # Of more, the labels alone are found where they are asked for.
@@ -198,7 +199,7 @@ def judged_scores(
             raise NotSupportedError(
                 f'method="{method}" leaves out rows of the fit: it does not go with data=.'
             )
-        blocks = fit.new_rows(data, plan.unseen)
+        blocks = fit.new_rows(data, plan.gaps)
         actual = blocks.codes
         if blocks.source is None:
             actual = response_codes(blocks.design, blocks.table, blocks.functions)
@@ -218,7 +219,7 @@ def judged_scores(
 def _scores(fit: Fit[Any], blocks: Blocks) -> Floats:
     refuse_many_scores(blocks.table.nrows, len(fit.classes), "A judgement by posteriors")
     out = np.empty((blocks.table.nrows, len(fit.classes)), order="F")
-    for place, scores in scored(blocks, fit.rule(), len(fit.classes)):
+    for place, scores in scored(blocks, fit.rule_of(blocks), len(fit.classes)):
         out[place] = scores
     return out
 

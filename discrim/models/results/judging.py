@@ -11,6 +11,7 @@ from discrim.core.rules.rules import best_class, posteriors
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import cost_matrix
 from discrim.models.fits.displayed import displayed
+from discrim.models.fits.gaps import Gaps, Missing
 from discrim.models.judging import assessment
 from discrim.models.judging.validation import left_out_scores
 
@@ -57,6 +58,7 @@ class Judging:
         folds: int = 10,
         seed: int | None = None,
         unseen: Unseen | None = None,
+        missing: Missing | None = None,
         refit_prior: bool | None = None,
     ) -> pd.DataFrame:
         """Actual classes (rows) by predicted classes (columns).
@@ -72,7 +74,7 @@ class Judging:
             As for `predict`.
         folds, seed : int
             Number of folds, and the seed that deals the rows to them.
-        unseen : optional
+        unseen, missing : optional
             As for `predict`, of new rows.
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated without the rows left out, too; see
@@ -85,7 +87,8 @@ class Judging:
         """
         data, method = assessment.asked(data, method)
         paid = cost_matrix(costs, self.classes)
-        plan = assessment.Plan(paid, folds=folds, seed=seed, refit_prior=refit_prior, unseen=unseen)
+        gaps = Gaps(unseen, missing)
+        plan = assessment.Plan(paid, folds=folds, seed=seed, refit_prior=refit_prior, gaps=gaps)
         return assessment.confusion(self._fit, data, method, plan)
 
     @displayed(estimate="share", se="share", low="share", high="share")
@@ -140,17 +143,18 @@ class Judging:
         folds: int = 10,
         seed: int | None = None,
         unseen: Unseen | None = None,
+        missing: Missing | None = None,
         refit_prior: bool | None = None,
     ) -> Classification:
         """The rows beside their predictions: classification table, average posteriors, misclassified rows.
 
         Parameters
         ----------
-        data, method, folds, seed, refit_prior, unseen
+        data, method, folds, seed, refit_prior, unseen, missing
             As for `confusion`.
         """
         from discrim.models.judging.classification import classification
 
         data, method = assessment.asked(data, method)
-        plan = assessment.Plan(folds=folds, seed=seed, refit_prior=refit_prior, unseen=unseen)
+        plan = assessment.Plan(folds=folds, seed=seed, refit_prior=refit_prior, gaps=Gaps(unseen, missing))
         return classification(self._fit, data, method, plan)
