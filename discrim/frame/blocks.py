@@ -268,7 +268,8 @@ class Blocks:
         else:
             x = np.empty((len(positions), len(self.design.terms)))
             for i, position in enumerate(positions.tolist()):
-                fill(self.design, self.table, position, position + 1, x[i : i + 1], self.functions)
+                row, stop = x[i : i + 1], position + 1
+                fill(self.design, self.table, position, stop, row, self.functions, partial=self.partial)
         x = x if self.keep is None else x[:, self.keep]
         return x if self.unit is None else x / self.unit
 
