@@ -93,7 +93,9 @@ def rule_of_numbers(fit: Fit[Any], prior: Floats, method: str, convention: str |
 
 def read_rows(fit: Fit[Any], data: Any, gaps: Gaps) -> Blocks:
     """The rows of a table, or those of the fit where there is none, as the fit reads them."""
-    own = fit.blocks if gaps.missing is None else replace(fit.blocks, partial=gaps.missing == "integrate")
+    own, part = fit.blocks, gaps.missing == "integrate"
+    if gaps.missing is not None:
+        own = replace(own, partial=part, incomplete=own.incomplete and part)
     if data is None:
         fit.rows("predict", "pass data=")
         return own

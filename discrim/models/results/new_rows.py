@@ -8,6 +8,7 @@ import pandas as pd
 
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import check_word
+from discrim.models.fits.gaps import Gaps, Missing
 
 if TYPE_CHECKING:
     from discrim.models.judging.estimated_prior import PriorEstimate
@@ -82,6 +83,7 @@ class NewRows:
         interval: Literal["wald", "profile"] = "wald",
         weights: Any = None,
         unseen: Unseen | None = None,
+        missing: Missing | None = None,
     ) -> PriorEstimate:
         """Shares of the classes among rows whose classes are not known, by maximum likelihood.
 
@@ -105,7 +107,7 @@ class NewRows:
             and has limits for shares of zero too.
         weights : column name, or vector of length n, optional
             Frequencies of the rows; of a source a column.
-        unseen : optional
+        unseen, missing : optional
             As for `predict`.
 
         Returns
@@ -146,4 +148,6 @@ class NewRows:
         """
         from discrim.models.judging.estimated_prior import Search, estimated_prior
 
-        return estimated_prior(self._fit, data, Search(tol, maxiter, level, interval), unseen, weights)
+        return estimated_prior(
+            self._fit, data, Search(tol, maxiter, level, interval), Gaps(unseen, missing), weights
+        )
