@@ -21,7 +21,7 @@ from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
 from discrim.models.regression.logistic_design import held
 
-__all__ = ["parts_of", "profile_intervals", "ratios_by_term", "to_statsmodels"]
+__all__ = ["parts_of", "profile_intervals", "ratios_by_term", "rows_with_maximum", "to_statsmodels"]
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def parts_of(blocks: Blocks) -> dict[str, tuple[int, ...]]:
 
 def ratios_by_term(fit: Fit[LogisticFit]) -> pd.DataFrame:
     """Likelihood ratio of each term of the formula; see `LogisticResults.lr_test`."""
-    blocks = _rows_with_maximum(fit, "lr_test(by=)")
+    blocks = rows_with_maximum(fit, "lr_test(by=)")
     if "ratios by term" in fit.cache:
         kept: pd.DataFrame = fit.cache["ratios by term"]
         return kept.copy()
@@ -69,7 +69,7 @@ def profile_intervals(fit: Fit[LogisticFit], level: float, index: pd.Index) -> p
     The index is that of its rows, (class, term).
     """
     check_level(level)
-    blocks = _rows_with_maximum(fit, 'method="profile"')
+    blocks = rows_with_maximum(fit, 'method="profile"')
     bounds = profile_bounds(fit.numbers, held(blocks, HELD), float(chi2_isf(1 - level, 1)))
     table = pd.DataFrame({side: bounds[i].T.ravel() for i, side in enumerate(("low", "high"))}, index=index)
     if table.isna().any(axis=None):
@@ -81,7 +81,7 @@ def profile_intervals(fit: Fit[LogisticFit], level: float, index: pd.Index) -> p
     return table
 
 
-def _rows_with_maximum(fit: Fit[LogisticFit], what: str) -> Blocks:
+def rows_with_maximum(fit: Fit[LogisticFit], what: str) -> Blocks:
     """The rows of a fit whose search ended at a maximum."""
     if not fit.numbers.newton.converged:
         raise NotSupportedError(
@@ -97,7 +97,7 @@ def to_statsmodels(fit: Fit[LogisticFit]) -> Any:
         raise NotSupportedError(
             "statsmodels has no logistic regression with Firth's penalty: fit with bias_reduction=False."
         )
-    blocks = _rows_with_maximum(fit, "to_statsmodels()")
+    blocks = rows_with_maximum(fit, "to_statsmodels()")
     if blocks.weights is not None:
         raise NotSupportedError(
             "statsmodels' Logit and MNLogit have no frequency weights: repeat the rows, as in "

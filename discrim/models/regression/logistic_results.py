@@ -21,6 +21,7 @@ from discrim.models.planes.separation_certificate import Certificate
 from discrim.models.regression import infinite_estimates
 from discrim.models.regression.logistic_fits import MODEL, SAVED
 from discrim.models.regression.logistic_inference import profile_intervals, ratios_by_term, to_statsmodels
+from discrim.models.regression.logistic_methods import LogisticMethods
 from discrim.models.results.equations import LogOddsEquations
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
@@ -30,7 +31,7 @@ __all__ = ["MODEL", "SAVED", "LogisticResults"]
 Floats = NDArray[np.float64]
 
 
-class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
+class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, ClassifierResults):
     """A fitted logistic regression.
 
     Attributes
