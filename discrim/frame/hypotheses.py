@@ -51,7 +51,14 @@ def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
             f"The hypothesis {text[:80]!r} cannot be read{where} ({error.message}): write equations in the "
             f"coefficients, such as '{names[-1]} = 0', with commas between them."
         ) from None
-    except (ZeroDivisionError, IndexError, AssertionError, ValueError, AttributeError, RecursionError) as error:
+    except (
+        ZeroDivisionError,
+        IndexError,
+        AssertionError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise FormulaError(
             f"The hypothesis {text[:80]!r} cannot be read ({type(error).__name__}): write equations in the "
             f"coefficients, such as '{names[-1]} = 0', with commas between them."

@@ -1,8 +1,9 @@
 """How the columns of a design change where a column of the table does: by one unit more, or to another value.
 
-The derivative of each factor is taken by the rules of the calculus along its expression, and that of a product of
-factors by the product rule; a spline is a polynomial between its knots, whose values at a few places there give its
-derivative. Nothing is differenced, so that no digits are lost, whatever the units of the column.
+The derivative of each factor is taken by the rules of the calculus along its expression, and that of a
+product of factors by the product rule; a spline is a polynomial between its knots, whose values at a few
+places there give its derivative. Nothing is differenced, so that no digits are lost, whatever the units of
+the column.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 
 from discrim.errors import NotSupportedError
 from discrim.frame.arithmetic import combined
-from discrim.frame.categories import encode
 from discrim.frame.design import Design, Factor, Spec
 from discrim.frame.factors import Rows
 from discrim.frame.formula import spline_bases
@@ -33,6 +33,7 @@ from discrim.frame.grammar import (
     Operation,
     expression,
 )
+from discrim.frame.matrix import factor_values
 from discrim.frame.own_functions import Functions
 from discrim.frame.transforms import State, apply
 
@@ -66,7 +67,8 @@ class Changing:
     functions : dict
         The user's own functions that the formula calls.
     means : mapping of str to float, optional
-        One row stands for all: numbers of the table at their means, categories in the proportions of the rows.
+        One row stands for all: numbers of the table at their means, categories in the proportions of the
+        rows.
     shares : mapping of int to (levels,) float, optional
         These proportions, by factor.
     """
@@ -103,7 +105,8 @@ class Changing:
         found = {}
         for i, (factor, read) in enumerate(zip(self._spec.factors, self._read, strict=True)):
             if factor.levels is not None:
-                found[i] = np.bincount(self._codes(factor, read, {}), weights, len(factor.levels))
+                codes = self._codes(factor, read, {})
+                found[i] = np.asarray(np.bincount(codes, weights, len(factor.levels)), dtype=np.float64)
         return found
 
     def _written(self, held: Mapping[str, Any], name: str | None) -> tuple[_Array, _Array]:
@@ -138,14 +141,18 @@ class Changing:
         touched = name in read.columns or any(column in held for column in read.columns)
         if not touched and i in self._known:
             return self._known[i]
-        if factor.levels is not None:
-            if self._means is not None and not any(column in held for column in read.columns):
-                found: tuple[_Array, _Array | None] = (self._shares[i][None, :], None)
-            else:
-                codes = self._codes(factor, read, held)
-                found = (np.eye(len(factor.levels))[codes], None)
+        found: tuple[_Array, _Array | None]
+        if factor.levels is not None and self._means is not None and not touched:
+            found = self._shares[i][None, :], None
+        elif factor.levels is not None:
+            codes = self._codes(factor, read, held)
+            found = np.eye(len(factor.levels))[codes], None
+        elif not touched and self._means is None:
+            found = np.asarray(factor_values(factor, self._rows, self._functions, spline_bases())), None
         else:
-            value, change = _Walk(self._rows, self._functions, factor, held, self._means, name).dual(read.root)
+            value, change = _Walk(self._rows, self._functions, factor, held, self._means, name).dual(
+                read.root
+            )
             found = (_matrix(value, self.count), None if change is None else _matrix(change, self.count))
         if not touched:
             self._known[i] = found
@@ -153,6 +160,8 @@ class Changing:
 
     def _codes(self, factor: Factor, read: Expression, held: Mapping[str, Any]) -> NDArray[np.intp]:
         levels = factor.levels or ()
+        if not any(column in held for column in read.columns):
+            return np.asarray(factor_values(factor, self._rows, self._functions, spline_bases()))
         root = read.root
         inner = root.arguments[0] if isinstance(root, Call) and root.function == "C" else root
         if not isinstance(inner, Column):
@@ -160,10 +169,8 @@ class Changing:
                 f"The effects of {', '.join(read.columns)} cannot be told through {factor.code}, which makes "
                 "categories of what is computed: make it a column of the table, and name that in the formula."
             )
-        if inner.name in held:
-            at = next(k for k, each in enumerate(levels) if each == held[inner.name])
-            return np.full(self.count, at, dtype=np.intp)
-        return np.asarray(encode(self._rows.series(inner.name), levels, f"The predictor {inner.name!r}"))
+        at = next(k for k, each in enumerate(levels) if each == held[inner.name])
+        return np.full(self.count, at, dtype=np.intp)
 
 
 def _matrix(value: _Array, rows: int) -> _Array:
@@ -192,8 +199,8 @@ class _Walk:
         match node:
             case Column(name):
                 return self._column(name)
-            case Number(value):
-                return np.full((), value), None
+            case Number(number):
+                return np.full((), number), None
             case Negative(operand):
                 value, change = self.dual(operand)
                 return -value, None if change is None else -change
@@ -239,6 +246,12 @@ class _Walk:
 
     def _call(self, node: Call) -> _Dual:
         if node.function in self._functions:
+            if self._name is None and not self._held:
+                raise NotSupportedError(
+                    f"At the means {self._code} is not known, as {node.function}() is a function of your "
+                    "own: use "
+                    'at="overall", or make it a column of the table.'
+                )
             raise self._refused(f"the derivative of {node.function}(), a function of your own, is not known")
         value, change = self.dual(node.arguments[0])
         if node.function in NUMPY_FUNCTIONS:
@@ -257,7 +270,8 @@ class _Walk:
 
     def _refused(self, why: str) -> NotSupportedError:
         return NotSupportedError(
-            f"The effect of {self._name!r} cannot be told through {self._code}: {why}. Make it a column of the "
+            f"The effect of {self._name or next(iter(self._held))!r} cannot be told through {self._code}: "
+            f"{why}. Make it a column of the "
             "table and name that in the formula, or leave the column out of columns=."
         )
 
@@ -280,7 +294,7 @@ def _of_state(state: State, x: _Array, result: _Array) -> _Array:
         return np.ones(np.shape(result))
     if state.function in ("scale", "standardize"):
         sd = np.asarray(values["sd"])
-        return np.ones(np.shape(result)) / (sd if result.ndim == 2 else sd[0])
+        return np.asarray(np.ones(np.shape(result)) / (sd if result.ndim == 2 else sd[0]))
     column = x[:, 0] if x.ndim == 2 else x
     if state.function == "poly":
         return _of_poly(column, values)
@@ -303,11 +317,12 @@ def _of_poly(x: _Array, values: Mapping[str, Any]) -> _Array:
 
 
 def _of_spline(state: State, x: _Array, values: Mapping[str, Any]) -> _Array:
-    """By the polynomial of each piece between knots, from its values at as many places as it has coefficients."""
+    """By the polynomial of each piece between knots, from its values at a few places."""
     degree = int(values.get("degree", 3))
     if degree == 0:
         raise NotSupportedError(
-            "bs(degree=0) has steps, and no derivative: write a higher degree=, or make categories of the column."
+            "bs(degree=0) has steps, and no derivative: write a higher degree=, or make categories of "
+            "the column."
         )
     lower, upper = float(values["lower_bound"]), float(values["upper_bound"])
     knots = np.unique([lower, *np.ravel(values["knots"]), upper])

@@ -1,9 +1,9 @@
 """Wald's test of linear hypotheses, and standard errors by the delta method, from a root of a covariance.
 
-Theory. Under R b = c the distance (R b - c)'(R V R')^-1 (R b - c) has the chi-square law with as many degrees of
-freedom as R has rows that are independent. With V = H'H and the triangular factor T of H R' the statistic is the
-squared length of T'^-1 (R b - c): neither V nor R V R' is formed, whose squares would lose half of the digits,
-and of columns in extreme units the range.
+Theory. Under R b = c the distance (R b - c)'(R V R')^-1 (R b - c) has the chi-square law with as many
+degrees of freedom as R has rows that are independent. With V = H'H and the triangular factor T of H R' the
+statistic is the squared length of T'^-1 (R b - c): neither V nor R V R' is formed, whose squares would lose
+half of the digits, and of columns in extreme units the range.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def lengths(columns: Floats) -> Floats:
 
 
 def dependent_row(rows: Floats) -> int | None:
-    """The first row (of r, k) that is a combination of those before it, or nothing but zeros; None without one."""
+    """The first row (of r, k) that is a combination of those before it, or zero; None without one."""
     size = lengths(rows.T)
     if not (size > 0).all():
         return int(np.argmin(size > 0))
@@ -45,7 +45,9 @@ def dependent_row(rows: Floats) -> int | None:
 
 
 def wald_statistic(root: Floats, estimates: Floats, contrasts: Floats, values: Floats) -> float:
-    """The statistic of contrasts (r, k) of estimates (k,) against values (r,); missing where V is singular there.
+    """The statistic of contrasts (r, k) of estimates (k,) against values (r,).
+
+    It is missing where the covariance of the contrasts is singular.
 
     Parameters
     ----------

@@ -110,12 +110,12 @@ class LogisticFit:
     def root(self) -> Floats:
         """A root H (r, r) of the covariance H'H of the coefficients of the data, r = q (p + 1)."""
         p1, q = self.newton.coef.shape
-        half = self._half_in_frame()
+        half = self.root_in_frame()
         # Class by class, as the same matrix takes each one's coefficients to those of the data.
         return np.asarray((half.reshape(q * p1 * q, p1) @ self.frame.to_data().T).reshape(q * p1, q * p1))
 
-    def _half_in_frame(self) -> Floats:
-        """The same of the coefficients in the frame; missing where the information has no inverse."""
+    def root_in_frame(self) -> Floats:
+        """That of the coefficients in the frame; missing where the information has no inverse."""
         if self.robust is not None:
             return self.robust.root.copy()
         try:
@@ -153,12 +153,11 @@ class LogisticFit:
         1/n_0 + [a = b]/n_a (Prentice & Pyke, 1979, Biometrika 66, 403-411).
         """
         p1, q = self.newton.coef.shape
-        half = self._half_in_frame()
+        half = self.root_in_frame()
         inverse = half.T @ half
         blocks = inverse.reshape(q, p1, q, p1)
-        # What sampling by class takes away is known of the covariance under the model alone.
-        if not self.estimated_prior and self.robust is None and np.isfinite(half).all():
-            blocks[:, 0, :, 0] += self._known_shares()
+        if np.isfinite(half).all():
+            blocks[:, 0, :, 0] += self.constants_known()
         others, k = self.others, self.moments.n_classes
 
         def of_rows(x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
@@ -177,9 +176,12 @@ class LogisticFit:
 
         return of_rows
 
-    def _known_shares(self) -> Floats:
-        """What the covariance (q, q) of the constants changes by where the prior is given."""
+    def constants_known(self) -> Floats:
+        """What the covariance (q, q) of the constants changes by where the prior is given; else nothing."""
         p1, q = self.newton.coef.shape
+        # Of a robust covariance it is not known what sampling by class takes away.
+        if self.estimated_prior or self.robust is not None:
+            return np.zeros((q, q))
         constants = self.newton.information.reshape(q, p1, q, p1)[:, 0, :, 0]
         own = np.linalg.inv(constants)
         counts = self.counts[self.others]
@@ -281,6 +283,12 @@ class LogisticFit:
         ended = self.newton
         if not ended.converged:
             raise NotSupportedError("A fit of separated classes has no estimates that could be saved.")
+        if self.robust is not None:
+            raise NotSupportedError(
+                f"A file holds a fit with the covariance of its model, and not {self.robust.kind} "
+                "standard errors: save "
+                'robust("nonrobust") of the fit, and its tables, as in log_odds().to_csv(path).'
+            )
         course = np.array([ended.llf, ended.decrement, ended.steps], dtype=np.float64)
         return {"coef": ended.coef, "information": ended.information, "course": course}
 

@@ -1,8 +1,9 @@
 """What the probabilities of classes change by where a column of the rows does, and how sure that is.
 
 Theory. Let z be a row in the frame, with a leading one, dz what it changes by for one unit of a column, and
-s_a = dz'b_a. The probability of class k changes by g_k = p_k (s_k - t), t = sum p_l s_l, for one unit more; and by
-p_k(z1) - p_k(z0) where the column changes from one value to another. With dp_k/db_a = p_k ([k = a] - p_a) z,
+s_a = dz'b_a. The probability of class k changes by g_k = p_k (s_k - t), t = sum p_l s_l, for one unit more;
+and by p_k(z1) - p_k(z0) where the column changes from one value to another. With dp_k/db_a = p_k ([k = a] -
+p_a) z,
 
     dg_k/db_a = z [p_k ([k = a] - p_a)(s_k - t) - p_k p_a (s_a - t)] + dz p_k ([k = a] - p_a),
 
@@ -51,7 +52,7 @@ class Effect(NamedTuple):
 
 
 def probabilities(fit: LogisticFit, z: Floats, shift: Floats) -> Floats:
-    """Probabilities (K, m) of rows z (p + 1, m), under a prior that moves the log odds of classes by a shift (K,)."""
+    """Probabilities (K, m) of rows z (p + 1, m), under a prior that moves their log odds by a shift (K,)."""
     odds = np.insert(fit.newton.coef.T @ z, fit.reference, 0.0, axis=0) + shift[:, None]
     shares = np.exp(odds - odds.max(axis=0))
     return np.asarray(shares / shares.sum(axis=0))

@@ -1,8 +1,8 @@
 """Whether the columns of one model lie within those of another.
 
-Theory. One model is nested in another where each of its columns, and the constant, is a combination of the other's:
-Z_s = Z_l B, whatever the columns are called. With Gram matrix G of Z_l and C = Z_l'Z_s, B = G^-1 C; what the rows of
-Z_s - Z_l B leave then is no more than rounding. In both the columns have variance one.
+Theory. One model is nested in another where each of its columns, and the constant, is a combination of the
+other's: Z_s = Z_l B, whatever the columns are called. With Gram matrix G of Z_l and C = Z_l'Z_s, B = G^-1 C;
+what the rows of Z_s - Z_l B leave then is no more than rounding. In both the columns have variance one.
 The hypothesis that takes the large model to the small one is N'b = 0, N the directions across the range of B.
 """
 

@@ -272,7 +272,7 @@ def deviance_without(
 def deviance_on(
     fit: LogisticFit, rows: RowBlocks, normals: Floats, factor: tuple[Floats, bool] | None = None
 ) -> float:
-    """2 [l(b^) - max l(b)], the maximum over coefficients whose products with normals are zero for all classes.
+    """2 [l(b^) - max l(b)], the maximum over coefficients whose products with normals are zero.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def deviance_on(
         Missing where the search did not converge.
     """
     goal, best = _goal(fit, rows), _best(fit, rows)
-    plane = np.kron(np.eye(len(fit.others)), normals).T
+    plane = np.asarray(np.kron(np.eye(len(fit.others)), normals).T, dtype=np.float64)
     # Where the likelihood has its maximum on the plane if it is quadratic.
     factor = cho_factor(best.curvature) if factor is None else factor
     metric = _Metric(factor, plane)

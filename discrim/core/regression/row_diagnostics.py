@@ -1,19 +1,19 @@
 """What single rows say of a logistic regression: residuals, leverage, influence on the estimates.
 
 Theory. A row with columns z, weight w, class y and probabilities p of the classes but the reference adds
-w z (y - p)' to the score and w z z' by W = diag(p) - p p' to the information H. With V = H^-1 and C_ab = z'V_ab z
-the hat matrix of the row is the block w W C, whose trace is its leverage; over the rows leverages sum to the
-number of coefficients (Lesaffre & Albert, 1989, Applied Statistics 38, 425-440). For two classes it is the
-diagonal of the hat matrix of the last step of iteratively reweighted least squares (Pregibon, 1981, Annals
-of Statistics 9, 705-724).
+w z (y - p)' to the score and w z z' by W = diag(p) - p p' to the information H. With V = H^-1 and C_ab =
+z'V_ab z the hat matrix of the row is the block w W C, whose trace is its leverage; over the rows leverages
+sum to the number of coefficients (Lesaffre & Albert, 1989, Applied Statistics 38, 425-440). For two classes
+it is the diagonal of the hat matrix of the last step of iteratively reweighted least squares (Pregibon,
+1981, Annals of Statistics 9, 705-724).
 
 *Without the row* one step of Newton's method moves the estimates by -V (u x z), u = (I - w W C)^-1 w (y - p).
-Cook's distance is that step in the metric of the information, u'C u, over the number of coefficients. Pearson's
-residual is standardized by what the estimates have taken of the row's variance: its square is
+Cook's distance is that step in the metric of the information, u'C u, over the number of coefficients.
+Pearson's residual is standardized by what the estimates have taken of the row's variance: its square is
 (y - p)'W^-1 u.
 
-*Digits.* What a row's own class lacks, 1 - p, and the log of p come from the odds of the other classes against
-it, so that neither is lost where the row is sure.
+*Digits.* What a row's own class lacks, 1 - p, and the log of p come from the odds of the other classes
+against it, so that neither is lost where the row is sure.
 """
 
 from __future__ import annotations
@@ -74,9 +74,7 @@ def fitted_rows(fit: LogisticFit, z: Floats, codes: Codes) -> FittedRows:
     return FittedRows(shares, misses, surprise)
 
 
-def residuals(
-    fit: LogisticFit, x: Floats, codes: Codes, weights: Floats | None, kind: str
-) -> Floats:
+def residuals(fit: LogisticFit, x: Floats, codes: Codes, weights: Floats | None, kind: str) -> Floats:
     """Residuals of rows x (m, p).
 
     Parameters
@@ -212,7 +210,7 @@ def _of_piece(
 
 
 def _solved(hat: Floats, left: Floats) -> Floats:
-    """(I - hat)^-1 left; missing where the row alone determines a coefficient, and none is left without it."""
+    """(I - hat)^-1 left; missing where the row alone determines a coefficient."""
     try:
         return np.asarray(np.linalg.solve(np.eye(len(hat)) - hat, left))
     except np.linalg.LinAlgError:

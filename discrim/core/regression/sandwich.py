@@ -1,9 +1,9 @@
 """Covariances of the estimates that hold where the model's variance, or independence of the rows, does not.
 
-Theory. At the estimates the rows' scores s_i = (y_i - p_i) x z_i have the sum of squares M = sum w s s', and of
-groups of rows that are not independent M = sum_g (sum_i in g w s)(...)'. The covariance is H^-1 M H^-1 (Huber,
-1967; White, 1982, Econometrica 50, 1-25; of groups Liang & Zeger, 1986, Biometrika 73, 13-22), times a factor
-for small samples. A weight counts equal rows, whose scores add up one by one.
+Theory. At the estimates the rows' scores s_i = (y_i - p_i) x z_i have the sum of squares M = sum w s s', and
+of groups of rows that are not independent M = sum_g (sum_i in g w s)(...)'. The covariance is H^-1 M H^-1
+(Huber, 1967; White, 1982, Econometrica 50, 1-25; of groups Liang & Zeger, 1986, Biometrika 73, 13-22), times
+a factor for small samples. A weight counts equal rows, whose scores add up one by one.
 
 With H = L L', what is held is a root of L^-1 M L^-T: close to the identity where the model holds, so that its
 eigenvalues keep their digits, and with as many rows as there are coefficients however few groups there are.
@@ -58,9 +58,7 @@ class Sandwich:
     rank: int
 
 
-def scores_of(
-    frame: Frame, coef: Floats, reference: int, x: Floats, codes: Codes
-) -> Floats:
+def scores_of(frame: Frame, coef: Floats, reference: int, x: Floats, codes: Codes) -> Floats:
     """Scores (q (p + 1), m) of rows x (m, p) of weight one, class by class."""
     z = frame.columns(x)
     misses = -class_shares(coef.T @ z, reference)[1]

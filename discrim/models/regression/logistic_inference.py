@@ -21,7 +21,14 @@ from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
 from discrim.models.regression.logistic_design import held
 
-__all__ = ["parts_of", "profile_intervals", "ratios_by_term", "rows_with_maximum", "to_statsmodels"]
+__all__ = [
+    "parts_of",
+    "profile_intervals",
+    "ratios_by_term",
+    "refuse_no_maximum",
+    "rows_with_maximum",
+    "to_statsmodels",
+]
 
 Floats = NDArray[np.float64]
 
@@ -81,13 +88,18 @@ def profile_intervals(fit: Fit[LogisticFit], level: float, index: pd.Index) -> p
     return table
 
 
-def rows_with_maximum(fit: Fit[LogisticFit], what: str) -> Blocks:
-    """The rows of a fit whose search ended at a maximum."""
+def refuse_no_maximum(fit: Fit[LogisticFit], what: str) -> None:
+    """Raise where the search did not end at a maximum."""
     if not fit.numbers.newton.converged:
         raise NotSupportedError(
             f"{what} needs finite estimates, which there are none of where a hyperplane separates classes: "
             "fit with bias_reduction=True."
         )
+
+
+def rows_with_maximum(fit: Fit[LogisticFit], what: str) -> Blocks:
+    """The rows of a fit whose search ended at a maximum."""
+    refuse_no_maximum(fit, what)
     return fit.rows(what)
 
 
@@ -124,7 +136,9 @@ def to_statsmodels(fit: Fit[LogisticFit]) -> Any:
         results, wrapper = discrete_model.MultinomialResults, discrete_model.MultinomialResultsWrapper
         params = numbers.params()
     # Its own search would begin again from raw columns, whose offsets and units cost digits.
-    ended = LikelihoodModelResults(model, params, numbers.cov_params(), scale=1.0, cov_type="nonrobust")
+    kind = "nonrobust" if numbers.robust is None else numbers.robust.kind
+    ended = LikelihoodModelResults(model, params, numbers.cov_params(), scale=1.0)
+    ended.cov_type = kind
     ended.mle_retvals = {"converged": True, "iterations": numbers.newton.steps}
     ended.mle_settings = {"optimizer": "newton", "start_params": params}
     return wrapper(results(model, ended))

@@ -15,7 +15,7 @@ __all__ = ["LogisticMethods"]
 
 
 class LogisticMethods:
-    """Deviance, residuals, influence, removed terms, Wald's test, robust covariances; of `LogisticResults`."""
+    """Deviance, residuals, influence, tests, robust covariances, marginal effects; of `LogisticResults`."""
 
     @property
     def deviance(self: Any) -> float:
@@ -27,9 +27,7 @@ class LogisticMethods:
         """Minus twice the log-likelihood of the class proportions alone."""
         return -2 * float(self.llnull)
 
-    def residuals(
-        self: Any, kind: Literal["deviance", "pearson", "response", "working"] = "deviance"
-    ) -> Any:
+    def residuals(self: Any, kind: Literal["deviance", "pearson", "response", "working"] = "deviance") -> Any:
         """Residuals of the rows of the fit, on the index of its table.
 
         Parameters
@@ -43,8 +41,8 @@ class LogisticMethods:
         -------
         Series of two classes, else DataFrame
             Of two classes those of the class that is not the reference, as R's glm. Of more a column a class,
-            for "working" but the reference, and for "deviance" a Series that has no sign. Rows the fit did not
-            use are missing. Probabilities are those of the model, whatever prior was given.
+            for "working" but the reference, and for "deviance" a Series that has no sign. Rows the fit did
+            not use are missing. Probabilities are those of the model, whatever prior was given.
 
         Raises
         ------
@@ -55,8 +53,8 @@ class LogisticMethods:
 
         Notes
         -----
-        A row of weight w stands for w equal rows: its "pearson" and "deviance" are those of one times the root
-        of w, as R's glm has them. Rows are not grouped: the deviance of single rows is no test of fit.
+        A row of weight w stands for w equal rows: its "pearson" and "deviance" are those of one times the
+        root of w, as R's glm has them. Rows are not grouped: the deviance of single rows is no test of fit.
 
         Examples
         --------
@@ -76,9 +74,9 @@ class LogisticMethods:
         Returns
         -------
         Series on the index of the table
-            The diagonal of the hat matrix of weighted least squares (Pregibon, 1981); of more than two classes the
-            trace of a row's block (Lesaffre & Albert, 1989). They sum to the number of coefficients. A row of
-            weight w counts as w rows together.
+            The diagonal of the hat matrix of weighted least squares (Pregibon, 1981); of more than two
+            classes the trace of a row's block (Lesaffre & Albert, 1989). They sum to the number of
+            coefficients. A row of weight w counts as w rows together.
 
         Raises
         ------
@@ -103,11 +101,11 @@ class LogisticMethods:
         Returns
         -------
         DataFrame on the index of the table
-            leverage, as of `leverage`. cooks_distance: how far all coefficients move together, in the metric of the
-            information, over their number. standardized_pearson and, of two classes, standardized_deviance:
-            residuals over sqrt(1 - leverage), which have variance one; of more classes the first is the
-            root of a quadratic form in the row's residuals and has no sign. Rows the fit did not use are
-            missing.
+            leverage, as of `leverage`. cooks_distance: how far all coefficients move together, in the metric
+            of the information, over their number. standardized_pearson and, of two classes,
+            standardized_deviance: residuals over sqrt(1 - leverage), which have variance one; of more
+            classes the first is the root of a quadratic form in the row's residuals and has no sign. Rows
+            the fit did not use are missing.
 
         Raises
         ------
@@ -165,8 +163,8 @@ class LogisticMethods:
         Returns
         -------
         DataFrame by term
-            Deviance and AIC of the fit without the term, the likelihood ratio against the whole model (LRT), df
-            and p; first `<none>`, the whole model. Terms of fewer factors come first. Of a penalized fit
+            Deviance and AIC of the fit without the term, the likelihood ratio against the whole model (LRT),
+            df and p; first `<none>`, the whole model. Terms of fewer factors come first. Of a penalized fit
             deviance and AIC are those of the penalized fit without the term, and LRT is the penalized
             likelihood ratio of `lr_test(by="term")`, which is not their difference.
 
@@ -195,10 +193,11 @@ class LogisticMethods:
         Parameters
         ----------
         hypothesis : str, list of str, array, DataFrame, or (array, value)
-            A term of the formula or a column of the design: its coefficients are zero, in all classes. Equations
-            as statsmodels takes them, "a = b, 2 * c = 1", in names of columns and "constant"; of more than
-            two classes they hold for each, or name coefficients as "class:column". A matrix has a column for
-            each coefficient in the order of `cov_params`; a DataFrame may name some, by (class, term).
+            A term of the formula or a column of the design: its coefficients are zero, in all classes.
+            Equations as statsmodels takes them, "a = b, 2 * c = 1", in names of columns and "constant"; of
+            more than two classes they hold for each, or name coefficients as "class:column". A matrix has a
+            column for each coefficient in the order of `cov_params`; a DataFrame may name some, by (class,
+            term).
         value : float or sequence, optional
             Right side of the equations, in the place of theirs; zero by default.
 
@@ -235,7 +234,7 @@ class LogisticMethods:
         return "nonrobust" if robust is None else str(robust.kind)
 
     def robust(
-        self: Any,
+        self,
         cov_type: Literal["HC0", "HC1", "cluster", "nonrobust"] = "HC1",
         groups: Any = None,
         *,
@@ -265,8 +264,8 @@ class LogisticMethods:
         Raises
         ------
         DataError
-            Another word; groups without "cluster" or the reverse; a group that is missing at a row of the fit; one
-            group only.
+            Another word; groups without "cluster" or the reverse; a group that is missing at a row of the
+            fit; one group only.
         NotSupportedError
             As of `residuals`; HC1 with no more rows than coefficients.
 
@@ -284,4 +283,62 @@ class LogisticMethods:
         """
         from discrim.models.regression.robust_covariance import with_covariance
 
-        return type(self)(with_covariance(self._fit, cov_type, groups, convention))
+        own: Any = self
+        fit: Self = type(own)(with_covariance(own._fit, cov_type, groups, convention))
+        return fit
+
+    @displayed()
+    def marginal_effects(
+        self: Any,
+        at: Literal["overall", "mean"] = "overall",
+        data: Any = None,
+        *,
+        columns: Any = None,
+        dummy: bool = True,
+        level: float = 0.95,
+    ) -> pd.DataFrame:
+        """What the probabilities of classes change by where a column of the table does.
+
+        Parameters
+        ----------
+        at : {"overall", "mean"}
+            The mean of the effects over the rows; or the effect on one row whose columns of numbers are at
+            their means, and whose categories are in the proportions of the rows.
+        data : table, optional
+            Rows to average over, each once; those of the fit by default, by their weights.
+        columns : str or list of str, optional
+            Columns of the table that the formula reads; all by default.
+        dummy : bool
+            Whether a column of numbers that holds 0 and 1 alone changes from 0 to 1, or by a small part of a
+            unit. Truth values and categories always change from one value to another, the first level to
+            each.
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        DataFrame by (class, column, change)
+            estimate, se by the delta method, z, p, low, high. A column of numbers has the change "dy/dx": the
+            derivative of the probability, through all terms that the column is in. Of two classes the one
+            that is not the reference. Probabilities are those of `predict_proba`, under the fit's prior;
+            standard errors go by the covariance that the fit has, see `robust`.
+
+        Raises
+        ------
+        DataError
+            Another word; a column that the formula does not read; data without a complete row.
+        NotSupportedError
+            A column within a function of one's own, or whose category is computed in the formula; a loaded
+            fit without data; separated classes; a formula that makes columns of a table read part by part.
+
+        Examples
+        --------
+        >>> from discrim import logistic
+        >>> from discrim.datasets import load_penguins
+        >>> fit = logistic("sex ~ log(body_mass_g) + island", load_penguins())
+        >>> fit.marginal_effects()["estimate"].round(5).tolist()
+        [0.0, 0.0, 0.0]
+        """
+        from discrim.models.regression.marginal_effects import marginal_effects
+
+        return marginal_effects(self._fit, at, data, columns, dummy=dummy, level=level)

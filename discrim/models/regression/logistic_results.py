@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.tails import chi2_sf, normal_sf
 from discrim.core.regression.logistic import LogisticFit
-from discrim.errors import warn_user
+from discrim.errors import NotSupportedError, warn_user
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
 from discrim.models.fits.arguments import check_word, listed
@@ -45,6 +45,10 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
         McFadden's, 1 - llf/llnull.
     df_model : int
         Free parameters.
+    deviance, null_deviance : float
+        Minus twice `llf` and `llnull`.
+    cov_type : str
+        What the standard errors are by.
     reference : label
     """
 
@@ -159,7 +163,7 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
         DataError
             Another method; a profile whose bound is not found.
         NotSupportedError
-            A profile of a loaded fit, which has not its rows.
+            A profile of a loaded fit, which has not its rows, or beside robust standard errors.
 
         Examples
         --------
@@ -170,6 +174,12 @@ class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, Classif
         [0.297, 0.554]
         """
         check_word("method", method, ("wald", "profile"))
+        if method == "profile" and self.cov_type != "nonrobust":
+            raise NotSupportedError(
+                f"A profile is of the likelihood, which does not know of {self.cov_type} standard errors: "
+                "use "
+                'method="wald", or the fit itself, as robust("nonrobust") gives it back.'
+            )
         if method == "profile":
             return profile_intervals(self._fit, level, self.log_odds(level).index)
         return self.log_odds(level)[["low", "high"]]

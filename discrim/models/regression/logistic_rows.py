@@ -81,11 +81,8 @@ def dfbetas(fit: Fit[LogisticFit], scaled: bool, bse: Floats) -> pd.DataFrame:
         float(n) * p1 * q, f"dfbetas() of {n:,} rows and {p1 * q:,} coefficients", "Ask for influence()"
     )
     turn = numbers.frame.to_data()
-    if scaled:
-        # Class by class, before anything is multiplied: units whose squares are no doubles cancel here.
-        lines = [turn / bse[:, [k]] for k in range(q)]
-    else:
-        lines = [turn] * q
+    # Class by class, before anything is multiplied: units whose squares are no doubles cancel here.
+    lines = [turn / bse[:, [k]] for k in range(q)] if scaled else [turn] * q
     out = np.full((n, q * p1), np.nan)
     for rows, found, _ in _pieces(fit, blocks, moves=True):
         moves: Any = found.moves
@@ -96,9 +93,7 @@ def dfbetas(fit: Fit[LogisticFit], scaled: bool, bse: Floats) -> pd.DataFrame:
     return pd.DataFrame(out, index=blocks.table.index, columns=columns)
 
 
-def _pieces(
-    fit: Fit[LogisticFit], blocks: Blocks, *, moves: bool
-) -> Iterator[tuple[Any, Influence, Floats]]:
+def _pieces(fit: Fit[LogisticFit], blocks: Blocks, *, moves: bool) -> Iterator[tuple[Any, Influence, Floats]]:
     """Positions in the table, influence, and the sign of the residual of some rows after others."""
     of_block = row_diagnostics.influence(fit.numbers, moves=moves)
     with late_bar(blocks.table.nrows, "influence of the rows") as tell:
@@ -107,5 +102,3 @@ def _pieces(
             for at, found in of_block((x, codes, weights)):
                 yield positions[at], found, np.where(codes[at] == fit.numbers.reference, -1.0, 1.0)
                 tell(at.stop - at.start)
-
-

@@ -37,7 +37,8 @@ def with_covariance(
     check_word("convention", convention, ("statsmodels",), optional=True)
     if (cov_type == "cluster") != (groups is not None):
         raise DataError(
-            'cov_type="cluster" goes with groups=: a column of the table that says which rows belong together, '
+            'cov_type="cluster" goes with groups=: a column of the table that says which rows belong '
+            "together, "
             f"or a vector of its length. Here cov_type={cov_type!r} and groups= is "
             f"{'missing' if groups is None else 'given'}."
         )
@@ -75,7 +76,7 @@ def _small_sample(total: float, coefficients: int) -> float:
 
 
 def _group_codes(groups: Any, blocks: Blocks) -> tuple[Codes, str, pd.Index]:
-    """Group (n,) of each row of the table, -1 where it is missing; what groups are called; and their labels."""
+    """Group (n,) of each row of the table, -1 where it is missing; their name; and their labels."""
     table = blocks.table
     if isinstance(groups, str):
         if blocks.source is not None:
@@ -92,8 +93,8 @@ def _group_codes(groups: Any, blocks: Blocks) -> tuple[Codes, str, pd.Index]:
             values = pd.Series(groups)
         except (TypeError, ValueError) as error:
             raise DataError(
-                f"groups= of type {type(groups).__name__} is no vector ({error}): give a column's name, or one "
-                "value for each row."
+                f"groups= of type {type(groups).__name__} is no vector ({error}): give a column's name, "
+                "or one value for each row."
             ) from None
         if len(values) != table.nrows:
             raise DataError(
@@ -125,16 +126,15 @@ def _sums_by_group(fit: Fit[LogisticFit], blocks: Blocks, codes: Codes, labels: 
                 place = int(np.argmax(held < 0))
                 position = rows.start + place if isinstance(rows, slice) else int(rows[place])
                 raise DataError(
-                    f"groups= has no value at row {shown(blocks.table.label(position))}, which the fit uses: fill "
-                    "it, for example with a group of its own, or drop the row and fit again."
+                    f"groups= has no value at row {shown(blocks.table.label(position))}, which the fit "
+                    "uses: fill it, for example with a group of its own, or drop the row and fit again."
                 )
             there[held] = True
-            group_scores(
-                sums, numbers.frame, ended.coef, numbers.reference, x, own, weights, held
-            )
+            group_scores(sums, numbers.frame, ended.coef, numbers.reference, x, own, weights, held)
     if there.sum() < 2:
         raise DataError(
-            f"groups= has one group only in the rows of the fit, {shown(labels[there][0])}: a covariance of groups "
+            f"groups= has one group only in the rows of the fit, {shown(labels[there][0])}: a covariance "
+            "of groups "
             'needs two, and many to be of use. Give other groups, or use cov_type="HC1".'
         )
     return sums[there]

@@ -1,9 +1,9 @@
-"""Fits to some of the terms of a formula, all to the same rows: `drop1`, nested fits, choice by AIC or BIC."""
+"""Fits to some of the terms of a formula, all to the same rows: `drop1`, nested fits, a choice of terms."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -57,8 +57,7 @@ class Margins:
         return [
             a
             for a in self.terms
-            if a not in chosen
-            and all(b in chosen for b, own in self.terms.items() if own < self.terms[a])
+            if a not in chosen and all(b in chosen for b, own in self.terms.items() if own < self.terms[a])
         ]
 
 
@@ -116,7 +115,12 @@ class TermFits:
         self.margins = Margins(blocks.design, self.parts)
         self._blocks, self._moments = blocks, moments
         self._rows = held(blocks, HELD)
-        self._options = {"reference": reference, "bias_reduction": bias_reduction, "tol": tol, "maxiter": maxiter}
+        self._options: dict[str, Any] = {
+            "reference": reference,
+            "bias_reduction": bias_reduction,
+            "tol": tol,
+            "maxiter": maxiter,
+        }
         self._known: dict[frozenset[str], TermFit] = {}
 
     def columns(self, terms: Collection[str]) -> list[int]:
@@ -154,7 +158,8 @@ class TermFits:
         if not found.newton.converged:
             raise DataError(
                 f"The fit of {named} has not converged, so that it cannot be compared: where a hyperplane "
-                "separates the classes there is no maximum. Fit with bias_reduction=True, or leave a term out."
+                "separates the classes there is no maximum. Fit with bias_reduction=True, or leave a "
+                "term out."
             )
         self._known[key] = TermFit(-2 * found.llf(), found.df_model(), found)
         return self._known[key]
@@ -242,7 +247,7 @@ def likelihood_ratio_on(small: Fit[LogisticFit], large: Fit[LogisticFit]) -> tup
 def _not_nested(small: Fit[LogisticFit], large: Fit[LogisticFit], left: Floats) -> str:
     worst = small.terms[int(np.argmax(left))]
     return (
-        f"The fits are not nested: the column {worst!r} of the first is no combination of those of the second "
-        f"({large.formula}). Give the smaller fit first, and as the second one with all its columns; to set other "
-        "fits side by side, see compare()."
+        f"The fits are not nested: the column {worst!r} of the first is no combination of those of the "
+        f"second ({large.formula}). Give the smaller fit first, and as the second one with all its "
+        "columns; to set other fits side by side, see compare()."
     )

@@ -18,7 +18,7 @@ from discrim.inference.wald import dependent_row, wald_statistic
 from discrim.models.fits.arguments import is_number, listed, told
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.labels import by_class_and_term
-from discrim.models.regression.logistic_inference import parts_of
+from discrim.models.regression.logistic_inference import parts_of, refuse_no_maximum
 from discrim.models.regression.robust_covariance import covariance_note
 
 __all__ = ["wald_test"]
@@ -30,11 +30,7 @@ Hypothesis = tuple[Floats, Floats]
 def wald_test(fit: Fit[LogisticFit], hypothesis: Any, value: Any) -> TestResult:
     """Wald's test; see `LogisticMethods.wald_test`."""
     numbers = fit.numbers
-    if not numbers.newton.converged:
-        raise NotSupportedError(
-            "wald_test() needs finite estimates, which there are none of where a hyperplane separates classes: "
-            "fit with bias_reduction=True."
-        )
+    refuse_no_maximum(fit, "wald_test()")
     index = by_class_and_term(fit.classes[numbers.others], pd.Index(["constant", *fit.terms]))
     contrasts, values = _read(fit, hypothesis, index)
     if value is not None:
@@ -60,13 +56,14 @@ def _singular(numbers: LogisticFit, asked: int) -> str:
     robust = numbers.robust
     if robust is not None and robust.rank < robust.root.shape[1]:
         return (
-            f"The covariance of {robust.groups or 'these'} groups has rank {robust.rank}, which is too little for a "
-            f"hypothesis of {asked} equations: test fewer at once, or use the covariance of the model, as in "
+            f"The covariance of {robust.groups or 'these'} groups has rank {robust.rank}, which is too "
+            f"little for a hypothesis of {asked} equations: test fewer at once, or use the covariance of "
+            "the model, as in "
             'robust("nonrobust").wald_test().'
         )
     return (
-        "The covariance of what the hypothesis names is singular, or out of the range of double precision: test "
-        "fewer equations at once, or give the columns in other units, as standardize() does."
+        "The covariance of what the hypothesis names is singular, or out of the range of double "
+        "precision: test fewer equations at once, or give the columns in other units, as standardize() does."
     )
 
 
@@ -79,8 +76,10 @@ def _read(fit: Fit[LogisticFit], hypothesis: Any, index: pd.MultiIndex) -> Hypot
         return _text(fit, hypothesis, index)
     if isinstance(hypothesis, pd.DataFrame):
         return _labelled(hypothesis, index)
-    if isinstance(hypothesis, Sequence | pd.Index) and len(hypothesis) and all(
-        isinstance(each, str) for each in hypothesis
+    if (
+        isinstance(hypothesis, Sequence | pd.Index)
+        and len(hypothesis)
+        and all(isinstance(each, str) for each in hypothesis)
     ):
         parts = [_text(fit, each, index) for each in hypothesis]
         return np.vstack([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
@@ -88,13 +87,13 @@ def _read(fit: Fit[LogisticFit], hypothesis: Any, index: pd.MultiIndex) -> Hypot
         matrix = np.atleast_2d(np.asarray(hypothesis, dtype=np.float64))
     except (TypeError, ValueError):
         raise DataError(
-            f"The hypothesis {told(hypothesis)} is none: name terms, write equations such as 'a = b, c = 0', or give "
-            "a matrix."
+            f"The hypothesis {told(hypothesis)} is none: name terms, write equations such as 'a = b, c = "
+            "0', or give a matrix."
         ) from None
     if matrix.ndim != 2 or matrix.shape[1] != len(index) or not len(matrix):
         raise DataError(
-            f"The hypothesis has shape {matrix.shape}, and there are {len(index)} coefficients: give a matrix with a "
-            "column for each, in the order of cov_params()."
+            f"The hypothesis has shape {matrix.shape}, and there are {len(index)} coefficients: give a "
+            "matrix with a column for each, in the order of cov_params()."
         )
     if not np.isfinite(matrix).all():
         raise DataError("The matrix of the hypothesis has a value that is missing or infinite: give numbers.")
@@ -122,7 +121,7 @@ def _read_matrix(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypothesis:
 
 
 def _text(fit: Fit[LogisticFit], text: str, index: pd.MultiIndex) -> Hypothesis:
-    """A term of the formula, or equations in coefficients; of more than two classes for each that is not named."""
+    """A term of the formula, or equations in coefficients, which hold for each class where none is named."""
     columns, q = ["constant", *fit.terms], len(fit.numbers.others)
     parts = parts_of(fit.blocks)
     wanted = [1 + j for j in parts[text]] if text in parts else None
@@ -130,7 +129,7 @@ def _text(fit: Fit[LogisticFit], text: str, index: pd.MultiIndex) -> Hypothesis:
         wanted = [columns.index(text)]
     if wanted is not None:
         rows = np.eye(len(columns))[wanted]
-        return np.kron(np.eye(q), rows), np.zeros(q * len(rows))
+        return _for_each(q, rows), np.zeros(q * len(rows))
     named = [f"{label}:{term}" for label, term in index]
     clash = len({*columns, *named}) < len(columns) + len(named)
     try:
@@ -143,7 +142,12 @@ def _text(fit: Fit[LogisticFit], text: str, index: pd.MultiIndex) -> Hypothesis:
         except FormulaError:
             way_out = f" Coefficients are {listed([*columns, *named] if q > 1 else columns, most=12)}."
             raise FormulaError(f"{error}{way_out}") from None
-    return np.kron(np.eye(q), rows), np.tile(values, q)
+    return _for_each(q, rows), np.tile(values, q)
+
+
+def _for_each(q: int, rows: Floats) -> Floats:
+    """Contrasts (r, p + 1) for each class."""
+    return np.asarray(np.kron(np.eye(q), rows), dtype=np.float64)
 
 
 def _values(value: Any, count: int) -> Floats:
@@ -169,6 +173,6 @@ def _refuse_dependent(contrasts: Floats, index: pd.MultiIndex) -> None:
         raise DataError(f"Equation {row + 1} of the hypothesis names no coefficient: leave it out.")
     names = [f"{label}:{term}" for label, term in index[contrasts[row] != 0]]
     raise DataError(
-        f"Equation {row + 1} of the hypothesis, in {listed(names)}, follows from those before it, or contradicts "
-        "them: leave it out."
+        f"Equation {row + 1} of the hypothesis, in {listed(names)}, follows from those before it, or "
+        "contradicts them: leave it out."
     )
