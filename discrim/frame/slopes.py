@@ -83,7 +83,7 @@ class Changing:
     ) -> None:
         spec = design.spec
         if spec is None:
-            raise ValueError("A plain design is its own derivative.")
+            raise ValueError("A plain design is its own derivative: give one that has a spec.")
         self._spec: Spec = spec
         self._rows, self._functions = rows, functions
         self._means, self._shares = means, shares or {}
@@ -228,7 +228,7 @@ class _Walk:
             if da is None and db is None:
                 return value, None
             if symbol in ("//", "%"):
-                raise self._refused(f"{symbol} has steps")
+                raise self._no_derivative(f"take another form, as {symbol} has steps")
             zero = np.zeros(())
             da, db = zero if da is None else da, zero if db is None else db
             if symbol in ("+", "-"):
@@ -252,7 +252,7 @@ class _Walk:
                     "own: use "
                     'at="overall", or make it a column of the table.'
                 )
-            raise self._refused(f"the derivative of {node.function}(), a function of your own, is not known")
+            raise self._no_derivative(f"write out what {node.function}(), a function of your own, does")
         value, change = self.dual(node.arguments[0])
         if node.function in NUMPY_FUNCTIONS:
             with np.errstate(all="ignore"):
@@ -268,11 +268,11 @@ class _Walk:
             return result, _of_state(state, whole, result) * inner
         return value, change
 
-    def _refused(self, why: str) -> NotSupportedError:
+    def _no_derivative(self, why: str) -> NotSupportedError:
+        name = self._name or next(iter(self._held))
         return NotSupportedError(
-            f"The effect of {self._name or next(iter(self._held))!r} cannot be told through {self._code}: "
-            f"{why}. Make it a column of the "
-            "table and name that in the formula, or leave the column out of columns=."
+            f"The effect of {name!r} cannot be told through {self._code}. Make that a column of the table "
+            f"and name it in the formula, or leave {name!r} out of columns=: {why}."
         )
 
 

@@ -41,8 +41,8 @@ def nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
         )
     if np.isnan(statistic):
         raise DataError(
-            "The penalized likelihood has no maximum that was found under the smaller model: test the "
-            "terms by wald_test()."
+            "No maximum of the penalized likelihood was found under the smaller model: use wald_test() "
+            "of the larger fit."
         )
     pvalue = float(chi2_sf(statistic, df))
     penalized = "Penalized likelihoods. " if kinds[0] else ""

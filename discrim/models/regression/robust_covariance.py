@@ -37,10 +37,9 @@ def with_covariance(
     check_word("convention", convention, ("statsmodels",), optional=True)
     if (cov_type == "cluster") != (groups is not None):
         raise DataError(
-            'cov_type="cluster" goes with groups=: a column of the table that says which rows belong '
-            "together, "
-            f"or a vector of its length. Here cov_type={cov_type!r} and groups= is "
-            f"{'missing' if groups is None else 'given'}."
+            f"cov_type={cov_type!r} with groups= {'missing' if groups is None else 'given'}: for "
+            'cov_type="cluster" give groups=, a column of the table that says which rows belong '
+            "together, or a value for each row; leave it out for others."
         )
     kept = {name: value for name, value in fit.cache.items() if name not in ("se", "covariance")}
     if cov_type == "nonrobust":

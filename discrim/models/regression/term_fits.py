@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -236,7 +236,7 @@ def likelihood_ratio_on(small: Fit[LogisticFit], large: Fit[LogisticFit]) -> tup
     ours, theirs = rows_with_maximum(large, "lr_test()"), rows_with_maximum(small, "lr_test()")
     found = within(_Pairs(ours, theirs), large.numbers.frame, small.numbers.frame)
     if not found.nested:
-        raise DataError(_not_nested(small, large, found.left))
+        _refuse_not_nested(small, large, found.left)
     df = float(large.numbers.df_model() - small.numbers.df_model())
     if not large.numbers.bias_reduction or not df:
         return 2 * (large.numbers.llf() - small.numbers.llf()), df
@@ -244,9 +244,9 @@ def likelihood_ratio_on(small: Fit[LogisticFit], large: Fit[LogisticFit]) -> tup
     return deviance_on(large.numbers, held(ours, HELD), normals), df
 
 
-def _not_nested(small: Fit[LogisticFit], large: Fit[LogisticFit], left: Floats) -> str:
+def _refuse_not_nested(small: Fit[LogisticFit], large: Fit[LogisticFit], left: Floats) -> NoReturn:
     worst = small.terms[int(np.argmax(left))]
-    return (
+    raise DataError(
         f"The fits are not nested: the column {worst!r} of the first is no combination of those of the "
         f"second ({large.formula}). Give the smaller fit first, and as the second one with all its "
         "columns; to set other fits side by side, see compare()."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -39,7 +39,7 @@ def wald_test(fit: Fit[LogisticFit], hypothesis: Any, value: Any) -> TestResult:
     root = numbers.root()
     statistic = wald_statistic(root, numbers.params().T.ravel(), contrasts, values)
     if np.isnan(statistic):
-        raise NotSupportedError(_singular(numbers, len(contrasts)))
+        _refuse_singular(numbers, len(contrasts))
     df = float(len(contrasts))
     pvalue = float(chi2_sf(statistic, df))
     return TestResult(
@@ -52,16 +52,16 @@ def wald_test(fit: Fit[LogisticFit], hypothesis: Any, value: Any) -> TestResult:
     )
 
 
-def _singular(numbers: LogisticFit, asked: int) -> str:
+def _refuse_singular(numbers: LogisticFit, asked: int) -> NoReturn:
     robust = numbers.robust
     if robust is not None and robust.rank < robust.root.shape[1]:
-        return (
+        raise NotSupportedError(
             f"The covariance of {robust.groups or 'these'} groups has rank {robust.rank}, which is too "
             f"little for a hypothesis of {asked} equations: test fewer at once, or use the covariance of "
             "the model, as in "
             'robust("nonrobust").wald_test().'
         )
-    return (
+    raise NotSupportedError(
         "The covariance of what the hypothesis names is singular, or out of the range of double "
         "precision: test fewer equations at once, or give the columns in other units, as standardize() does."
     )
