@@ -102,10 +102,10 @@ class LogisticMethods:
         -------
         DataFrame on the index of the table
             leverage, as of `leverage`. cooks_distance: how far all coefficients move together, in the metric
-            of the information, over their number. standardized_pearson and, of two classes,
-            standardized_deviance: residuals over sqrt(1 - leverage), which have variance one; of more
-            classes the first is the root of a quadratic form in the row's residuals and has no sign. Rows
-            the fit did not use are missing.
+            of the information, over their number. studentized_pearson and, of two classes,
+            studentized_deviance: residuals over sqrt(1 - leverage), which have variance one (R:
+            `rstandard`); of more classes the first is the root of a quadratic form in the row's residuals
+            and has no sign. Rows the fit did not use are missing.
 
         Raises
         ------

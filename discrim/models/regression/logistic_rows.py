@@ -57,16 +57,16 @@ def influence(fit: Fit[LogisticFit], what: str = "influence()") -> pd.DataFrame:
     blocks = rows_with_maximum(fit, what)
     two, n = len(fit.classes) == 2, blocks.table.nrows
     table: dict[str, Floats] = {
-        name: np.full(n, np.nan) for name in ("leverage", "cooks_distance", "standardized_pearson")
+        name: np.full(n, np.nan) for name in ("leverage", "cooks_distance", "studentized_pearson")
     }
     for rows, found, sign in _pieces(fit, blocks, moves=False):
         table["leverage"][rows] = found.leverage
         table["cooks_distance"][rows] = found.cook
-        table["standardized_pearson"][rows] = found.standardized * (sign if two else 1.0)
+        table["studentized_pearson"][rows] = found.standardized * (sign if two else 1.0)
     if two:
         deviance = residuals(fit, "deviance").to_numpy()
         with np.errstate(divide="ignore", invalid="ignore"):
-            table["standardized_deviance"] = deviance / np.sqrt(1 - table["leverage"])
+            table["studentized_deviance"] = deviance / np.sqrt(1 - table["leverage"])
     return pd.DataFrame(table, index=blocks.table.index)
 
 
