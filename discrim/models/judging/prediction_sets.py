@@ -22,7 +22,7 @@ from discrim.models.fits.arguments import check_flag, check_word, listed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.prediction import scored
 from discrim.models.judging.assessment import Plan, judged_scores
-from discrim.models.judging.calibration_rows import OwnScores, by_class, labelled_rows, warn_of_few
+from discrim.models.judging.calibration_rows import OwnScores, by_class, calibration_rows, warn_of_few
 from discrim.models.judging.validation import refuse_many_scores
 
 __all__ = ["SetPlan", "set_answer"]
@@ -217,7 +217,7 @@ def calibrated(fit: Fit[Any], plan: SetPlan) -> tuple[Calibrated, LeftOut | None
     left_out = None
     if plan.method == "split":
         pieces = partial(_pieces, fit, plan, _draws(plan))
-        own = labelled_rows(fit, plan.calibration, pieces, weights=plan.weights, unseen=plan.unseen)
+        own = calibration_rows(fit, plan.calibration, pieces, weights=plan.weights, unseen=plan.unseen)
     else:
         left_out = _left_out(fit, plan, prior)
         own = left_out.own()
@@ -247,7 +247,8 @@ def _left_out(fit: Fit[Any], plan: SetPlan, prior: Floats | None) -> LeftOut:
     method: Any = plan.method
     asked = Plan(folds=plan.folds, seed=plan.seed, refit_prior=None if plan.prior is None else False)
     try:
-        _, scores, weights, blocks = judged_scores(fit, None, method, asked)
+        blocks = fit.rows(f'method="{method}"')
+        _, scores, weights, _ = judged_scores(fit, None, method, asked)
     except NotSupportedError as error:
         other = 'method="cv", or ' if plan.method == "loo" else ""
         raise NotSupportedError(f"{error} For sets: {other}calibration=, {way_out}") from None
