@@ -56,7 +56,7 @@ def write(
     DataError
         A factor is of another kind than at the fit, an unseen category, or a value that is not finite.
     """
-    values = [_factor_values(factor, rows, functions, bases, unseen=unseen) for factor in spec.factors]
+    values = [factor_values(factor, rows, functions, bases, unseen=unseen) for factor in spec.factors]
     first = 0
     for parts in spec.products:
         widths = spec.widths(parts)
@@ -138,8 +138,8 @@ UNSEEN = 'pass unseen="missing", or fit with this level'
 """What may be done about a level of new rows that the fit has not seen, but for a change of the rows."""
 
 
-def _factor_values(
-    factor: Factor, rows: Rows, functions: Functions, bases: Bases, *, unseen: bool
+def factor_values(
+    factor: Factor, rows: Rows, functions: Functions, bases: Bases, *, unseen: bool = False
 ) -> _Array | Codes:
     """A factor's numbers, (m, width), or the codes of its categories, (m,), -1 for unseen ones if allowed."""
     each = expression(factor.code, frozenset(functions))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
     from discrim.report.plots.style import Axes
 
-__all__ = ["confusion", "differences", "folds", "steps"]
+__all__ = ["confusion", "differences", "folds", "permutations", "steps"]
 
 CRITERIA = {
     "wilks": "Wilks' lambda",
@@ -22,6 +22,8 @@ CRITERIA = {
     "maxminf": "Smallest F between two classes",
     "rao": "Rao's V",
     "cv": "Cross-validated error, ± one standard error",
+    "aic": "AIC",
+    "bic": "BIC",
 }
 SIGN = {"entered": "+ ", "removed": "\u2212 ", "included": "", "start": ""}
 
@@ -31,10 +33,11 @@ def steps(results: Any, asked: Asked) -> Axes:
     from discrim.report.plots.steps import steps as draw
 
     table, by_error = results.steps, results.criterion == "cv"
-    value = table["error" if by_error else results.criterion].to_numpy(dtype=np.float64)
+    column = {"cv": "error", "aic": "AIC", "bic": "BIC"}.get(results.criterion, results.criterion)
+    value = table[column].to_numpy(dtype=np.float64)
     spread = table["se"].to_numpy(dtype=np.float64) if by_error else np.full(len(table), np.nan)
     texts = [f"{count} in" for count in table["terms_in"]]
-    if not by_error:
+    if "F" in table:
         texts = [f"F {f:.3g}, p {_tail(p)}" for f, p in zip(table["F"], table["p"], strict=True)]
     held = pd.DataFrame({"value": value, "low": value - spread, "high": value + spread, "text": texts})
     held["name"] = [SIGN[row.action] + row.term for row in table.itertuples()]
@@ -66,6 +69,22 @@ def confusion(found: Any, asked: Asked) -> Axes:
     from discrim.models.pictures.judged import drawn_confusion
 
     return drawn_confusion(found.confusion, "cross-validated", asked)
+
+
+def permutations(found: Any, asked: Asked) -> Axes:
+    """Hit rates of shuffled labels, and that of the labels seen."""
+    from discrim.report.plots.permuted import permuted as draw
+
+    test = found.permutations
+    if test is None:
+        raise DataError(
+            "kind='permutations' draws a permutation test, and none was made: pass permutations=999 to "
+            "cross_validate()."
+        )
+    title = f"Hit rates of {_called(found)} by chance, and of the true labels"
+    names = (f"Cross-validated hit rate, labels shuffled among {test.shuffled}", title)
+    said = f"p {_tail(test.pvalue)}"
+    return draw(test.rates, test.estimate, said, names, ax=asked.ax, signs=asked.signs([_called(found)]))
 
 
 def differences(found: Any, asked: Asked) -> Axes:

@@ -9,20 +9,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, warn_user
-from discrim.frame.asked_rows import refuse_vector
 from discrim.frame.blocks import Blocks
-from discrim.frame.filled import response_codes
-from discrim.frame.sources.rows import named, tables
-from discrim.frame.sources.sources import source_of
-from discrim.frame.weights import weight_vector
 from discrim.inference.conformal import Reference, least_rows
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.gaps import AS_FITTED, Gaps
+from discrim.models.judging.labelled_rows import labelled_rows
+from discrim.models.judging.validation import refuse_many_scores
 
-__all__ = ["OwnScores", "by_class", "labelled_rows", "warn_of_few"]
+__all__ = ["OwnScores", "by_class", "calibration_rows", "warn_of_few"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -65,7 +61,7 @@ def by_class(own: OwnScores, n_classes: int) -> list[Reference]:
     return found
 
 
-def labelled_rows(
+def calibration_rows(
     fit: Fit[Any],
     data: Any,
     values: Callable[[Blocks], Iterator[tuple[slice, Floats]]],
@@ -73,7 +69,7 @@ def labelled_rows(
     weights: Any = None,
     gaps: Gaps = AS_FITTED,
 ) -> OwnScores:
-    """Calibration rows of a table, or of a source of tables, that the fit has not seen.
+    """Rows of a table, or of a source of tables, that the fit has not seen.
 
     Parameters
     ----------
@@ -92,18 +88,20 @@ def labelled_rows(
     DiscrimWarning
         Rows without a class, a value or a weight do not count.
     """
-    parts, lost, total = [], 0, 0
-    for table in _tables(fit, data, weights):
-        blocks = fit.new_rows(table, gaps)
-        codes = response_codes(blocks.design, blocks.table, blocks.functions)
-        own = weight_vector(weights, blocks.table)
-        strange = np.full(blocks.table.nrows, np.nan)
+
+    def strange(blocks: Blocks) -> Floats:
+        refuse_many_scores(blocks.table.nrows, len(fit.classes), "Calibration")
+        out = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
         for place, found in values(blocks):
-            some = codes[place]
-            strange[place] = np.where(some >= 0, found[np.arange(len(some)), some], np.nan)
-        known = ~np.isnan(strange) if own is None else ~(np.isnan(strange) | np.isnan(own))
-        lost, total = lost + int((~known).sum()), total + len(known)
-        parts.append(OwnScores(strange[known], codes[known], None if own is None else own[known]))
+            out[place] = found
+        return out
+
+    rows = labelled_rows(fit, data, gaps, weights, strange)
+    own = rows.answer[np.arange(len(rows.actual)), np.maximum(rows.actual, 0)]
+    known = (rows.actual >= 0) & ~np.isnan(own)
+    if rows.weights is not None:
+        known &= rows.weights > 0
+    total, lost = len(known), int((~known).sum())
     if lost == total:
         raise DataError(
             f"None of the {total} rows of calibration= has its class and all its values: pass rows with "
@@ -111,28 +109,10 @@ def labelled_rows(
         )
     if lost:
         warn_user(
-            f"{lost} of the {total} rows of calibration= miss{'es' if lost == 1 else ''} the class, a value "
-            "or a weight, and do not count."
+            f"{lost} of the {total} rows of calibration= {'misses' if lost == 1 else 'miss'} the class, a "
+            "value or a weight, and do not count."
         )
-    joined = [np.concatenate([part[i] for part in parts]) for i in (0, 1)]
-    weighed = None if weights is None else np.concatenate([np.asarray(part.weights) for part in parts])
-    return OwnScores(joined[0], joined[1], weighed)
-
-
-def _tables(fit: Fit[Any], data: Any, weights: Any) -> Iterator[Any]:
-    source = source_of(data)
-    if source is None:
-        yield data
-        return
-    refuse_vector(weights)
-    design = fit.blocks.design
-    asked = tuple(dict.fromkeys([*design.response_columns, *design.columns]))
-    asked = asked if weights is None or weights in asked else (*asked, weights)
-    with late_bar(source.nrows or 0, "calibration rows") as tell:
-        for table, where in tables(source, asked):
-            with named(where):
-                yield table
-            tell(table.nrows)
+    return OwnScores(own[known], rows.actual[known], None if rows.weights is None else rows.weights[known])
 
 
 def warn_of_few(counts: Floats, classes: pd.Index, level: float, possible: NDArray[np.bool_]) -> None:

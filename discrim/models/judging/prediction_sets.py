@@ -23,7 +23,7 @@ from discrim.models.fits.fit import Fit
 from discrim.models.fits.gaps import AS_FITTED, Gaps
 from discrim.models.fits.prediction import scored
 from discrim.models.judging.assessment import Plan, judged_scores
-from discrim.models.judging.calibration_rows import OwnScores, by_class, labelled_rows, warn_of_few
+from discrim.models.judging.calibration_rows import OwnScores, by_class, calibration_rows, warn_of_few
 from discrim.models.judging.validation import refuse_many_scores
 
 __all__ = ["SetPlan", "set_answer"]
@@ -217,7 +217,7 @@ def calibrated(fit: Fit[Any], plan: SetPlan) -> tuple[Calibrated, LeftOut | None
     left_out = None
     if plan.method == "split":
         pieces = partial(_pieces, fit, plan, _draws(plan))
-        own = labelled_rows(fit, plan.calibration, pieces, weights=plan.weights, gaps=plan.gaps)
+        own = calibration_rows(fit, plan.calibration, pieces, weights=plan.weights, gaps=plan.gaps)
     else:
         left_out = _left_out(fit, plan, prior)
         own = left_out.own()
@@ -247,6 +247,7 @@ def _left_out(fit: Fit[Any], plan: SetPlan, prior: Floats | None) -> LeftOut:
     method: Any = plan.method
     asked = Plan(folds=plan.folds, seed=plan.seed, refit_prior=None if plan.prior is None else False)
     try:
+        blocks = fit.rows(f'method="{method}"')
         _, scores, weights, _ = judged_scores(fit, None, method, asked)
     except NotSupportedError as error:
         other = 'method="cv", or ' if plan.method == "loo" else ""
@@ -254,7 +255,6 @@ def _left_out(fit: Fit[Any], plan: SetPlan, prior: Floats | None) -> LeftOut:
     if plan.prior is not None and prior is not None:
         scores = scores + _moved(fit, prior)
     strange, shares = _strange(scores, plan, _draws(plan))
-    blocks = fit.rows("predict_set()")
     return LeftOut(blocks, scores, strange, used_codes(blocks), weights, shares)
 
 
