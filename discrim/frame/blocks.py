@@ -95,6 +95,9 @@ class Blocks:
         Rows left out because a value is missing; known after a full pass.
     partial : bool
         Whether a row with a missing value is used, for prediction, by the columns that are not made of it.
+    incomplete : bool
+        Whether such rows are used by the fit too, so that only those without class or weight are left out;
+        `partial` is true then.
     source : SourceRows, optional
         What the rows are read from, part by part, in the place of a table in memory.
     counts : tuple of str
@@ -109,6 +112,7 @@ class Blocks:
     keep: tuple[int, ...] | None = None
     dropped: int = 0
     partial: bool = False
+    incomplete: bool = False
     lost: NDArray[np.bool_] | None = None
     unit: NDArray[np.float64] | None = None
     constant: tuple[str, ...] = ()
@@ -204,13 +208,13 @@ class Blocks:
         return replace(self, design=design, keep=own)
 
     def __iter__(self) -> Iterator[Block]:
-        """Complete rows; a row with a missing value, response or weight is left out and counted."""
+        """Rows of the fit; one with a missing response, weight, or value is left out and counted."""
         return self.shown_to(None)
 
     def shown_to(
         self, see: Callable[[slice, NDArray[np.float64], NDArray[np.bool_] | None], None] | None
     ) -> Iterator[Block]:
-        """Complete rows, as of iteration, of which each block with all its rows is shown first.
+        """Rows of the fit, as of iteration, of which each block with all its rows is shown first.
 
         What is shown is what `every_row` gives.
         """
@@ -221,7 +225,7 @@ class Blocks:
             kept = codes >= 0
             if weights is not None:
                 kept &= ~np.isnan(weights)
-            if not finite:
+            if not finite and not self.incomplete:
                 kept &= ~np.isnan(x).any(axis=1)
             if not kept.all():
                 dropped += int(len(kept) - kept.sum())
@@ -260,7 +264,8 @@ class Blocks:
         else:
             x = np.empty((len(positions), len(self.design.terms)))
             for i, position in enumerate(positions.tolist()):
-                fill(self.design, self.table, position, position + 1, x[i : i + 1], self.functions)
+                row, stop = x[i : i + 1], position + 1
+                fill(self.design, self.table, position, stop, row, self.functions, partial=self.partial)
         x = x if self.keep is None else x[:, self.keep]
         return x if self.unit is None else x / self.unit
 

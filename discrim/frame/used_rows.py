@@ -60,7 +60,7 @@ def used_of_block(
     used = codes >= 0
     if weights is not None:
         used = used & (weights > 0)
-    if missing is not None:
+    if missing is not None and not blocks.incomplete:
         used &= ~missing
     if used.all():
         return place, x, codes, weights

@@ -9,13 +9,15 @@ so many rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.errors import DataError
 from discrim.inference.error_rates import check_level
 
-__all__ = ["Bins", "calibration_bins", "wilson_interval"]
+__all__ = ["Binned", "Bins", "binned", "calibration_bins", "wilson_interval"]
 
 Floats = NDArray[np.float64]
 
@@ -70,20 +72,56 @@ def calibration_bins(
     >>> found.predicted.round(2).tolist(), found.observed.tolist()
     ([0.15, 0.85], [0.5, 1.0])
     """
+    held = binned(proba, true, bins, weights)
+    return Bins(held.predicted, held.observed, *wilson_interval(held.observed, held.rows, level), held.rows)
+
+
+class Binned(NamedTuple):
+    """Different probabilities, and the bins that they are in.
+
+    Attributes
+    ----------
+    values, counts, hits : (v,) float
+        Each probability once, rising; its rows, and those for which it came true.
+    at : (v,) int
+        Its bin.
+    rows, predicted, observed : (B,) float
+        Of the bins, as of `Bins`.
+    """
+
+    values: Floats
+    counts: Floats
+    hits: Floats
+    at: NDArray[np.intp]
+    rows: Floats
+    predicted: Floats
+    observed: Floats
+
+
+def binned(proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floats | None = None) -> Binned:
+    """Probabilities cut into bins of about equal counts; arguments as of `calibration_bins`.
+
+    Raises
+    ------
+    DataError
+        The number of bins is none.
+    """
+    if not isinstance(bins, (int, np.integer)) or isinstance(bins, bool) or bins < 1:
+        raise DataError(f"bins={bins!r}: give a whole number from 1 on.")
     values, at = np.unique(proba, return_inverse=True)
     held = np.ones(len(proba)) if weights is None else weights
-    counts = np.bincount(at, held, len(values))
-    hits = np.bincount(at, held * true, len(values))
+    counts = np.bincount(at, held, len(values)).astype(np.float64)
+    hits = np.bincount(at, held * true, len(values)).astype(np.float64)
     before = np.cumsum(counts) - counts
     total = float(counts.sum())
     there = counts > 0
+    values, counts, hits = values[there], counts[there], hits[there]
     # By the middle of the rows that are tied, so that the cuts are the same from either end.
-    own = np.minimum((bins * (before[there] + counts[there] / 2) / total).astype(np.intp), bins - 1)
+    own = np.minimum((bins * (before[there] + counts / 2) / total).astype(np.intp), bins - 1)
     _, own = np.unique(own, return_inverse=True)
-    rows = np.bincount(own, counts[there]).astype(np.float64)
-    predicted = np.bincount(own, (counts * values)[there]) / rows
-    observed = np.bincount(own, hits[there]) / rows
-    return Bins(predicted, observed, *wilson_interval(observed, rows, level), rows)
+    rows = np.bincount(own, counts).astype(np.float64)
+    predicted = np.bincount(own, counts * values) / rows
+    return Binned(values, counts, hits, own, rows, predicted, np.bincount(own, hits) / rows)
 
 
 def wilson_interval(share: Floats, rows: Floats, level: float) -> tuple[Floats, Floats]:

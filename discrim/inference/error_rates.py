@@ -173,6 +173,9 @@ def _of_classes(
     if not total:
         return Rates(by_class, np.nan, np.nan, np.nan, np.nan, wrong, total)
     pi = rows / total if sampled else np.where(rows > 0, shares, 0.0)
+    if not pi.sum():
+        # All of the prior is of classes that have no row.
+        return Rates(by_class, np.nan, np.nan, np.nan, np.nan, wrong, total)
     pi = pi / pi.sum()
     there = pi > 0
     rate = float(pi[there] @ by_class[there])

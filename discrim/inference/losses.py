@@ -74,6 +74,8 @@ def loss_rate(
     """
     shares = judged.shares()
     whole = float(shares.sum())
+    # A row without a part in the mean may lose an infinite amount.
+    losses = np.where(shares > 0, losses, 0.0)
     mean = float(shares @ losses) / whole if whole else np.nan
     if not np.isfinite(mean):
         return mean, np.nan, np.nan, np.nan

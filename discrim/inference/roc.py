@@ -7,6 +7,11 @@ other row j, its variance is S_V(class) / M + S_V(others) / N with S the varianc
 DeLong & Clarke-Pearson, 1988, Biometrics 44, 837-845); ranks give all of them in the time of a sort (Sun &
 Xu, 2014, IEEE Signal Processing Letters 21, 1389-1393). The interval is normal on the logit scale, and so
 stays between 0 and 1. A frequency weight is so many rows.
+
+The band about a curve is that of the rectangles of its points: at each threshold Clopper and Pearson's
+exact intervals of both shares, each at the square root of the level, so that the rectangle holds the true
+point with that level at least, as the two shares are of different rows (after Hilgers, 1991, Methods of
+Information in Medicine 30, 96-101). It is one for each threshold, and not for all of them at once.
 """
 
 from __future__ import annotations
@@ -16,9 +21,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.inference.error_rates import logit_interval
+from discrim.core.numerics.tails import beta_ppf
+from discrim.inference.error_rates import check_level, logit_interval
 
-__all__ = ["Area", "Curve", "against_rest", "roc_area", "roc_curve", "thinned"]
+__all__ = [
+    "Area",
+    "Curve",
+    "against_rest",
+    "area_of",
+    "rectangle_limits",
+    "roc_area",
+    "roc_curve",
+    "thinned",
+]
 
 Floats = NDArray[np.float64]
 
@@ -50,13 +65,18 @@ class Area:
     se : float
         Missing for a single row on one of the sides.
     low, high : float
-        Missing where the area is 0 or 1, of which rows say no variance.
+        Missing where the area is 0 or 1, or all scores are tied: rows say no variance then.
     """
 
     auc: float
     se: float
     low: float
     high: float
+
+
+def area_of(auc: float, se: float, level: float) -> Area:
+    """An area with its interval."""
+    return Area(auc, se, *(logit_interval(auc, se, level) if se > 0 else (np.nan, np.nan)))
 
 
 def against_rest(scores: Floats) -> Floats:
@@ -141,7 +161,25 @@ def roc_area(
         of_own = own @ (beaten / (2 * n) - auc) ** 2 / (np.float64(m) - 1)
         of_others = others @ (beating / (2 * m) - auc) ** 2 / (np.float64(n) - 1)
     se = float(np.sqrt(of_own / m + of_others / n)) if m > 1 and n > 1 else np.nan
-    return Area(auc, se, *logit_interval(auc, se, level))
+    return area_of(auc, se, level)
+
+
+def rectangle_limits(share: Floats, rows: float, level: float) -> tuple[Floats, Floats]:
+    """Exact limits (T,) of shares of so many rows, so that those of two samples hold at once with a level.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [limits.round(4).tolist() for limits in rectangle_limits(np.array([0.0, 0.5]), 10, 0.95)]
+    [[0.0, 0.159], [0.354, 0.841]]
+    """
+    check_level(level)
+    tail = (1 - np.sqrt(level)) / 2
+    hits = share * rows
+    with np.errstate(invalid="ignore"):
+        low = np.where(share > 0, beta_ppf(tail, hits, rows - hits + 1), 0.0)
+        high = np.where(share < 1, beta_ppf(1 - tail, hits + 1, rows - hits), 1.0)
+    return np.asarray(low), np.asarray(high)
 
 
 def thinned(curve: Curve, most: int = 400) -> Curve:

@@ -105,6 +105,22 @@ CALIBRATION = Kind(
     f"{_JUDGED}calibration",
     takes=("method", "level"),
 )
+ASSESSED = (
+    Kind(
+        "confusion", "counts of actual by predicted classes", f"{_JUDGED}assessed_confusion", leaves=("data",)
+    ),
+    Kind(
+        "roc", "ROC curves with bands, and the areas under them", f"{_JUDGED}assessed_roc", leaves=("data",)
+    ),
+    Kind(
+        "calibration",
+        "predicted probabilities against the shares that were seen, with bands",
+        f"{_JUDGED}assessed_calibration",
+        leaves=("data",),
+    ),
+)
+"""Of an assessment."""
+
 _SPREAD = "discrim.models.pictures.covariances:"
 ELLIPSES = Kind(
     "ellipses",

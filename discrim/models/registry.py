@@ -350,6 +350,7 @@ def resolve(address: str) -> Any:
 
 
 SUMMARIES = {
+    "Assessment": "discrim.models.results.assessed_summary:summary",
     "CanonicalResults": "discrim.models.results.canonical_summary:summary",
     "CrossValidation": "discrim.models.comparing.cross_validation_summary:summary",
 }

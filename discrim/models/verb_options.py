@@ -90,6 +90,7 @@ def of_naive(fit: Any) -> dict[str, Any]:
         "kernel": terms[plan.families == 2].tolist(),
         "counts": terms[plan.families == 3].tolist(),
         "bandwidth": given or plan.rule,
+        "missing": None if fit._fit.numbers.available is None else "available",
     }
 
 

@@ -210,9 +210,9 @@ class NaiveBayesClassifier(PartialClassifier):
         a class has one row with `method="mle"` too, or, if all columns are normal and complete,
         `lda(covariance="diagonal")`, whose variances are of all classes; so that a search over models goes
         on, with a warning. Or refuse, as the verb does.
-    missing : {"raise", "integrate"}
+    missing : {"raise", "integrate", "available"}
         Refuse missing values; or predict a row from what it has, as the verb does, and fit the complete rows,
-        with a warning that counts the others.
+        with a warning that counts the others; or fit each column to the rows that have it, too.
     """
 
     verb = staticmethod(naive_bayes)
@@ -246,7 +246,9 @@ class NaiveBayesClassifier(PartialClassifier):
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         singular, missing = options.pop("singular"), options.pop("missing")
         check_word("singular", singular, ("smooth", "raise"))
-        check_word("missing", missing, ("integrate", "raise"))
+        check_word("missing", missing, ("integrate", "available", "raise"))
+        if missing == "available":
+            options |= {"missing": missing, "na_action": "drop"}
         incomplete = incomplete_rows(data) if missing == "integrate" and data is not None else 0
         if incomplete:
             options["na_action"] = "drop"
@@ -287,7 +289,7 @@ class NaiveBayesClassifier(PartialClassifier):
         return all(data[name].dtype.kind in NUMBERS for name in self._names())
 
     def _spread(self) -> Spread | None:
-        return None if self.kernel is not False else "diagonal"
+        return None if self.kernel is not False or self.missing == "available" else "diagonal"
 
     def _na_action(self) -> Any:
         return "raise" if self.missing == "raise" else "drop"
@@ -299,5 +301,5 @@ class NaiveBayesClassifier(PartialClassifier):
     def __sklearn_tags__(self) -> Any:
         """Missing values, where they are asked for."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing == "integrate"
+        tags.input_tags.allow_nan = self.missing != "raise"
         return tags

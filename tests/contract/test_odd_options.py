@@ -63,7 +63,7 @@ def test_options_of_verbs(verb, option, values):
         ("lda", "anova", "adjust", [3, TWO, [], pd.NA]),
         ("lda", "confusion", "method", [3, TWO, None, pd.NA]),
         ("lda", "confusion", "costs", [HUGE, "a", {}]),
-        ("lda", "error_rates", "methods", [3, True, None, [3], "no"]),
+        ("lda", "error_rates", "methods", [3, True, [3], "no"]),
         ("lda", "error_rates", "by_class", [TWO, pd.NA, "no", 1]),
         ("lda", "log_odds", "level", ["a", TWO, pd.NA, 1j, None, np.array(["a"])]),
         ("lda", "log_odds", "debiased", [TWO, pd.NA, "no"]),

@@ -272,12 +272,13 @@ class KernelColumns:
         return nearer
 
     def left_out(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """The same of complete rows of the fit, each without itself; NaN where that has no bandwidth."""
+        """The same of rows of the fit, each without itself; NaN where that has no bandwidth."""
         total = np.zeros((len(self.densities[0]), len(x)))
         for j, column in enumerate(self.densities):
             values, given = x[:, self.positions[j]], float(self.given[j])
+            there = ~np.isnan(values)
             for k, density in enumerate(column):
-                own, others = np.flatnonzero(codes == k), np.flatnonzero(codes != k)
+                own, others = np.flatnonzero(there & (codes == k)), np.flatnonzero(there & (codes != k))
                 total[k, others] += density.log_density(values[others])
                 held = None if weights is None else weights[own]
                 total[k, own] += density.log_density_without(values[own], held, self.rule, given)

@@ -58,15 +58,18 @@ class LevelTables:
         return total
 
     def left_out(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """The same of complete rows of the fit, each without itself."""
+        """The same of rows of the fit, each without itself."""
         total, rows = self.log_densities(x), np.arange(len(x))
         out = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
         own = np.zeros(len(x))
         for position, n in zip(self.positions.tolist(), self.counts, strict=True):
-            held, size = n[codes, x[:, position].astype(np.intp)], n.sum(axis=1)[codes]
+            values = x[:, position]
+            there = ~np.isnan(values)
+            held, size = n[codes, np.where(there, values, 0).astype(np.intp)], n.sum(axis=1)[codes]
             left = np.where(held - out <= EPS * held, 0.0, held - out)
             with np.errstate(divide="ignore", invalid="ignore"):
-                own += np.log(_shares(left, size - out, n.shape[1], self.laplace))
+                logs = np.log(_shares(left, size - out, n.shape[1], self.laplace))
+            own += np.where(there, logs, 0.0)
         total[codes, rows] = own
         return total
 

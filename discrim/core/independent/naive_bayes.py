@@ -11,6 +11,9 @@ With smoothing s every variance grows by
 
 in the units of the data, which is scikit-learn's `var_smoothing`: it depends on the units of the columns.
 Without a row x of weight w, N V_j falls by w N / (N - w) (x_j - mean_j)^2: e follows in closed form too.
+
+Where each column is fitted to the rows that have it, sums of squares, tables and values are of these, and the
+counts of classes of all rows with a class; see `available`.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.canonical import weighted_centre
 from discrim.core.covariance.covariance import EPS, Covariance, dependencies, divisors_by_class
+from discrim.core.independent.available import available_left_out, available_llf
 from discrim.core.independent.kernel_density import KernelColumns, KernelDensity
 from discrim.core.independent.level_tables import LevelTables
 from discrim.core.independent.multinomial import CountColumns
@@ -48,7 +52,8 @@ class NaiveBayesFit:
     Attributes
     ----------
     moments : ClassMoments
-        Of all columns, diagonal.
+        Of all columns, diagonal; counts are of all rows of the fit, means and sums of squares of those that
+        have the column.
     prior : (K,) float
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
@@ -59,6 +64,8 @@ class NaiveBayesFit:
     tables : LevelTables or None
     kernels : KernelColumns or None
     counts : CountColumns or None
+    available : (K, p) float or None
+        Weight of the rows that have each column, where each is fitted to these; None of complete rows.
     """
 
     moments: ClassMoments
@@ -69,6 +76,7 @@ class NaiveBayesFit:
     tables: LevelTables | None = None
     kernels: KernelColumns | None = None
     counts: CountColumns | None = None
+    available: Floats | None = None
 
     @property
     def is_normal(self) -> bool:
@@ -187,6 +195,9 @@ class NaiveBayesFit:
         return scores
 
     def _normal_left_out(self, normal: QDAFit, log_prior: Floats) -> LeftOut:
+        if self.available is not None:
+            short = 1.0 if self.method == "moment" else 0.0
+            return available_left_out(normal.moments, self._of_normal, log_prior, short)
         if not self.smoothing:
             return normal.left_out(log_prior)
         held, moments = normal.distances(), normal.moments
@@ -233,7 +244,18 @@ class NaiveBayesFit:
                 return float(self.moments.counts @ np.log(self.prior)) + others
         return self._normal_llf(self.normal) + others
 
+    @property
+    def _of_normal(self) -> Floats:
+        """Weight (K, q) of the rows that have each normal column."""
+        held = self.available
+        return np.zeros((0, 0)) if held is None else held[:, self.plan.normal]
+
     def _normal_llf(self, normal: QDAFit) -> float:
+        if self.available is not None:
+            added = added_variances(normal.moments, self.smoothing, self._of_normal)
+            with np.errstate(divide="ignore"):
+                classes = float(self.moments.counts @ np.log(self.prior))
+            return classes + available_llf(normal.moments, self._of_normal, added)
         if not self.smoothing:
             return normal.llf()
         moments = normal.moments
@@ -261,13 +283,15 @@ def fit_naive_bayes(
     plan = tally.plan
     normal = tables = counts = None
     if len(plan.normal):
-        normal = _fit_normal(_normal_moments(moments, plan), prior, plan, estimated_prior)
+        counts_of = None if tally.available is None else tally.available[:, plan.normal]
+        normal = _fit_normal(_normal_moments(moments, plan), prior, plan, estimated_prior, counts_of)
     if len(plan.tables):
         tables = LevelTables(plan.tables, tuple(tally.tables), plan.laplace)
     if len(plan.counts):
         counts = CountColumns(plan.counts, tally.sums, plan.laplace)
     kernels = _kernel_columns(tally)
-    return NaiveBayesFit(moments, prior, estimated_prior, plan, normal, tables, kernels, counts)
+    held = normal, tables, kernels, counts
+    return NaiveBayesFit(moments, prior, estimated_prior, plan, *held, tally.available)
 
 
 def _kernel_columns(tally: Tally) -> KernelColumns | None:
@@ -286,46 +310,52 @@ def _normal_moments(moments: ClassMoments, plan: ColumnPlan) -> ClassMoments:
     return moments if len(plan.normal) == moments.n_columns else moments.columns(plan.normal)
 
 
-def _fit_normal(moments: ClassMoments, prior: Floats, plan: ColumnPlan, estimated_prior: bool) -> QDAFit:
-    if not plan.smoothing:
+def _fit_normal(
+    moments: ClassMoments, prior: Floats, plan: ColumnPlan, estimated_prior: bool, available: Floats | None
+) -> QDAFit:
+    if not plan.smoothing and available is None:
         return fit_qda(
             moments, prior, method=plan.method, structure="diagonal", estimated_prior=estimated_prior
         )
+    covariances = tuple(Covariance.from_root(sd) for sd in np.sqrt(_smoothed(moments, plan, available)))
     divisors = divisors_by_class(moments.counts, plan.method)
-    variances = _smoothed(moments, divisors, plan.smoothing)
-    covariances = tuple(Covariance.from_root(sd) for sd in np.sqrt(variances))
     return QDAFit(moments, prior, estimated_prior, plan.method, covariances, divisors, "diagonal")
 
 
 def has_fit(moments: ClassMoments, tally: Tally) -> bool:
     """Whether every class has rows, and every density but those of kernels exists."""
-    plan = tally.plan
-    if (moments.rows < 1).any():
+    plan, available = tally.plan, tally.available
+    if (moments.rows < 1).any() or (available is not None and not (available > 0).all()):
         return False
-    if len(plan.normal) and not has_variances(_normal_moments(moments, plan), plan):
-        return False
+    if len(plan.normal):
+        own = None if available is None else available[:, plan.normal]
+        if not has_variances(_normal_moments(moments, plan), plan, own):
+            return False
     return not len(plan.counts) or bool((tally.sums.sum(axis=1) + plan.laplace > 0).all())
 
 
-def has_variances(moments: ClassMoments, plan: ColumnPlan) -> bool:
-    """Whether the variances of normal columns, smoothed, are all positive and finite."""
-    divisors = divisors_by_class(moments.counts, plan.method)
-    if not (divisors > 0).all():
+def has_variances(moments: ClassMoments, plan: ColumnPlan, available: Floats | None = None) -> bool:
+    """Whether the variances of normal columns, smoothed, are all positive and finite.
+
+    Of columns that rows miss, `available` (K, q) is the weight of the rows that have each.
+    """
+    if not (divisors_by_class(moments.counts if available is None else available, plan.method) > 0).all():
         return False
     if not plan.smoothing:
         return bool((moments.rows > 1).all()) and not any(
             dependencies(moments, k, diagonal=True) for k in range(moments.n_classes)
         )
-    variances = _smoothed(moments, divisors, plan.smoothing)
+    variances = _smoothed(moments, plan, available)
     return bool(((variances > 0) & np.isfinite(variances)).all())
 
 
-def added_variances(moments: ClassMoments, smoothing: float) -> Floats:
+def added_variances(moments: ClassMoments, smoothing: float, available: Floats | None = None) -> Floats:
     """A share of the largest variance of a column over all rows, divisor N, in the units of each column (p,).
 
     Infinite where the units of the columns are too far apart for it.
     """
-    widest = (np.sqrt(_total_squares(moments) / moments.total) / moments.scale).max()
+    totals = moments.total if available is None else available.sum(axis=0)
+    widest = (np.sqrt(_total_squares(moments, available) / totals) / moments.scale).max()
     with np.errstate(over="ignore"):
         return np.asarray(smoothing * (widest * moments.scale) ** 2)
 
@@ -346,12 +376,18 @@ def _added_without(moments: ClassMoments, smoothing: float, x: Floats, weights: 
     return np.asarray(smoothing * (largest * moments.scale[:, None]) ** 2)
 
 
-def _smoothed(moments: ClassMoments, divisors: Floats, smoothing: float) -> Floats:
-    return np.asarray(moments.scatters / divisors[:, None] + added_variances(moments, smoothing))
+def _smoothed(moments: ClassMoments, plan: ColumnPlan, available: Floats | None) -> Floats:
+    """Variances (K, p) of columns over the rows that have them, smoothed."""
+    counts = moments.counts[:, None] if available is None else available
+    added = added_variances(moments, plan.smoothing, available) if plan.smoothing else 0.0
+    return np.asarray(moments.scatters / divisors_by_class(counts, plan.method) + added)
 
 
-def _total_squares(moments: ClassMoments) -> Floats:
-    """Sum of squares (p,) of each column about its mean over all rows."""
+def _total_squares(moments: ClassMoments, available: Floats | None = None) -> Floats:
+    """Sum of squares (p,) of each column about its mean over all rows that have it."""
     means = moments.means
+    if available is not None:
+        middle = (available * means).sum(axis=0) / available.sum(axis=0)
+        return np.asarray(moments.scatters.sum(axis=0) + (available * (means - middle) ** 2).sum(axis=0))
     between = moments.counts @ (means - weighted_centre(means, moments.counts)) ** 2
     return np.asarray(moments.scatters.sum(axis=0) + between)

@@ -24,7 +24,8 @@ def naive_bayes_buffers(fit: NaiveBayesFit) -> dict[str, Floats]:
     -------
     dict
         `columns` (3, p): family, levels, bandwidth given; `tables` (K, all levels); `sums` (K, J);
-        `points` (n, 4): column, class, value, weight, of kernel densities.
+        `points` (n, 4): column, class, value, weight, of kernel densities; `available` (K, p), where each
+        column is fitted to the rows that have it.
     """
     plan, k = fit.plan, fit.moments.n_classes
     points = [
@@ -32,7 +33,8 @@ def naive_bayes_buffers(fit: NaiveBayesFit) -> dict[str, Floats]:
         for j, column in enumerate(fit.kernels.densities if fit.kernels is not None else ())
         for c, d in enumerate(column)
     ]
-    return {
+    held = {} if fit.available is None else {"available": fit.available}
+    return held | {
         "columns": np.stack([plan.families, plan.sizes, plan.bandwidths]).astype(np.float64),
         "tables": np.concatenate([np.zeros((k, 0)), *(fit.tables.counts if fit.tables else ())], axis=1),
         "sums": np.zeros((k, 0)) if fit.counts is None else fit.counts.sums,
@@ -54,6 +56,7 @@ def naive_bayes_from_file(
     tables: Floats,
     sums: Floats,
     points: Floats,
+    available: Floats | None = None,
 ) -> NaiveBayesFit:
     """Fit from moments and `naive_bayes_buffers` that were read from a file.
 
@@ -78,26 +81,34 @@ def naive_bayes_from_file(
     tally.tables = (
         [np.ascontiguousarray(part) for part in np.split(tables, ends[:-1], axis=1)] if len(ends) else []
     )
-    near = [np.allclose(n.sum(axis=1), moments.counts, rtol=1e-9) for n in tally.tables]
+    tally.available = available
+    counts = moments.counts[:, None] if available is None else available
+    _check(
+        bool((counts > 0).all() and (counts <= moments.counts[:, None] * (1 + 1e-9)).all()), "it has no rows"
+    )
+    own = np.broadcast_to(counts, (moments.n_classes, moments.n_columns))
+    pairs = zip(tally.tables, own[:, plan.tables].T, strict=True)
+    near = [np.allclose(n.sum(axis=1), rows, rtol=1e-9) for n, rows in pairs]
     _check(all(near) and bool((tables >= 0).all() and (sums >= 0).all()), "a table is no table of counts")
     tally.sums = sums
-    tally.values = _values(points, len(plan.kernels), moments)
+    tally.values = _values(points, own[:, plan.kernels])
     _check(has_fit(moments, tally), "a density of it does not exist, as a variance is zero or not finite")
     fit = fit_naive_bayes(moments, tally, prior, estimated_prior=estimated_prior)
     _check(not fit.without_bandwidth().any(), "a kernel density of it has no bandwidth")
     return fit
 
 
-def _values(points: Floats, q: int, moments: ClassMoments) -> list[list[Piece]]:
-    """Values of the columns with kernel densities, as a tally holds them."""
-    placed = are_whole(points[:, 0], 0, q - 1) and are_whole(points[:, 1], 0, moments.n_classes - 1)
+def _values(points: Floats, counts: Floats) -> list[list[Piece]]:
+    """Values of the columns with kernel densities, as a tally holds them; `counts` (K, q) are their rows."""
+    k, q = counts.shape
+    placed = are_whole(points[:, 0], 0, q - 1) and are_whole(points[:, 1], 0, k - 1)
     _check(bool(placed and (points[:, 3] > 0).all()), "a value of a kernel density has no place")
     found: list[list[Piece]] = []
     for j in range(q):
         own = points[points[:, 0] == j]
         codes = own[:, 1].astype(np.intp)
-        sums = np.bincount(codes, own[:, 3], moments.n_classes)
-        _check(np.allclose(sums, moments.counts, rtol=1e-9), "a kernel density misses rows")
+        sums = np.bincount(codes, own[:, 3], k)
+        _check(np.allclose(sums, counts[:, j], rtol=1e-9), "a kernel density misses rows")
         found.append([(own[:, 2], codes, own[:, 3])])
     return found
 

@@ -98,10 +98,13 @@ class Tally:
         Of the columns of counts.
     values : list of list of tuple of (m,) float, (m,) int, (m,) float or None
         Of each column with a kernel density, piece by piece: values, codes, weights.
+    available : (K, p) float, optional
+        Weight of the rows that have each column, where these are not the same for all.
     """
 
     plan: ColumnPlan
     n_classes: int
+    available: Floats | None = None
     tables: list[Floats] = field(init=False)
     sums: Floats = field(init=False)
     values: list[list[Piece]] = field(init=False)
@@ -123,6 +126,7 @@ class Tally:
         values = [[(own, position[codes], w) for own, codes, w in column] for column in self.values]
         found = Tally(self.plan, len(keep))
         found.tables, found.sums, found.values = [n[keep] for n in self.tables], self.sums[keep], values
+        found.available = None if self.available is None else self.available[keep]
         return found
 
     def merge(self, other: Tally) -> Tally:
@@ -144,6 +148,7 @@ class Tally:
         found.tables = [self.tables[i] for i in among(plan.tables)]
         found.sums = self.sums[:, among(plan.counts)]
         found.values = [self.values[i] for i in among(plan.kernels)]
+        found.available = None if self.available is None else self.available[:, keep]
         return found
 
     def by_class(self) -> list[list[tuple[Floats, Floats | None]]]:

@@ -102,7 +102,8 @@ def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
     Parameters
     ----------
     prior : None, "equal", mapping or Series by class, or sequence in the order of the classes
-        None: the class proportions.
+        None: the class proportions. Of an object with such a Series as its `prior`, as an estimate of it
+        or another fit has, that one.
 
     Raises
     ------
@@ -118,6 +119,10 @@ def prior_vector(prior: Any, classes: pd.Index, counts: Floats) -> Floats:
                 f"prior={prior!r} is not known: use None, 'equal', or a probability for each class."
             )
         return np.full(k, 1.0 / k)
+    if not isinstance(prior, pd.Series | pd.DataFrame) and isinstance(
+        getattr(prior, "prior", None), pd.Series
+    ):
+        prior = prior.prior
     if isinstance(prior, pd.Series):
         if prior.index.has_duplicates:
             raise PriorError(

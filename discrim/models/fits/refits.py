@@ -101,7 +101,8 @@ def rule_of_rows(fit: Fit[Any], blocks: Blocks, *, held: bool = False) -> Rule |
     """
     refits = fit.refits
     rule_of = refits.held if held else refits.of_rows
-    if refits.spread is not None:
+    # Where rows miss values, the model itself finds what columns tell of those that have them.
+    if refits.spread is not None or blocks.incomplete:
         return rule_of(fit, blocks)
     moments = class_moments(blocks, "pooled" if refits.drops else "diagonal")
     if not moments.total:

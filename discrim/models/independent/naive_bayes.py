@@ -10,13 +10,15 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.independent.naive_bayes import fit_naive_bayes
-from discrim.core.independent.tally import Tally
+from discrim.core.independent.tally import ColumnPlan, Tally
 from discrim.core.moments.moments import ClassMoments
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.frame.level_codes import level_design
-from discrim.models.fits.arguments import prior_vector
+from discrim.models.fits.arguments import check_word, prior_vector
 from discrim.models.fits.reading import NaAction, class_moments, usable_rows
+from discrim.models.independent.available_rows import usable_available
 from discrim.models.independent.naive_bayes_moments import given_tally
 from discrim.models.independent.naive_bayes_plan import (
     Options,
@@ -45,6 +47,7 @@ def naive_bayes(
     smoothing: float = 0.0,
     method: Literal["moment", "mle"] = "moment",
     unseen: Literal["raise", "missing"] = "raise",
+    missing: Literal["available"] | None = None,
     prior: Any = None,
     weights: Any = None,
     levels: Sequence[Any] | None = None,
@@ -83,6 +86,10 @@ def naive_bayes(
     unseen : {"raise", "missing"}
         A level, in new rows, that the fit has not seen: an error, or as if it were missing (of a column, or
         of C() of one that no other term is made of).
+    missing : {None, "available"}
+        Rows with a missing value are left out of the fit, and counted; or each column is fitted to the rows
+        that have it, as R's e1071 and klaR do, and rows without a class alone are left out. Classes have the
+        proportions of all rows then.
 
     Returns
     -------
@@ -102,7 +109,9 @@ def naive_bayes(
     -----
     Rows with a missing value are predicted from what they have: the factor of a missing column is left out,
     counts are judged given the sum of those that are there, and a row with nothing has the prior. The fit
-    itself, its leave-one-out and its error rates are of the complete rows.
+    itself, its leave-one-out and its error rates are of the complete rows, or of all rows with a class under
+    `missing="available"`, where the likelihood is that of the values that are there. It takes a pass for each
+    group of columns that the same rows miss.
 
     Leave-one-out is a refit's without each row: bandwidths by a rule and the smoothing are computed anew; the
     prior and the levels of each column are held.
@@ -124,6 +133,13 @@ def naive_bayes(
     >>> mixed.tables["sex"].round(3).loc["Adelie"].tolist()
     [0.5, 0.5]
 
+    Penguins of unknown sex tell of bills all the same:
+
+    >>> some = load_penguins()[["species", "sex", "bill_depth_mm"]]
+    >>> whole = naive_bayes("species ~ .", some, missing="available")
+    >>> whole.nobs, len(some.dropna()), int(whole.available.loc["Adelie", "sex"])
+    (344, 333, 146)
+
     Counts of words, of which most are zero and none of these is stored:
 
     >>> import pandas as pd
@@ -134,7 +150,8 @@ def naive_bayes(
     >>> naive_bayes("kind ~ .", texts, counts=True, laplace=1).multinomial.round(3).loc["food"].tolist()
     [0.571, 0.286, 0.143]
     """
-    options = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen)
+    options = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen, missing)
+    check_word("missing", missing, ("available",), optional=True)
     if moments is None:
         asked_of = table_given("naive_bayes", formula, data)
         why = "A kernel density is made of all rows, and" if kernel else None
@@ -155,6 +172,8 @@ def _tallied(blocks: Blocks, options: Options, na_action: NaAction) -> tuple[Blo
     """Blocks of the rows that can be used, with columns of levels, their moments and their tally."""
     blocks = replace(blocks, design=level_design(blocks.design))
     plan = plan_of(blocks, options)
+    if options.missing is not None:
+        return _of_available(blocks, plan, na_action)
     if blocks.source is not None:
         blocks = replace(blocks, counts=tuple(blocks.terms[j] for j in plan.counts))
     tally = Tally(plan, len(blocks.design.levels))
@@ -169,3 +188,20 @@ def _tallied(blocks: Blocks, options: Options, na_action: NaAction) -> tuple[Blo
     elif len(blocks.design.levels) < len(classes):
         tally = tally.classes(np.array([classes.index(level) for level in blocks.design.levels]))
     return blocks, held, tally
+
+
+def _of_available(
+    blocks: Blocks, plan: ColumnPlan, na_action: NaAction
+) -> tuple[Blocks, ClassMoments, Tally]:
+    """The same of rows that miss values."""
+    check_word("na_action", na_action, ("drop", "raise"))
+    if na_action == "raise":
+        raise DataError(
+            'na_action="raise" refuses the missing values that missing="available" is for: leave one out.'
+        )
+    if len(plan.counts):
+        raise NotSupportedError(
+            'counts= are one multinomial given their sum, which missing="available" has no sum for: leave '
+            "counts= out, fill the counts, or fit the complete rows."
+        )
+    return usable_available(blocks, plan)

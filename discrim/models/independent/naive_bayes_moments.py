@@ -25,6 +25,7 @@ __all__ = ["given_tally"]
 
 Floats = NDArray[np.float64]
 
+AVAILABLE = 'missing="available" looks at the rows that have each column: leave it out'
 KERNELS = "Kernel densities are made of the rows and not of their moments: leave out kernel="
 
 
@@ -45,7 +46,8 @@ def given_tally(given: Moments, options: Options, **beside: Any) -> tuple[Blocks
     NotSupportedError
         Kernel densities are asked for; the moments hold no variances by class, or no counts of levels.
     """
-    given = check_given(given, KERNELS if _asked(options.kernel) else "", beside)
+    why_rows = AVAILABLE if options.missing is not None else KERNELS if _asked(options.kernel) else ""
+    given = check_given(given, why_rows, beside)
     given._need("Naive Bayes", "diagonal")
     design = level_design(given._design)
     blocks = without_rows(design, given._functions, weighted=given._weighted, dropped=given.dropped)

@@ -37,6 +37,7 @@ class Options(NamedTuple):
     smoothing: Any
     method: str
     unseen: str
+    missing: str | None = None
 
 
 def plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
@@ -135,12 +136,29 @@ def refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> No
     """Raise a CollinearError that names class and column where a density but of kernels does not exist."""
     plan, terms, levels = tally.plan, np.array(blocks.terms, dtype=object), blocks.design.levels
     if len(plan.normal):
-        _refuse_no_variance(moments.columns(plan.normal), tuple(terms[plan.normal]), levels, plan)
+        names, own = tuple(terms[plan.normal]), moments.columns(plan.normal)
+        if tally.available is not None:
+            _refuse_single(tally.available[:, plan.normal], names, levels, plan)
+        _refuse_no_variance(own, names, levels, plan)
     empty = tally.sums.sum(axis=1) + plan.laplace <= 0
     if len(plan.counts) and empty.any():
         raise CollinearError(
             f"The counts {listed(terms[plan.counts])} are all zero in class {levels[int(empty.argmax())]!r}: "
             "pass laplace=1, for example, or leave the class out."
+        )
+
+
+def _refuse_single(
+    available: NDArray[np.float64], terms: tuple[str, ...], levels: Sequence[Any], plan: ColumnPlan
+) -> None:
+    """Raise a CollinearError where too few rows of a class have a column for its variance."""
+    single = available <= (1 if plan.method == "moment" else 0)
+    if single.any():
+        k, j = np.argwhere(single)[0]
+        raise CollinearError(
+            f"{terms[j]!r} is there in rows of class {levels[k]!r} that count {available[k, j]:g}, too few "
+            "for a variance: leave the column out, or pass "
+            f'method="mle" with smoothing={SMOOTHING:g}.'
         )
 
 

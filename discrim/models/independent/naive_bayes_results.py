@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from discrim.core.independent.naive_bayes import NaiveBayesFit
 from discrim.core.independent.naive_bayes_file import naive_bayes_buffers, naive_bayes_from_file
-from discrim.core.independent.tally import Tally
+from discrim.core.independent.tally import ColumnPlan, Tally
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
@@ -21,7 +23,8 @@ from discrim.models.fits.arguments import listed
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored, read_rows
 from discrim.models.fits.reading import class_moments
-from discrim.models.fits.refits import moment_refits
+from discrim.models.fits.refits import left_out_by_refits, moment_refits
+from discrim.models.independent.available_rows import gather_available
 from discrim.models.independent.naive_bayes_plan import refuse_no_density
 from discrim.models.results.class_covariances import ClassCovariances
 from discrim.models.results.results import ClassifierResults
@@ -69,8 +72,10 @@ def naive_bayes_fit(numbers: NaiveBayesFit, blocks: Blocks, *, has_rows: bool = 
         The tables of a file do not fit the levels of its columns.
     """
     refits = replace(moment_refits("diagonal"), stays=numbers.plan.counts.tolist(), why_not=_why_not)
-    if not numbers.is_normal:
-        refits = replace(refits, spread=None, of_rows=_rule_of_tally)
+    if not numbers.is_normal or numbers.available is not None:
+        refits = replace(refits, spread=None, of_rows=_rule_of_tally, held=_rule_of_tally)
+    if numbers.available is not None and numbers.smoothing and numbers.normal is not None:
+        refits = replace(refits, left_out=_left_out_smoothed)
     fit = Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows)
     sizes = numbers.plan.sizes[numbers.plan.tables].tolist()
     fitting = [len(levels) for levels in _levels(fit).values()] == sizes
@@ -84,17 +89,25 @@ def _rule_of_tally(fit: Fit[NaiveBayesFit], blocks: Blocks) -> Rule | None:
     if len(blocks.terms) < len(fit.terms):
         kept = [fit.terms.get_loc(term) for term in blocks.terms]
         numbers = replace(numbers, plan=numbers.plan.columns(np.array(kept)))
-    tally = Tally(numbers.plan, len(fit.classes))
-    refit = numbers.refit(class_moments(blocks, "diagonal", tally.watch), tally)
+    refit = numbers.refit(*_gathered(fit, blocks, numbers.plan))
     return None if refit is None else refit.rule(fit.log_prior())
+
+
+def _gathered(fit: Fit[NaiveBayesFit], blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Tally]:
+    if blocks.incomplete:
+        return gather_available(blocks, plan)
+    tally = Tally(plan, len(fit.classes))
+    return class_moments(blocks, "diagonal", tally.watch), tally
+
+
+def _left_out_smoothed(fit: Fit[NaiveBayesFit]) -> LeftOut:
+    return left_out_by_refits(fit, "of smoothed variances of columns that rows miss takes a refit a row")
 
 
 def _why_not(fit: Fit[NaiveBayesFit], blocks: Blocks) -> str | None:
     kept = np.array([fit.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
-    tally = Tally(fit.numbers.plan.columns(kept), len(fit.classes))
-    moments = class_moments(blocks, "diagonal", tally.watch)
     try:
-        refuse_no_density(moments, tally, blocks)
+        refuse_no_density(*_gathered(fit, blocks, fit.numbers.plan.columns(kept)), blocks)
     except CollinearError as error:
         return str(error)
     return None
@@ -108,6 +121,7 @@ SAVED = Saved(
     naive_bayes_fit,
     naive_bayes_buffers,
     lambda k, p: {"columns": (3, p), "tables": (k, -1), "sums": (k, -1), "points": (-1, 4)},
+    lambda k, p: {"available": (k, p)},
     constant=True,
 )
 
@@ -127,6 +141,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         P(level | class).
     bandwidths : DataFrame, classes by columns with kernel densities
     multinomial : DataFrame, classes by columns of counts
+    available : DataFrame, classes by columns
+        Rows that have each column, or their weight, to which it is fitted.
     smoothing, laplace : float
     llf, aic, bic : float
         Joint log-likelihood of class and row at variances of divisor n_k (smoothed where the fit's are)
@@ -150,6 +166,18 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     def normal_terms(self) -> pd.Index:
         """The columns that are normal within classes."""
         return self.terms[self._fit.numbers.plan.normal]
+
+    @property
+    @displayed(every="count")
+    def available(self) -> pd.DataFrame:
+        """Rows that have each column, or their weight, by class."""
+        held = self._fit.numbers.available
+        counts = self._fit.counts[:, None] if held is None else held
+        values = np.broadcast_to(counts, (len(self.classes), len(self.terms)))
+        whole = (values % 1 == 0).all()
+        return pd.DataFrame(
+            values.astype(np.int64) if whole else values, index=self.classes, columns=self.terms
+        )
 
     @property
     def means(self) -> pd.DataFrame:
@@ -251,6 +279,11 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         if len(self._levels):
             raise NotSupportedError(
                 f"group_summary() is of numbers, and {listed(self._levels)} categorical: see tables."
+            )
+        if self._fit.numbers.available is not None:
+            raise NotSupportedError(
+                "group_summary() is of complete rows, and columns are fitted to the rows that have them: see "
+                "means, sds and available."
             )
         return super().group_summary()
 

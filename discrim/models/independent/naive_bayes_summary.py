@@ -41,6 +41,8 @@ def naive_bayes_sections(fit: NaiveBayesResults) -> Sections:
         parts["bandwidths"] = lambda: _bandwidths(fit)
     if len(plan.counts):
         parts["multinomial"] = lambda: _multinomial(fit)
+    if fit._fit.numbers.available is not None:
+        parts["available"] = lambda: _available(fit)
     return parts
 
 
@@ -50,7 +52,7 @@ def naive_bayes_brief(fit: NaiveBayesResults) -> Summary:
     return Summary(title(fit), parts)
 
 
-_LONG = ("header", "deviations")
+_LONG = ("header", "deviations", "available")
 
 
 def _header(fit: NaiveBayesResults) -> Pairs:
@@ -127,6 +129,17 @@ def _tables(fit: NaiveBayesResults) -> Section:
 def _bandwidths(fit: NaiveBayesResults) -> Section:
     title = "Bandwidths of the kernel densities"
     return Section(title, fit.bandwidths.rename_axis(index=None), source="fit.bandwidths")
+
+
+def _available(fit: NaiveBayesResults) -> Section:
+    table = fit.available.T.rename_axis(index=None, columns=None)
+    return Section(
+        "Rows that have each column",
+        table,
+        dict.fromkeys(table.columns, "count"),
+        note="Each column is fitted to the rows that have it.",
+        source="fit.available",
+    )
 
 
 def _multinomial(fit: NaiveBayesResults) -> Section:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,6 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import posteriors
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Block, Blocks
-from discrim.frame.filled import response_codes
 from discrim.frame.sources.files import names_files
 from discrim.frame.used_rows import used_of_block, used_rows, with_classes
 from discrim.inference import error_rates as rates_of
@@ -25,6 +25,12 @@ from discrim.models.fits.arguments import check_flag, check_word, listed, told
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.prediction import Decision, block_scores, scored
 from discrim.models.judging.bootstrap import BootstrapSamples
+from discrim.models.judging.labelled_rows import (
+    LabelledRows,
+    labelled_rows,
+    refuse_none,
+    warn_left_out,
+)
 from discrim.models.judging.left_out_codes import HELD, left_out_codes
 from discrim.models.judging.parametric import parametric_rates
 from discrim.models.judging.refitted_prior import prior_of_rest, refits_prior
@@ -36,7 +42,16 @@ from discrim.models.judging.validation import (
     refuse_many_scores,
 )
 
-__all__ = ["Counting", "ErrorMethod", "Plan", "RowsJudged", "confusion", "error_rates", "judged_scores"]
+__all__ = [
+    "Counting",
+    "ErrorMethod",
+    "Plan",
+    "RowsJudged",
+    "confusion",
+    "error_rates",
+    "judged_scores",
+    "methods_or_data",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -47,6 +62,12 @@ ErrorMethod = Literal[
 
 MANY_CLASSES = 256
 """Classes beyond which errors are counted without a table of classes by classes."""
+
+NEW_ROWS = "new rows"
+"""What the error rate of the rows of `data=` is called."""
+
+WEIGHTED = ("apparent", "loo", "cv", "632+")
+"""Methods whose rates within classes may be weighted by another prior than the fit's."""
 
 COUNTING: tuple[Counting, ...] = ("apparent", "loo", "cv")
 
@@ -67,6 +88,10 @@ class Plan:
         As of `discrim.models.judging.refitted_prior.refits_prior`.
     unseen : {"raise", "missing"} or None
         Levels of new rows that the fit has not seen.
+    prior : (K,) float or None
+        Shares of the classes that errors are weighted by, in the place of the fit's prior.
+    weights : column name, vector or None
+        Frequencies of new rows.
     """
 
     costs: Floats | None = None
@@ -76,9 +101,11 @@ class Plan:
     seed: int | None = None
     refit_prior: bool | None = None
     unseen: Any = None
+    prior: Floats | None = None
+    weights: Any = None
 
 
-def asked(data: Any, method: Counting) -> tuple[Any, Counting]:
+def asked(data: Any, method: Any) -> tuple[Any, Any]:
     """Table and method of `confusion` and its like, whose first argument may be the name of a method.
 
     Raises
@@ -89,7 +116,7 @@ def asked(data: Any, method: Counting) -> tuple[Any, Counting]:
     if not isinstance(data, str):
         return data, method
     for known in COUNTING:
-        if data == known and method in ("apparent", known):
+        if data == known and method in (None, "apparent", known):
             return None, known
     if names_files(data):
         return data, method
@@ -119,9 +146,7 @@ def judged_codes(
             fit.cache["apparent"] = fit.predicted_codes(blocks)
         return blocks.codes, fit.cache["apparent"], row_weights(blocks)
     if data is not None and method == "apparent":
-        blocks = fit.new_rows(data, plan.unseen)
-        actual = response_codes(blocks.design, blocks.table, blocks.functions)
-        return actual, fit.predicted_codes(blocks, None, decision), None
+        return labelled_rows(fit, data, plan.unseen, plan.weights, partial(_called, fit, decision))[:3]
     if method == "loo":
         blocks = fit.rows('method="loo"')
         predicted = left_out_codes(fit, decision, plan.refit_prior)
@@ -182,10 +207,8 @@ class _SeenOnce(Iterable[Block]):
         return self._blocks.shown_to(self._see.pop() if self._see else None)
 
 
-def judged_scores(
-    fit: Fit[Any], data: Any, method: Counting, plan: Plan
-) -> tuple[Codes, Floats, Floats | None, Blocks]:
-    """Actual class, scores (n, K) and weight of each row of a table, and its blocks.
+def judged_scores(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> LabelledRows:
+    """Actual class, scores (n, K) and weight of each row of a table, and its index.
 
     Raises
     ------
@@ -196,13 +219,9 @@ def judged_scores(
     if data is not None:
         if method != "apparent":
             raise NotSupportedError(
-                f'method="{method}" leaves out rows of the fit: it does not go with data=.'
+                f'method="{method}" leaves out rows of the fit: it does not go with data=. Leave one out.'
             )
-        blocks = fit.new_rows(data, plan.unseen)
-        actual = blocks.codes
-        if blocks.source is None:
-            actual = response_codes(blocks.design, blocks.table, blocks.functions)
-        return actual, _scores(fit, blocks), None, blocks
+        return labelled_rows(fit, data, plan.unseen, plan.weights, _Scoring(fit))
     blocks = fit.rows(f'method="{method}"', "pass data=" if method == "apparent" else "fit formula and data")
     if method == "loo":
         scores = left_out_scores(fit, plan.refit_prior)
@@ -211,16 +230,28 @@ def judged_scores(
         with late_bar(plan.folds, "cross-validation") as tell:
             scores = fold_scores(fit, dealt, plan.folds, tell=tell, refit_prior=plan.refit_prior)
     else:
-        scores = _scores(fit, blocks)
-    return blocks.codes, scores, row_weights(blocks), blocks
+        scores = _Scoring(fit)(blocks)
+    return LabelledRows(blocks.codes, scores, row_weights(blocks), blocks.table.index)
 
 
-def _scores(fit: Fit[Any], blocks: Blocks) -> Floats:
-    refuse_many_scores(blocks.table.nrows, len(fit.classes), "A judgement by posteriors")
-    out = np.empty((blocks.table.nrows, len(fit.classes)), order="F")
-    for place, scores in scored(blocks, fit.rule(), len(fit.classes)):
-        out[place] = scores
-    return out
+class _Scoring:
+    """Scores (m, K) of the rows of blocks that come one after another, as many as memory holds."""
+
+    def __init__(self, fit: Fit[Any]) -> None:
+        self._rule, self._k, self._rows = fit.rule(), len(fit.classes), 0
+
+    def __call__(self, blocks: Blocks) -> Floats:
+        rows = blocks.table.nrows
+        self._rows += rows
+        refuse_many_scores(self._rows, self._k, "A judgement by posteriors")
+        out = np.empty((rows, self._k), order="F")
+        for place, scores in scored(blocks, self._rule, self._k):
+            out[place] = scores
+        return out
+
+
+def _called(fit: Fit[Any], decision: Decision, blocks: Blocks) -> Codes:
+    return fit.predicted_codes(blocks, None, decision)
 
 
 def row_weights(blocks: Blocks) -> Floats | None:
@@ -228,7 +259,9 @@ def row_weights(blocks: Blocks) -> Floats | None:
     return None if blocks.weights is None else np.nan_to_num(blocks.weights)
 
 
-def error_rates(fit: Fit[Any], methods: Sequence[ErrorMethod], plan: Plan, *, by_class: bool) -> pd.DataFrame:
+def error_rates(
+    fit: Fit[Any], methods: Sequence[ErrorMethod], data: Any, plan: Plan, *, by_class: bool
+) -> pd.DataFrame:
     """One row a method; see `ClassifierResults.error_rates`."""
     known: dict[str, Callable[[], Rates]] = {
         "632+": lambda: _bootstrapped(fit, plan),
@@ -246,10 +279,21 @@ def error_rates(fit: Fit[Any], methods: Sequence[ErrorMethod], plan: Plan, *, by
     wanted = [methods] if isinstance(methods, str) else list(methods)
     for method in wanted:
         check_word("methods", method, tuple(known))
+        if plan.prior is not None and method not in WEIGHTED:
+            raise NotSupportedError(
+                f'method "{method}" is by the posteriors or the law of the fit, which have its own prior: '
+                f"leave out prior=, or use {listed(WEIGHTED)}."
+            )
+    if data is None and plan.weights is not None:
+        raise DataError("weights= are those of data=; the rows of the fit have their own: leave it out.")
     found = [(method, known[method]()) for method in wanted]
+    if data is not None:
+        found.append((NEW_ROWS, _of_new_rows(fit, data, plan)))
     refits_prior(fit, plan.refit_prior)
     table = rates_table(found)
-    table["prior"] = [prior_of_rest(fit, plan.refit_prior) if way in ("loo", "cv") else "" for way in wanted]
+    table["prior"] = [
+        prior_of_rest(fit, plan.refit_prior) if way in ("loo", "cv") else "" for way in table.index
+    ]
     if by_class:
         own = np.array([rates.by_class for _, rates in found]).reshape(len(found), len(fit.classes))
         within = pd.DataFrame(own, index=table.index, columns=fit.classes)
@@ -257,15 +301,48 @@ def error_rates(fit: Fit[Any], methods: Sequence[ErrorMethod], plan: Plan, *, by
     return table
 
 
-def _counted(fit: Fit[Any], method: Counting, plan: Plan) -> Rates:
-    codes = judged_codes(fit, None, method, plan)
-    if plan.costs is None and len(fit.classes) > MANY_CLASSES:
-        shares, sampled = fit.prior_values(), fit.numbers.estimated_prior
-        return rates_of.counted_labels(*codes[:2], shares, codes[2], plan.level, sampled=sampled)
-    counts = counts_of(codes[0], codes[1], len(fit.classes), codes[2]).astype(np.float64)
-    return rates_of.counted(
-        counts, fit.prior_values(), plan.costs, plan.level, sampled=fit.numbers.estimated_prior
+def methods_or_data(methods: Any, data: Any) -> tuple[Any, Any]:
+    """Methods and table of `error_rates`, whose first argument may be the table.
+
+    Without methods, those are counted that suit: apparent and leave-one-out, or none but the table's.
+    """
+    if methods is None:
+        return ("apparent", "loo") if data is None else (), data
+    names = [methods] if isinstance(methods, str) else methods
+    if data is None and isinstance(names, (list, tuple)) and names and _are_files(names):
+        return (), methods
+    if data is None and not isinstance(methods, (str, list, tuple, set, frozenset, dict, int, float, bool)):
+        return (), methods
+    return methods, data
+
+
+def _are_files(names: Sequence[Any]) -> bool:
+    return all(isinstance(name, PathLike) or (isinstance(name, str) and names_files(name)) for name in names)
+
+
+def _of_new_rows(fit: Fit[Any], data: Any, plan: Plan) -> Rates:
+    """Errors of the rows of a table; those that cannot be judged are counted in a warning."""
+    decision = Decision(plan.costs)
+    rows = labelled_rows(fit, data, plan.unseen, plan.weights, partial(_called, fit, decision))
+    refuse_none(
+        (rows.actual >= 0) & (rows.answer >= 0) & (True if rows.weights is None else rows.weights > 0)
     )
+    warn_left_out(rows.actual, rows.answer >= 0, rows.table_index)
+    return _rates(fit, *rows[:3], plan)
+
+
+def _counted(fit: Fit[Any], method: Counting, plan: Plan) -> Rates:
+    return _rates(fit, *judged_codes(fit, None, method, plan), plan)
+
+
+def _rates(fit: Fit[Any], actual: Codes, predicted: Codes, weights: Floats | None, plan: Plan) -> Rates:
+    """The error rate of labels, weighted by the prior."""
+    sampled = plan.prior is None and fit.numbers.estimated_prior
+    shares = fit.prior_values() if plan.prior is None else plan.prior
+    if plan.costs is None and len(fit.classes) > MANY_CLASSES:
+        return rates_of.counted_labels(actual, predicted, shares, weights, plan.level, sampled=sampled)
+    counts = counts_of(actual, predicted, len(fit.classes), weights).astype(np.float64)
+    return rates_of.counted(counts, shares, plan.costs, plan.level, sampled=sampled)
 
 
 def _posterior_based(fit: Fit[Any], plan: Plan, *, stratified: bool) -> Rates:
@@ -306,7 +383,7 @@ def _bootstrapped(fit: Fit[Any], plan: Plan) -> Rates:
     _warn_unlabelled(unlabelled, blocks)
     used = codes >= 0
     counts = np.bincount(codes[used], minlength=k)
-    prior = fit.prior_values()
+    prior = fit.prior_values() if plan.prior is None else plan.prior
     shares = (prior / counts)[codes[used]]
     seen = judged_codes(fit, None, "apparent", plan)
     table = counts_of(seen[0], seen[1], k).astype(np.float64)

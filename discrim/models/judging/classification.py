@@ -33,13 +33,13 @@ WAYS = {"apparent": "by the rule itself", "loo": "leaving each row out", "cv": "
 def classification(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> Classification:
     """Judge rows of known class; see `ClassifierResults.classification`."""
     fit.need_posteriors("classification()")
-    actual, scores, weights, blocks = judged_scores(fit, data, method, plan)
+    actual, scores, weights, index = judged_scores(fit, data, method, plan)
     prior = pd.Series(fit.prior_values(), index=fit.classes)
     way = WAYS[method] if data is None else "new rows"
     if method != "apparent":
         way += f", prior {prior_of_rest(fit, plan.refit_prior)}"
-    labels = blocks.design.labels
-    return Classification(actual, posteriors(scores), weights, prior, blocks.table.index, way, labels)
+    labels = fit.blocks.design.labels
+    return Classification(actual, posteriors(scores), weights, prior, index, way, labels)
 
 
 class Classification(Shown):

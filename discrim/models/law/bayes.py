@@ -7,7 +7,7 @@ posterior errs least of all rules; its error is a property of the law, and a mea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,9 @@ from discrim.models.law.bayes_input import Known, frame_of, known_law, points_of
 from discrim.models.law.bayes_tables import decision_table, pair_bounds
 from discrim.models.pictures.pictured import Pictured
 from discrim.models.reports.reported import Reported
+
+if TYPE_CHECKING:
+    from discrim.models.judging.estimated_prior import PriorEstimate
 
 __all__ = ["BayesResults", "bayes"]
 
@@ -230,6 +233,32 @@ class BayesResults(Pictured, Reported, ShownModel):
         """Logarithms of prior times density, rows by classes."""
         scores, index = self._frame(data, None)
         return pd.DataFrame(scores, index=index, columns=self.classes)
+
+    def estimate_prior(
+        self,
+        data: Any,
+        *,
+        tol: float = 1e-10,
+        maxiter: int = 200,
+        level: float = 0.95,
+        interval: Literal["wald", "profile"] = "wald",
+    ) -> PriorEstimate:
+        """Shares of the classes among rows whose classes are not known; see `estimate_prior` of a fit.
+
+        Parameters
+        ----------
+        data : table with the law's columns, array (n, p), or values of the only column
+        tol, maxiter, level, interval
+            As for the method of fits. The densities are known here, and so the standard errors are whole.
+        """
+        from discrim.models.judging.estimated_prior import Search, shares_of
+
+        if data is None:
+            raise DataError("estimate_prior() is of rows whose classes are not known: pass data=.")
+        x, _ = points_of(self._known, data)
+        equal = np.full(len(self.classes), 1.0 / len(self.classes))
+        search = Search(tol, maxiter, level, interval).checked()
+        return shares_of(iter([(self._scores(x, equal), None)]), self.prior, search, self.title, known=True)
 
     # ---- the law
 

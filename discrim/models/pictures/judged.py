@@ -8,14 +8,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.rules.rules import best_class
 from discrim.core.rules.rules import posteriors as posteriors_of
 from discrim.errors import DataError
 from discrim.inference.calibration import calibration_bins
-from discrim.inference.roc import against_rest, roc_area, roc_curve, thinned
+from discrim.inference.roc import Curve, rectangle_limits, roc_area, roc_curve, thinned
 from discrim.models.fits.arguments import check_word
 from discrim.models.fits.prediction import posterior_frame
-from discrim.models.judging.assessment import COUNTING, Plan, judged_codes, judged_scores
+from discrim.models.judging.assessed import assessed
+from discrim.models.judging.assessment import COUNTING, Plan, judged_codes
+from discrim.models.judging.labelled_rows import refuse_none
 from discrim.models.pictures.rows import needed_rows
 from discrim.report.plots.style import MOST_IN_LEGEND, shown_name
 
@@ -23,29 +24,46 @@ if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
     from discrim.report.plots.style import Axes
 
-__all__ = ["calibration", "confusion", "drawn_confusion", "log_determinants", "posteriors", "roc"]
+__all__ = [
+    "assessed_calibration",
+    "assessed_confusion",
+    "assessed_roc",
+    "calibration",
+    "confusion",
+    "drawn_confusion",
+    "log_determinants",
+    "posteriors",
+    "roc",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 WAYS = {"apparent": "rows of the fit", "loo": "leave-one-out", "cv": "10-fold cross-validation"}
 
-NONE_JUDGED = (
-    "There is no row with a class and a prediction, and so nothing to draw: give rows with the response and "
-    "with all columns of the formula."
-)
-
 STEPS = 20
 """Intervals of probability of the histogram below a calibration."""
 
 
 class Judged(NamedTuple):
-    """Rows with a class and a score."""
+    """Rows with a class.
+
+    Attributes
+    ----------
+    codes : (m,) int
+    values : (m, K) float
+        Log odds of each class against the rest; of models without posteriors what they decide by.
+    weights : (m,) float
+    way : str
+        How they were judged, for the title.
+    level : float
+    """
 
     codes: Codes
-    scores: Floats
+    values: Floats
     weights: Floats
     way: str
+    level: float
 
 
 def confusion(results: Any, asked: Asked) -> Axes:
@@ -56,8 +74,7 @@ def confusion(results: Any, asked: Asked) -> Axes:
     fit = results._fit
     # The folds are the same each time, and so is the picture.
     actual, predicted, weights = judged_codes(fit, asked.data, method, Plan(seed=0))
-    if not ((actual >= 0) & (predicted >= 0)).any():
-        raise DataError(NONE_JUDGED)
+    refuse_none((actual >= 0) & (predicted >= 0))
     return drawn_confusion(confusion_table(actual, predicted, fit.classes, weights), way, asked)
 
 
@@ -80,40 +97,77 @@ def said_of(table: pd.DataFrame) -> str:
     return f"{wrong:,.7g} of {whole:,.7g} rows wrong{share}"
 
 
+def assessed_confusion(found: Any, asked: Asked) -> Axes:
+    """The confusion of an assessment."""
+    return drawn_confusion(found.confusion, _said_way(found), asked)
+
+
 def roc(results: Any, asked: Asked) -> Axes:
     """ROC curves: of the second of two classes, else of each class against the rest."""
+    return _roc(results.classes, _judged(results, asked), asked)
+
+
+def assessed_roc(found: Any, asked: Asked) -> Axes:
+    """ROC curves of the rows of an assessment."""
+    return _roc(found.classes, _of_assessment(found), asked)
+
+
+def _roc(classes: pd.Index, rows: Judged, asked: Asked) -> Axes:
     from discrim.report.plots.roc import roc as draw
 
-    level = 0.95 if asked.level is None else asked.level
-    rows, classes = _judged(results, asked), results.classes
-    planes = bool(results._fit.model.instead) and len(classes) > 2
-    values = rows.scores if planes else against_rest(rows.scores)
     curves, areas = {}, {}
     for k in [1] if len(classes) == 2 else range(len(classes)):
         own = rows.codes == k
-        areas[classes[k]] = roc_area(values[:, k], own, rows.weights, level)
+        areas[classes[k]] = roc_area(rows.values[:, k], own, rows.weights, rows.level)
         if not np.isnan(areas[classes[k]].auc):
-            found = thinned(roc_curve(values[:, k], own, rows.weights))
-            points = {"false_positive": found.false_positive, "true_positive": found.true_positive}
-            curves[classes[k]] = pd.DataFrame(points)
+            whole = thinned(roc_curve(rows.values[:, k], own, rows.weights))
+            sides = float(rows.weights[~own].sum()), float(rows.weights[own].sum())
+            curves[classes[k]] = _points(whole, sides, rows.level)
     table = pd.DataFrame.from_dict(areas, orient="index", columns=["auc", "se", "low", "high"])
     two = f"ROC curve of {shown_name(classes[1])} against {shown_name(classes[0])}"
     title = two if len(classes) == 2 else "ROC curves of each class against the rest"
-    own = {"signs": asked.signs(classes), "first": int(len(classes) == 2), "level": level}
+    own = {"signs": asked.signs(list(classes)), "first": int(len(classes) == 2), "level": rows.level}
     return draw(curves, table, f"{title}, {rows.way}", ax=asked.ax, **own)
+
+
+def _points(curve: Curve, sides: tuple[float, float], level: float) -> pd.DataFrame:
+    """Points of a curve of so many other rows and rows of the class, with the limits of both shares."""
+    limits = [
+        rectangle_limits(share, rows, level)
+        for share, rows in zip((curve.false_positive, curve.true_positive), sides, strict=True)
+    ]
+    return pd.DataFrame(
+        {
+            "false_positive": curve.false_positive,
+            "true_positive": curve.true_positive,
+            "false_low": limits[0][0],
+            "false_high": limits[0][1],
+            "true_low": limits[1][0],
+            "true_high": limits[1][1],
+        }
+    )
 
 
 def calibration(results: Any, asked: Asked) -> Axes:
     """Predicted probabilities against the shares that were seen."""
+    results._fit.need_posteriors("kind='calibration'")
+    return _calibration(results.classes, _judged(results, asked), 10, asked)
+
+
+def assessed_calibration(found: Any, asked: Asked) -> Axes:
+    """The calibration of an assessment."""
+    found._fit.need_posteriors("kind='calibration'")
+    return _calibration(found.classes, _of_assessment(found), found._bins, asked)
+
+
+def _calibration(classes: pd.Index, rows: Judged, most: int, asked: Asked) -> Axes:
     from discrim.report.plots.calibration import calibration as draw
 
-    results._fit.need_posteriors("kind='calibration'")
-    level = 0.95 if asked.level is None else asked.level
-    rows, classes = _judged(results, asked), results.classes
-    proba = posteriors_of(rows.scores)
+    with np.errstate(over="ignore"):
+        proba = 1 / (1 + np.exp(-rows.values))
     what = "Predicted probability of the class"
     if len(classes) > MOST_IN_LEGEND:
-        best = np.argmax(proba, axis=1)
+        best = np.argmax(rows.values, axis=1)
         parts = {"the class predicted": (proba.max(axis=1, initial=0.0), best == rows.codes)}
         what = "Probability of the class that is predicted"
     else:
@@ -124,13 +178,13 @@ def calibration(results: Any, asked: Asked) -> Axes:
     edges = np.linspace(0.0, 1.0, STEPS + 1)
     bins, counts = {}, {}
     for label, (p, true) in parts.items():
-        found = calibration_bins(p, true, 10, rows.weights, level)
+        found = calibration_bins(p, true, most, rows.weights, rows.level)
         names = ("predicted", "observed", "low", "high")
         bins[label] = pd.DataFrame({name: getattr(found, name) for name in names})
         counts[label] = pd.Series(np.histogram(p, edges, weights=rows.weights)[0], index=edges[:-1])
-    said = what, f"Observed share, {100 * level:g} % intervals"
+    said = what, f"Observed share, {100 * rows.level:g} % intervals"
     title, first = f"Calibration, {rows.way}", int(len(classes) == 2)
-    return draw(bins, counts, title, said, ax=asked.ax, signs=asked.signs(classes), first=first)
+    return draw(bins, counts, title, said, ax=asked.ax, signs=asked.signs(list(classes)), first=first)
 
 
 def _way(asked: Asked) -> tuple[Any, str]:
@@ -143,14 +197,23 @@ def _way(asked: Asked) -> tuple[Any, str]:
 def _judged(results: Any, asked: Asked) -> Judged:
     """Rows with a class and scores, by the method asked for."""
     method, way = _way(asked)
-    codes, scores, weights, _ = judged_scores(results._fit, asked.data, method, Plan(seed=0))
-    known = (codes >= 0) & (best_class(scores) >= 0)
-    if weights is not None:
-        known &= weights > 0
-    if not known.any():
-        raise DataError(NONE_JUDGED)
-    held = np.ones(int(known.sum())) if weights is None else weights[known]
-    return Judged(codes[known], scores[known], held, way)
+    level = 0.95 if asked.level is None else asked.level
+    # The folds are the same each time, and so is the picture.
+    rows = assessed(results._fit, asked.data, method, Plan(level=level, seed=0))
+    return Judged(rows.codes, rows.values, rows.weights, way, level)
+
+
+def _of_assessment(found: Any) -> Judged:
+    rows = found._rows
+    return Judged(rows.codes, rows.values, rows.weights, _said_way(found), found._level)
+
+
+def _said_way(found: Any) -> str:
+    """How the rows of an assessment were judged, for a title."""
+    rows = found._rows
+    return {"cv": f"{rows.folds}-fold cross-validation", "new": "new rows"}.get(rows.method) or WAYS[
+        rows.method
+    ]
 
 
 def posteriors(results: Any, asked: Asked) -> Axes:

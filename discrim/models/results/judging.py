@@ -9,13 +9,14 @@ import pandas as pd
 
 from discrim.core.rules.rules import best_class, posteriors
 from discrim.frame.unseen import Unseen
-from discrim.models.fits.arguments import cost_matrix
+from discrim.models.fits.arguments import cost_matrix, prior_vector
 from discrim.models.fits.displayed import displayed
 from discrim.models.judging import assessment
 from discrim.models.judging.validation import left_out_scores
 
 if TYPE_CHECKING:
     from discrim.models.judging.classification import Classification
+    from discrim.models.results.assessed import Assessment
 
 __all__ = ["Judging"]
 
@@ -91,24 +92,37 @@ class Judging:
     @displayed(estimate="share", se="share", low="share", high="share")
     def error_rates(
         self: Any,
-        methods: Sequence[assessment.ErrorMethod] = ("apparent", "loo"),
+        methods: Sequence[assessment.ErrorMethod] | None = None,
+        data: Any = None,
         *,
+        prior: Any = None,
         costs: Any = None,
         level: float = 0.95,
         folds: int = 10,
         replicates: int = 200,
         seed: int | None = None,
         by_class: bool = False,
+        weights: Any = None,
+        unseen: Unseen | None = None,
         refit_prior: bool | None = None,
     ) -> pd.DataFrame:
         """Estimates of the error rate, weighted by the prior.
 
         Parameters
         ----------
-        methods : sequence of str
-            "apparent": on the rows of the fit. "loo": each row left out, choices and transforms held. "cv":
-            folds left out, both made anew. "632+", Efron & Tibshirani's: in bootstraps. "D", "DS", "O",
-            "OS": by the normal model (linear rule only). "posterior", "posterior-stratified": by posteriors.
+        methods : sequence of str, optional
+            By default "apparent" and "loo", or with `data` none but the error on its rows. "apparent": on the
+            rows of the fit. "loo": each row left out, choices and transforms held. "cv": folds left out, both
+            made anew. "632+", Efron & Tibshirani's: in bootstraps. "D", "DS", "O", "OS": by the normal model
+            (linear rule only). "posterior", "posterior-stratified": by posteriors.
+        data : table, optional
+            New rows with their response, whose error is the row "new rows". It may come first, as in
+            `error_rates(test)`. Rows without a class, or with a missing value, are left out, and a warning
+            counts them.
+        prior : optional
+            Shares of the classes, in any form that a verb takes, that the errors within classes are weighted
+            by; the rule stays that of the fit. By default a prior that was given to the verb; else rows count
+            as they are.
         costs : optional
             As for `predict`: the rate is then the mean cost of the rule of least expected cost, what a right
             label costs included.
@@ -118,6 +132,10 @@ class Judging:
             Folds of "cv"; bootstrap samples of "632+"; the seed of both. No other method is random.
         by_class : bool
             Add a column for each class, the rate within it.
+        weights : column name or vector, optional
+            Frequencies of the rows of `data`.
+        unseen : optional
+            As for `predict`, of the rows of `data`.
         refit_prior : bool, optional
             Whether "loo" and "cv" estimate a prior of class proportions without the rows left out, too; see
             `leave_one_out`. The samples of "632+" have the classes in proportion.
@@ -127,10 +145,105 @@ class Judging:
         DataFrame
             method -> estimate, se, low, high (see `discrim.inference.error_rates`), wrong, total; prior:
             what "loo" and "cv" did with it, "held", "refitted" or "given".
+
+        Examples
+        --------
+        >>> import discrim
+        >>> iris = discrim.datasets.load_iris()
+        >>> fit = discrim.lda("species ~ .", data=iris[::2])
+        >>> fit.error_rates(data=iris[1::2])[["estimate", "low", "high"]].round(4)
+                  estimate     low    high
+        method
+        new rows      0.04  0.0083  0.1125
         """
+        methods, data = assessment.methods_or_data(methods, data)
         paid = cost_matrix(costs, self.classes)
-        plan = assessment.Plan(paid, level, folds, replicates, seed, refit_prior)
-        return assessment.error_rates(self._fit, methods, plan, by_class=by_class)
+        shares = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
+        plan = assessment.Plan(paid, level, folds, replicates, seed, refit_prior, unseen, shares, weights)
+        return assessment.error_rates(self._fit, methods, data, plan, by_class=by_class)
+
+    def assess(
+        self: Any,
+        data: Any = None,
+        method: assessment.Counting | None = None,
+        *,
+        prior: Any = None,
+        level: float = 0.95,
+        bins: int = 10,
+        folds: int = 10,
+        seed: int | None = None,
+        weights: Any = None,
+        unseen: Unseen | None = None,
+        refit_prior: bool | None = None,
+    ) -> Assessment:
+        """What rows of known class say of the fit: accuracy, kappa, predictive values, areas, calibration.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows with their response. Without it, the rows of the fit.
+        method : {"loo", "cv", "apparent"}, optional
+            For the rows of the fit: leaving each row out, the default where that does not take too many fits;
+            else leaving out folds; or by the rule that they made, which is too good. It may come first, as in
+            `assess("cv")`.
+        prior : optional
+            Shares of the classes, in any form that a verb takes, that the figures are for: accuracy, kappa,
+            losses and predictive values are weighted by them. The rule stays that of the fit. By default a
+            prior that was given to the verb; else rows count as they are.
+        level : float
+            Of the intervals.
+        bins : int
+            Of even counts, at most, of the calibration and the parts of Brier's score.
+        folds, seed : int
+            Number of folds of "cv", and the seed that deals the rows to them.
+        weights : column name or vector, optional
+            Frequencies of the rows of `data`.
+        unseen : optional
+            As for `predict`, of new rows.
+        refit_prior : bool, optional
+            As for `leave_one_out`.
+
+        Returns
+        -------
+        Assessment
+            `.overall`, `.by_class`, `.pairs`, `.brier`, `.confusion`, `.calibration`, and `.plot()` of ROC
+            curves, calibration and confusion. Rows without a class or a prediction are left out and counted.
+
+        Raises
+        ------
+        DataError
+            No row has a class and a prediction; a label is none of the classes; options that are none.
+        NotSupportedError
+            The fit has no rows, as one that was loaded: pass `data`.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> iris = discrim.datasets.load_iris()
+        >>> found = discrim.lda("species ~ .", data=iris[::2]).assess(iris[1::2])
+        >>> found.overall[["estimate", "low", "high"]].round(3).loc[["accuracy", "kappa", "AUC"]]
+                  estimate    low   high
+        measure
+        accuracy      0.96  0.888  0.992
+        kappa         0.94  0.873  1.007
+        >>> found.by_class["estimate"].unstack().round(2)["sensitivity"].to_dict()
+        {'setosa': 1.0, 'versicolor': 0.96, 'virginica': 0.92}
+        """
+        from discrim.models.judging.assessed import assessed
+        from discrim.models.results.assessed import Assessment
+
+        data, method = assessment.asked(data, method)
+        shares = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
+        plan = assessment.Plan(
+            level=level,
+            folds=folds,
+            seed=seed,
+            refit_prior=refit_prior,
+            unseen=unseen,
+            prior=shares,
+            weights=weights,
+        )
+        return Assessment(self._fit, assessed(self._fit, data, method, plan), level, bins)
 
     def classification(
         self: Any,

@@ -18,6 +18,12 @@ __all__ = ["calibration"]
 HISTOGRAM = 0.24
 """Share of the height for the histogram of the predictions."""
 
+MOST_BANDS = 3
+"""Classes up to which the intervals of bins are joined to a band; those of more would hide one another."""
+
+BAND = 0.14
+"""Opacity of a band."""
+
 
 def calibration(
     bins: dict[Any, pd.DataFrame],
@@ -28,7 +34,7 @@ def calibration(
     signs: Signs = SIGNS,
     first: int = 0,
 ) -> Axes:
-    """Observed shares by predicted probability, and how the predictions are distributed, below.
+    """Observed shares by predicted probability, with bands of few classes; the predictions below.
 
     Parameters
     ----------
@@ -65,6 +71,9 @@ def calibration(
         }
         style |= {"linewidth": 1.2, "elinewidth": 0.8, "capsize": 2, "label": shown_name(label)}
         upper.errorbar(at["predicted"], at["observed"], yerr=limits, **style)
+        if len(bins) <= MOST_BANDS:
+            band = at["predicted"], at["low"], at["high"]
+            upper.fill_between(*band, color=colour, alpha=BAND, linewidth=0, zorder=1.2)
         counts = predicted[label]
         edges = np.append(counts.index.to_numpy(dtype=np.float64), 1.0)
         lower.stairs(counts.to_numpy(dtype=np.float64), edges, color=colour, linestyle=line, linewidth=1.2)

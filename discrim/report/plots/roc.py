@@ -19,6 +19,13 @@ MOST_NAMED = 6
 """Of more classes than a legend holds, those that are drawn in colour and named."""
 
 
+MOST_BANDS = 3
+"""Classes up to which curves have bands; those of more would cover one another."""
+
+BAND = 0.14
+"""Opacity of a band."""
+
+
 def roc(
     curves: dict[Any, pd.DataFrame],
     areas: pd.DataFrame,
@@ -28,20 +35,21 @@ def roc(
     level: float = 0.95,
     first: int = 0,
 ) -> Axes:
-    """ROC curves by class, with the areas under them.
+    """ROC curves by class, with the areas under them and, of few classes, bands.
 
     Beyond 12 classes those of the least areas are named and the others faint.
 
     Parameters
     ----------
     curves : dict of class to DataFrame
-        false_positive, true_positive, from (0, 0) to (1, 1).
+        false_positive, true_positive, from (0, 0) to (1, 1); false_low, false_high, true_low, true_high: the
+        limits of both.
     areas : DataFrame by class
         auc, low, high; missing for a class without rows, or without others.
     title : str
     ax : Axes, optional
     level : float
-        Of the intervals, which the legend names.
+        Of the intervals and bands, which the legend names.
     first : int
         Position of the first class of `areas` among those that have signs.
 
@@ -65,6 +73,8 @@ def roc(
             axes.plot([], [], **style)
         else:
             axes.plot(at["false_positive"], at["true_positive"], **style)
+            if len(areas) <= MOST_BANDS:
+                _add_band(axes, at, style["color"])
     axes.set_xlim(-0.01, 1.01)
     axes.set_ylim(-0.01, 1.01)
     axes.set_aspect("equal")
@@ -78,6 +88,16 @@ def roc(
     axes.legend(loc="lower right", title=heading, fontsize=small, title_fontsize=small, framealpha=0.8)
     set_title(axes, title)
     return axes
+
+
+def _add_band(axes: Axes, at: pd.DataFrame, colour: Any) -> None:
+    """The band between the outer corners of the rectangles of the points."""
+    upper = at["false_low"].to_numpy(), at["true_high"].to_numpy()
+    lower = at["false_high"].to_numpy(), at["true_low"].to_numpy()
+    # From corner to corner of the unit square, and back below.
+    x = np.concatenate([[0.0], upper[0], [1.0], [1.0], lower[0][::-1], [0.0]])
+    y = np.concatenate([[upper[1][0]], upper[1], [1.0], [lower[1][-1]], lower[1][::-1], [0.0]])
+    axes.fill(x, y, color=colour, alpha=BAND, linewidth=0, zorder=1.2)
 
 
 def _area(row: pd.Series) -> str:

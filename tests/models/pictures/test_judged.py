@@ -100,7 +100,7 @@ def test_what_cannot_be_drawn_is_said():
         SEPALS.plot("confusion", colors=["red", "green", "blue"])
     with pytest.raises(discrim.errors.DataError, match="level"):
         SEPALS.plot("roc", level=2)
-    with pytest.raises(discrim.errors.DataError, match="nothing to draw"):
+    with pytest.raises(discrim.errors.DataError, match="nothing to judge"):
         SEPALS.plot("roc", data=IRIS.assign(sepal_length=np.nan))
 
 

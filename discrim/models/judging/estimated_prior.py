@@ -1,0 +1,343 @@
+"""Class shares of rows whose classes are not known: the prior that a fit is to have among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import Rule
+from discrim.errors import DataError, warn_user
+from discrim.frame.asked_rows import refuse_vector
+from discrim.frame.blocks import Blocks
+from discrim.frame.sources.rows import named, tables
+from discrim.frame.sources.sources import source_of
+from discrim.frame.weights import weight_vector
+from discrim.inference.class_shares import (
+    ClassShares,
+    class_shares,
+    covariance_of_shares,
+    densities_over_best,
+    profile_limits,
+    ratio_to_prior,
+)
+from discrim.inference.error_rates import check_level, logit_interval
+from discrim.inference.result import TestResult
+from discrim.models.fits.arguments import check_word, is_number, is_whole, listed, told
+from discrim.models.fits.displayed import displayed
+from discrim.models.fits.fit import Fit
+from discrim.models.fits.handed_out import HandedOut
+from discrim.models.fits.prediction import scored
+from discrim.models.fits.shown import Shown
+from discrim.models.judging.validation import refuse_many_scores
+
+if TYPE_CHECKING:
+    from discrim.report.tables import Pairs, Section, Summary
+
+__all__ = ["PriorEstimate", "Search", "estimated_prior", "shares_of"]
+
+Floats = NDArray[np.float64]
+
+ESTIMATED = (
+    "The laws of the classes are taken as known, as is the prior of the fit: where the fit has few rows, its "
+    "own error comes on top. Fit to rows drawn again within classes and estimate again to see how much."
+)
+
+
+class Search(NamedTuple):
+    """What was asked of a search for class shares, as of `estimate_prior`."""
+
+    tol: float = 1e-10
+    maxiter: int = 200
+    level: float = 0.95
+    interval: str = "wald"
+
+    def checked(self) -> Search:
+        """The same, or a DataError that names the option at fault."""
+        if not (is_number(self.tol) and 0 < self.tol < 1):
+            raise DataError(f"tol={told(self.tol)}: give a small number above 0, such as 1e-10.")
+        if not (is_whole(self.maxiter) and self.maxiter >= 1):
+            raise DataError(f"maxiter={told(self.maxiter)}: give a whole number, 1 or more.")
+        check_level(self.level)
+        check_word("interval", self.interval, ("wald", "profile"))
+        return self
+
+
+class _Batch(NamedTuple):
+    """Rows of a batch that tell of its classes.
+
+    Attributes
+    ----------
+    densities : (n, J) float
+        Of the classes whose prior is not zero, over the largest of each row.
+    weights : (n,) float or None
+    missing, impossible : int
+        Rows that miss a value, and rows that no such class can give.
+    """
+
+    densities: Floats
+    weights: Floats | None
+    missing: int
+    impossible: int
+
+
+def estimated_prior(fit: Fit[Any], data: Any, search: Search, unseen: Any, weights: Any) -> PriorEstimate:
+    """Class shares of the rows of a table; see `ClassifierResults.estimate_prior`."""
+    fit.need_posteriors("estimate_prior()")
+    search.checked()
+    if data is None:
+        raise DataError("estimate_prior() is of rows whose classes are not known: pass a table of them.")
+    prior = pd.Series(fit.prior_values(), index=fit.classes, name="prior")
+    # Under equal priors scores are log densities up to a number of the row, whatever the fit's own prior.
+    rule = fit.rule("equal")
+    return shares_of(_scores(fit, rule, data, unseen, weights), prior, search, fit.title)
+
+
+def _scores(
+    fit: Fit[Any], rule: Rule, data: Any, unseen: Any, weights: Any
+) -> Iterator[tuple[Floats, Floats | None]]:
+    """Scores (m, K) of the rows of a table or a source, and their weights, piece by piece."""
+    source = None if isinstance(data, Blocks) else source_of(data)
+    if source is None:
+        yield from _of_table(fit, rule, data, unseen, weights)
+        return
+    refuse_vector(weights)
+    columns = fit.blocks.design.columns
+    asked = columns if weights is None or weights in columns else (*columns, weights)
+    with late_bar(source.nrows or 0, "rows scored") as tell:
+        for table, where in tables(source, asked):
+            with named(where):
+                yield from _of_table(fit, rule, table, unseen, weights)
+            tell(table.nrows)
+
+
+def _of_table(
+    fit: Fit[Any], rule: Rule, data: Any, unseen: Any, weights: Any
+) -> Iterator[tuple[Floats, Floats | None]]:
+    blocks = fit.new_rows(data, unseen)
+    own = weight_vector(weights, blocks.table)
+    for place, scores in scored(blocks, rule, len(fit.classes)):
+        yield scores, None if own is None else own[place]
+
+
+def shares_of(
+    scores: Iterator[tuple[Floats, Floats | None]],
+    prior: pd.Series,
+    search: Search,
+    title: str,
+    *,
+    known: bool = False,
+) -> PriorEstimate:
+    """Class shares by log densities (m, K) of rows, piece by piece; classes of prior zero are held there.
+
+    The densities are known, or else those of a fit.
+    """
+    start = prior.to_numpy(dtype=np.float64)
+    free = np.flatnonzero(start > 0)
+    batch = _gathered(scores, free, len(prior))
+    if not len(batch.densities):
+        raise DataError(
+            f"No row of the batch tells of its class: {batch.missing} miss a value or a weight, and no class "
+            f"can give {batch.impossible}. Pass rows that are complete."
+        )
+    with late_bar(0, "class shares") as tell:
+        found = class_shares(
+            batch.densities, start[free], batch.weights, tol=search.tol, maxiter=search.maxiter, tell=tell
+        )
+        if not found.converged:
+            warn_user(
+                f"The class shares did not converge in {found.em_steps + found.newton_steps} steps: their "
+                f"largest slope is {np.abs(found.slope[found.shares > 0]).max():.2g}, tol={search.tol:g}. "
+                "Pass a larger maxiter= or tol=."
+            )
+        return PriorEstimate(prior, free, batch, found, search, title, "" if known else ESTIMATED, tell)
+
+
+def _gathered(scores: Iterator[tuple[Floats, Floats | None]], free: NDArray[np.intp], k: int) -> _Batch:
+    """The rows that tell of classes, of which only densities are held."""
+    parts, weighed, missing, impossible, held = [], [], 0, 0, 0
+    for piece, own in scores:
+        lost = np.isnan(piece).any(axis=1)
+        if own is not None:
+            lost |= np.isnan(own)
+        part = piece if len(free) == k else piece[:, free]
+        none = ~lost & np.isneginf(part).all(axis=1)
+        missing, impossible = missing + int(lost.sum()), impossible + int(none.sum())
+        there = ~(lost | none)
+        if own is not None:
+            there &= own > 0
+            weighed.append(own[there])
+        parts.append(np.ascontiguousarray(densities_over_best(part[there])))
+        held += len(parts[-1])
+        refuse_many_scores(held, len(free), "Class shares by the densities")
+    densities = np.concatenate(parts) if parts else np.empty((0, len(free)))
+    return _Batch(densities, np.concatenate(weighed) if weighed else None, missing, impossible)
+
+
+class PriorEstimate(Shown):
+    """Class shares of a batch of rows, by maximum likelihood; it may be passed on as `prior=`.
+
+    Attributes
+    ----------
+    prior : Series by class
+        The shares; they sum to one. One of zero is zero exactly.
+    bse : Series by class
+        Standard errors; missing for shares of zero, which the others take as known, and for shares that the
+        rows do not determine.
+    table : DataFrame by class
+        fit: the prior of the fit; estimate, se, low, high; slope: of the mean log-likelihood along the share,
+        less one: 0 at a share above zero, at most 0 at one of zero.
+    test : TestResult
+        Likelihood-ratio test that the shares are those of the fit's prior.
+    nobs : int or float
+        Rows that tell of the classes, or the sum of their weights.
+    missing, impossible : int
+        Rows that are left out: they miss a value, or no class can give them.
+    steps : dict
+        Steps of "EM" and of "Newton".
+    converged : bool
+        Whether the slopes are within `tol` of what a maximum has.
+    shortfall : float
+        By how much the log-likelihood is below its maximum at most: rows times the largest slope.
+    determined : bool
+        Whether there is one maximum only.
+    level : float
+    """
+
+    prior = HandedOut[pd.Series]()
+    bse = HandedOut[pd.Series]()
+
+    def __init__(
+        self,
+        prior: pd.Series,
+        free: NDArray[np.intp],
+        batch: _Batch,
+        found: ClassShares,
+        search: Search,
+        title: str,
+        note: str,
+        tell: Callable[[float], object],
+    ) -> None:
+        classes, densities, weights = prior.index, batch.densities, batch.weights
+        covariance, known = covariance_of_shares(densities, found.shares, weights)
+        shares, slope = np.zeros(len(prior)), np.full(len(prior), np.nan)
+        shares[free], slope[free] = found.shares, found.slope
+        whole = np.full((len(prior), len(prior)), np.nan)
+        whole[np.ix_(free, free)] = covariance
+        self.prior = pd.Series(shares, index=classes, name="prior")
+        self.bse = pd.Series(np.sqrt(np.diag(whole)), index=classes, name="se")
+        self.nobs: int | float = len(densities) if weights is None else float(weights.sum())
+        self.missing, self.impossible = batch.missing, batch.impossible
+        self.steps = {"EM": found.em_steps, "Newton": found.newton_steps}
+        self.converged, self.determined = found.converged, bool(known.all())
+        self.shortfall = float(self.nobs * max(found.slope.max(), 0.0))
+        self.level = search.level
+        self.test: TestResult | None = None
+        if len(free) > 1:
+            self.test = ratio_to_prior(densities, found.shares, prior.to_numpy()[free], weights)
+        self._title, self._note, self._interval, self._covariance = title, note, search.interval, whole
+        self._held = classes[np.setdiff1d(np.arange(len(prior)), free)]
+        self._loose = classes[free[~known]]
+        limits = self._limits(free, batch, found, search, tell)
+        columns = {"fit": prior, "estimate": shares, "se": self.bse, "low": limits[0], "high": limits[1]}
+        self._table = pd.DataFrame(columns | {"slope": slope}, index=classes)
+
+    def _limits(
+        self,
+        free: NDArray[np.intp],
+        batch: _Batch,
+        found: ClassShares,
+        search: Search,
+        tell: Callable[[float], object],
+    ) -> tuple[Floats, Floats]:
+        """Ends (K,) of the intervals."""
+        low, high = np.full((2, len(self.prior)), np.nan)
+        if search.interval == "wald":
+            for k in free.tolist():
+                low[k], high[k] = logit_interval(self.prior.iloc[k], self.bse.iloc[k], search.level)
+        elif len(free) > 1:
+            densities, weights = batch.densities, batch.weights
+            for j, k in enumerate(free.tolist()):
+                low[k], high[k] = profile_limits(
+                    densities, found, j, search.level, weights, tol=search.tol, maxiter=search.maxiter
+                )
+                tell(1)
+        return low, high
+
+    @property
+    @displayed(every="share", slope="general")
+    def table(self) -> pd.DataFrame:
+        """The fit's prior beside the shares with their standard errors and intervals."""
+        return self._table.copy()
+
+    def cov_params(self) -> pd.DataFrame:
+        """Covariance of the estimated shares, classes by classes; shares of zero are taken as known."""
+        names = self.prior.index
+        return pd.DataFrame(self._covariance.copy(), index=names, columns=names)
+
+    def notes(self) -> list[str]:
+        """What is to be known of these shares, as sentences."""
+        zero = self.prior.index[(self.prior == 0) & (self._table["fit"] > 0)]
+        said = []
+        if len(zero):
+            said.append(
+                f"The likelihood is largest with a share of zero for {listed(zero)}: it falls with any "
+                "other. No standard error goes with it, and the other ones take it as known."
+                + (' interval="profile" gives an upper limit.' if self._interval == "wald" else "")
+            )
+        if len(self._held):
+            said.append(f"The fit's prior of {listed(self._held)} is zero, and is held there.")
+        if len(self._loose):
+            said.append(
+                f"No row tells {listed(self._loose)} apart: only the sum of their shares is determined."
+            )
+        if not self.converged:
+            said.append("The search did not converge: pass a larger maxiter= or tol=.")
+        return [*said, self._note] if self._note else said
+
+    def summary(self) -> Summary:
+        """The shares as a summary; prints, and renders in a notebook."""
+        from discrim.report.tables import summarize
+
+        parts: dict[str, Callable[[], Section | Pairs]] = {"header": self._header, "shares": self._section}
+        return summarize(f"Class shares of a batch: {self._title.lower()}", parts)
+
+    def _header(self) -> Pairs:
+        from discrim.report.tables import Pairs
+
+        items: list[tuple[str, Any, str]] = [
+            ("Rows that tell of classes", self.nobs, f"{self.nobs:.6g}"),
+            ("Rows left out, missing", self.missing, str(self.missing)),
+            ("Rows that no class can give", self.impossible, str(self.impossible)),
+            (
+                "Steps of EM and of Newton",
+                sum(self.steps.values()),
+                " + ".join(map(str, self.steps.values())),
+            ),
+            ("Converged", self.converged, "yes" if self.converged else "no"),
+            ("Below the maximum by at most", self.shortfall, f"{self.shortfall:.1g}"),
+        ]
+        note = ""
+        if self.test is not None:
+            # Its line says statistic, degrees of freedom and p-value.
+            line = repr(self.test).partition("\n")[0]
+            note = f"Are the shares those of the fit's prior? {line}. {self.test.assumes}"
+        return Pairs("Shares of maximum likelihood", items, note)
+
+    def _section(self) -> Section:
+        from discrim.report.tables import INTERVAL, Section
+
+        kind = "Wald's on the logit scale" if self._interval == "wald" else "of the profile likelihood"
+        table = self._table.drop(columns="slope")
+        return Section(
+            f"Shares, with {100 * self.level:g} % intervals {kind}",
+            table.rename_axis(None),
+            dict.fromkeys(table.columns, "share"),
+            headings=INTERVAL if self.level == 0.95 else {},
+            note=" ".join(self.notes()),
+            source=".table",
+        )

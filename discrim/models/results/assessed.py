@@ -1,0 +1,261 @@
+"""How good a fit is on rows that it did or did not see: figures of all classes, of each and of pairs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.tails import normal_isf
+from discrim.inference import confusion_measures as measures
+from discrim.inference.brier import brier_parts, residuals
+from discrim.inference.calibration import calibration_bins
+from discrim.inference.confusion_measures import Estimate
+from discrim.inference.error_rates import confusion_table
+from discrim.inference.losses import Judged, loss_rate
+from discrim.inference.pair_areas import PairAreas, pair_areas
+from discrim.inference.recalibration import Recalibration, recalibrated
+from discrim.inference.roc import Area, roc_area
+from discrim.models.fits.displayed import displayed
+from discrim.models.fits.fit import Fit
+from discrim.models.fits.shown import Shown
+from discrim.models.judging.assessed import AssessedRows
+from discrim.models.kinds import ASSESSED
+from discrim.models.pictures.pictured import drawn
+from discrim.models.registry import summary_of
+
+if TYPE_CHECKING:
+    from discrim.report.plots.style import Axes
+    from discrim.report.tables import Summary
+
+__all__ = ["Assessment"]
+
+Floats = NDArray[np.float64]
+
+COLUMNS = ["estimate", "se", "low", "high"]
+
+MOST_PAIRED = 256
+"""Classes up to which the mean area of pairs is among the figures of all classes; of more it takes long."""
+
+
+class Assessment(Shown):
+    """What rows of known class say of a fit.
+
+    Attributes
+    ----------
+    overall : DataFrame by measure
+        estimate, se, low, high: accuracy, balanced accuracy, kappa; AUC, of the second of two classes or the
+        mean of all pairs of more; of models with posteriors log loss, Brier's score, and the slope (of two
+        classes also the intercept) of a recalibration.
+    by_class : DataFrame by (class, measure)
+        The same columns: sensitivity, specificity, both predictive values, and the area under the ROC curve
+        of the class against the rest. ``by_class["estimate"].unstack()`` has a row for each class.
+    pairs : DataFrame by (a, b)
+        auc, se, low, high: Hand and Till's A of each pair of classes.
+    brier : DataFrame by class
+        Brier's score and its parts in bins of the class's probability; those of all classes in the last row,
+        "total". Of models with posteriors.
+    confusion : DataFrame, actual by predicted
+    nobs : int or float
+        Rows judged, or the sum of their weights.
+    unlabelled, unpredicted : int
+        Rows left out: without a class, and with a class but without a prediction.
+    absent : list
+        Classes of which no row is judged.
+    prior : Series by class, or None
+        What figures are weighted by; None: as the rows have the classes.
+    """
+
+    def __init__(self, fit: Fit[Any], rows: AssessedRows, level: float, bins: int) -> None:
+        self._fit, self._rows, self._level, self._bins = fit, rows, level, bins
+        self.classes = fit.classes
+        self.unlabelled, self.unpredicted = rows.unlabelled, rows.unpredicted
+        total = float(rows.weights.sum())
+        self.nobs = total if rows.weighted else round(total)
+        self._counts = rows.counts
+        self.absent = [label for label, n in zip(fit.classes, self._counts.sum(axis=1), strict=True) if not n]
+        self.prior = None if rows.shares is None else pd.Series(rows.shares, fit.classes, name="prior")
+        if rows.posteriors:
+            # Of a number of bins that is none it is said here, and not where a figure is first asked for.
+            calibration_bins(np.array([0.5]), np.array([True]), bins)
+
+    # ---- figures
+
+    @property
+    @displayed(every="share")
+    def overall(self) -> pd.DataFrame:
+        """Figures of all classes together."""
+        shares, level = self._rows.shares, self._level
+        found: dict[str, Any] = {
+            "accuracy": measures.accuracy(self._counts, shares, level),
+            "balanced accuracy": measures.balanced_accuracy(self._counts, level),
+            "kappa": measures.kappa(self._counts, shares, level),
+        }
+        if len(self.classes) <= MOST_PAIRED:
+            found["AUC"] = _estimate(self._areas.mean)
+        if self._rows.posteriors:
+            found |= self._losses
+            slope, intercept = self._recalibration
+            found["calibration slope"] = self._normal(slope)
+            if intercept is not None:
+                found["calibration intercept"] = self._normal(intercept)
+        table = pd.DataFrame.from_dict(found, orient="index", columns=COLUMNS)
+        return table.rename_axis("measure")
+
+    @property
+    @displayed(every="share")
+    def by_class(self) -> pd.DataFrame:
+        """Figures of each class against all others."""
+        found: dict[Any, Any] = {}
+        for k, own in enumerate(measures.class_measures(self._counts, self._rows.shares, self._level)):
+            label = self.classes[k]
+            found |= {(label, name): value for name, value in zip(measures.MEASURES, own, strict=True)}
+            found[label, "AUC"] = _estimate(self._against_rest[k])
+        return self._indexed(found, ["class", "measure"], COLUMNS)
+
+    @property
+    @displayed(every="share")
+    def pairs(self) -> pd.DataFrame:
+        """Areas under the ROC curves of pairs of classes."""
+        found = {
+            (self.classes[i], self.classes[j]): _estimate(area)
+            for (i, j), area in zip(self._areas.pairs, self._areas.areas, strict=True)
+        }
+        return self._indexed(found, ["a", "b"], ["auc", "se", "low", "high"])
+
+    @property
+    @displayed(every="share")
+    def brier(self) -> pd.DataFrame:
+        """Brier's score by class, and what it is made of."""
+        self._fit.need_posteriors("brier")
+        shares = self._judged.shares()
+        # Of two classes the parts of the second are those of the first.
+        wanted = [1, 1] if len(self.classes) == 2 else range(len(self.classes))
+        parts = [brier_parts(self._proba[:, k], self._rows.codes == k, self._bins, shares) for k in wanted]
+        table = pd.DataFrame(parts, index=self.classes)
+        whole = pd.DataFrame([table.sum()], index=["total"]).astype({"bins": np.int64})
+        return pd.DataFrame(pd.concat([table, whole]).rename_axis("class"))
+
+    @property
+    @displayed(every="share", rows="count")
+    def calibration(self) -> pd.DataFrame:
+        """Predicted probabilities beside observed shares, by (class, bin): what `plot("calibration")` draws.
+
+        Of two classes they are those of the second.
+        """
+        self._fit.need_posteriors("calibration")
+        parts = {}
+        for k in [1] if len(self.classes) == 2 else range(len(self.classes)):
+            found = calibration_bins(
+                self._proba[:, k], self._rows.codes == k, self._bins, self._rows.weights, self._level
+            )
+            names = ("predicted", "observed", "low", "high", "rows")
+            table = pd.DataFrame({name: getattr(found, name) for name in names})
+            parts[self.classes[k]] = table.set_axis(pd.RangeIndex(1, len(table) + 1))
+        return pd.DataFrame(pd.concat(parts, names=["class", "bin"]))
+
+    @property
+    @displayed(every="count")
+    def confusion(self) -> pd.DataFrame:
+        """Actual by predicted classes, counts or sums of weights."""
+        rows = self._rows
+        return confusion_table(
+            rows.codes, rows.predicted, self.classes, rows.weights if rows.weighted else None
+        )
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The tables of the summary by name, unrounded."""
+        return self.summary().tables
+
+    # ---- what they are made of
+
+    @property
+    def _judged(self) -> Judged:
+        rows = self._rows
+        return Judged(rows.codes, rows.weights, len(self.classes), rows.shares, None)
+
+    @cached_property
+    def _proba(self) -> Floats:
+        with np.errstate(over="ignore"):
+            return np.asarray(1 / (1 + np.exp(-self._rows.values)))
+
+    @cached_property
+    def _losses(self) -> dict[str, Any]:
+        rows, level = self._rows, self._level
+        own = rows.values[np.arange(len(rows.codes)), rows.codes]
+        logs = np.logaddexp(0.0, -own)
+        squares = (residuals(rows.values, rows.codes) ** 2).sum(axis=1)
+        found = {
+            name: Estimate(*loss_rate(losses, self._judged, level, counts=False))
+            for name, losses in (("log loss", logs), ("Brier", squares))
+        }
+        # A single row, or rows that lose the same, say nothing of how losses vary.
+        return {name: each if each.se > 0 else Estimate(each.estimate) for name, each in found.items()}
+
+    @cached_property
+    def _areas(self) -> PairAreas:
+        rows = self._rows
+        return pair_areas(rows.values, rows.codes, rows.weights, self._level)
+
+    @cached_property
+    def _against_rest(self) -> list[Area]:
+        rows = self._rows
+        return [
+            roc_area(rows.values[:, k], rows.codes == k, rows.weights, self._level)
+            for k in range(len(self.classes))
+        ]
+
+    @cached_property
+    def _recalibration(self) -> Recalibration:
+        rows = self._rows
+        return recalibrated(rows.values, rows.codes, rows.weights, sampled=rows.shares is None)
+
+    def _normal(self, found: tuple[float, float]) -> Estimate:
+        """An estimate and its standard error with the normal interval."""
+        half = float(normal_isf((1 - self._level) / 2)) * found[1]
+        return Estimate(*found, found[0] - half, found[0] + half)
+
+    def _indexed(self, found: dict[Any, Any], names: list[str], columns: list[str]) -> pd.DataFrame:
+        index = pd.MultiIndex.from_tuples(list(found), names=names)
+        return pd.DataFrame(list(found.values()), index=index, columns=columns)
+
+    # ---- shown
+
+    def plot(
+        self,
+        kind: str | None = None,
+        ax: Axes | None = None,
+        *,
+        colors: Any = None,
+        title: str | None = None,
+    ) -> Axes:
+        """Draw a picture of the rows that were judged.
+
+        Parameters
+        ----------
+        kind : {"confusion", "roc", "calibration"}, optional
+            Actual by predicted classes, the default; ROC curves, or predicted probabilities against the
+            shares that were seen, with bands at the level of the assessment.
+        ax, colors, title : optional
+            As for `plot` of a fit.
+
+        Returns
+        -------
+        Axes
+        """
+        from discrim.models.pictures.asked import Asked
+
+        return drawn(self, ASSESSED, kind, Asked(ax, colors=colors, title=title))
+
+    def summary(self) -> Summary:
+        """The figures as a summary; prints, and renders in a notebook."""
+        summary: Summary = summary_of(self)
+        return summary
+
+
+def _estimate(area: Area) -> Estimate:
+    return Estimate(area.auc, area.se, area.low, area.high)

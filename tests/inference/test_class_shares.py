@@ -1,0 +1,168 @@
+"""Class shares by maximum likelihood: against mpmath, brute force, and the conditions of a maximum."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.optimize import brentq
+
+from discrim.inference.class_shares import (
+    class_shares,
+    covariance_of_shares,
+    densities_over_best,
+    profile_limits,
+    ratio_to_prior,
+)
+
+
+def batch(seed, n, k, spread, weighted=False):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(n, k)) * spread
+    return densities_over_best(scores), rng.integers(1, 9, n).astype(float) if weighted else None
+
+
+def evenly(k):
+    return np.full(k, 1.0 / k)
+
+
+def total(densities, shares, weights=None):
+    logs = np.log(densities @ shares)
+    return logs.sum() if weights is None else weights @ logs
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 40),
+    st.integers(2, 9),
+    st.sampled_from([0.01, 1.0, 10.0, 800.0]),
+    st.booleans(),
+)
+def test_the_conditions_of_a_maximum_hold_and_no_mixture_is_better(seed, n, k, spread, weighted):
+    densities, weights = batch(seed, n, k, spread, weighted)
+    found = class_shares(densities, evenly(k), weights)
+    over = np.ones(n) if weights is None else weights
+    slope = (over / (densities @ found.shares)) @ densities / over.sum() - 1
+    assert found.converged
+    assert abs(found.shares.sum() - 1) < 1e-14
+    assert (np.abs(slope[found.shares > 0]) <= 1e-10).all()
+    assert (slope <= 1e-10).all()
+    others = np.random.default_rng(seed).dirichlet(np.ones(k), 50)
+    with np.errstate(divide="ignore"):
+        best = max(total(densities, other, weights) for other in [*others, *np.eye(k)])
+    assert total(densities, found.shares, weights) >= best - 1e-9 * over.sum()
+
+
+def test_an_interior_maximum_has_the_digits_of_mpmath():
+    densities, weights = batch(4, 12, 3, 1.0, weighted=True)
+    found = class_shares(densities, evenly(3), weights)
+    assert (found.shares > 0).all()
+    mpmath.mp.dps = 40
+    rows = [[mpmath.mpf(float(v)) for v in row] for row in densities]
+
+    def score(a, b):
+        parts = [w / (a * r[0] + b * r[1] + (1 - a - b) * r[2]) for w, r in zip(weights, rows, strict=True)]
+        return [sum(t * (r[j] - r[2]) for t, r in zip(parts, rows, strict=True)) for j in (0, 1)]
+
+    root = mpmath.findroot(score, tuple(found.shares[:2]))
+    exact = np.array([float(root[0]), float(root[1]), float(1 - root[0] - root[1])])
+    np.testing.assert_allclose(found.shares, exact, rtol=1e-13)
+    # Second derivatives of the log-likelihood, by differences of its slopes.
+    information = mpmath.matrix(2, 2)
+    step = mpmath.mpf(10) ** -15
+    for j in (0, 1):
+        ends = [score(*(root[i] + s * step * (i == j) for i in (0, 1))) for s in (1, -1)]
+        for i in (0, 1):
+            information[i, j] = -(ends[0][i] - ends[1][i]) / (2 * step)
+    inverse = information**-1
+    covariance, known = covariance_of_shares(densities, found.shares, weights)
+    assert known.all()
+    np.testing.assert_allclose(
+        covariance[:2, :2], [[float(inverse[i, j]) for j in (0, 1)] for i in (0, 1)], rtol=1e-9
+    )
+    np.testing.assert_allclose(covariance.sum(axis=0), 0, atol=1e-15 * covariance.max())
+    mpmath.mp.dps = 80
+
+
+def test_weights_are_repeated_rows():
+    densities, weights = batch(8, 30, 4, 2.0, weighted=True)
+    long = np.repeat(densities, weights.astype(int), axis=0)
+    a, b = class_shares(densities, evenly(4), weights), class_shares(long, evenly(4))
+    np.testing.assert_allclose(a.shares, b.shares, atol=1e-14)
+    one, other = (
+        covariance_of_shares(densities, a.shares, weights)[0],
+        covariance_of_shares(long, a.shares)[0],
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-10)
+    prior = np.array([0.1, 0.2, 0.3, 0.4])
+    assert ratio_to_prior(densities, a.shares, prior, weights).statistic == pytest.approx(
+        ratio_to_prior(long, a.shares, prior).statistic, rel=1e-12
+    )
+
+
+def test_two_classes_by_the_root_of_one_slope():
+    densities, _ = batch(1, 200, 2, 1.5)
+    found = class_shares(densities, np.array([1 - 1e-9, 1e-9]))
+    difference = densities[:, 1] - densities[:, 0]
+    share = brentq(lambda u: (difference / (densities[:, 0] + u * difference)).sum(), 0, 1, xtol=1e-15)
+    assert found.shares[1] == pytest.approx(share, rel=1e-12)
+
+
+def test_a_share_of_zero_is_zero_and_em_alone_creeps_to_it():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    densities = np.column_stack([stats.norm(m).pdf(x) for m in (-0.5, 0.5, 1.6)])
+    found = class_shares(densities, evenly(3))
+    assert found.shares[2] == 0
+    assert found.slope[2] < 0
+    crept = evenly(3)
+    for _ in range(2000):
+        crept = crept * (densities / (densities @ crept)[:, None]).mean(axis=0)
+    assert 0 < crept[2] < 1e-3
+    np.testing.assert_allclose(found.shares, crept, atol=1e-3)
+    covariance, _ = covariance_of_shares(densities, found.shares)
+    assert np.isnan(covariance[2]).all()
+    assert np.isfinite(covariance[:2, :2]).all()
+
+
+def test_classes_of_one_density_are_not_determined():
+    densities, _ = batch(5, 60, 3, 1.0)
+    doubled = densities[:, [0, 1, 1, 2]]
+    found, plain = class_shares(doubled, evenly(4)), class_shares(densities, evenly(3))
+    assert found.converged
+    assert found.shares[1] + found.shares[2] == pytest.approx(plain.shares[1], abs=1e-12)
+    covariance, known = covariance_of_shares(doubled, found.shares)
+    assert known.tolist() == [True, False, False, True]
+    own = covariance_of_shares(densities, plain.shares)[0]
+    np.testing.assert_allclose(np.diag(covariance)[[0, 3]], np.diag(own)[[0, 2]], rtol=1e-9)
+
+
+def test_profile_limits_are_where_the_likelihood_has_fallen_by_half_the_quantile():
+    densities, weights = batch(2, 40, 3, 1.0, weighted=True)
+    found = class_shares(densities, evenly(3), weights)
+    best = total(densities, found.shares, weights)
+    grid = np.linspace(0, 1, 4001)
+    for k in range(3):
+        limits = profile_limits(densities, found, k, 0.9, weights)
+        others = [j for j in range(3) if j != k]
+        for limit in limits:
+            if limit in (0.0, 1.0):
+                continue
+            mixed = np.zeros((len(grid), 3))
+            mixed[:, k] = limit
+            mixed[:, others[0]], mixed[:, others[1]] = (1 - limit) * grid, (1 - limit) * (1 - grid)
+            fall = 2 * (best - max(total(densities, each, weights) for each in mixed))
+            assert fall == pytest.approx(stats.chi2.ppf(0.9, 1), abs=1e-4)
+
+
+def test_rows_that_underflow_keep_their_digits():
+    """Log densities by thousands apart: only the rows' best classes count, and two that are near another."""
+    scores = np.array([[0.0, -5000.0], [-5000.0, 0.0], [-1.0, 0.0], [0.0, -1e300]])
+    found = class_shares(densities_over_best(scores), np.array([1e-12, 1.0]))
+    d = np.exp(-1.0) - 1
+    share = brentq(lambda u: 2 / u - 1 / (1 - u) + d / (1 + u * d), 0.1, 0.9, xtol=1e-15)
+    assert found.shares[0] == pytest.approx(share, rel=1e-13)

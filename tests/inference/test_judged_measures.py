@@ -1,0 +1,314 @@
+"""Figures of judged rows against scikit-learn, statsmodels, pROC (judged.json), brute force and mpmath."""
+
+import json
+
+import mpmath
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize
+from sklearn import metrics
+from statsmodels.stats.inter_rater import cohens_kappa
+from statsmodels.stats.proportion import proportion_confint
+
+from discrim.inference.brier import brier_parts, residuals
+from discrim.inference.confusion_measures import accuracy, balanced_accuracy, class_measures, kappa
+from discrim.inference.pair_areas import pair_areas
+from discrim.inference.recalibration import recalibrated
+from discrim.inference.roc import against_rest, rectangle_limits, roc_area
+from tests.support import GOLDEN
+
+WRITTEN = json.loads((GOLDEN / "judged.json").read_text())
+RNG = np.random.default_rng(18)
+CODES = RNG.integers(0, 4, 160)
+LOGS = RNG.normal(size=(160, 4)) + 1.5 * np.eye(4)[CODES]
+PROBA = np.exp(LOGS) / np.exp(LOGS).sum(axis=1, keepdims=True)
+PREDICTED = PROBA.argmax(axis=1)
+COUNTS = metrics.confusion_matrix(CODES, PREDICTED).astype(float)
+PRIOR = np.array([0.1, 0.2, 0.3, 0.4])
+
+
+def weighted(codes=CODES, prior=PRIOR):
+    """Weights of rows under which their classes have the shares of a prior."""
+    return (prior / np.bincount(codes) * len(codes))[codes]
+
+
+# ------------------------------------------------------------------ tables of counts
+
+
+def test_figures_of_all_classes_are_those_of_scikit_learn():
+    assert accuracy(COUNTS, None, 0.95).estimate == metrics.accuracy_score(CODES, PREDICTED)
+    assert balanced_accuracy(COUNTS, 0.95).estimate == pytest.approx(
+        metrics.balanced_accuracy_score(CODES, PREDICTED), abs=1e-15
+    )
+    assert kappa(COUNTS, None, 0.95).estimate == pytest.approx(
+        metrics.cohen_kappa_score(CODES, PREDICTED), abs=1e-15
+    )
+    own = {"sample_weight": weighted()}
+    assert accuracy(COUNTS, PRIOR, 0.95).estimate == pytest.approx(
+        metrics.accuracy_score(CODES, PREDICTED, **own), abs=1e-14
+    )
+    assert kappa(COUNTS, PRIOR, 0.95).estimate == pytest.approx(
+        metrics.cohen_kappa_score(CODES, PREDICTED, **own), abs=1e-14
+    )
+
+
+def test_kappa_has_the_error_and_the_limits_of_statsmodels():
+    expected = cohens_kappa(COUNTS)
+    found = kappa(COUNTS, None, 0.9)
+    np.testing.assert_allclose([found.estimate, found.se], [expected.kappa, expected.std_kappa], rtol=1e-12)
+    assert found.high - found.low == pytest.approx(2 * 1.6448536269514722 * expected.std_kappa, rel=1e-12)
+
+
+@pytest.mark.parametrize("prior", [None, PRIOR])
+def test_standard_errors_are_those_of_repeated_samples(prior):
+    """Of tables drawn again from the shares of a large one, the law under which the errors are derived."""
+    large, rows = COUNTS * 25, COUNTS.sum(axis=1).astype(int) * 25
+    rng = np.random.default_rng(3)
+    if prior is None:
+        drawn = rng.multinomial(int(large.sum()), (large / large.sum()).ravel(), 3000).reshape(-1, 4, 4)
+    else:
+        parts = [rng.multinomial(n, own / own.sum(), 3000) for n, own in zip(rows, large, strict=True)]
+        drawn = np.stack(parts, axis=1)
+    figures = {
+        "kappa": lambda table: kappa(table, prior, 0.95),
+        "predictive": lambda table: class_measures(table, prior, 0.95)[1][2],
+        "specificity": lambda table: class_measures(table, prior, 0.95)[1][1],
+        "accuracy": lambda table: accuracy(table, prior, 0.95),
+    }
+    for name, of in figures.items():
+        spread = np.std([of(table.astype(float)).estimate for table in drawn[:800]])
+        # Eight hundred samples leave a standard deviation uncertain by a fortieth.
+        assert of(large).se == pytest.approx(spread, rel=0.1), name
+
+
+@pytest.mark.parametrize("k", range(4))
+def test_figures_of_a_class_are_those_of_scikit_learn(k):
+    own, called = k == CODES, k == PREDICTED
+    for prior, weights in ((None, None), (PRIOR, weighted())):
+        found = [each.estimate for each in class_measures(COUNTS, prior, 0.95)[k]]
+        expected = [
+            metrics.recall_score(own, called, sample_weight=weights),
+            metrics.recall_score(~own, ~called, sample_weight=weights),
+            metrics.precision_score(own, called, sample_weight=weights),
+            metrics.precision_score(~own, ~called, sample_weight=weights),
+        ]
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_shares_have_the_exact_interval():
+    found = class_measures(COUNTS, None, 0.9)[2]
+    hits, rows, called = COUNTS[2, 2], COUNTS[2].sum(), COUNTS[:, 2].sum()
+    for each, of in ((found[0], rows), (found[2], called)):
+        np.testing.assert_allclose(each[2:], proportion_confint(hits, of, 0.1, method="beta"), rtol=1e-12)
+
+
+def test_what_has_no_answer_is_missing():
+    gone = np.array([[5.0, 1.0, 0.0], [2.0, 4.0, 0.0], [0.0, 0.0, 0.0]])
+    for prior in (None, PRIOR[:3] / PRIOR[:3].sum()):
+        found = class_measures(gone, prior, 0.95)[2]
+        assert np.isnan(found[0].estimate)
+        assert np.isnan(found[2].estimate)
+        assert found[1].estimate == 1.0
+        assert balanced_accuracy(gone, 0.95).estimate == pytest.approx((5 / 6 + 4 / 6) / 2)
+    assert np.isnan(kappa(np.diag([3.0, 0.0]), None, 0.95).estimate)
+    same = kappa(np.array([[5.0, 0.0], [3.0, 0.0]]), None, 0.95)
+    assert (same.estimate, same.se) == (0.0, 0.0)
+    assert np.isnan(same.low)
+    assert np.isnan(accuracy(np.diag([3.0, 0.0]), np.array([0.0, 1.0]), 0.95).estimate)
+
+
+# ------------------------------------------------------------------ areas
+
+
+def test_areas_variances_and_limits_are_those_of_proc():
+    two = WRITTEN["two"]
+    found = roc_area(np.array(two["score"], dtype=float), np.array(two["y"]) == 1)
+    np.testing.assert_allclose([found.auc, found.se**2], [two["auc"], two["variance"]], rtol=1e-12)
+    # Theirs is normal on the scale of the area.
+    ends = found.auc + np.array([-1, 1]) * 1.959963984540054 * found.se
+    np.testing.assert_allclose(ends, two["interval"], rtol=1e-12)
+    many = WRITTEN["many"]
+    p, codes = np.array(many["p"]), np.unique(many["y"], return_inverse=True)[1]
+    assert pair_areas(p, codes).mean.auc == pytest.approx(many["hand_till"], abs=1e-14)
+    for k, expected in enumerate(many["rest"]):
+        found = roc_area(p[:, k], codes == k)
+        np.testing.assert_allclose([found.auc, found.se**2], expected, rtol=1e-11)
+
+
+def test_areas_are_those_of_scikit_learn():
+    ovo = metrics.roc_auc_score(CODES, PROBA, multi_class="ovo")
+    assert pair_areas(LOGS - LOGS, CODES).mean.auc == 0.5
+    found = pair_areas(PROBA, CODES)
+    assert found.mean.auc == pytest.approx(ovo, abs=1e-14)
+    ovr = np.mean([roc_area(PROBA[:, k], k == CODES).auc for k in range(4)])
+    assert ovr == pytest.approx(metrics.roc_auc_score(CODES, PROBA, multi_class="ovr"), abs=1e-14)
+    # The order of log odds is that of the probabilities.
+    assert pair_areas(against_rest(LOGS), CODES).mean == found.mean
+
+
+def brute(scores, codes):
+    """Hand and Till's measure, pair of rows by pair of rows."""
+    k, found = scores.shape[1], []
+    for i in range(k):
+        for j in range(k):
+            if i != j:
+                own, other = scores[codes == i, i][:, None], scores[codes == j, i]
+                found.append(((own > other) + 0.5 * (own == other)).mean())
+    return float(np.mean(found))
+
+
+def jackknifed(of, codes):
+    """Standard error by leaving out rows, class by class: of means over rows of each class it is exact."""
+    variance = 0.0
+    for c in np.unique(codes):
+        rows = np.flatnonzero(codes == c)
+        left = np.array([of(np.delete(np.arange(len(codes)), row)) for row in rows])
+        variance += (len(rows) - 1) / len(rows) * ((left - left.mean()) ** 2).sum()
+    return np.sqrt(variance)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 4])
+def test_the_mean_of_pairs_has_the_error_of_the_jackknife(classes):
+    at = np.flatnonzero(classes > CODES)[:60]
+    scores, codes = PROBA[at][:, :classes].round(1), CODES[at]
+    found = pair_areas(scores, codes)
+    assert found.mean.auc == pytest.approx(brute(scores, codes), abs=1e-14)
+    se = jackknifed(lambda rows: brute(scores[rows], codes[rows]), codes)
+    assert found.mean.se == pytest.approx(se, rel=1e-10)
+    pair = np.flatnonzero(codes < 2)
+    one = scores[pair][:, :2], codes[pair]
+    se = jackknifed(lambda rows: brute(one[0][rows], one[1][rows]), one[1])
+    assert found.areas[0].se == pytest.approx(se, rel=1e-10)
+
+
+def test_of_two_classes_the_pair_is_the_area_of_delong():
+    two = np.flatnonzero(CODES < 2)
+    odds = LOGS[two, 1] - LOGS[two, 0]
+    found = pair_areas(np.column_stack([-odds, odds]), CODES[two]).mean
+    expected = roc_area(odds, CODES[two] == 1)
+    np.testing.assert_allclose([found.auc, found.se], [expected.auc, expected.se], rtol=1e-12)
+
+
+def test_weights_of_areas_are_rows():
+    times = RNG.integers(0, 3, len(CODES))
+    found = pair_areas(PROBA.round(1), CODES, times.astype(float))
+    repeated = pair_areas(np.repeat(PROBA.round(1), times, axis=0), np.repeat(CODES, times))
+    for one, other in zip([found.mean, *found.areas], [repeated.mean, *repeated.areas], strict=True):
+        np.testing.assert_allclose([one.auc, one.se, one.low], [other.auc, other.se, other.low], rtol=1e-12)
+
+
+def test_infinite_scores_and_classes_without_rows_have_areas():
+    scores = np.array([[np.inf, -np.inf, 0], [1.0, -1.0, 0], [-np.inf, np.inf, 0], [-1.0, 1.0, 0.0]])
+    found = pair_areas(scores, np.array([0, 0, 1, 1]))
+    assert found.mean.auc == 1.0
+    assert np.isnan(found.areas[1].auc)
+    assert np.isnan(pair_areas(scores, np.zeros(4, dtype=int)).mean.auc)
+
+
+def test_rectangles_hold_both_shares_with_their_level():
+    rng = np.random.default_rng(5)
+    for rows, share in ((20, 0.9), (50, 0.3)):
+        hits = rng.binomial(rows, share, (2, 4000)) / rows
+        low, high = rectangle_limits(hits, rows, 0.9)
+        assert ((low <= share) & (share <= high)).all(axis=0).mean() >= 0.9
+
+
+# ------------------------------------------------------------------ probabilities
+
+
+def test_losses_keep_their_digits():
+    scores = np.array([[0.0, -50.0, -800.0], [0.0, -3.0, -800.0], [-800.0, 0.0, -900.0]])
+    codes = np.array([0, 2, 0])
+    odds = against_rest(scores)
+    with mpmath.workdps(60):
+        exact = [[mpmath.e ** mpmath.mpf(s) for s in row] for row in scores.tolist()]
+        shares = [[each / mpmath.fsum(row) for each in row] for row in exact]
+        logs = [float(-mpmath.log(shares[i][c])) for i, c in enumerate(codes.tolist())]
+        squares = [
+            float(mpmath.fsum((p - (k == codes[i])) ** 2 for k, p in enumerate(row)))
+            for i, row in enumerate(shares)
+        ]
+    np.testing.assert_allclose(np.logaddexp(0, -odds[np.arange(3), codes]), logs, rtol=1e-14)
+    np.testing.assert_allclose((residuals(odds, codes) ** 2).sum(axis=1), squares, rtol=1e-13)
+
+
+def test_brier_is_that_of_scikit_learn():
+    odds = against_rest(LOGS)
+    found = (residuals(odds, CODES) ** 2).sum(axis=1).mean()
+    expected = metrics.brier_score_loss(CODES, PROBA, labels=[0, 1, 2, 3], scale_by_half=False)
+    assert found == pytest.approx(expected, rel=1e-13)
+    total = sum(brier_parts(PROBA[:, k], k == CODES).brier for k in range(4))
+    assert total == pytest.approx(expected, rel=1e-13)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.booleans(), st.integers(1, 3)), min_size=1, max_size=40),
+    st.integers(1, 12),
+)
+@settings(max_examples=80, deadline=None)
+def test_the_parts_of_brier_add_up(rows, bins):
+    p, true, weights = (np.array(column) for column in zip(*rows, strict=True))
+    found = brier_parts(p, true, bins, weights.astype(float))
+    whole = (
+        found.reliability
+        - found.resolution
+        + found.uncertainty
+        + found.within_variance
+        - found.within_covariance
+    )
+    assert whole == pytest.approx(found.brier, abs=1e-14)
+    assert found.brier == pytest.approx(np.average((p - true) ** 2, weights=weights), abs=1e-14)
+    assert min(found[1:5]) >= 0
+
+
+def test_within_bins_of_one_probability_there_is_murphys_decomposition():
+    p, true = np.repeat([0.1, 0.4, 0.8], 30), RNG.random(90) < np.repeat([0.2, 0.4, 0.7], 30)
+    found = brier_parts(p, true, 3)
+    shares = true.reshape(3, 30).mean(axis=1)
+    np.testing.assert_allclose(
+        [found.reliability, found.resolution, found.uncertainty],
+        [
+            ((shares - [0.1, 0.4, 0.8]) ** 2).mean(),
+            ((shares - true.mean()) ** 2).mean(),
+            true.mean() * (1 - true.mean()),
+        ],
+    )
+    assert (abs(found.within_variance), abs(found.within_covariance)) < (1e-30, 1e-15)
+
+
+def test_the_slope_of_two_classes_is_that_of_a_logistic_regression():
+    odds = RNG.normal(size=300) * 2
+    true = (RNG.random(300) < 1 / (1 + np.exp(-0.3 - 0.6 * odds))).astype(int)
+    fit = sm.Logit(true, sm.add_constant(odds)).fit(disp=0, tol=1e-14)
+    found = recalibrated(np.column_stack([-odds, odds]), true)
+    np.testing.assert_allclose([found.intercept[0], found.slope[0]], fit.params, rtol=1e-8)
+    np.testing.assert_allclose([found.intercept[1], found.slope[1]], fit.bse, rtol=1e-8)
+
+
+def test_the_slope_of_more_classes_is_that_of_a_direct_search():
+    logs = np.log(PROBA)
+
+    def loss(at):
+        odds = at[-1] * logs + np.append(0, at[:-1])
+        return -(odds - np.log(np.exp(odds).sum(axis=1, keepdims=True)))[np.arange(len(CODES)), CODES].sum()
+
+    best = optimize.minimize(loss, [0, 0, 0, 1], method="BFGS", options={"gtol": 1e-6})
+    found = recalibrated(against_rest(LOGS), CODES)
+    assert found.slope[0] == pytest.approx(best.x[-1], rel=1e-5)
+    assert found.slope[1] == pytest.approx(np.sqrt(best.hess_inv[-1, -1]), rel=0.02)
+    assert found.intercept is None
+
+
+def test_classes_that_are_separated_have_no_slope():
+    odds = np.array([-3.0, -1.0, 0.5, 2.0])
+    pairs = np.column_stack([-odds, odds])
+    for true in ([0, 0, 1, 1], [0, 0, 0, 0], [1, 1, 0, 0]):
+        assert np.isnan(recalibrated(pairs, np.array(true)).slope[0])
+    touching = np.array([-1.0, 0.0, 0.0, 1.0])
+    assert np.isnan(recalibrated(np.column_stack([-touching, touching]), np.array([0, 0, 1, 1])).slope[0])
+    assert np.isfinite(recalibrated(pairs, np.array([0, 1, 0, 1])).slope[0])
+    pairs[0] = np.inf, -np.inf
+    assert np.isnan(recalibrated(pairs, np.array([0, 1, 0, 1])).slope[0])

@@ -1,0 +1,292 @@
+"""Test data: error rates and assessments of new rows, and of the fit's own left out, against scikit-learn."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import metrics
+
+import discrim
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import DataError, DiscrimWarning, MissingFileError, NotSupportedError, PriorError
+from discrim.inference.error_rates import exact_interval
+
+IRIS = load_iris()
+TRAIN, TEST = IRIS[::2], IRIS[1::2]
+FIT = discrim.lda("species ~ sepal_length + sepal_width", TRAIN)
+PENGUINS = load_penguins()
+SEXES = discrim.logistic("sex ~ bill_depth_mm + body_mass_g", PENGUINS[::2])
+PRIOR = {"setosa": 0.2, "versicolor": 0.3, "virginica": 0.5}
+
+
+def test_new_rows_are_judged_as_scikit_learn_judges_them():
+    found = FIT.assess(TEST)
+    proba, labels = FIT.predict_proba(TEST), FIT.predict(TEST)
+    truth = TEST["species"].astype(str)
+    expected = {
+        "accuracy": metrics.accuracy_score(truth, labels),
+        "balanced accuracy": metrics.balanced_accuracy_score(truth, labels),
+        "kappa": metrics.cohen_kappa_score(truth, labels),
+        "AUC": metrics.roc_auc_score(truth, proba, multi_class="ovo"),
+        "log loss": metrics.log_loss(truth, proba),
+        "Brier": metrics.brier_score_loss(truth, proba, scale_by_half=False),
+    }
+    assert found.overall["estimate"][list(expected)].to_dict() == pytest.approx(expected, abs=1e-13)
+    areas = found.by_class.xs("AUC", level="measure")["estimate"]
+    assert areas.mean() == pytest.approx(metrics.roc_auc_score(truth, proba, multi_class="ovr"), abs=1e-13)
+    wide = found.by_class["estimate"].unstack()
+    np.testing.assert_allclose(wide["sensitivity"], metrics.recall_score(truth, labels, average=None))
+    np.testing.assert_allclose(
+        wide["positive predictive value"], metrics.precision_score(truth, labels, average=None)
+    )
+    pd.testing.assert_frame_equal(found.confusion, FIT.confusion(TEST))
+    assert found.brier.loc["total", "brier"] == pytest.approx(expected["Brier"], abs=1e-13)
+
+
+def test_errors_of_new_rows_are_a_row_of_the_error_rates():
+    wrong = int((FIT.predict(TEST).astype(str) != TEST["species"].astype(str)).sum())
+    found = FIT.error_rates(data=TEST, by_class=True)
+    assert found.index.tolist() == ["new rows"]
+    row = found.loc["new rows"]
+    assert (row["wrong"], row["total"]) == (wrong, 75)
+    np.testing.assert_allclose(
+        row[["estimate", "low", "high"]].astype(float), [wrong / 75, *exact_interval(wrong, 75, 0.95)]
+    )
+    pd.testing.assert_frame_equal(FIT.error_rates(TEST, by_class=True), found)
+    both = FIT.error_rates(["apparent", "loo"], TEST)
+    assert both.index.tolist() == ["apparent", "loo", "new rows"]
+    pd.testing.assert_frame_equal(both.iloc[:2], FIT.error_rates())
+    assert 1 - row["estimate"] == pytest.approx(FIT.assess(TEST).overall.loc["accuracy", "estimate"])
+
+
+def test_errors_within_classes_are_weighted_by_the_prior_that_is_meant():
+    own = FIT.error_rates(data=TEST, by_class=True).loc["new rows", list(PRIOR)].astype(float)
+    found = FIT.error_rates(["apparent", "loo", "cv", "632+"], TEST, prior=PRIOR, seed=1, by_class=True)
+    rates = found[list(PRIOR)] @ pd.Series(PRIOR)
+    np.testing.assert_allclose(found["estimate"].drop("632+"), rates.drop("632+"))
+    assert found.loc["new rows", "estimate"] == pytest.approx(own @ pd.Series(PRIOR))
+    given = discrim.lda("species ~ sepal_length + sepal_width", TRAIN, prior=PRIOR)
+    one, other = given.error_rates(data=TEST), given.error_rates(data=TEST, prior=PRIOR)
+    pd.testing.assert_frame_equal(one, other)
+    with pytest.raises(NotSupportedError, match="its own prior"):
+        FIT.error_rates(["D"], prior=PRIOR)
+    costs = FIT.error_rates(data=TEST, costs=2 * (1 - np.eye(3)))
+    assert costs["estimate"].iloc[0] == pytest.approx(2 * own.mean())
+
+
+def test_a_prior_that_is_meant_changes_predictive_values_by_bayes_theorem():
+    plain, found = FIT.assess(TEST), FIT.assess(TEST, prior=PRIOR)
+    within = plain.confusion.to_numpy() / plain.confusion.to_numpy().sum(axis=1, keepdims=True)
+    joint = within * np.array(list(PRIOR.values()))[:, None]
+    wide = found.by_class["estimate"].unstack()
+    np.testing.assert_allclose(wide["positive predictive value"], np.diag(joint) / joint.sum(axis=0))
+    assert found.overall.loc["accuracy", "estimate"] == pytest.approx(np.trace(joint))
+    assert found.prior.to_dict() == PRIOR
+    pd.testing.assert_frame_equal(plain.pairs, found.pairs)
+    text = str(found)
+    assert "given: 'setosa' 0.2" in text
+    # Losses are means of those of the classes.
+    logs = -FIT.predict_log_proba(TEST).to_numpy()[np.arange(75), pd.Categorical(TEST["species"]).codes]
+    means = pd.Series(logs).groupby(TEST["species"].to_numpy(), observed=True).mean()
+    assert found.overall.loc["log loss", "estimate"] == pytest.approx(means @ pd.Series(PRIOR))
+    assert found.brier.loc["total", "brier"] == pytest.approx(found.overall.loc["Brier", "estimate"])
+
+
+def test_rows_of_the_fit_are_left_out_unless_it_is_said_otherwise():
+    left = FIT.assess()
+    pd.testing.assert_frame_equal(left.confusion, FIT.confusion("loo"))
+    pd.testing.assert_frame_equal(left.overall, FIT.assess(method="loo").overall)
+    proba = FIT.leave_one_out()[list(PRIOR)].to_numpy(dtype=float)
+    expected = metrics.log_loss(TRAIN["species"].astype(str), proba)
+    assert left.overall.loc["log loss", "estimate"] == pytest.approx(expected)
+    pd.testing.assert_frame_equal(FIT.assess("apparent").overall, FIT.assess(TRAIN).overall)
+    dealt = FIT.assess("cv", folds=5, seed=3)
+    pd.testing.assert_frame_equal(dealt.confusion, FIT.confusion("cv", folds=5, seed=3))
+    assert "without their fold of 5, seed 3" in str(dealt)
+    assert "too good" in str(FIT.assess("apparent"))
+
+
+def test_a_logistic_regression_is_calibrated_on_its_own_rows():
+    """The slope is one and the intercept zero: its likelihood equations are those of the recalibration."""
+    found = SEXES.assess("apparent").overall["estimate"]
+    assert found["calibration slope"] == pytest.approx(1, abs=1e-9)
+    assert found["calibration intercept"] == pytest.approx(0, abs=1e-9)
+    assert SEXES.assess().overall["estimate"]["calibration slope"] < 1
+
+
+def test_many_rows_that_would_each_take_a_fit_are_left_out_by_folds():
+    rng = np.random.default_rng(0)
+    many = pd.DataFrame({"x": rng.normal(size=2100), "y": rng.choice(["a", "b"], 2100)})
+    assert "without their fold of 10, seed" in str(discrim.logistic("y ~ x", many).assess())
+
+
+def test_rows_that_cannot_be_judged_are_counted():
+    new = TEST.astype({"species": str})
+    new.iloc[[0, 3], 4] = None
+    new.iloc[[5, 6, 7], 0] = np.nan
+    found = FIT.assess(new)
+    assert (found.nobs, found.unlabelled, found.unpredicted) == (70, 2, 3)
+    with pytest.warns(
+        DiscrimWarning, match=r"2 with no class \(first 1\) and 3 with no prediction \(first 11\)"
+    ):
+        assert FIT.error_rates(data=new)["total"].iloc[0] == 70
+
+
+def test_weights_of_new_rows_are_rows():
+    times = np.random.default_rng(1).integers(0, 3, len(TEST))
+    repeated = TEST.loc[np.repeat(TEST.index, times)]
+    for options in ({}, {"prior": PRIOR}):
+        one, other = FIT.assess(TEST.assign(n=times), weights="n", **options), FIT.assess(repeated, **options)
+        for name in ("overall", "by_class", "pairs", "brier", "calibration"):
+            np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-12)
+        pd.testing.assert_frame_equal(
+            FIT.error_rates(TEST, weights=times, **options), FIT.error_rates(repeated, **options)
+        )
+    pd.testing.assert_frame_equal(
+        discrim.lda("species ~ sepal_length", TEST.assign(n=times + 1), weights="n").assess("loo").confusion,
+        discrim.lda("species ~ sepal_length", TEST.assign(n=times + 1), weights="n").confusion("loo"),
+    )
+
+
+def test_a_source_is_read_part_by_part_once(tmp_path):
+    shuffled = TEST.sample(frac=1, random_state=1)
+    parts = [shuffled[:20], shuffled[20:21], shuffled[21:]]
+    whole = FIT.assess(shuffled)
+    for source in (lambda: iter(parts), iter(parts)):
+        pd.testing.assert_frame_equal(FIT.assess(source).overall, whole.overall)
+    rates = FIT.error_rates(data=shuffled)
+    pd.testing.assert_frame_equal(FIT.error_rates(iter(parts)), rates)
+    pd.testing.assert_frame_equal(FIT.confusion(iter(parts)), whole.confusion)
+    TEST.to_csv(tmp_path / "test.csv", index=False)
+    path = str(tmp_path / "test.csv")
+    pd.testing.assert_frame_equal(FIT.error_rates(path), rates)
+    pd.testing.assert_frame_equal(FIT.assess(path).overall, whole.overall, rtol=1e-12)
+    with pytest.raises(DataError, match="no rows"):
+        FIT.assess(lambda: iter([TEST[:0]]))
+
+
+def test_a_class_without_rows_is_said_and_what_needs_it_is_missing():
+    found = FIT.assess(TEST[TEST["species"] != "setosa"])
+    assert found.absent == ["setosa"]
+    assert "No row is of class 'setosa'" in str(found)
+    assert np.isnan(found.by_class.loc[("setosa", "sensitivity"), "estimate"])
+    own = found.by_class.xs("sensitivity", level="measure")["estimate"]
+    assert found.overall.loc["balanced accuracy", "estimate"] == pytest.approx(own.mean())
+    assert found.pairs["auc"].notna().tolist() == [False, False, True]
+    assert found.overall.loc["AUC", "estimate"] == found.pairs["auc"].iloc[2]
+    one = FIT.assess(TEST[:1])
+    assert one.overall.loc["accuracy", "low"] == pytest.approx(0.025)
+    assert np.isnan(one.overall.loc[["kappa", "AUC"], "estimate"]).all()
+
+
+def test_far_rows_have_finite_losses_and_impossible_ones_infinite_ones():
+    far = pd.DataFrame({"x": [-40.0, 40.0], "y": ["b", "b"]})
+    line = discrim.lda("y ~ x", pd.DataFrame({"x": [-2.0, 0, 2, 18, 20, 22], "y": list("aaabbb")}))
+    found = line.assess(far)
+    expected = -line.predict_log_proba(far)["b"].to_numpy()
+    assert expected[0] > 200
+    assert found.overall.loc["log loss", "estimate"] == pytest.approx(expected.mean())
+    never = discrim.lda(
+        "species ~ sepal_length", IRIS, prior={"setosa": 0, "versicolor": 0.5, "virginica": 0.5}
+    )
+    # The prior that was given weighs the rows of an impossible class by zero.
+    assert np.isfinite(never.assess(TEST).overall.loc["log loss", "estimate"])
+    meant = never.assess(TEST, prior="equal")
+    assert meant.overall.loc["log loss", "estimate"] == np.inf
+    assert "infinite" in str(meant)
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        discrim.perceptron("species ~ petal_length", IRIS[:100].astype({"species": str})),
+        discrim.indicator("species ~ .", IRIS),
+        discrim.hyperplane("species ~ .", IRIS[:100].astype({"species": str})),
+        discrim.knn("species ~ .", IRIS, k=5),
+        discrim.naive_bayes("species ~ .", IRIS),
+        discrim.qda("species ~ .", IRIS),
+    ],
+    ids=lambda fit: fit.title,
+)
+def test_every_model_says_what_it_can(fit):
+    found = fit.assess()
+    posteriors = not fit._fit.model.instead
+    assert ("log loss" in found.overall.index) == ("brier" in found.tables) == posteriors
+    assert found.overall.loc["accuracy", "estimate"] == pytest.approx(
+        1 - fit.error_rates(["loo"])["estimate"].iloc[0]
+    )
+    assert found.by_class.xs("AUC", level="measure")["estimate"].min() > 0.5
+    assert "<table" in found._repr_html_()
+    if not posteriors:
+        with pytest.raises(NotSupportedError, match="probabilities"):
+            assert found.brier is None
+
+
+def test_loaded_fits_and_fits_of_moments_are_judged_on_rows(tmp_path):
+    FIT.save(tmp_path / "fit")
+    loaded = discrim.load(tmp_path / "fit")
+    made = discrim.lda(moments=discrim.moments("species ~ sepal_length + sepal_width", TRAIN))
+    for fit in (loaded, made):
+        pd.testing.assert_frame_equal(fit.assess(TEST).overall, FIT.assess(TEST).overall, rtol=1e-9)
+        pd.testing.assert_frame_equal(fit.error_rates(TEST), FIT.error_rates(TEST))
+        with pytest.raises(NotSupportedError, match="pass data="):
+            fit.assess()
+
+
+def test_labels_of_any_kind_are_judged():
+    rng = np.random.default_rng(2)
+    for labels in ([3, 7], [False, True], pd.Categorical(["u", "v"], ["v", "u"])):
+        y = pd.Series(labels).take(rng.integers(0, 2, 60)).reset_index(drop=True)
+        data = pd.DataFrame({"x": rng.normal(size=60) + (y == y.iloc[0]), "y": y})
+        found = discrim.lda("y ~ x", data[:40]).assess(data[40:])
+        assert found.nobs == 20
+        assert f"{found.classes.tolist()[1]!r} is the positive one" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda: FIT.assess(TEST.drop(columns="species")), DataError, "species"),
+        (lambda: FIT.assess(TEST.replace({"species": {"setosa": "oak"}})), DataError, "'oak' at row 1"),
+        (lambda: FIT.assess(TEST, "loo"), NotSupportedError, "leaves out"),
+        (lambda: FIT.assess("never"), (DataError, MissingFileError), "never"),
+        (lambda: FIT.assess(TEST[:0]), DataError, "nothing to judge"),
+        (lambda: FIT.error_rates(TEST[:0]), DataError, "nothing to judge"),
+        (lambda: FIT.assess(TEST.assign(species=None)), DataError, "nothing to judge"),
+        (lambda: FIT.assess(bins=0), DataError, "bins=0"),
+        (lambda: FIT.assess(level=95), DataError, "level=95"),
+        (lambda: FIT.assess(TEST, prior=[0.5, 0.5]), PriorError, "2 values for 3 classes"),
+        (lambda: FIT.assess(weights="n"), DataError, "those of data="),
+        (lambda: FIT.error_rates(weights="n"), DataError, "those of data="),
+        (lambda: FIT.assess(TEST, weights="species"), DataError, "not numeric"),
+        (lambda: FIT.assess(TEST, weights=[1, 2]), DataError, "75 rows"),
+        (lambda: FIT.assess(iter([TEST]), weights=np.ones(75)), DataError, "name the column"),
+        (lambda: FIT.assess("cv", seed="x"), DataError, "seed='x'"),
+        (lambda: FIT.error_rates(3), DataError, "methods=3"),
+        (lambda: FIT.assess().plot("regions"), DataError, "'confusion', 'roc', 'calibration'"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused_with_a_way_out(call, error, said):
+    with pytest.raises(error, match=said):
+        call()
+
+
+def test_the_tables_of_the_summary_are_those_of_the_assessment():
+    found = SEXES.assess(PENGUINS[1::2])
+    assert list(found.tables) == ["header", "overall", "classes", "brier", "confusion"]
+    pd.testing.assert_frame_equal(found.tables["overall"].rename_axis("measure"), found.overall)
+    assert "'male' is the positive one" in str(found)
+    three = FIT.assess(TEST)
+    assert list(three.tables)[3] == "pairs"
+    assert json.loads(three.overall.to_json())["se"]["accuracy"] > 0
+
+
+def test_many_classes_have_their_intervals_beside_the_summary():
+    rng = np.random.default_rng(4)
+    y = np.repeat(np.arange(8), 6)
+    data = pd.DataFrame({"u": y + rng.normal(size=48), "v": rng.normal(size=48), "y": [f"c{k}" for k in y]})
+    found = discrim.lda("y ~ .", data).assess()
+    assert "PPV" in str(found)
+    assert found.by_class.shape == (40, 4)
+    assert len(found.pairs) == 28

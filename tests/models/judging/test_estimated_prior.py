@@ -1,0 +1,258 @@
+"""`estimate_prior`: shares of unlabelled rows against QuaPy, scipy, known mixes, and every kind of batch."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import discrim
+from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+from tests.support import GOLDEN, TABLES
+
+IRIS, WINE, CANCER = load_iris(), load_wine(), load_breast_cancer()
+LDA = discrim.lda("species ~ .", IRIS)
+HELD = json.loads((GOLDEN / "class_shares.json").read_text())
+ASKED = {
+    "iris": ("species ~ .", IRIS),
+    "wine": ("cultivar ~ .", WINE),
+    "breast_cancer": ("diagnosis ~ .", CANCER),
+}
+FOREIGN = {"wine": [2, 0, 1], "breast_cancer": [1, 0]}
+"""Places of our classes among scikit-learn's, where they are numbered otherwise."""
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_shares_are_those_of_quapy_and_of_a_direct_maximum(name):
+    data, verb, rows = name.split(", ")
+    start, stop = map(int, rows.split(":"))
+    formula, table = ASKED[data]
+    found = getattr(discrim, verb)(formula, table, method="mle").estimate_prior(table[start:stop])
+    places = FOREIGN.get(data, [0, 1, 2])
+    np.testing.assert_allclose(found.prior, np.array(HELD[name]["emq"])[places], atol=1e-10)
+    np.testing.assert_allclose(found.prior, np.array(HELD[name]["direct"])[places], atol=1e-7)
+    assert found.converged
+    assert found.shortfall < 1e-10
+
+
+def test_the_result_goes_into_predict_as_its_series_does():
+    batch = IRIS[30:110]
+    found = LDA.estimate_prior(batch)
+    expected = LDA.predict_proba(batch, prior=found.prior)
+    pd.testing.assert_frame_equal(LDA.predict_proba(batch, prior=found), expected)
+    pd.testing.assert_series_equal(LDA.predict(batch, prior=found), LDA.predict(batch, prior=found.prior))
+    # At the maximum of EM the mean posterior is the prior.
+    np.testing.assert_allclose(expected.mean(), found.prior, atol=1e-14)
+    again = discrim.lda("species ~ .", IRIS, prior=found)
+    pd.testing.assert_series_equal(again.prior, found.prior)
+
+
+def test_the_fit_s_own_prior_does_not_matter():
+    batch = IRIS[30:110]
+    other = discrim.lda("species ~ .", IRIS, prior=[0.98, 0.01, 0.01])
+    np.testing.assert_allclose(other.estimate_prior(batch).prior, LDA.estimate_prior(batch).prior, atol=1e-13)
+
+
+def test_the_ratio_is_that_of_the_likelihoods_of_known_densities():
+    x = np.random.default_rng(1).normal(size=300) + 1.0
+    law = discrim.bayes([0.7, 0.3], {"a": stats.norm(0, 1), "b": stats.norm(2, 1)})
+    found = law.estimate_prior(x)
+    f = np.column_stack([stats.norm(m).pdf(x) for m in (0, 2)])
+    expected = 2 * (np.log(f @ found.prior).sum() - np.log(f @ [0.7, 0.3]).sum())
+    assert found.test.statistic == pytest.approx(expected, rel=1e-9)
+    assert found.test.pvalue == pytest.approx(stats.chi2.sf(expected, 1), rel=1e-8)
+    assert "few rows" not in str(found.summary())
+
+
+VERBS = {
+    "qda": {},
+    "rda": {"alpha": 0.5, "gamma": 0.5},
+    "naive_bayes": {},
+    "logistic": {"bias_reduction": True},
+    "knn": {"k": 15},
+    "shrunken_centroids": {"threshold": 1.0},
+    "nearest_centroid": {},
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_model_with_posteriors_has_it(verb):
+    fit = getattr(discrim, verb)("species ~ .", IRIS, **VERBS[verb])
+    found = fit.estimate_prior(IRIS[:100])
+    np.testing.assert_allclose(found.prior, [0.5, 0.5, 0.0], atol=0.07)
+    assert found.converged
+    if verb != "knn":
+        mean = fit.predict_proba(IRIS[:100], prior=found).mean()
+        np.testing.assert_allclose(mean, found.prior, atol=1e-9)
+
+
+@pytest.mark.parametrize("verb", ["indicator", "perceptron"])
+def test_a_model_without_posteriors_has_none(verb):
+    fit = getattr(discrim, verb)("species ~ .", IRIS[:100])
+    with pytest.raises(NotSupportedError, match=r"estimate_prior.* needs probabilities"):
+        fit.estimate_prior(IRIS)
+
+
+def test_sources_and_tables_say_the_same():
+    batch = IRIS[30:110].reset_index(drop=True)
+    whole = LDA.estimate_prior(batch)
+    given = {
+        "function": lambda: (batch[i : i + 13] for i in range(0, 80, 13)),
+        "iterator": iter([batch[:50], batch[50:]]),
+    }
+    for data in given.values():
+        found = LDA.estimate_prior(data)
+        pd.testing.assert_series_equal(found.prior, whole.prior, atol=1e-14)
+        assert found.nobs == 80
+
+
+def test_weights_are_repeated_rows_of_tables_and_of_sources():
+    batch = IRIS[30:110].assign(times=np.arange(80) % 4)
+    long = batch.loc[batch.index.repeat(batch["times"])]
+    expected = LDA.estimate_prior(long)
+    for found in (
+        LDA.estimate_prior(batch, weights="times"),
+        LDA.estimate_prior(batch, weights=batch["times"].to_numpy()),
+        LDA.estimate_prior(lambda: (batch[i : i + 30] for i in (0, 30, 60)), weights="times"),
+    ):
+        pd.testing.assert_frame_equal(found.table, expected.table, atol=1e-12)
+        assert found.nobs == expected.nobs == len(long)
+    with pytest.raises(DataError, match="name the column"):
+        LDA.estimate_prior(lambda: iter([batch]), weights=batch["times"])
+
+
+def test_rows_that_miss_a_value_are_counted_and_unlabelled_ones_need_no_response():
+    birds = load_penguins()
+    fit = discrim.lda("species ~ bill_length_mm + body_mass_g", birds)
+    found = fit.estimate_prior(birds.drop(columns="species"))
+    assert found.nobs == 342
+    assert found.missing == 2
+    assert "Rows left out, missing" in found.summary().tables["header"].index
+    np.testing.assert_allclose(found.prior, fit.prior, atol=0.03)
+
+
+def test_a_prior_of_zero_is_held_and_said():
+    fit = discrim.lda("species ~ .", IRIS, prior=[0.5, 0.5, 0.0])
+    found = fit.estimate_prior(IRIS)
+    assert found.prior["virginica"] == 0
+    assert found.test.df == (1.0,)
+    assert any("prior of 'virginica' is zero" in note for note in found.notes())
+    assert np.isnan(found.table.loc["virginica", ["se", "low", "high", "slope"]].to_numpy(dtype=float)).all()
+    one = discrim.lda("species ~ .", IRIS, prior=[0, 1.0, 0.0]).estimate_prior(IRIS)
+    assert one.test is None
+    assert one.prior.tolist() == [0, 1, 0]
+
+
+def test_one_row_and_boundaries_are_said():
+    found = LDA.estimate_prior(IRIS[:1], interval="profile")
+    assert found.prior.tolist() == [1.0, 0.0, 0.0]
+    assert found.bse.isna().all()
+    assert "p-value is too large" in found.test.assumes
+    assert found.table["high"].iloc[0] == 1
+    assert 0 < found.table["high"].iloc[1] < 1
+    wald = LDA.estimate_prior(IRIS[:60])
+    assert any('interval="profile"' in note for note in wald.notes())
+    assert wald.cov_params().shape == (3, 3)
+
+
+def test_far_rows_count_whole():
+    """Rows whose posteriors underflow in all classes but one by far."""
+    far = IRIS[:60].copy()
+    far[far.columns[:4]] *= 1e6
+    found = LDA.estimate_prior(far)
+    assert found.nobs == 60
+    assert found.prior.sum() == pytest.approx(1, abs=1e-15)
+
+
+def test_impossible_rows_are_counted():
+    table = pd.DataFrame({"y": list("aabbcc"), "x": list("ppqqrr")})
+    fit = discrim.naive_bayes("y ~ x", table, prior=[0.5, 0.5, 0.0])
+    found = fit.estimate_prior(pd.DataFrame({"x": list("pprq")}))
+    assert found.impossible == 1
+    assert found.prior.tolist() == pytest.approx([2 / 3, 1 / 3, 0])
+    with pytest.raises(DataError, match="no class can give 2"):
+        fit.estimate_prior(pd.DataFrame({"x": list("rr")}))
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"tol": 0}, "tol=0: give"),
+        ({"tol": "x"}, "tol='x'"),
+        ({"maxiter": 0}, "maxiter=0"),
+        ({"maxiter": True}, "maxiter=True"),
+        ({"level": 1.0}, "level=1.0"),
+        ({"interval": "exact"}, "interval='exact'"),
+        ({"unseen": "x"}, "unseen='x'"),
+    ],
+)
+def test_odd_options_are_refused(asked, said):
+    with pytest.raises(DataError, match=said):
+        LDA.estimate_prior(IRIS, **asked)
+
+
+def test_no_rows_are_refused():
+    for data in (None, IRIS[:0], IRIS[:2].assign(sepal_width=np.nan)):
+        with pytest.raises(DataError, match=r"pass|Pass"):
+            LDA.estimate_prior(data)
+
+
+def test_a_search_that_ends_early_says_so():
+    with pytest.warns(DiscrimWarning, match="did not converge in 2 steps.*maxiter="):
+        found = LDA.estimate_prior(IRIS[40:110], maxiter=2)
+    assert not found.converged
+    assert found.shortfall > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LDA.estimate_prior(IRIS[40:110], maxiter=20)
+
+
+def test_a_loaded_fit_and_one_of_moments_have_it(tmp_path):
+    LDA.save(tmp_path / "iris.lda")
+    given = discrim.lda(moments=discrim.moments("species ~ .", IRIS))
+    for fit in (discrim.load(tmp_path / "iris.lda"), given):
+        np.testing.assert_allclose(
+            fit.estimate_prior(IRIS[30:110]).prior, LDA.estimate_prior(IRIS[30:110]).prior
+        )
+
+
+def test_letters_in_another_mix():
+    path = TABLES / "classic" / "mlbench_LetterRecognition.csv.gz"
+    if not path.exists():
+        pytest.skip("the table of letters is not beside the project")
+    letters = pd.read_csv(path)
+    rng = np.random.default_rng(4)
+    seen = rng.random(len(letters)) < 0.5
+    fit = discrim.qda("lettr ~ .", letters[seen])
+    shares = rng.dirichlet(np.full(26, 0.6))
+    rest = letters[~seen].groupby("lettr").sample(frac=1, random_state=1)
+    counts = np.floor(300 * shares / shares.max()).astype(int)
+    batch = pd.concat([rest[rest["lettr"] == k].head(c) for k, c in zip(fit.classes, counts, strict=True)])
+    found = fit.estimate_prior(batch)
+    true = counts / counts.sum()
+    naive = fit.predict(batch).value_counts(normalize=True).reindex(fit.classes)
+    assert found.converged
+    assert np.abs(found.prior - true).sum() < 0.6 * np.abs(naive.fillna(0) - true).sum()
+    assert found.test.pvalue < 1e-12
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_shares():
+    """Rows drawn from the law that is known: 95 % intervals, and the test's level at the fit's prior."""
+    law = discrim.bayes([0.5, 0.3, 0.2], {k: stats.norm(1.5 * i, 1) for i, k in enumerate("abc")})
+    rng = np.random.default_rng(7)
+    true, runs = np.array([0.5, 0.3, 0.2]), 400
+    covered, rejected = np.zeros((2, 3)), 0
+    for _ in range(runs):
+        x = 1.5 * rng.choice(3, size=400, p=true) + rng.normal(size=400)
+        for i, interval in enumerate(("wald", "profile")):
+            found = law.estimate_prior(x, interval=interval)
+            covered[i] += (found.table["low"] <= true) & (true <= found.table["high"])
+        rejected += found.test.pvalue < 0.05
+    assert stats.binomtest(rejected, runs, 0.05).pvalue > 1e-3
+    assert (covered / runs > 0.92).all()
