@@ -315,7 +315,7 @@ BY_MODEL = {model.name: model for model in MODELS}
 BY_VERB = {model.verb: model for model in MODELS if not model.kin}
 
 _OTHERS = {
-    "CrossValidation": "discrim.models.comparing.cross_validation",
+    "CrossValidation": "discrim.models.comparing.cross_validation_results",
     "Moments": "discrim.models.moments.moments",
     "StepwiseResults": "discrim.models.comparing.stepwise",
     "box_m": "discrim.models.comparing.covariance_tests",
