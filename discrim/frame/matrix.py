@@ -45,7 +45,7 @@ def write(design: Design, spec: Spec, rows: Rows, functions: Functions, bases: B
     DataError
         A factor is of another kind than at the fit, an unseen category, or a value that is not finite.
     """
-    values = [_factor_values(factor, rows, functions, bases) for factor in spec.factors]
+    values = [factor_values(factor, rows, functions, bases) for factor in spec.factors]
     first = 0
     for parts in spec.products:
         widths = spec.widths(parts)
@@ -110,7 +110,7 @@ UNSEEN = 'pass unseen="missing", or fit with this level'
 """What may be done about a level of new rows that the fit has not seen, but for a change of the rows."""
 
 
-def _factor_values(factor: Factor, rows: Rows, functions: Functions, bases: Bases) -> _Array | Codes:
+def factor_values(factor: Factor, rows: Rows, functions: Functions, bases: Bases) -> _Array | Codes:
     """A factor's numbers, (m, width), or the codes of its categories, (m,)."""
     each = expression(factor.code, frozenset(functions))
     value = evaluate(each, rows, Memory(factor.states), functions, bases)
