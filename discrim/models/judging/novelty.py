@@ -28,6 +28,7 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import used_codes, used_rows
 from discrim.inference.conformal import Reference, p_values, strangeness
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import AS_FITTED, Gaps
 from discrim.models.fits.prediction import scored
 from discrim.models.judging.calibration_rows import OwnScores, by_class, calibration_rows
 from discrim.models.judging.validation import left_out_scores, refuse_many_scores
@@ -63,7 +64,7 @@ class Measure:
                 with np.errstate(over="ignore", invalid="ignore"):
                     yield place, self._relative(held.squared(x).T, x, None)
             return
-        rule = fit.rule(None if self.kind == "scores" else "equal")
+        rule = fit.rule_of(blocks, None if self.kind == "scores" else "equal")
         for place, scores in scored(blocks, rule, len(fit.classes)):
             if self.kind == "scores":
                 yield place, _by_scores(fit, scores)
@@ -197,17 +198,17 @@ class Ranks:
         return out
 
 
-def ranked(fit: Fit[Any], method: str, calibration: Any = None, unseen: Any = None) -> Ranks:
+def ranked(fit: Fit[Any], method: str, calibration: Any = None, gaps: Gaps = AS_FITTED) -> Ranks:
     """Ranks among the rows of the fit left out, or among those of a table that it has not seen."""
-    return _ranked(fit, method, calibration, unseen)[0]
+    return _ranked(fit, method, calibration, gaps)[0]
 
 
 def _ranked(
-    fit: Fit[Any], method: str, calibration: Any, unseen: Any
+    fit: Fit[Any], method: str, calibration: Any, gaps: Gaps
 ) -> tuple[Ranks, Floats | None, OwnScores, NDArray[np.intp]]:
     measure, k = _measure(fit, relative=method == "relative"), len(fit.classes)
     if calibration is not None:
-        own = calibration_rows(fit, calibration, lambda blocks: measure.of_new(fit, blocks), unseen=unseen)
+        own = calibration_rows(fit, calibration, lambda blocks: measure.of_new(fit, blocks), gaps=gaps)
         return Ranks(measure, by_class(own, k)), None, own, np.zeros(0, dtype=np.intp)
     way_out = "Pass calibration=, a table of rows that the fit has not seen, with their response."
     if not fit.has_rows:
@@ -226,7 +227,7 @@ def _ranked(
 
 
 def rank_typicality(
-    fit: Fit[Any], data: Any, method: str, calibration: Any = None, unseen: Any = None
+    fit: Fit[Any], data: Any, method: str, calibration: Any = None, gaps: Gaps = AS_FITTED
 ) -> pd.DataFrame:
     """P-values of new rows, or of the fit's own by the others; see `ClassifierResults.typicality`."""
     if data is None and calibration is not None:
@@ -234,8 +235,8 @@ def rank_typicality(
             "Rows that the fit has seen are not ranked among rows that it has not: pass data=, or leave out "
             "calibration=."
         )
-    ranks, values, own, at = _ranked(fit, method, calibration, unseen)
-    blocks = fit.blocks if data is None else fit.new_rows(data, unseen)
+    ranks, values, own, at = _ranked(fit, method, calibration, gaps)
+    blocks = fit.blocks if data is None else fit.new_rows(data, gaps)
     if data is None and values is not None:
         found = ranks.of_own(values, own, at)
     else:
@@ -243,13 +244,13 @@ def rank_typicality(
     return pd.DataFrame(found, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
-def relative_distances(fit: Fit[Any], data: Any, unseen: Any = None) -> pd.DataFrame:
+def relative_distances(fit: Fit[Any], data: Any, gaps: Gaps = AS_FITTED) -> pd.DataFrame:
     """Relative distances of new rows, or of the fit's own left out; see `ClassifierResults`."""
     measure = _measure(fit, relative=True)
     if data is None:
         blocks, found = fit.rows("relative_distances()", "pass data="), measure.of_own(fit)
     else:
-        blocks = fit.new_rows(data, unseen)
+        blocks = fit.new_rows(data, gaps)
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Relative distances")
         found = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
         for place, values in measure.of_new(fit, blocks):

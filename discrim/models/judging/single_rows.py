@@ -30,6 +30,7 @@ from discrim.inference.posterior_variance import (
 )
 from discrim.inference.running_quantiles import RunningInterval
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import AS_FITTED, Gaps
 from discrim.models.fits.reading import refuse_little_weight
 from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.novelty import rank_typicality, ranked
@@ -44,24 +45,24 @@ HELD = 2**21
 
 
 def typicality(
-    fit: Fit[Any], data: Any, unseen: Any = None, method: str = "exact", calibration: Any = None
+    fit: Fit[Any], data: Any, gaps: Gaps = AS_FITTED, method: str = "exact", calibration: Any = None
 ) -> pd.DataFrame:
     """P(D2 >= d2 | class) of new rows, or of the fit's own by the others; see `ClassifierResults`."""
     if method in ("relative", "conformal"):
-        return rank_typicality(fit, data, method, calibration, unseen)
+        return rank_typicality(fit, data, method, calibration, gaps)
     if calibration is not None:
         raise DataError(
             f'calibration= does not go with method="{method}", which takes no rows: leave it out.'
         )
-    blocks = fit.rows("typicality()", "pass data=") if data is None else fit.new_rows(data, unseen)
+    blocks = fit.rows("typicality()", "pass data=") if data is None else fit.new_rows(data, gaps)
     found = _by_law(fit, blocks, method, seen=data is None)
     return pd.DataFrame(found, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
-def typicality_of_new(fit: Fit[Any], method: str, unseen: Any = None) -> Callable[[Fit[Any], Blocks], Floats]:
+def typicality_of_new(fit: Fit[Any], method: str) -> Callable[[Fit[Any], Blocks], Floats]:
     """What gives the typicality (n, K) of rows, also from a fit whose rows are not there."""
     if method in ("relative", "conformal"):
-        return ranked(fit, method, None, unseen).of_new
+        return ranked(fit, method).of_new
     _law(fit, method)
     return partial(_by_law, method=method, seen=False)
 
@@ -128,7 +129,7 @@ def posterior_intervals(
 ) -> pd.DataFrame:
     """Posteriors with intervals; see `Judging`."""
     check_level(level)
-    blocks = fit.new_rows(data, unseen)
+    blocks = fit.new_rows(data, Gaps(unseen))
     refuse_many_scores(3 * blocks.table.nrows, len(fit.classes), "Posteriors and two ends of intervals")
     if method == "delta":
         if not (fit.numbers.has_distances or isinstance(fit.numbers, LogisticFit)):

@@ -8,6 +8,7 @@ import pandas as pd
 
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import check_word
+from discrim.models.fits.gaps import Gaps, Missing
 from discrim.models.results.by_parts import answered
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class NewRows:
         from discrim.models.judging.single_rows import typicality
 
         check_word("method", method, TYPICALITY)
-        return typicality(self._fit, data, unseen, method, calibration)
+        return typicality(self._fit, data, Gaps(unseen), method, calibration)
 
     def relative_distances(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Squared distance of rows to each class less that to one normal law of all rows, rows by classes.
@@ -124,7 +125,7 @@ class NewRows:
         """
         from discrim.models.judging.novelty import relative_distances
 
-        return relative_distances(self._fit, data, unseen)
+        return relative_distances(self._fit, data, Gaps(unseen))
 
     def predict_set(
         self: Any,
@@ -142,6 +143,7 @@ class NewRows:
         folds: int = 10,
         seed: int | None = None,
         unseen: Unseen | None = None,
+        missing: Missing | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
         """Sets of classes that hold a row's class as often as the level says: conformal prediction sets.
@@ -190,8 +192,9 @@ class NewRows:
             Of "cv".
         seed : int, optional
             Of what is random: folds, and smoothed sets.
-        unseen, out : optional
-            As for `predict`; `unseen` also of calibration rows.
+        unseen, missing, out : optional
+            As for `predict`; the first two also of `calibration`. With missing="integrate" the promise is
+            kept if calibration rows miss values as new ones do, which those of "loo" and "cv" do not.
 
         Returns
         -------
@@ -245,7 +248,7 @@ class NewRows:
             weights=weights,
             folds=folds,
             seed=seed,
-            unseen=unseen,
+            gaps=Gaps(unseen, missing),
         )
         return answered(self, data, out, set_answer(self._fit, data, plan))
 
@@ -294,6 +297,7 @@ class NewRows:
         interval: Literal["wald", "profile"] = "wald",
         weights: Any = None,
         unseen: Unseen | None = None,
+        missing: Missing | None = None,
     ) -> PriorEstimate:
         """Shares of the classes among rows whose classes are not known, by maximum likelihood.
 
@@ -317,7 +321,7 @@ class NewRows:
             and has limits for shares of zero too.
         weights : column name, or vector of length n, optional
             Frequencies of the rows; of a source a column.
-        unseen : optional
+        unseen, missing : optional
             As for `predict`.
 
         Returns
@@ -358,4 +362,6 @@ class NewRows:
         """
         from discrim.models.judging.estimated_prior import Search, estimated_prior
 
-        return estimated_prior(self._fit, data, Search(tol, maxiter, level, interval), unseen, weights)
+        return estimated_prior(
+            self._fit, data, Search(tol, maxiter, level, interval), Gaps(unseen, missing), weights
+        )
