@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from discrim.models.comparing.covariance_tests import box_m as box_m
     from discrim.models.comparing.covariance_tests import covariance_models as covariance_models
     from discrim.models.comparing.covariance_tests import lr_test as lr_test
-    from discrim.models.comparing.cross_validation import CrossValidation as CrossValidation
     from discrim.models.comparing.cross_validation import cross_validate as cross_validate
+    from discrim.models.comparing.cross_validation_results import CrossValidation as CrossValidation
     from discrim.models.comparing.hausman import hausman as hausman
     from discrim.models.comparing.manova import manova as manova
     from discrim.models.comparing.stepwise import StepwiseResults as StepwiseResults

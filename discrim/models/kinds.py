@@ -279,5 +279,11 @@ FOLDS = (
         leaves=("data",),
     ),
     Kind("confusion", "counts of actual by predicted classes", f"{_COMPARING}confusion", leaves=("data",)),
+    Kind(
+        "permutations",
+        "hit rates of shuffled labels, and that of the labels seen",
+        f"{_COMPARING}permutations",
+        leaves=("data",),
+    ),
 )
 """Of a cross-validation."""

@@ -277,7 +277,7 @@ BY_RESULTS = {model.results: model for model in MODELS}
 BY_VERB = {model.verb: model for model in MODELS}
 
 _OTHERS = {
-    "CrossValidation": "discrim.models.comparing.cross_validation",
+    "CrossValidation": "discrim.models.comparing.cross_validation_results",
     "Moments": "discrim.models.moments.moments",
     "StepwiseResults": "discrim.models.comparing.stepwise",
     "box_m": "discrim.models.comparing.covariance_tests",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
     from discrim.report.plots.style import Axes
 
-__all__ = ["confusion", "differences", "folds", "steps"]
+__all__ = ["confusion", "differences", "folds", "permutations", "steps"]
 
 CRITERIA = {
     "wilks": "Wilks' lambda",
@@ -66,6 +66,22 @@ def confusion(found: Any, asked: Asked) -> Axes:
     from discrim.models.pictures.judged import drawn_confusion
 
     return drawn_confusion(found.confusion, "cross-validated", asked)
+
+
+def permutations(found: Any, asked: Asked) -> Axes:
+    """Hit rates of shuffled labels, and that of the labels seen."""
+    from discrim.report.plots.permuted import permuted as draw
+
+    test = found.permutations
+    if test is None:
+        raise DataError(
+            "kind='permutations' draws a permutation test, and none was made: pass permutations=999 to "
+            "cross_validate()."
+        )
+    title = f"Hit rates of {_called(found)} by chance, and of the true labels"
+    names = (f"Cross-validated hit rate, labels shuffled among {test.shuffled}", title)
+    said = f"p {_tail(test.pvalue)}"
+    return draw(test.rates, test.estimate, said, names, ax=asked.ax, signs=asked.signs([_called(found)]))
 
 
 def differences(found: Any, asked: Asked) -> Axes:

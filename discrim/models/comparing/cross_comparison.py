@@ -15,7 +15,8 @@ from discrim.inference.folds import drawn_seed
 from discrim.inference.losses import Judged, fold_means
 from discrim.inference.paired_tests import corrected_t, grouped_mcnemar, mcnemar
 from discrim.models.comparing.comparable import refuse_other_values
-from discrim.models.comparing.cross_validation import CrossValidation, validated, warn_unlabelled
+from discrim.models.comparing.cross_validation import validated, warn_unlabelled
+from discrim.models.comparing.cross_validation_results import CrossValidation
 from discrim.models.comparing.fitted import need_rows
 
 if TYPE_CHECKING:

@@ -5,42 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.progress import late_bar
-from discrim.core.rules.rules import best_class, log_posteriors, posteriors
-from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.errors import DataError, warn_user
 from discrim.frame.used_rows import used_codes
-from discrim.inference.error_rates import check_level, confusion_table, counts_of
 from discrim.inference.folds import drawn_seed
-from discrim.inference.losses import Judged, fold_means, loss_rate
-from discrim.inference.paired_tests import fold_errors
+from discrim.models.comparing.cross_validation_results import CrossValidation
 from discrim.models.comparing.fitted import need_rows
+from discrim.models.comparing.permuted import Permuting, check_permutations, permuted
 from discrim.models.comparing.shared_folds import numbered, refuse_gone, shared_folds
-from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.labels import labelled
-from discrim.models.fits.shown import Shown
-from discrim.models.judging.assessment import row_weights
-from discrim.models.judging.refitted_prior import prior_of_rest, uneven
-from discrim.models.judging.validation import counts_without, fold_scores
-from discrim.models.kinds import FOLDS
-from discrim.models.pictures.pictured import drawn
-from discrim.models.registry import summary_of
+from discrim.models.judging.validation import fold_scores
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
-    from discrim.report.plots.style import Axes
-    from discrim.report.tables import Summary
 
-__all__ = ["CrossValidation", "cross_validate", "validated", "warn_unlabelled"]
+__all__ = ["cross_validate", "validated", "warn_unlabelled"]
 
 Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
-
-COLUMNS = {"error": "error", "log loss": "log_loss", "Brier": "brier"}
-"""Columns of the measures in the table by fold."""
 
 
 def cross_validate(
@@ -52,6 +35,8 @@ def cross_validate(
     *,
     nested: bool = True,
     refit_prior: bool | None = None,
+    permutations: int = 0,
+    within: Any = None,
 ) -> CrossValidation:
     """Cross-validate a fit: labels, posteriors and errors of rows under rules that did not see them.
 
@@ -75,6 +60,11 @@ def cross_validate(
         rows within classes hold it, as R's MASS does; `logistic`, whose constants it is in, and `knn` do not.
         A prior that was given is held. Held class proportions know of the rows that are left out, which
         shows where folds are uneven by class: the summary says so.
+    permutations : int
+        Times that labels are shuffled, and all of this is done again, for a permutation test of the hit rate;
+        see the notes. None by default; 999 is usual.
+    within : column name or vector of length n, optional
+        Labels are shuffled among the rows of a block only. It does not deal the folds, as `groups` does.
 
     Returns
     -------
@@ -83,7 +73,8 @@ def cross_validate(
     Raises
     ------
     DataError
-        Folds, repeats, groups or a seed that are none; a class that has no rows outside a fold.
+        Folds, repeats, groups or a seed that are none; a class that has no rows outside a fold; labels that
+        cannot be shuffled as asked for.
     NotSupportedError
         The fit was loaded, or there is none without some fold.
 
@@ -103,6 +94,21 @@ def cross_validate(
     learnt without each fold, too. Held over all folds are the levels of categories, the ends of splines, and
     the prior as `refit_prior` says.
 
+    The permutation test asks how often shuffled labels are predicted as well. It is exact where labels are
+    shuffled as chance may have dealt them. Rows that depend on one another (calls of one animal, samples of
+    one patient) are of two designs (Mundry & Sommer, 2007, Animal Behaviour 74, 965-976):
+
+    - nested, each animal of one class, as of species or sex: ``groups="animal"``. Whole animals exchange
+      labels, and are in one fold; with ``within="site"`` they do so among those of a site.
+    - crossed, each animal with rows of several classes, as of contexts: ``within="animal"``. Labels are
+      shuffled among the rows of an animal. With ``groups="animal"`` too, rules are judged on animals that
+      they did not see.
+
+    With neither, single rows exchange labels, which takes them as independent. A row with a weight is one.
+    Folds are dealt anew by the shuffled labels, but where they are given, and the prior is that of these
+    labels, so that the same is done as for the labels seen. As many folds as rows are leave-one-out, which
+    models of moments have in closed form. What `nested` says is chosen anew each time.
+
     Examples
     --------
     >>> from discrim import cross_validate, lda
@@ -114,14 +120,31 @@ def cross_validate(
     error       0.0200   0.0114
     log loss    0.0519   0.0215
     Brier       0.0327   0.0157
+
+    Two kinds of calls, each by all animals: is the pitch another?
+
+    >>> import pandas as pd
+    >>> calls = pd.DataFrame({"pitch": [1.0, 3.1, 2.2, 4.0, 1.7, 3.9, 2.5, 4.4, 1.2, 3.3, 1.9, 3.6]})
+    >>> calls["call"], calls["animal"] = ["alarm", "food"] * 6, [k for k in "abc" for _ in range(4)]
+    >>> fit = lda("call ~ pitch", calls)
+    >>> print(cross_validate(fit, 3, seed=1, permutations=99, within="animal").permutations)
+    Permutation test of the hit rate: 1, by chance 0.5, p 0.01 (99 permutations)
+    Labels are shuffled among rows within 'animal'; folds are dealt and rules fitted anew.
+    p = (1 + as good or better) / (1 + permutations).
     """
     need_rows([fit], "cross_validate()")
     if not isinstance(nested, bool):
         raise DataError(f"nested={nested!r}: give True or False.")
-    found = validated(
-        fit._fit, folds, repeats, groups, drawn_seed(seed), nested=nested, refit_prior=refit_prior
-    )
+    check_permutations(permutations, within)
+    seed = drawn_seed(seed)
+    found = validated(fit._fit, folds, repeats, groups, seed, nested=nested, refit_prior=refit_prior)
     warn_unlabelled(found)
+    if permutations:
+        given = None if found.seed is not None else found._dealt[0]
+        asked = Permuting(
+            given, found._fold_labels, repeats, groups, within, permutations, seed, nested, refit_prior
+        )
+        found.permutations = permuted(fit._fit, 1.0 - float(found.table()["estimate"]["error"]), asked)
     return found
 
 
@@ -166,274 +189,3 @@ def warn_unlabelled(found: CrossValidation, who: str = "") -> None:
             "(fit with laplace=1, for example), or no row of another fold has a level of theirs (merge it "
             "with another)."
         )
-
-
-class CrossValidation(Shown):
-    """What cross-validation says of a fit.
-
-    Attributes
-    ----------
-    folds : DataFrame, rows by repeats
-        Label of each row's fold, from 1 unless they were given; missing where the fit does not use the row.
-    labels : DataFrame, rows by repeats
-        Predicted class of each row by the rule fitted without its fold.
-    by_fold : DataFrame by (repeat, fold)
-        rows, wrong, error; log_loss and brier of models with posteriors.
-    by_class : DataFrame by class
-        rows, wrong (the mean over repeats), error; se, low, high as in `table`, at 95 percent.
-    confusion : DataFrame, actual by predicted
-        Counts or sums of weights, the mean over repeats.
-    unlabelled : int
-        Rows that the fit uses and that have no label in some repeat: they are in no figure.
-    seed : int or None
-        That deals the same folds again; None where they were given.
-    nested : bool
-        Whether choices were made anew without each fold.
-    prior : str
-        What the rules without a fold have: the prior "given"; class proportions "held" or "refitted"; or
-        nothing, where the model has no prior.
-    """
-
-    def __init__(
-        self,
-        fit: Fit[Any],
-        scores: Floats,
-        dealt: Codes,
-        fold_labels: list[Any],
-        clusters: Codes | None,
-        *,
-        seed: int | None,
-        nested: bool,
-        refit_prior: bool | None = None,
-    ) -> None:
-        blocks = fit.rows("cross_validate()")
-        self.seed, self.nested = seed, nested
-        self.prior = prior_of_rest(fit, refit_prior)
-        self._fit, self._scores, self._dealt, self._clusters = fit, scores, dealt, clusters
-        self._fold_labels = fold_labels
-        self._index = blocks.table.index
-        self._actual = used_codes(blocks)
-        self._predicted = np.stack([best_class(own) for own in scores])
-        judged = np.asarray((self._predicted >= 0).all(axis=0))
-        self.unlabelled = int(((self._actual >= 0) & ~judged).sum())
-        self._judged = judged & (self._actual >= 0)
-        weights = row_weights(blocks)
-        self._weights = np.ones(len(judged)) if weights is None else weights
-        self._weighted = weights is not None
-
-    # ---- rows
-
-    def _repeats(self) -> pd.RangeIndex:
-        return pd.RangeIndex(1, len(self._dealt) + 1, name="repeat")
-
-    @property
-    @displayed()
-    def folds(self) -> pd.DataFrame:
-        """Fold of each row, by repeat."""
-        names = pd.Index(self._fold_labels)
-        columns = [labelled(own, names, self._index) for own in self._dealt]
-        return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
-
-    @property
-    def labels(self) -> pd.DataFrame:
-        """Predicted class of each row, by repeat."""
-        columns = [self._fit.labelled(own, self._index) for own in self._predicted]
-        return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
-
-    def posteriors(self, repeat: int = 1) -> pd.DataFrame:
-        """Posteriors of the rows in a repeat, rows by classes.
-
-        Raises
-        ------
-        DataError
-            There is no such repeat.
-        NotSupportedError
-            The model has no posteriors.
-        """
-        if repeat not in self._repeats():
-            raise DataError(f"repeat={repeat!r}: give a number from 1 to {len(self._dealt)}.")
-        self._fit.need_posteriors("posteriors()")
-        proba = posteriors(self._scores[repeat - 1])
-        return pd.DataFrame(proba, index=self._index, columns=self._fit.classes)
-
-    @property
-    def _has_posteriors(self) -> bool:
-        try:
-            self._fit.need_posteriors("a log loss")
-        except NotSupportedError:
-            return False
-        return True
-
-    def _losses(self) -> dict[str, Floats]:
-        """By measure, what each of the m rows that are judged loses, (R, m)."""
-        at, actual = self._judged, self._actual[self._judged]
-        found = {"error": (self._predicted[:, at] != actual).astype(np.float64)}
-        if not self._has_posteriors:
-            return found
-        unit, rows = np.eye(len(self._fit.classes))[actual], np.arange(len(actual))
-        scores = [own[at] for own in self._scores]
-        found["log loss"] = np.stack([-log_posteriors(own)[rows, actual] for own in scores])
-        found["Brier"] = np.stack([((posteriors(own) - unit) ** 2).sum(axis=1) for own in scores])
-        return found
-
-    @displayed(every="share")
-    def class_shares(self) -> pd.DataFrame:
-        """Share of each class among the rows outside each fold, by (repeat, fold); the prior, if refitted."""
-        rest = np.concatenate(self._rest())
-        labels: list[Any] = [self._repeats(), self._fold_labels]
-        index = pd.MultiIndex.from_product(labels, names=["repeat", "fold"])
-        return pd.DataFrame(rest / rest.sum(axis=1, keepdims=True), index=index, columns=self._fit.classes)
-
-    def _rest(self) -> list[Floats]:
-        """Rows, or sums of weights, (F, K) of each class outside each fold, by repeat."""
-        blocks = self._fit.rows("class_shares()")
-        return [counts_without(blocks, own, len(self._fold_labels)) for own in self._dealt]
-
-    def _uneven(self) -> tuple[Any, int] | None:
-        """Label of the fold, and class, that show most how uneven folds are; None where they are not."""
-        counts = np.asarray(self._fit.counts, dtype=np.float64)
-        found = uneven(np.concatenate(self._rest()), counts)
-        return None if found is None else (self.class_shares().index[found[0]], found[1])
-
-    # ---- figures
-
-    def _rows(self) -> Judged:
-        """The rows that are judged, with their weights."""
-        at, fit = self._judged, self._fit
-        prior = None if fit.numbers.estimated_prior else fit.prior_values()
-        clusters = None if self._clusters is None else self._clusters[at]
-        return Judged(self._actual[at], self._weights[at], len(fit.classes), prior, clusters)
-
-    @property
-    @displayed(every="share")
-    def by_fold(self) -> pd.DataFrame:
-        """Rows, wrong rows and mean losses of each fold of each repeat."""
-        n_folds, at, parts = len(self._fold_labels), self._judged, []
-        rows, losses = self._rows(), self._losses()
-        for r, dealt in enumerate(self._dealt):
-            own, wrong = dealt[at], losses["error"][r]
-            part = pd.DataFrame({"rows": np.bincount(own, rows.weights, n_folds)})
-            part["wrong"] = np.bincount(own, rows.weights * wrong, n_folds)
-            for name, loss in losses.items():
-                part[COLUMNS[name]] = fold_means(loss[r], rows.shares(), own, n_folds)
-            parts.append(part)
-        table = pd.concat(parts)
-        if not self._weighted:
-            table = table.astype({"rows": np.int64, "wrong": np.int64})
-        labels: list[Any] = [self._repeats(), self._fold_labels]
-        return table.set_axis(pd.MultiIndex.from_product(labels, names=["repeat", "fold"]), axis=0)
-
-    def _counts(self) -> Floats:
-        """Actual by predicted (K, K), the mean over repeats."""
-        actual = np.where(self._judged, self._actual, -1)
-        k = len(self._fit.classes)
-        tables = [counts_of(actual, own, k, self._weights) for own in self._predicted]
-        return np.asarray(np.stack(tables).astype(np.float64).mean(axis=0))
-
-    @property
-    @displayed(every="count")
-    def confusion(self) -> pd.DataFrame:
-        """Actual by predicted classes, the mean over repeats."""
-        if len(self._dealt) == 1:
-            weights = self._weights if self._weighted else None
-            actual = np.where(self._judged, self._actual, -1)
-            return confusion_table(actual, self._predicted[0], self._fit.classes, weights)
-        classes = self._fit.classes
-        return pd.DataFrame(
-            self._counts(), index=classes.rename("actual"), columns=classes.rename("predicted")
-        )
-
-    @property
-    @displayed(every="share")
-    def by_class(self) -> pd.DataFrame:
-        """Errors within the classes."""
-        judged, wrong = self._rows(), self._losses()["error"].mean(axis=0)
-        found = []
-        for k in range(len(self._fit.classes)):
-            at = judged.codes == k
-            clusters = None if judged.clusters is None else judged.clusters[at]
-            own = Judged(judged.codes[at], judged.weights[at], len(self._fit.classes), None, clusters)
-            lost = float(own.weights @ wrong[at])
-            found.append((own.weights.sum(), lost, *loss_rate(wrong[at], own, 0.95, counts=True)))
-        columns = ["rows", "wrong", "error", "se", "low", "high"]
-        return pd.DataFrame(found, index=self._fit.classes, columns=columns)
-
-    @displayed(every="share")
-    def table(self, level: float = 0.95) -> pd.DataFrame:
-        """Error, log loss and Brier score, with standard errors.
-
-        Parameters
-        ----------
-        level : float
-            Of the intervals.
-
-        Returns
-        -------
-        DataFrame by measure
-            estimate; se, low, high: of the rows, as if one rule had judged independent ones (an exact
-            interval of the error, log-normal ones of the others; rows of a group are taken together);
-            se_folds: s/sqrt(J) of J = repeats x folds folds, too small as they share rows; se_corrected:
-            sqrt(1/J + n2/n1) s, see `discrim.inference.paired_tests`. The log loss is the mean of -ln
-            posterior, Brier's score of the sum of squares over classes. Rates are weighted by a prior
-            that was given.
-        """
-        check_level(level)
-        by_fold, found = self.by_fold, {}
-        judged, n_folds = self._rows(), len(self._fold_labels)
-        for name, losses in self._losses().items():
-            folds = by_fold[COLUMNS[name]].dropna().to_numpy()
-            rate = loss_rate(losses.mean(axis=0), judged, level, counts=name == "error")
-            found[name] = (*rate, *fold_errors(folds, n_folds))
-        names = ["estimate", "se", "low", "high", "se_folds", "se_corrected"]
-        table = pd.DataFrame.from_dict(found, orient="index", columns=names)
-        return table.rename_axis("measure")
-
-    def plot(
-        self,
-        kind: str | None = None,
-        ax: Axes | None = None,
-        *,
-        other: Any = None,
-        colors: Any = None,
-        title: str | None = None,
-    ) -> Axes:
-        """Draw a picture.
-
-        Parameters
-        ----------
-        kind : {"folds", "differences", "confusion"}, optional
-            The error of each fold with the mean, the default; this error less that of another model, fold by
-            fold, with the interval of the corrected t test; or actual by predicted classes.
-        ax : Axes, optional
-            Axes to draw on; those of a new figure by default.
-        other : fit or CrossValidation, optional
-            The other model of "differences". A fit is cross-validated on the same folds.
-        colors, title : optional
-            As for `plot` of a fit.
-
-        Returns
-        -------
-        Axes
-
-        Raises
-        ------
-        DataError
-            The kind is not known; the other model is missing, or of other rows or folds.
-
-        Examples
-        --------
-        >>> from discrim import cross_validate, lda, qda
-        >>> from discrim.datasets import load_iris
-        >>> found = cross_validate(lda("species ~ .", load_iris()), seed=1)
-        >>> found.plot("differences", other=qda("species ~ .", load_iris())).get_xlabel()
-        'Error of lda less that of qda'
-        """
-        from discrim.models.pictures.asked import Asked
-
-        asked = Asked(ax, colors=colors, title=title, other=other)
-        return drawn(self, FOLDS, kind, asked)
-
-    def summary(self) -> Summary:
-        """The figures as a summary; prints, and renders in a notebook."""
-        summary: Summary = summary_of(self)
-        return summary

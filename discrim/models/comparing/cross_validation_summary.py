@@ -8,7 +8,8 @@ from discrim.frame.categories import shown
 from discrim.report.tables import INTERVAL, Pairs, Section, Summary
 
 if TYPE_CHECKING:
-    from discrim.models.comparing.cross_validation import CrossValidation
+    from discrim.models.comparing.cross_validation_results import CrossValidation
+    from discrim.models.comparing.permuted import Permutations
 
 __all__ = ["summary"]
 
@@ -16,11 +17,13 @@ __all__ = ["summary"]
 def summary(found: CrossValidation) -> Summary:
     """Header, measures, errors by class, confusion, errors by fold."""
     title = f"Cross-validation: {found._fit.title.lower()}"
+    test = {} if found.permutations is None else {"permutations": _permutations(found.permutations)}
     return Summary(
         title,
         {
             "header": _header(found),
             "measures": _measures(found),
+            **test,
             "classes": _classes(found),
             "confusion": _confusion(found),
             "folds": _folds(found),
@@ -92,6 +95,19 @@ def _measures(found: CrossValidation) -> Section:
         "too small, as training rows are shared; the corrected one has 1/J + n2/n1 in the place of 1/J "
         "(Nadeau & Bengio, 2003), and no estimate of it is unbiased.",
         source=".table()",
+    )
+
+
+def _permutations(test: Permutations) -> Section:
+    formats: dict[Any, Any] = dict.fromkeys(test.table.columns, "share")
+    formats |= {"p": "tail", "least_p": "tail", "permutations": "count"}
+    return Section(
+        "Is the hit rate more than chance?",
+        test.table,
+        formats,
+        headings={"by_chance": "by chance", "quantile_95": "95 % of chance", "least_p": "least p"},
+        note=" ".join(test.notes()),
+        source=".permutations.table",
     )
 
 

@@ -8,8 +8,11 @@ import pandas as pd
 
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import check_word
+from discrim.models.results.by_parts import answered
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from discrim.models.judging.estimated_prior import PriorEstimate
 
 __all__ = ["NewRows"]
@@ -36,6 +39,129 @@ class NewRows:
         from discrim.models.judging.single_rows import typicality
 
         return typicality(self._fit, data, unseen)
+
+    def predict_set(
+        self: Any,
+        data: Any = None,
+        level: float = 0.95,
+        *,
+        by: Literal["class"] | None = None,
+        method: Literal["loo", "cv", "split"] | None = None,
+        calibration: Any = None,
+        score: Literal["lac", "aps", "margin"] | None = None,
+        smoothed: bool = False,
+        empty: Literal["keep", "best"] = "keep",
+        prior: Any = None,
+        weights: Any = None,
+        folds: int = 10,
+        seed: int | None = None,
+        unseen: Unseen | None = None,
+        out: str | PathLike[str] | None = None,
+    ) -> pd.DataFrame:
+        """Sets of classes that hold a row's class as often as the level says: conformal prediction sets.
+
+        A class is in the set of a row where the row would be no stranger as one of it than all but the
+        strangest, a share of one less the level, of the calibration rows are in their own classes.
+
+        Parameters
+        ----------
+        data : table, or source of tables, optional
+            As for `predict`. Without it, the rows of the fit, each by rules and calibration without it.
+        level : float
+        by : {"class"}, optional
+            Keep the promise within each class (its rows are held against those of the class), and not over
+            all rows alone. A class with too few calibration rows for the level is in every set; a warning
+            says so.
+        method : {"loo", "cv", "split"}, optional
+            How the calibration rows are scored. "loo": the rows of the fit, each by the rule without it; by
+            default, without `calibration`. "cv": by rules without folds of them. These keep the level closely
+            in practice, and no law-free bound says so, as scores of new rows are by another rule. "split":
+            the rows of `calibration`, which promises at least the level, and at most 1/(n + 1) more where
+            scores do not tie, for rows that are exchangeable with them, whatever the law and however bad the
+            model.
+        calibration : table, or source of tables, optional
+            Rows with their response that the fit has not seen. Loaded fits and those of moments need them.
+        score : {"lac", "aps", "margin"}, optional
+            How strange a row is in a class. "lac", the default: one less its posterior, ranked as log odds,
+            so that posteriors that are 0 or 1 to the last digit do not tie; the smallest sets on average.
+            "aps": the posteriors of the class and all more probable ones, summed; larger sets, which are as
+            often right of hard rows as of easy ones. "margin": the best other score less its own, which
+            models without posteriors have.
+        smoothed : bool
+            Break ties at random, and take a random share of the own posterior into "aps": the level is then
+            exact, and not at least kept.
+        empty : {"keep", "best"}
+            An empty set says that the row is stranger in each class than the level lets pass; it counts as a
+            miss in the promise. "best" puts the class that `predict` gives into it, which can only add hits.
+        prior : optional
+            As for `predict`. It moves the posteriors of calibration rows and new ones alike, and so changes
+            which sets there are, not the promise, which is of rows in the mix of the calibration rows. Of
+            another mix of classes, the promise of by="class" holds. A class of prior zero is in no set, and
+            its calibration rows do not count.
+        weights : column name, or vector, optional
+            Frequencies of the rows of `calibration`; those of the fit count where the fit has them.
+        folds : int
+            Of "cv".
+        seed : int, optional
+            Of what is random: folds, and smoothed sets.
+        unseen, out : optional
+            As for `predict`; `unseen` also of calibration rows.
+
+        Returns
+        -------
+        DataFrame
+            `set`: "empty", "single", "several" or "full" (each class that has a prior); then a column of
+            truth values for each class. Missing where a row has a missing value, or no rule without it. What
+            the sets promise, by which method and of how many calibration rows is in `attrs`. Of a source, and
+            with `out`, as of `predict`.
+
+        Raises
+        ------
+        NotSupportedError
+            The fit has no rows, or no rules without them; the message says how to go on.
+        DataError
+            An option that is not known; calibration rows that cannot be read.
+
+        Warns
+        -----
+        DiscrimWarning
+            There are too few calibration rows for the level, or some that do not count.
+
+        Notes
+        -----
+        See `discrim.inference.conformal` for sources. A calibration row without a rule counts as stranger
+        than any other.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> iris = discrim.datasets.load_iris()
+        >>> fit = discrim.lda("species ~ .", data=iris)
+        >>> sets = fit.predict_set(iris.iloc[[0, 70, 133]], level=0.99)
+        >>> sets["set"].tolist()
+        ['single', 'several', 'several']
+        >>> sets.iloc[1, 1:].tolist()
+        [False, True, True]
+        >>> sets.attrs["promise"][:45]
+        'Nearly 0.99 of rows like those of the fit hav'
+        """
+        from discrim.models.judging.prediction_sets import SetPlan, set_answer
+
+        plan = SetPlan(
+            level=level,
+            by=by,
+            method=method,
+            calibration=calibration,
+            score=score,
+            smoothed=smoothed,
+            empty=empty,
+            prior=prior,
+            weights=weights,
+            folds=folds,
+            seed=seed,
+            unseen=unseen,
+        )
+        return answered(self, data, out, set_answer(self._fit, data, plan))
 
     def posterior_intervals(
         self: Any,

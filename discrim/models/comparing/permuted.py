@@ -1,0 +1,314 @@
+"""Cross-validation of shuffled labels: how right a rule is by chance, where rows depend on one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import best_class
+from discrim.errors import DataError, NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.frame.categories import shown
+from discrim.frame.used_rows import strata, used_codes
+from discrim.inference.folds import deal, deal_groups
+from discrim.inference.losses import Judged
+from discrim.inference.permutations import Shuffle, mixed_unit, permutation_pvalue
+from discrim.models.comparing.shared_folds import numbered, refuse_gone
+from discrim.models.fits.arguments import is_whole, told
+from discrim.models.fits.displayed import displayed
+from discrim.models.fits.fit import Fit
+from discrim.models.fits.reading import class_moments
+from discrim.models.fits.refits import rule_of_moments
+from discrim.models.judging.assessment import row_weights
+from discrim.models.judging.validation import fold_scores, left_out_scores
+
+__all__ = ["Permutations", "Permuting", "check_permutations", "permuted"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+REDRAWN = 10
+"""Shuffles without a rule, for one that is wanted, beyond which the search for others is given up."""
+
+MOST = 10**9
+"""More are no number of permutations that anyone waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permuting:
+    """What of a cross-validation is done again with shuffled labels.
+
+    Attributes
+    ----------
+    folds : (n,) int or None
+        Fold of each row where they were given; None where they are dealt anew.
+    labels : list
+        Of the folds.
+    repeats : int
+    groups, within : column name, vector, or None
+    permutations, seed : int
+    nested, refit_prior
+        As of `cross_validate`.
+    """
+
+    folds: Codes | None
+    labels: list[Any]
+    repeats: int
+    groups: Any
+    within: Any
+    permutations: int
+    seed: int
+    nested: bool
+    refit_prior: bool | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Permutations:
+    """A permutation test of the cross-validated hit rate.
+
+    Attributes
+    ----------
+    rates : Series of length P
+        Hit rates of shuffled labels.
+    estimate : float
+        That of the labels seen.
+    pvalue : float
+        (1 + b) / (1 + P), b of the rates being as large or larger.
+    least : float
+        The smallest p-value that is to be had: 1 / (1 + P), or one over the number of labellings, whose
+        true one is drawn so often.
+    labellings : float
+        How many different labellings the shuffle can give.
+    shuffled : str
+        What exchanged labels, in words.
+    redrawn : int
+        Shuffles that were drawn again, as a fold left no rule.
+    seed : int
+    """
+
+    rates: pd.Series
+    estimate: float
+    pvalue: float
+    least: float
+    labellings: float
+    shuffled: str
+    redrawn: int
+    seed: int
+
+    @property
+    @displayed(every="share")
+    def table(self) -> pd.DataFrame:
+        """One row: the hit rate, mean and quantile of the shuffled ones, p, the least p, permutations."""
+        row = {
+            "estimate": self.estimate,
+            "by_chance": float(self.rates.mean()),
+            "quantile_95": float(self.rates.quantile(0.95)),
+            "p": self.pvalue,
+            "least_p": self.least,
+            "permutations": len(self.rates),
+        }
+        return pd.DataFrame([row], index=["hit rate"])
+
+    def notes(self) -> list[str]:
+        """What was shuffled, and what the p-value rests on, as sentences."""
+        few = self.least > 1 / (1 + len(self.rates))
+        said = [f"Labels are shuffled among {self.shuffled}; folds are dealt and rules fitted anew."]
+        if few:
+            said.append(
+                f"There are {self.labellings:.0f} labellings only: p is about {self.least:.2g} at least."
+            )
+        if self.redrawn:
+            said.append(f"{self.redrawn} shuffles without a rule in some fold were drawn again.")
+        said.append("p = (1 + as good or better) / (1 + permutations).")
+        return said
+
+    def __repr__(self) -> str:
+        return (
+            f"Permutation test of the hit rate: {self.estimate:.4g}, by chance {self.rates.mean():.4g}, "
+            f"p {self.pvalue:.3g} ({len(self.rates)} permutations)\n" + "\n".join(self.notes())
+        )
+
+
+def check_permutations(permutations: Any, within: Any) -> None:
+    """Raise a DataError for a number of permutations that is none, or blocks without any."""
+    if not is_whole(permutations) or not 0 <= permutations <= MOST:
+        raise DataError(f"permutations={told(permutations)}: give a whole number, 0 for none, such as 999.")
+    if within is not None and not permutations:
+        raise DataError(
+            "within= says what labels are shuffled within, and none are: pass permutations=999 too."
+        )
+
+
+def permuted(fit: Fit[Any], seen: float, asked: Permuting) -> Permutations:
+    """Hit rates of shuffled labels beside the one seen.
+
+    Raises
+    ------
+    DataError
+        The labels cannot be shuffled so.
+    NotSupportedError
+        Most shuffles leave no rule.
+    """
+    blocks = fit.rows("permutations=")
+    used = used_codes(blocks)
+    shuffle, words = _shuffle(fit, used, asked)
+    logs = shuffle.log_labellings()
+    members = None if asked.groups is None else numbered(asked.groups, blocks.table, "groups")
+    # A stream of its own: the folds of the labels seen do not depend on it.
+    rng = np.random.default_rng([asked.seed, 1])
+    rates, redrawn = np.empty(asked.permutations), 0
+    with late_bar(asked.permutations, "permutations") as tell:
+        for i in range(asked.permutations):
+            while True:
+                codes = used.copy()
+                codes[used >= 0] = shuffle.codes(rng)
+                try:
+                    rates[i] = _hit_rate(fit, codes, members, asked, rng)
+                    break
+                except (NotSupportedError, DataError) as error:
+                    redrawn += 1
+                    if redrawn > REDRAWN * (asked.permutations + 1):
+                        raise NotSupportedError(
+                            f"Of {i + redrawn} shuffles {redrawn} leave no rule. One says: {error}"
+                        ) from None
+            tell(1)
+    # Whole, as far as a logarithm tells.
+    labellings = float(np.exp(min(logs, 700.0)))
+    labellings = round(labellings) if labellings < MOST else labellings
+    least = max(1 / (1 + asked.permutations), 1 / labellings)
+    series = pd.Series(rates, pd.RangeIndex(1, len(rates) + 1, name="permutation"), name="hit_rate")
+    pvalue = permutation_pvalue(seen, rates)
+    return Permutations(series, seen, pvalue, least, labellings, words, redrawn, asked.seed)
+
+
+def _shuffle(fit: Fit[Any], used: Codes, asked: Permuting) -> tuple[Shuffle, str]:
+    """What exchanges labels, by the design that groups= and within= describe, and its name."""
+    table, known = fit.blocks.table, used >= 0
+    codes = used[known]
+
+    def of(given: Any, what: str) -> Codes | None:
+        return None if given is None else numbered(given, table, what, known)[known]
+
+    groups, within = of(asked.groups, "groups"), of(asked.within, "within")
+    named = {what: _called(given) for what, given in (("groups", asked.groups), ("within", asked.within))}
+    if groups is None and within is None:
+        _refuse_nested_folds(asked, codes, known)
+    mixed = None if groups is None else mixed_unit(codes, groups)
+    units = groups
+    if mixed is not None and groups is not None:
+        if within is None or mixed_unit(groups, within) is not None:
+            a, b = (shown(fit.classes[code]) for code in mixed[1:])
+            row = table.label(int(np.flatnonzero(known)[np.argmax(groups == mixed[0])]))
+            raise DataError(
+                f"groups={named['groups']} has rows of classes {a} and {b} in one group (row {row!r}), "
+                "so that it has no one label to exchange: pass the same as within= to shuffle labels within "
+                "each group."
+            )
+        units = None
+    elif units is not None and within is not None and mixed_unit(within, units) is not None:
+        raise DataError(
+            f"A group of groups={named['groups']} has rows in two blocks of within={named['within']}: whole "
+            "groups exchange labels within blocks. Leave out within=, or give each group one block."
+        )
+    shuffle = Shuffle.of(codes, units, within)
+    if shuffle.log_labellings() < np.log(1.5):
+        where = "" if within is None else f" within {named['within']}"
+        raise DataError(
+            f"Every shuffle{where} gives the labels that were seen, as all there are of one class: leave out "
+            "within=, or, where whole groups are labelled, pass them as groups= in its place."
+        )
+    words = "rows" if units is None else f"whole groups of {named['groups']}"
+    return shuffle, words if within is None else f"{words} within {named['within']}"
+
+
+def _called(given: Any) -> str:
+    """A name for a message."""
+    name = given if isinstance(given, str) else getattr(given, "name", None)
+    return repr(name) if isinstance(name, str) else "the vector given"
+
+
+def _refuse_nested_folds(asked: Permuting, codes: Codes, known: NDArray[np.bool_]) -> None:
+    """Raise where folds that were given are groups of one class, whose rows are shuffled one by one."""
+    if asked.folds is None:
+        return
+    own = asked.folds[known]
+    if len(np.unique(own)) < len(own) and mixed_unit(codes, own) is None:
+        raise DataError(
+            "Each fold that folds= gives is of one class, as groups nested in classes are, and labels would "
+            f"be shuffled row by row: pass groups= in its place, with folds={len(asked.labels)}, to shuffle "
+            "whole groups; or within= to say what is alike."
+        )
+
+
+def _hit_rate(
+    fit: Fit[Any], codes: Codes, members: Codes | None, asked: Permuting, rng: np.random.Generator
+) -> float:
+    """Hit rate of labels (n,), -1 where the fit does not use the row, on folds dealt by them."""
+    blocks, used = replace(fit.blocks, held_codes=codes), codes >= 0
+    own = replace(fit, blocks=blocks, cache={})
+    counts = np.bincount(codes[used], _weights(blocks)[used], len(fit.classes))
+    if fit.numbers.estimated_prior and fit.model.prior_without != "none":
+        own = own.under(counts / counts.sum())
+    judge: Callable[[Codes], Floats] | None = None
+    if asked.folds is None and members is None and len(asked.labels) == int(used.sum()):
+        judge = _left_out(own, asked)
+    if asked.folds is not None:
+        dealt = asked.folds[None]
+    elif judge is not None:
+        dealt = np.arange(len(codes))[None]
+    else:
+        classes = np.where(used, codes, strata(fit.blocks))
+        n_folds, repeats = len(asked.labels), asked.repeats
+        if members is None:
+            dealt = deal(classes, n_folds, repeats, rng)
+        else:
+            dealt = deal_groups(classes, members, n_folds, repeats, rng)
+        dealt = np.where(used, dealt, -1)
+    if judge is None:
+        refuse_gone(own, dealt, codes, asked.labels, grouped=members is not None)
+    scores = [
+        judge(each)
+        if judge is not None
+        else fold_scores(
+            own,
+            each,
+            len(asked.labels),
+            nested=asked.nested,
+            labels=asked.labels,
+            refit_prior=asked.refit_prior,
+        )
+        for each in dealt
+    ]
+    return _rate(own, codes, np.stack([best_class(each) for each in scores]))
+
+
+def _left_out(fit: Fit[Any], asked: Permuting) -> Callable[[Codes], Floats] | None:
+    """Leave-one-out scores in closed form; None of a model that has none, or none for these labels."""
+    refits = fit.refits
+    if refits.spread is None or refits.drops or refits.chosen or refits.of_moments is not rule_of_moments:
+        return None
+    numbers = fit.numbers.refit(class_moments(fit.blocks, refits.spread))
+    if numbers is None:
+        return None
+    held = replace(fit, numbers=numbers)
+    return lambda dealt: left_out_scores(held, asked.refit_prior)
+
+
+def _weights(blocks: Blocks) -> Floats:
+    weights = row_weights(blocks)
+    return np.ones(len(blocks.codes)) if weights is None else weights
+
+
+def _rate(fit: Fit[Any], codes: Codes, predicted: Codes) -> float:
+    """Hit rate (weighted by a prior that was given) of labels (R, n), the mean over repeats."""
+    judged = (codes >= 0) & (predicted >= 0).all(axis=0)
+    prior = None if fit.numbers.estimated_prior else fit.prior_values()
+    shares = Judged(codes[judged], _weights(fit.blocks)[judged], len(fit.classes), prior, None).shares()
+    right = (predicted[:, judged] == codes[judged]).mean(axis=0)
+    return float(shares @ right / shares.sum()) if len(right) else np.nan

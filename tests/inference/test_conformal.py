@@ -1,0 +1,106 @@
+"""Conformal p-values and scores: brute force, exchangeability by enumeration, and ties."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import permutations
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import log_softmax
+
+from discrim.inference.conformal import Reference, least_rows, miss_share, p_values, strangeness
+
+few = st.integers(0, 5).map(float)
+
+
+def counted(held, weights, score):
+    return sum((w for s, w in zip(held, weights, strict=True) if s >= score), Fraction(0))
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.lists(st.tuples(few, st.integers(1, 4)), min_size=1, max_size=12), few)
+def test_p_values_are_counts_and_a_weight_is_so_many_rows(rows, score):
+    held, weights = zip(*rows, strict=True)
+    found = p_values(Reference.of(np.array(held), np.array(weights, dtype=float)), np.array([score]))
+    wanted = (counted(held, weights, score) + 1) / Fraction(sum(weights) + 1)
+    assert found[0] == float(wanted)
+    repeated = Reference.of(np.repeat(held, weights))
+    assert p_values(repeated, np.array([score]))[0] == found[0]
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(few, min_size=2, max_size=10))
+def test_a_row_left_out_is_judged_by_the_others(held):
+    scores = np.array(held)
+    found = p_values(Reference.of(scores), scores, left_out=(scores, np.ones(len(scores))))
+    alone = [p_values(Reference.of(np.delete(scores, i)), scores[[i]])[0] for i in range(len(scores))]
+    assert found.tolist() == alone
+
+
+@pytest.mark.parametrize("values", [(1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 1.0, 2.0, 2.0, 2.0)])
+def test_of_all_orders_no_more_than_the_share_are_at_or_below_it(values):
+    n = len(values)
+    found = [p_values(Reference.of(np.array(o[:-1])), np.array(o[-1:]))[0] for o in permutations(values)]
+    for share in (Fraction(i, n) for i in range(1, n)):
+        below = Fraction(sum(p <= float(share) for p in found), len(found))
+        assert below <= share
+        if len(set(values)) == n:
+            assert below == share
+
+
+def test_smoothed_p_values_are_uniform_whatever_ties():
+    values = (1.0, 1.0, 1.0, 2.0)
+    # Each order's p-value is uniform on an interval; these tile (0, 1) evenly.
+    ends = []
+    for order in permutations(values):
+        held = Reference.of(np.array(order[:-1]))
+        ends.append([p_values(held, np.array(order[-1:]), shares=np.array([u]))[0] for u in (0.0, 1.0)])
+    for at in np.linspace(0.05, 0.95, 19):
+        share = np.mean([np.clip((at - low) / (high - low), 0, 1) for low, high in ends])
+        assert share == pytest.approx(at, abs=1e-12)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 2 / 3])
+def test_the_level_takes_as_many_rows_as_its_decimals_say(level):
+    n = least_rows(level)
+    share = miss_share(level)
+    assert not 1 / (n + 1) > share
+    assert 1 / n > share
+    assert miss_share(0.95) == 0.05
+
+
+@pytest.mark.parametrize("spread", [1.0, 30.0, 2000.0])
+def test_the_order_of_lac_is_that_of_posteriors_with_many_digits(spread):
+    scores = np.random.default_rng(3).normal(size=(12, 4)) * spread
+    with mpmath.workdps(4000 if spread > 1000 else 60):
+        mp = [[mpmath.exp(mpmath.mpf(v)) for v in row] for row in scores]
+        exact = [1 - v / mpmath.fsum(row) for row in mp for v in row]
+        order = sorted(range(len(exact)), key=exact.__getitem__)
+    found = strangeness(scores, "lac").ravel()
+    assert np.argsort(found).tolist() == order
+    assert len(set(found.tolist())) == len(found)
+
+
+def test_aps_is_the_sum_of_the_posteriors_down_to_the_class():
+    scores = np.random.default_rng(5).normal(size=(20, 5))
+    p = np.exp(log_softmax(scores, axis=1))
+    shares = np.random.default_rng(6).random(20)
+    for u in (None, shares):
+        part = np.ones(20) if u is None else u
+        wanted = [[p[i][p[i] > p[i, k]].sum() + part[i] * p[i, k] for k in range(5)] for i in range(20)]
+        assert np.allclose(-np.expm1(-strangeness(scores, "aps", u)), wanted, atol=1e-14)
+
+
+def test_margins_and_rows_that_are_missing_or_impossible():
+    scores = np.array([[3.0, 1.0, 2.0], [np.nan] * 3, [-np.inf] * 3, [0.0, -np.inf, -1.0]])
+    for score in ("lac", "aps", "margin"):
+        found = strangeness(scores, score)
+        assert np.isnan(found[1]).all()
+        assert np.isposinf(found[2]).all()
+        assert np.isposinf(found[3, 1])
+        assert (np.argsort(found[0]) == [0, 2, 1]).all()
+    assert strangeness(scores, "margin")[0].tolist() == [-1.0, 2.0, 1.0]

@@ -1,0 +1,58 @@
+"""Shuffled labels: every labelling that a design allows, each as often, and no other."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from discrim.inference.permutations import Shuffle, mixed_unit, permutation_pvalue
+
+
+def every_labelling(codes, blocks):
+    """All labellings of units that keep the labels of each block, by brute force."""
+    found = set()
+    for order in permutations(range(len(codes))):
+        moved = np.array(order)
+        if (blocks[moved] == blocks).all():
+            found.add(tuple(codes[moved].tolist()))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("codes", "blocks"),
+    [([0, 0, 1, 1, 2], [0] * 5), ([0, 1, 0, 1, 1, 0], [0, 0, 1, 1, 1, 1]), ([0, 1, 1, 1], [5, 5, 5, 2])],
+)
+def test_rows_get_every_labelling_equally_often(codes, blocks):
+    codes, blocks = np.array(codes), np.array(blocks)
+    expected = every_labelling(codes, blocks)
+    shuffle, rng = Shuffle.of(codes, None, blocks), np.random.default_rng(1)
+    assert np.exp(shuffle.log_labellings()) == pytest.approx(len(expected))
+    drawn = [tuple(shuffle.codes(rng).tolist()) for _ in range(200 * len(expected))]
+    counts = [drawn.count(each) for each in expected]
+    assert set(drawn) == expected
+    assert stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_whole_units_exchange_labels():
+    units, codes = np.array([7, 3, 7, 5, 5, 9, 3]), np.array([0, 1, 0, 0, 0, 1, 1])
+    shuffle, rng = Shuffle.of(codes, units, None), np.random.default_rng(0)
+    drawn = {tuple(shuffle.codes(rng).tolist()) for _ in range(300)}
+    # Two of four units are of class 1.
+    assert len(drawn) == 6 == round(np.exp(shuffle.log_labellings()))
+    for labelling in drawn:
+        of_units = {unit: {c for u, c in zip(units, labelling, strict=True) if u == unit} for unit in units}
+        assert all(len(own) == 1 for own in of_units.values())
+        assert sorted(min(own) for own in of_units.values()) == [0, 0, 1, 1]
+
+
+def test_a_unit_of_two_values_is_found():
+    assert mixed_unit(np.array([0, 0, 1]), np.array([2, 2, 0])) is None
+    assert mixed_unit(np.array([0, 4, 1, 3]), np.array([1, 1, 0, 0])) == (1, 0, 4)
+
+
+def test_the_p_value_counts_the_labels_seen_and_ties():
+    assert permutation_pvalue(0.5, np.array([0.5 - 1e-16, 0.1, 0.9])) == 3 / 4
+    assert permutation_pvalue(1.0, np.zeros(999)) == 1 / 1000
