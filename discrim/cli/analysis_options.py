@@ -141,6 +141,11 @@ def predict_arguments(verb: Parser) -> None:
     asked.add_argument(
         "--unseen", choices=["raise", "missing"], help="rows with levels that the fit has not seen"
     )
+    asked.add_argument(
+        "--missing",
+        choices=["drop", "integrate"],
+        help="rows with missing values: no label, or the label by their other columns",
+    )
     add_reading(verb)
     shown = verb.add_argument_group(SHOWN).add_mutually_exclusive_group()
     shown.add_argument("--proba", action="store_true", help="the posterior of each class as well")

@@ -18,6 +18,7 @@ from discrim.core.numerics.singular_values import svd
 from discrim.core.regression.bias_reduction import maximize_penalized
 from discrim.core.regression.logistic_start import class_odds, start_of
 from discrim.core.regression.newton import NOTHING, Frame, Newton, Swept, maximize, sweep
+from discrim.core.regression.sandwich import Sandwich
 from discrim.core.rules.rules import LinearRule
 from discrim.errors import DataError, NotSupportedError
 
@@ -81,6 +82,8 @@ class LogisticFit:
         Where the search ended.
     bias_reduction : bool
         Whether the likelihood was penalized.
+    robust : Sandwich, optional
+        A covariance of the estimates in the place of the inverse information.
     """
 
     moments: ClassMoments
@@ -91,6 +94,7 @@ class LogisticFit:
     frame: Frame
     newton: Newton
     bias_reduction: bool = False
+    robust: Sandwich | None = None
 
     has_distances = False
 
@@ -103,15 +107,17 @@ class LogisticFit:
         """Coefficients (p + 1, K - 1) in the units of the data, the constants first."""
         return np.asarray(self.frame.to_data() @ self.newton.coef)
 
-    def _half(self) -> Floats:
+    def root(self) -> Floats:
         """A root H (r, r) of the covariance H'H of the coefficients of the data, r = q (p + 1)."""
         p1, q = self.newton.coef.shape
-        half = self._half_in_frame()
+        half = self.root_in_frame()
         # Class by class, as the same matrix takes each one's coefficients to those of the data.
         return np.asarray((half.reshape(q * p1 * q, p1) @ self.frame.to_data().T).reshape(q * p1, q * p1))
 
-    def _half_in_frame(self) -> Floats:
-        """The same of the coefficients in the frame; missing where the information has no inverse."""
+    def root_in_frame(self) -> Floats:
+        """That of the coefficients in the frame; missing where the information has no inverse."""
+        if self.robust is not None:
+            return self.robust.root.copy()
         try:
             factor = cholesky(self.newton.information, lower=True)
         except LinAlgError:
@@ -121,7 +127,7 @@ class LogisticFit:
 
     def standard_errors(self) -> Floats:
         """Standard errors (p + 1, K - 1) in the units of the data, whose squares may be no doubles."""
-        half = self._half()
+        half = self.root()
         largest = np.abs(half).max(axis=0)
         half /= largest
         lengths = largest * np.sqrt(np.einsum("ij,ij->j", half, half))
@@ -129,7 +135,7 @@ class LogisticFit:
 
     def cov_params(self, unit: Floats | None = None) -> Floats:
         """Inverse information of the coefficients, class by class, for columns over a unit (p,), if given."""
-        half = self._half()
+        half = self.root()
         if unit is not None:
             half *= np.tile(np.insert(unit, 0, 1.0), len(self.others))
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -147,11 +153,11 @@ class LogisticFit:
         1/n_0 + [a = b]/n_a (Prentice & Pyke, 1979, Biometrika 66, 403-411).
         """
         p1, q = self.newton.coef.shape
-        half = self._half_in_frame()
+        half = self.root_in_frame()
         inverse = half.T @ half
         blocks = inverse.reshape(q, p1, q, p1)
-        if not self.estimated_prior and np.isfinite(half).all():
-            blocks[:, 0, :, 0] += self._known_shares()
+        if np.isfinite(half).all():
+            blocks[:, 0, :, 0] += self.constants_known()
         others, k = self.others, self.moments.n_classes
 
         def of_rows(x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
@@ -170,9 +176,12 @@ class LogisticFit:
 
         return of_rows
 
-    def _known_shares(self) -> Floats:
-        """What the covariance (q, q) of the constants changes by where the prior is given."""
+    def constants_known(self) -> Floats:
+        """What the covariance (q, q) of the constants changes by where the prior is given; else nothing."""
         p1, q = self.newton.coef.shape
+        # Of a robust covariance it is not known what sampling by class takes away.
+        if self.estimated_prior or self.robust is not None:
+            return np.zeros((q, q))
         constants = self.newton.information.reshape(q, p1, q, p1)[:, 0, :, 0]
         own = np.linalg.inv(constants)
         counts = self.counts[self.others]
@@ -194,7 +203,12 @@ class LogisticFit:
         information = np.einsum("ka,kilj,lb->aibj", back, held, back).reshape(self.newton.information.shape)
         coef = np.delete(whole - whole[:, [reference]], reference, axis=1)
         newton = replace(self.newton, coef=coef, information=information)
-        return replace(self, reference=reference, newton=newton)
+        robust = self.robust
+        if robust is not None:
+            root = robust.root.reshape(-1, k - 1, p1)
+            root = np.einsum("iap,ba->ibp", root, np.linalg.inv(back)).reshape(robust.root.shape)
+            robust = replace(robust, root=root)
+        return replace(self, reference=reference, newton=newton, robust=robust)
 
     def llf(self) -> float:
         """Log-likelihood of the classes given the rows."""
@@ -222,7 +236,7 @@ class LogisticFit:
             start = class_odds(counts, self.reference, len(self.newton.coef))
             begun = replace(self, newton=replace(self.newton, coef=start))
         found = begun._from_here(blocks, counts, MOST_STEPS, TOLERANCE, singular)
-        return replace(self, counts=counts, newton=found) if found.converged else None
+        return replace(self, counts=counts, newton=found, robust=None) if found.converged else None
 
     def of_columns(self, moments: ClassMoments) -> LogisticFit:
         """The fit of other columns before its first step, at the class proportions."""
@@ -269,6 +283,12 @@ class LogisticFit:
         ended = self.newton
         if not ended.converged:
             raise NotSupportedError("A fit of separated classes has no estimates that could be saved.")
+        if self.robust is not None:
+            raise NotSupportedError(
+                f"A file holds a fit with the covariance of its model, and not {self.robust.kind} "
+                "standard errors: save "
+                'robust("nonrobust") of the fit, and its tables, as in log_odds().to_csv(path).'
+            )
         course = np.array([ended.llf, ended.decrement, ended.steps], dtype=np.float64)
         return {"coef": ended.coef, "information": ended.information, "course": course}
 

@@ -40,7 +40,15 @@ from discrim.core.regression.limited_memory import LimitedMemory
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.newton import HALVINGS, gradient, sweep
 
-__all__ = ["Goal", "Peak", "crossing", "deviance_without", "maximize_on_plane", "profile_bounds"]
+__all__ = [
+    "Goal",
+    "Peak",
+    "crossing",
+    "deviance_on",
+    "deviance_without",
+    "maximize_on_plane",
+    "profile_bounds",
+]
 
 Floats = NDArray[np.float64]
 
@@ -254,13 +262,32 @@ def deviance_without(
     float
         Missing where the search did not converge.
     """
-    goal, best = _goal(fit, rows), _best(fit, rows)
     # In the frame the slope of column j is a row of the inverse root; its length does not matter.
     normals = fit.frame.to_data()[1:][list(columns)]
     # Scaled first, as squares of what takes units far from one may be no doubles.
     normals = normals / np.abs(normals).max(axis=1, keepdims=True)
-    normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
-    plane = np.kron(np.eye(len(fit.others)), normals).T
+    return deviance_on(fit, rows, normals / np.linalg.norm(normals, axis=1, keepdims=True), factor)
+
+
+def deviance_on(
+    fit: LogisticFit, rows: RowBlocks, normals: Floats, factor: tuple[Floats, bool] | None = None
+) -> float:
+    """2 [l(b^) - max l(b)], the maximum over coefficients whose products with normals are zero.
+
+    Parameters
+    ----------
+    fit, rows, factor
+        As for `deviance_without`.
+    normals : (r, p + 1) float
+        In the frame, of length one.
+
+    Returns
+    -------
+    float
+        Missing where the search did not converge.
+    """
+    goal, best = _goal(fit, rows), _best(fit, rows)
+    plane = np.asarray(np.kron(np.eye(len(fit.others)), normals).T, dtype=np.float64)
     # Where the likelihood has its maximum on the plane if it is quadratic.
     factor = cho_factor(best.curvature) if factor is None else factor
     metric = _Metric(factor, plane)

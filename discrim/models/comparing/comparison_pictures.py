@@ -22,6 +22,8 @@ CRITERIA = {
     "maxminf": "Smallest F between two classes",
     "rao": "Rao's V",
     "cv": "Cross-validated error, ± one standard error",
+    "aic": "AIC",
+    "bic": "BIC",
 }
 SIGN = {"entered": "+ ", "removed": "\u2212 ", "included": "", "start": ""}
 
@@ -31,10 +33,11 @@ def steps(results: Any, asked: Asked) -> Axes:
     from discrim.report.plots.steps import steps as draw
 
     table, by_error = results.steps, results.criterion == "cv"
-    value = table["error" if by_error else results.criterion].to_numpy(dtype=np.float64)
+    column = {"cv": "error", "aic": "AIC", "bic": "BIC"}.get(results.criterion, results.criterion)
+    value = table[column].to_numpy(dtype=np.float64)
     spread = table["se"].to_numpy(dtype=np.float64) if by_error else np.full(len(table), np.nan)
     texts = [f"{count} in" for count in table["terms_in"]]
-    if not by_error:
+    if "F" in table:
         texts = [f"F {f:.3g}, p {_tail(p)}" for f, p in zip(table["F"], table["p"], strict=True)]
     held = pd.DataFrame({"value": value, "low": value - spread, "high": value + spread, "text": texts})
     held["name"] = [SIGN[row.action] + row.term for row in table.itertuples()]

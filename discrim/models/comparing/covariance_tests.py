@@ -1,4 +1,4 @@
-"""Verbs that ask whether one covariance was enough: `box_m`, `lr_test`, `covariance_models`."""
+"""Verbs that ask whether a smaller model was enough: `box_m`, `lr_test`, `covariance_models`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from discrim.inference import likelihood_ratio
 from discrim.inference.resampling import bootstrap_ratios, exceedance, permutation_ratios
 from discrim.inference.result import TestResult, approximations
 from discrim.models.comparing.comparable import refuse_other_rows, same_columns
+from discrim.models.comparing.nested import nested_ratio
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.reading import NaAction, usable_rows
 from discrim.models.normal.equal_covariances import box_m_of_moments, covariance_models_of, full_rank_moments
 from discrim.models.normal.lda_results import LDAResults
 from discrim.models.normal.qda import QDAResults, qda
+from discrim.models.regression.logistic_results import LogisticResults
 
 __all__ = ["box_m", "covariance_models", "lr_test"]
 
@@ -70,19 +72,22 @@ def box_m(
 
 
 def lr_test(
-    lda_fit: LDAResults,
-    qda_fit: QDAResults,
+    lda_fit: LDAResults | LogisticResults,
+    qda_fit: QDAResults | LogisticResults,
     *,
     bootstrap: int = 0,
     permutations: int = 0,
     seed: int | None = None,
 ) -> TestResult:
-    """Likelihood ratio of LDA against QDA: whether one covariance was enough.
+    """Likelihood ratio of a smaller model against a larger one: LDA and QDA, or two logistic regressions.
 
     Parameters
     ----------
     lda_fit, qda_fit
-        Fitted to the same rows and columns.
+        Fitted to the same rows and columns: whether one covariance was enough. Or two fits of `logistic` to
+        the same rows, the columns of the first being combinations of those of the second: whether the further
+        columns tell anything. Penalized ones are compared in the penalized likelihood of the larger, as
+        `lr_test(by="term")` of a fit does.
     bootstrap : int
         Replicates of the parametric bootstrap, which needs no large sample; none by default.
     permutations : int
@@ -99,10 +104,11 @@ def lr_test(
     Raises
     ------
     DataError
-        The fits differ in rows, classes, columns or prior.
+        The fits differ in rows, classes, columns or prior; two of `logistic` are not nested.
     NotSupportedError
         The first does not hold one covariance and the second one for each class; replicates of fits
-        with diagonal covariances or `ncomp`; permutations without rows or of weights that are not whole.
+        with diagonal covariances or `ncomp`, or of logistic ones; permutations without rows or of weights
+        that are not whole; logistic fits that were loaded, or one of which is penalized.
 
     Examples
     --------
@@ -112,8 +118,16 @@ def lr_test(
     >>> round(lr_test(lda("species ~ .", iris), qda("species ~ .", iris)).statistic, 3)
     149.656
     """
+    if isinstance(lda_fit, LogisticResults) and isinstance(qda_fit, LogisticResults):
+        if bootstrap or permutations:
+            raise NotSupportedError(
+                "bootstrap= and permutations= are of lda() against qda(): leave them out for logistic fits."
+            )
+        return nested_ratio(lda_fit, qda_fit)
     if not (isinstance(lda_fit, LDAResults) and isinstance(qda_fit, QDAResults)):
-        raise NotSupportedError("lr_test() compares lda() with qda(): give a fit of each, in this order.")
+        raise NotSupportedError(
+            "lr_test() compares lda() with qda(), or two fits of logistic(): give the smaller model first."
+        )
     for fit in (lda_fit, qda_fit):
         fit._need_moments("lr_test()")
     for name in ("classes", "terms", "counts"):

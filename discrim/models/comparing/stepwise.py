@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,11 +11,11 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.numerics.progress import late_bar
-from discrim.errors import CollinearError, DataError
+from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.asked_rows import read
-from discrim.frame.blocks import Blocks
-from discrim.inference.selection import CRITERIA, Choice, Partial
-from discrim.models.fits.arguments import check_word, is_number, listed, told
+from discrim.inference.selection import Choice, Partial
+from discrim.models.comparing.stepwise_options import check_options, included, model_for
+from discrim.models.fits.arguments import listed, told
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.reading import NaAction, collinear_error, is_wide, refuse_no_freedom, usable_rows
 from discrim.models.fits.shown import Shown
@@ -31,12 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["StepwiseResults", "stepwise"]
 
-Criterion = Literal["wilks", "mahalanobis", "maxminf", "rao", "cv"]
+Criterion = Literal["wilks", "mahalanobis", "maxminf", "rao", "cv", "aic", "bic"]
 Direction = Literal["forward", "backward", "both"]
 Positions = NDArray[np.intp]
-
-GIVEN = ("formula", "data", "moments", "weights", "levels", "na_action", "functions")
-"""Arguments of a verb that are those of `stepwise`, or made by it."""
 
 
 def stepwise(
@@ -66,16 +62,18 @@ def stepwise(
     direction : {"forward", "backward", "both"}
         Add terms; start with all and take terms back; or add, and after each step take back what no longer
         stays.
-    criterion : {"wilks", "mahalanobis", "maxminf", "rao", "cv"}
+    criterion : {"wilks", "mahalanobis", "maxminf", "rao", "cv", "aic", "bic"}
         What a term that enters makes best: Wilks' lambda (the largest partial F); the smallest D2, or F,
-        between two classes; Rao's V; or the cross-validated error of `verb`.
+        between two classes; Rao's V; the cross-validated error of `verb`; or, as R's `step`, the AIC or BIC
+        of `discrim.logistic`, where no term leaves that another contains, as `a` where there is `a:b`.
     enter, stay : float
         Level at which the partial F of a term lets it enter, and beyond which it has to leave. Not used
-        by "cv", which goes on as long as the error falls.
+        by "cv", "aic" and "bic", which go on as long as they fall.
     include : sequence of str
         Terms that are always in: names of columns, or terms as the formula writes them.
     verb : callable, optional
-        The model of the final fit, and of "cv": any verb of the package; `discrim.lda` by default.
+        The model of the final fit, and of "cv": any verb of the package; `discrim.lda` by default, and
+        `discrim.logistic` of "aic" and "bic".
     options : mapping, optional
         Arguments of the verb.
     folds, seed : int
@@ -91,7 +89,9 @@ def stepwise(
     ------
     DataError
         An unknown criterion, direction or term; levels of significance outside 0 to 1, or `stay` below
-        `enter`.
+        `enter`; a candidate of "aic" or "bic" that separates the classes.
+    NotSupportedError
+        AIC or BIC of a verb whose likelihood is of the columns too, or of penalized coefficients.
     CollinearError
         Going backward from columns whose covariance within classes is singular.
 
@@ -102,14 +102,11 @@ def stepwise(
     >>> stepwise("species ~ .", load_iris()).selected.tolist()
     ['petal_length', 'sepal_width', 'petal_width', 'sepal_length']
     """
-    if verb is None:
-        from discrim.models.normal.lda import lda
-
-        verb = lda
+    verb = model_for(verb, criterion)
     arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
     # Not every verb has weights.
     arguments |= {} if weights is None else {"weights": weights}
-    _check_options(direction, criterion, enter, stay, verb, options, arguments)
+    check_options(direction, criterion, enter, stay, verb, options, arguments)
     model = verb
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     # Of few rows a root with as many rows says all that a scatter does.
@@ -117,7 +114,7 @@ def stepwise(
     design = blocks.design
     texts = {part.label: part.text for part in design.parts()}
     parts = {label: np.array(columns) for label, columns in parts_of(blocks).items()}
-    include = _included(blocks, include)
+    include = included(blocks, include)
     arguments = dict(options or {}) | arguments
 
     def fit(terms: Sequence[str]) -> ClassifierResults:
@@ -127,7 +124,13 @@ def stepwise(
             raise DataError(f"verb={told(verb)} gives no fit: give a verb, such as discrim.qda.")
         return fitted
 
-    if criterion == "cv":
+    trace = None
+    if criterion in ("aic", "bic"):
+        from discrim.models.comparing.stepwise_ic import by_criterion
+
+        chosen, steps, trace = by_criterion(blocks, moments, criterion, include, direction, options or {})
+        note = "The search stops where no step lowers the criterion."
+    elif criterion == "cv":
         from discrim.models.comparing.stepwise_cv import by_error
 
         chance = 1 - float(moments.counts.max() / moments.total)
@@ -146,64 +149,7 @@ def stepwise(
             note += f" Left out, constant: {listed(blocks.constant)}."
         if path.excluded:
             note += f" Left out, a combination of those chosen: {listed(path.excluded)}."
-    return StepwiseResults(formula, criterion, chosen, steps, note, fit, moments.total)
-
-
-def _check_options(
-    direction: Any, criterion: Any, enter: Any, stay: Any, verb: Any, options: Any, own: Mapping[str, Any]
-) -> None:
-    """Raise a DataError for an option that is none; `own` are the arguments that `stepwise` gives a verb."""
-    check_word("direction", direction, ("forward", "backward", "both"))
-    check_word("criterion", criterion, (*CRITERIA, "cv"))
-    for name, level in (("enter", enter), ("stay", stay)):
-        if not (is_number(level) and 0 < level <= 1):
-            raise DataError(f"{name}={told(level)}: give a level of significance, above 0 and up to 1.")
-    if direction == "both" and stay < enter:
-        raise DataError(f"stay={stay!r} is below enter={enter!r}: a term could enter and leave for ever.")
-    if not callable(verb):
-        raise DataError(f"verb={told(verb)}: give a verb, such as discrim.qda, or None for lda.")
-    if options is not None and not isinstance(options, Mapping):
-        raise DataError(f"options={told(options)}: give a dict of names and values, for the verb.")
-    try:
-        signature = inspect.signature(verb)
-    except (TypeError, ValueError):
-        return
-    _refuse_unknown(verb, signature.parameters, options or {})
-    try:
-        signature.bind("formula", "data", **dict.fromkeys(own))
-    except TypeError as error:
-        raise DataError(
-            f"verb={told(verb)} cannot be called with a formula, a table and {listed(own)} ({error}): "
-            "give a verb, such as discrim.qda."
-        ) from None
-
-
-def _refuse_unknown(verb: Any, known: Mapping[str, inspect.Parameter], options: Mapping[Any, Any]) -> None:
-    """Raise a DataError where an option is no argument of the verb, or one that `stepwise` gives it."""
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
-        return
-    name = getattr(verb, "__name__", "the verb")
-    unknown = [option for option in options if option not in known or option in GIVEN]
-    if unknown:
-        free = [option for option in known if option not in GIVEN]
-        raise DataError(
-            f"options= names {listed(unknown)}, which {name}() does not know: give some of "
-            f"{listed(free, most=20)}."
-        )
-
-
-def _included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
-    """Labels of the terms that are to be included, but for those that are constant."""
-    labels = {part.text: part.label for part in blocks.design.parts()}
-    if not isinstance(include, Iterable) or not all(isinstance(term, str) for term in include):
-        raise DataError(f"include={told(include)}: give terms as the formula writes them, in a list.")
-    wanted = [include] if isinstance(include, str) else [labels.get(term, term) for term in include]
-    known = (*labels.values(), *blocks.constant)
-    unknown = [term for term in wanted if term not in known]
-    if unknown:
-        raise DataError(f"include= names {listed(unknown)}, which is no term: use {listed(known)}.")
-    constant = set(blocks.constant)
-    return [term for term in wanted if term not in constant]
+    return StepwiseResults(formula, criterion, chosen, steps, note, fit, moments.total, trace)
 
 
 class _Path:
@@ -324,7 +270,8 @@ class StepwiseResults(Shown):
         The chosen terms, in the order in which they entered.
     steps : DataFrame by step
         The term that entered or was removed, its partial test, and the criteria of the terms that are then
-        in: Wilks' lambda, average squared canonical correlation (`ascc`), and the criterion asked for.
+        in: Wilks' lambda, average squared canonical correlation (`ascc`), and the criterion asked for. Of AIC
+        and BIC the deviance, what it changed by, and the degrees of freedom of that.
     fit : fitted object
         Of the verb, to the chosen terms.
     """
@@ -338,11 +285,12 @@ class StepwiseResults(Shown):
         note: str,
         fit: Callable[[Sequence[str]], ClassifierResults],
         nobs: float,
+        trace: pd.DataFrame | None = None,
     ) -> None:
         self.formula, self.criterion = formula, criterion
         self.selected = pd.Index(selected, name="term", dtype=object)
         self._steps = steps
-        self._note, self._nobs = note, nobs
+        self._note, self._nobs, self._trace = note, nobs, trace
         self._fit = fit(selected) if selected else None
 
     @property
@@ -350,6 +298,22 @@ class StepwiseResults(Shown):
     def steps(self) -> pd.DataFrame:
         """What was done, step by step."""
         return self._steps.copy()
+
+    @property
+    @displayed(deviance="z")
+    def trace(self) -> pd.DataFrame:
+        """What each step of "aic" or "bic" looked at, as R's `step` prints it: df, deviance, criterion.
+
+        Raises
+        ------
+        NotSupportedError
+            Another criterion.
+        """
+        if self._trace is None:
+            raise NotSupportedError(
+                f'A choice by {self.criterion} keeps no trace: see steps, or use criterion="aic".'
+            )
+        return self._trace.copy()
 
     @property
     def fit(self) -> ClassifierResults:
@@ -405,7 +369,8 @@ class StepwiseResults(Shown):
 
         formats: dict[Any, Any] = dict.fromkeys(["action", "term"], "text") | {"p": "tail", "F": "z"}
         formats |= dict.fromkeys(["partial_R2", "wilks", "ascc", "error"], "share")
-        formats |= dict.fromkeys(["terms_in", "df1"], "count")
+        formats |= dict.fromkeys(["terms_in", "df1", "df"], "count")
+        formats |= dict.fromkeys(["deviance", "change", "AIC", "BIC"], "z")
         chosen = self._fit.formula if self._fit is not None else "none: no term meets the criterion"
         note = f"{self._note} Chosen: {chosen}."
         if self._fit is not None and self._fit.nobs != self._nobs:
@@ -413,7 +378,7 @@ class StepwiseResults(Shown):
                 f" Chosen on {self._nobs:g} rows complete in all candidates; fitted to {self._fit.nobs:g}."
             )
         # Its own criterion takes the place of what can be counted or is seldom asked for.
-        spare = [] if self.criterion in ("wilks", "cv") else ["terms_in", "ascc"]
+        spare = [] if self.criterion in ("wilks", "cv", "aic", "bic") else ["terms_in", "ascc"]
         shown = self.steps.drop(columns=spare)
         parts: dict[str, Callable[[], Section | Pairs]] = {
             "steps": lambda: Section("Steps", shown, formats, note=note, source=".steps")

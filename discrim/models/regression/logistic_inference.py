@@ -21,7 +21,14 @@ from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
 from discrim.models.regression.logistic_design import held
 
-__all__ = ["parts_of", "profile_intervals", "ratios_by_term", "to_statsmodels"]
+__all__ = [
+    "parts_of",
+    "profile_intervals",
+    "ratios_by_term",
+    "refuse_no_maximum",
+    "rows_with_maximum",
+    "to_statsmodels",
+]
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +49,7 @@ def parts_of(blocks: Blocks) -> dict[str, tuple[int, ...]]:
 
 def ratios_by_term(fit: Fit[LogisticFit]) -> pd.DataFrame:
     """Likelihood ratio of each term of the formula; see `LogisticResults.lr_test`."""
-    blocks = _rows_with_maximum(fit, "lr_test(by=)")
+    blocks = rows_with_maximum(fit, "lr_test(by=)")
     if "ratios by term" in fit.cache:
         kept: pd.DataFrame = fit.cache["ratios by term"]
         return kept.copy()
@@ -69,7 +76,7 @@ def profile_intervals(fit: Fit[LogisticFit], level: float, index: pd.Index) -> p
     The index is that of its rows, (class, term).
     """
     check_level(level)
-    blocks = _rows_with_maximum(fit, 'method="profile"')
+    blocks = rows_with_maximum(fit, 'method="profile"')
     bounds = profile_bounds(fit.numbers, held(blocks, HELD), float(chi2_isf(1 - level, 1)))
     table = pd.DataFrame({side: bounds[i].T.ravel() for i, side in enumerate(("low", "high"))}, index=index)
     if table.isna().any(axis=None):
@@ -81,13 +88,18 @@ def profile_intervals(fit: Fit[LogisticFit], level: float, index: pd.Index) -> p
     return table
 
 
-def _rows_with_maximum(fit: Fit[LogisticFit], what: str) -> Blocks:
-    """The rows of a fit whose search ended at a maximum."""
+def refuse_no_maximum(fit: Fit[LogisticFit], what: str) -> None:
+    """Raise where the search did not end at a maximum."""
     if not fit.numbers.newton.converged:
         raise NotSupportedError(
             f"{what} needs finite estimates, which there are none of where a hyperplane separates classes: "
             "fit with bias_reduction=True."
         )
+
+
+def rows_with_maximum(fit: Fit[LogisticFit], what: str) -> Blocks:
+    """The rows of a fit whose search ended at a maximum."""
+    refuse_no_maximum(fit, what)
     return fit.rows(what)
 
 
@@ -97,7 +109,7 @@ def to_statsmodels(fit: Fit[LogisticFit]) -> Any:
         raise NotSupportedError(
             "statsmodels has no logistic regression with Firth's penalty: fit with bias_reduction=False."
         )
-    blocks = _rows_with_maximum(fit, "to_statsmodels()")
+    blocks = rows_with_maximum(fit, "to_statsmodels()")
     if blocks.weights is not None:
         raise NotSupportedError(
             "statsmodels' Logit and MNLogit have no frequency weights: repeat the rows, as in "
@@ -124,7 +136,9 @@ def to_statsmodels(fit: Fit[LogisticFit]) -> Any:
         results, wrapper = discrete_model.MultinomialResults, discrete_model.MultinomialResultsWrapper
         params = numbers.params()
     # Its own search would begin again from raw columns, whose offsets and units cost digits.
-    ended = LikelihoodModelResults(model, params, numbers.cov_params(), scale=1.0, cov_type="nonrobust")
+    kind = "nonrobust" if numbers.robust is None else numbers.robust.kind
+    ended = LikelihoodModelResults(model, params, numbers.cov_params(), scale=1.0)
+    ended.cov_type = kind
     ended.mle_retvals = {"converged": True, "iterations": numbers.newton.steps}
     ended.mle_settings = {"optimizer": "newton", "start_params": params}
     return wrapper(results(model, ended))

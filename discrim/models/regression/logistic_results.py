@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.tails import chi2_sf, normal_sf
 from discrim.core.regression.logistic import LogisticFit
-from discrim.errors import warn_user
+from discrim.errors import NotSupportedError, warn_user
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, approximations
 from discrim.models.fits.arguments import check_word, listed
@@ -21,6 +21,7 @@ from discrim.models.planes.separation_certificate import Certificate
 from discrim.models.regression import infinite_estimates
 from discrim.models.regression.logistic_fits import MODEL, SAVED
 from discrim.models.regression.logistic_inference import profile_intervals, ratios_by_term, to_statsmodels
+from discrim.models.regression.logistic_methods import LogisticMethods
 from discrim.models.results.equations import LogOddsEquations
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
@@ -30,7 +31,7 @@ __all__ = ["MODEL", "SAVED", "LogisticResults"]
 Floats = NDArray[np.float64]
 
 
-class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
+class LogisticResults(LogisticMethods, LogOddsEquations, LinearGeometry, ClassifierResults):
     """A fitted logistic regression.
 
     Attributes
@@ -44,6 +45,10 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         McFadden's, 1 - llf/llnull.
     df_model : int
         Free parameters.
+    deviance, null_deviance : float
+        Minus twice `llf` and `llnull`.
+    cov_type : str
+        What the standard errors are by.
     reference : label
     """
 
@@ -158,7 +163,7 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         DataError
             Another method; a profile whose bound is not found.
         NotSupportedError
-            A profile of a loaded fit, which has not its rows.
+            A profile of a loaded fit, which has not its rows, or beside robust standard errors.
 
         Examples
         --------
@@ -169,6 +174,12 @@ class LogisticResults(LogOddsEquations, LinearGeometry, ClassifierResults):
         [0.297, 0.554]
         """
         check_word("method", method, ("wald", "profile"))
+        if method == "profile" and self.cov_type != "nonrobust":
+            raise NotSupportedError(
+                f"A profile is of the likelihood, which does not know of {self.cov_type} standard errors: "
+                "use "
+                'method="wald", or the fit itself, as robust("nonrobust") gives it back.'
+            )
         if method == "profile":
             return profile_intervals(self._fit, level, self.log_odds(level).index)
         return self.log_odds(level)[["low", "high"]]

@@ -9,6 +9,7 @@ import pandas as pd
 
 from discrim.errors import DataError
 from discrim.models.regression.logistic_inference import parts_of
+from discrim.models.regression.robust_covariance import covariance_note
 from discrim.models.results.headers import (
     Sections,
     classes_section,
@@ -79,10 +80,18 @@ def _header(fit: LogisticResults) -> Pairs:
         ("BIC", fit.bic, f"{fit.bic:.2f}"),
         ("Estimates", method, method),
         ("Steps", numbers.newton.steps, str(numbers.newton.steps)),
+        *_covariance_item(fit),
         error_item(fit, "apparent", "Error, apparent"),
     ]
     note = "" if numbers.newton.converged else fit.separation.message
     return Pairs(fit.formula, items, f"{dropped_note(fit, 'over all rows')} {note}".strip())
+
+
+def _covariance_item(fit: LogisticResults) -> list[tuple[str, Any, str]]:
+    """What the standard errors are by, where that is not the model."""
+    if fit.cov_type == "nonrobust":
+        return []
+    return [("Standard errors", fit.cov_type, covariance_note(fit._fit.numbers.robust))]
 
 
 def _log_odds(fit: LogisticResults) -> Section:

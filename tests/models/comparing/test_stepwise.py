@@ -282,7 +282,7 @@ def test_weights_levels_and_quoted_names_reach_the_fit():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"criterion": "aic"}, "criterion='aic' is not known.*'rao', 'cv'"),
+        ({"criterion": "cp"}, "criterion='cp' is not known.*'rao', 'cv'"),
         ({"direction": "up"}, "direction='up' is not known"),
         ({"enter": 3.84}, "enter=3.84"),
         ({"stay": 0.0}, "stay=0.0"),

@@ -1,0 +1,217 @@
+"""What single rows say of a logistic regression: residuals, leverage, influence on the estimates.
+
+Theory. A row with columns z, weight w, class y and probabilities p of the classes but the reference adds
+w z (y - p)' to the score and w z z' by W = diag(p) - p p' to the information H. With V = H^-1 and C_ab =
+z'V_ab z the hat matrix of the row is the block w W C, whose trace is its leverage; over the rows leverages
+sum to the number of coefficients (Lesaffre & Albert, 1989, Applied Statistics 38, 425-440). For two classes
+it is the diagonal of the hat matrix of the last step of iteratively reweighted least squares (Pregibon,
+1981, Annals of Statistics 9, 705-724).
+
+*Without the row* one step of Newton's method moves the estimates by -V (u x z), u = (I - w W C)^-1 w (y - p).
+Cook's distance is that step in the metric of the information, u'C u, over the number of coefficients.
+Pearson's residual is standardized by what the estimates have taken of the row's variance: its square is
+(y - p)'W^-1 u.
+
+*Digits.* What a row's own class lacks, 1 - p, and the log of p come from the odds of the other classes
+against it, so that neither is lost where the row is sure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from discrim.core.regression.logistic import LogisticFit
+from discrim.core.regression.symmetric_pairs import Forms
+
+__all__ = ["FittedRows", "Influence", "fitted_rows", "influence", "residuals"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+PIECE = 2**20
+"""Numbers worked on at once."""
+
+
+class FittedRows(NamedTuple):
+    """Rows beside what the model expects of them.
+
+    Attributes
+    ----------
+    shares : (K, m) float
+        Probabilities of the classes.
+    misses : (K, m) float
+        Indicators of a row's own class less these, with the digits that a difference would lose.
+    surprise : (m,) float
+        Minus the log probability of the row's own class.
+    """
+
+    shares: Floats
+    misses: Floats
+    surprise: Floats
+
+
+def fitted_rows(fit: LogisticFit, z: Floats, codes: Codes) -> FittedRows:
+    """Rows in the frame, z (p + 1, m), of classes (m,), beside their probabilities."""
+    odds = np.insert(fit.newton.coef.T @ z, fit.reference, 0.0, axis=0)
+    at = np.arange(len(codes))
+    odds -= odds[codes, at]
+    peak = odds.max(axis=0)
+    shares = np.exp(odds - peak)
+    own = shares[codes, at]
+    shares[codes, at] = 0.0
+    rest = shares.sum(axis=0)
+    total = rest + own
+    surprise = np.where(peak > 0, peak + np.log(total), np.log1p(rest))
+    shares /= total
+    misses = -shares
+    misses[codes, at] = rest / total
+    shares[codes, at] = own / total
+    return FittedRows(shares, misses, surprise)
+
+
+def residuals(fit: LogisticFit, x: Floats, codes: Codes, weights: Floats | None, kind: str) -> Floats:
+    """Residuals of rows x (m, p).
+
+    Parameters
+    ----------
+    fit : LogisticFit
+    x, codes, weights
+        A block of rows.
+    kind : {"response", "pearson", "deviance", "working"}
+
+    Returns
+    -------
+    (K, m) float of "response" and "pearson"; (K - 1, m) of "working", which is linear in the log odds against
+    the reference; (1, m) of "deviance", the root of a row's part of the deviance: of two classes with the
+    sign of what the second line of the others would have.
+    """
+    found = fitted_rows(fit, fit.frame.columns(x), codes)
+    root = 1.0 if weights is None else np.sqrt(weights)
+    if kind == "response":
+        return found.misses
+    if kind == "working":
+        return _working(fit, found, codes)
+    if kind == "pearson":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return found.misses / _spread(found) * root
+    size = np.sqrt(2 * found.surprise) * root
+    if len(found.shares) == 2:
+        size = np.where(codes == fit.reference, -size, size)
+    return size[None]
+
+
+def _spread(found: FittedRows) -> Floats:
+    """Standard deviations (K, m) of the indicators."""
+    lacks = np.where(found.misses > 0, found.misses, 1 - found.shares)
+    if len(lacks) == 2:
+        # Of two classes each is what the other lacks.
+        lacks = found.shares[::-1]
+    return np.sqrt(found.shares * lacks)
+
+
+def _working(fit: LogisticFit, found: FittedRows, codes: Codes) -> Floats:
+    """W^-1 (y - p) (K - 1, m), which is 1/p of the own class, and -1/p of the reference where that is it."""
+    out = np.zeros((len(fit.others), len(codes)))
+    with np.errstate(over="ignore"):
+        own = np.exp(found.surprise)
+    for line, k in enumerate(fit.others):
+        out[line] = np.where(codes == k, own, 0.0) - np.where(codes == fit.reference, own, 0.0)
+    return out
+
+
+class Influence(NamedTuple):
+    """What rows do to the estimates.
+
+    Attributes
+    ----------
+    leverage : (m,) float
+    cook : (m,) float
+    standardized : (m,) float
+        The length of Pearson's residual over its standard error, not signed.
+    moves : (q (p + 1), m) float or None
+        Estimates less those without the row, by one step, in the frame, class by class.
+    """
+
+    leverage: Floats
+    cook: Floats
+    standardized: Floats
+    moves: Floats | None
+
+
+Block = tuple[Floats, Codes, Floats | None]
+
+
+def influence(fit: LogisticFit, *, moves: bool) -> Callable[[Block], Iterator[tuple[slice, Influence]]]:
+    """From a block of rows to their influence, piece by piece, each with its place in the block.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+    moves : bool
+        Whether to say how each coefficient moves, which takes q (p + 1) numbers a row.
+    """
+    information = fit.newton.information
+    inverse = np.asarray(cho_solve(cho_factor(information), np.eye(len(information))))
+    p1, q = fit.newton.coef.shape
+    forms = Forms(inverse, p1)
+    piece = max(min(forms.piece(PIECE), PIECE // (q * q + q * p1)), 16)
+
+    def of_block(block: Block) -> Iterator[tuple[slice, Influence]]:
+        x, codes, weights = block
+        for start in range(0, len(x), piece):
+            at = slice(start, min(start + piece, len(x)))
+            own = np.ones(at.stop - at.start) if weights is None else weights[at]
+            z = fit.frame.columns(x[at])
+            found = fitted_rows(fit, z, codes[at])
+            yield at, _of_piece(fit, found, codes[at], own, z, forms, inverse if moves else None)
+
+    return of_block
+
+
+def _of_piece(
+    fit: LogisticFit,
+    found: FittedRows,
+    codes: Codes,
+    weights: Floats,
+    z: Floats,
+    forms: Forms,
+    inverse: Floats | None,
+) -> Influence:
+    q, m = len(fit.others), len(codes)
+    shares, misses = found.shares[fit.others], found.misses[fit.others]
+    spread = np.empty((m, q, q))
+    for k, form in enumerate(forms.of(z)):
+        spread[:, k, k:] = spread[:, k:, k] = form.T
+    # Of a class: p (1 - p), the second factor with the digits that the difference would lose.
+    variance = -shares.T[:, :, None] * shares.T[:, None, :]
+    if q == 1:
+        variance[:, 0, 0] = shares[0] * found.shares[fit.reference]
+    else:
+        variance[:, range(q), range(q)] = (shares * np.where(misses > 0, misses, 1 - shares)).T
+    hat = weights[:, None, None] * (variance @ spread)
+    leverage = np.trace(hat, axis1=1, axis2=2)
+    left = (weights * misses).T[:, :, None]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        try:
+            pull = np.linalg.solve(np.eye(q) - hat, left)[:, :, 0]
+        except np.linalg.LinAlgError:
+            pull = np.stack([_solved(own, each[:, 0]) for own, each in zip(hat, left, strict=True)])
+        cook = np.einsum("ma,mab,mb->m", pull, spread, pull) / fit.newton.coef.size
+        square = (_working(fit, found, codes).T * pull).sum(axis=1)
+    moves = None
+    if inverse is not None:
+        moves = inverse @ (pull.T[:, None, :] * z).reshape(-1, m)
+    return Influence(leverage, cook, np.sqrt(np.maximum(square, 0.0)), moves)
+
+
+def _solved(hat: Floats, left: Floats) -> Floats:
+    """(I - hat)^-1 left; missing where the row alone determines a coefficient."""
+    try:
+        return np.asarray(np.linalg.solve(np.eye(len(hat)) - hat, left))
+    except np.linalg.LinAlgError:
+        return np.full(len(hat), np.nan)

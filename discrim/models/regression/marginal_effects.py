@@ -1,0 +1,333 @@
+"""Marginal effects: what the probabilities of classes change by where a column of the table does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.tails import normal_sf
+from discrim.core.regression import marginal
+from discrim.core.regression.logistic import LogisticFit
+from discrim.core.regression.marginal import Effect
+from discrim.core.rules.rules import logs_of_prior
+from discrim.errors import DataError, NotSupportedError
+from discrim.frame.blocks import Blocks
+from discrim.frame.factors import Rows
+from discrim.frame.own_functions import recall_functions
+from discrim.frame.slopes import Changing, category_of
+from discrim.frame.used_rows import used_codes
+from discrim.inference.error_rates import check_level
+from discrim.inference.wald import lengths
+from discrim.models.fits.arguments import check_flag, check_word, listed, told
+from discrim.models.fits.fit import Fit
+from discrim.models.regression.logistic_inference import refuse_no_maximum
+
+__all__ = ["marginal_effects"]
+
+Floats = NDArray[np.float64]
+
+SLOPE = "dy/dx"
+"""What the effect of a column of numbers is called."""
+
+ROWS = 4096
+"""Rows of a formula's columns that are made at once."""
+
+
+class Change(NamedTuple):
+    """One line of the table: a column, and the values between which it changes; None of a slope."""
+
+    column: str
+    first: Any = None
+    then: Any = None
+
+    @property
+    def said(self) -> str:
+        """As the table names it."""
+        return SLOPE if self.then is None else f"{self.then} - {self.first}"
+
+
+def marginal_effects(
+    fit: Fit[LogisticFit], at: str, data: Any, columns: Any, *, dummy: bool, level: float
+) -> pd.DataFrame:
+    """Marginal effects with standard errors; see `LogisticMethods.marginal_effects`."""
+    check_word("at", at, ("overall", "mean"))
+    check_flag("dummy", dummy)
+    half = check_level(level)
+    refuse_no_maximum(fit, "marginal_effects()")
+    rows = _RowsOf(fit, data)
+    wanted = _wanted(columns, rows.names)
+    survey = rows.survey()
+    changes = [change for name in wanted for change in rows.changes(name, survey, dummy=dummy)]
+    shift = _shift(fit)
+    if at == "mean":
+        found, total = rows.at_means(changes, survey, shift), 1.0
+    else:
+        found, total = rows.overall(changes, shift), survey.total
+    return _table(fit, changes, found, total, half)
+
+
+def _shift(fit: Fit[LogisticFit]) -> Floats:
+    """What a given prior moves the log odds of the classes by, (K,)."""
+    numbers = fit.numbers
+    if numbers.estimated_prior:
+        return np.zeros(len(fit.classes))
+    return np.asarray(logs_of_prior(fit.prior_values()) - np.log(numbers.counts / numbers.counts.sum()))
+
+
+def _table(
+    fit: Fit[LogisticFit], changes: list[Change], found: list[Effect], total: float, half: float
+) -> pd.DataFrame:
+    numbers = fit.numbers
+    root, known = numbers.root_in_frame(), numbers.constants_known()
+    p1 = len(numbers.newton.coef)
+    # Of two classes one is what the other lacks.
+    shown = numbers.others if len(fit.classes) == 2 else list(range(len(fit.classes)))
+    lines, index = [], []
+    for k in shown:
+        for change, effect in zip(changes, found, strict=True):
+            jacobian = effect.jacobian[k] / total
+            variance = float(lengths((root @ jacobian)[:, None])[0]) ** 2
+            constants = jacobian[::p1]
+            variance += float(constants @ known @ constants)
+            lines.append((effect.total[k] / total, np.sqrt(max(variance, 0.0))))
+            index.append((fit.classes[k], change.column, change.said))
+    names = ["class", "column", "change"]
+    table = pd.DataFrame(
+        lines, index=pd.MultiIndex.from_tuples(index, names=names), columns=["estimate", "se"]
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        table["z"] = table["estimate"] / table["se"]
+    table["p"] = 2 * normal_sf(table["z"].abs())
+    table["low"] = table["estimate"] - half * table["se"]
+    table["high"] = table["estimate"] + half * table["se"]
+    return table
+
+
+def _wanted(columns: Any, names: list[str]) -> list[str]:
+    if columns is None:
+        return names
+    asked = [columns] if isinstance(columns, str) else columns
+    if not isinstance(asked, Sequence | pd.Index) or not len(asked):
+        raise DataError(f"columns={told(columns)}: give names of columns, in a list, or None for all.")
+    unknown = [name for name in asked if name not in names]
+    if unknown:
+        raise DataError(
+            f"columns= names {listed(unknown)}, which the formula does not read: name some of "
+            f"{listed(names)}."
+        )
+    return list(dict.fromkeys(asked))
+
+
+class _Survey(NamedTuple):
+    """What a first pass tells of the rows.
+
+    Attributes
+    ----------
+    total : float
+        Rows, or the sum of their weights.
+    means : dict of str to float
+        Of the columns of numbers.
+    binary : set of str
+        Those that hold nothing but 0 and 1.
+    shares : dict of int to (levels,) float
+        Proportions of categories, by factor.
+    """
+
+    total: float
+    means: dict[str, float]
+    binary: set[str]
+    shares: dict[int, Floats]
+
+
+class _RowsOf:
+    """The rows over which effects are averaged: those of the fit, or of another table."""
+
+    def __init__(self, fit: Fit[LogisticFit], data: Any) -> None:
+        self._fit, self._numbers, self._own = fit, fit.numbers, data is None
+        blocks = fit.rows("marginal_effects()", "pass data=") if data is None else fit.new_rows(data)
+        self._blocks: Blocks = blocks
+        self._plain = blocks.design.spec is None
+        self._functions = recall_functions(blocks.design.functions, blocks.functions)
+        self.names = list(blocks.terms if self._plain else blocks.design.columns)
+        if not self._plain and blocks.source is not None:
+            raise NotSupportedError(
+                f"marginal_effects() of a formula that makes columns needs a table in memory, and "
+                f"{blocks.source.table.source.what} is read part by part: pass data= with some of the rows."
+            )
+
+    def _pieces(self) -> Iterator[tuple[Any, Floats]]:
+        """Rows x (m, p) of a plain design, or those that a formula reads, and weights, piece by piece."""
+        if self._plain:
+            yield from self._plain_pieces()
+            return
+        blocks = self._blocks
+        kinds = dict(zip(blocks.design.columns, self._spec().kinds, strict=True))
+        known = {name: kind for name, kind in kinds.items() if kind in {"categorical", "text"}}
+        used, weights = self._used()
+        for start in range(0, blocks.table.nrows, ROWS):
+            stop = min(start + ROWS, blocks.table.nrows)
+            here = used[start:stop]
+            if here.any():
+                rows = Rows(blocks.table, start, stop, None if here.all() else here, known)
+                yield rows, weights[start:stop][here]
+
+    def _spec(self) -> Any:
+        return self._blocks.design.spec
+
+    def _used(self) -> tuple[NDArray[np.bool_], Floats]:
+        """Which rows (n,) of the table count, and their weights."""
+        blocks = self._blocks
+        if self._own:
+            weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+            return used_codes(blocks) >= 0, weights
+        used = np.ones(blocks.table.nrows, dtype=bool)
+        for place, _, missing in blocks.every_row():
+            if missing is not None:
+                used[place] = ~missing
+        return used, np.ones(blocks.table.nrows)
+
+    def _plain_pieces(self) -> Iterator[tuple[Any, Floats]]:
+        k, q = len(self._fit.classes), len(self._numbers.others)
+        m = max(marginal.PIECE // (k * q + len(self.names) + 1), 64)
+        blocks = self._blocks
+        codes, weights = (used_codes(blocks), blocks.weights) if self._own else (None, None)
+        for place, x, missing in blocks.every_row():
+            used = np.ones(len(x), dtype=bool) if missing is None else ~missing
+            used = used if codes is None else used & (codes[place] >= 0)
+            own = np.ones(len(x)) if weights is None else weights[place]
+            if not used.all():
+                x, own = x[used], own[used]
+            for start in range(0, len(x), m):
+                yield x[start : start + m], own[start : start + m]
+
+    def survey(self) -> _Survey:
+        """What a first pass tells."""
+        total, sums, binary, shares = (
+            0.0,
+            dict.fromkeys(self.names, 0.0),
+            set(self.names),
+            dict[int, Floats](),
+        )
+        centres: dict[str, float] = {}
+        for rows, weights in self._pieces():
+            total += float(weights.sum())
+            for j, name in enumerate(self.names):
+                if not self._plain and rows.kind(name) not in {"numeric", "boolean"}:
+                    binary.discard(name)
+                    continue
+                values = rows[:, j] if self._plain else rows.numbers(name)
+                # From a value of their own, so that an offset costs no digits.
+                first = centres.setdefault(name, float(values[0]))
+                sums[name] += float((values - first) @ weights)
+                if name in binary and not ((values == 0) | (values == 1)).all():
+                    binary.discard(name)
+            if not self._plain:
+                held = Changing(self._blocks.design, rows, self._functions).category_shares(weights)
+                shares = {i: shares.get(i, 0.0) + own for i, own in held.items()}
+        if not total > 0:
+            raise DataError("No row of data= is complete, so there is nothing to average over: give rows.")
+        means = {name: first + sums[name] / total for name, first in centres.items()}
+        return _Survey(total, means, binary, {i: own / total for i, own in shares.items()})
+
+    def changes(self, name: str, survey: _Survey, *, dummy: bool) -> list[Change]:
+        """How a column is made to change."""
+        design = self._blocks.design
+        levels = category_of(design, self._functions, name)
+        if levels is not None:
+            return [Change(name, levels[0], level) for level in levels[1:]]
+        if name in design.boolean_columns:
+            return [Change(name, False, True)]
+        if dummy and name in survey.binary:
+            return [Change(name, 0, 1)]
+        return [Change(name)]
+
+    def overall(self, changes: list[Change], shift: Floats) -> list[Effect]:
+        """The effects summed over the rows."""
+        found: list[Effect | None] = [None] * len(changes)
+        with late_bar(0, "marginal effects") as tell:
+            for rows, weights in self._pieces():
+                for i, effect in enumerate(self._of_piece(rows, changes, shift, weights)):
+                    held = found[i]
+                    found[i] = effect if held is None else held.plus(effect)
+                tell(len(weights))
+        return [effect for effect in found if effect is not None]
+
+    def _of_piece(self, rows: Any, changes: list[Change], shift: Floats, weights: Floats) -> Iterator[Effect]:
+        fit, frame = self._numbers, self._numbers.frame
+        if self._plain:
+            z = frame.columns(rows)
+            for change in changes:
+                j = self.names.index(change.column)
+                if change.then is None:
+                    yield marginal.slope(fit, z, self._unit(j), shift, weights)
+                    continue
+                sides = []
+                for value in (change.first, change.then):
+                    moved = np.array(rows)
+                    moved[:, j] = float(value)
+                    sides.append(frame.columns(moved))
+                yield marginal.difference(fit, sides[0], sides[1], shift, weights)
+            return
+        yield from self._of_changing(
+            Changing(self._blocks.design, rows, self._functions), changes, shift, weights
+        )
+
+    def _of_changing(
+        self, changing: Changing, changes: list[Change], shift: Floats, weights: Floats
+    ) -> Iterator[Effect]:
+        fit, frame = self._numbers, self._numbers.frame
+        keep = slice(None) if self._blocks.keep is None else list(self._blocks.keep)
+        z = frame.columns(changing.at({})[:, keep])
+        sides: dict[tuple[str, Any], Effect] = {}
+        for change in changes:
+            if change.then is None:
+                slopes = changing.slope(change.column)[:, keep]
+                turned = frame.covariance.whiten((slopes * frame.scale).T)
+                yield marginal.slope(fit, z, turned, shift, weights)
+                continue
+            for value in (change.first, change.then):
+                if (change.column, value) not in sides:
+                    moved = frame.columns(changing.at({change.column: value})[:, keep])
+                    sides[change.column, value] = marginal.level(fit, moved, shift, weights)
+            yield sides[change.column, change.then].less(sides[change.column, change.first])
+
+    def _unit(self, j: int) -> Floats:
+        """What a row of the frame changes by, (p, 1), for one unit of a column."""
+        frame = self._numbers.frame
+        unit = np.zeros((len(frame.scale), 1))
+        unit[j] = frame.scale[j]
+        return np.asarray(frame.covariance.whiten(unit))
+
+    def at_means(self, changes: list[Change], survey: _Survey, shift: Floats) -> list[Effect]:
+        """The effects on a row whose columns are at their means."""
+        one = np.ones(1)
+        if not self._plain:
+            nothing = Rows(self._blocks.table, 0, 0)
+            changing = Changing(
+                self._blocks.design, nothing, self._functions, means=survey.means, shares=survey.shares
+            )
+            return list(self._of_changing(changing, changes, shift, one))
+        means = np.array([survey.means[name] for name in self.names])
+        frame, fit = self._numbers.frame, self._numbers
+        z = np.zeros((len(means) + 1, 1))
+        z[0] = 1.0
+        if not self._own:
+            z = frame.columns(means[None, :])
+        found = []
+        for change in changes:
+            j = self.names.index(change.column)
+            if change.then is None:
+                found.append(marginal.slope(fit, z, self._unit(j), shift, one))
+                continue
+            sides = []
+            for value in (change.first, change.then):
+                moved = z.copy()
+                moved[1:] += (float(value) - means[j]) * self._unit(j)
+                sides.append(moved)
+            found.append(marginal.difference(fit, sides[0], sides[1], shift, one))
+        return found
