@@ -99,7 +99,8 @@ def _model_arguments(row: Row, verb: Parser) -> None:
     add_counting(fitted, posteriors=row.posteriors, weights=row.weights)
     add_reading(verb)
     add_errors(add_shown(verb))
-    written = add_written(verb, [kind.name for kind in row.pictures])
+    kin = [kind.name for each in MODELS if each.verb == row.verb for kind in each.pictures]
+    written = add_written(verb, list(dict.fromkeys(kin)))
     if row.can_be_saved:
         add_saving(written)
 
