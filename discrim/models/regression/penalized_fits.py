@@ -97,14 +97,10 @@ def _searched(
         strength, start = float(path.table["strength"].iloc[at]), path.ends[at].beta
     ended = fit_at(model, search.l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
     if not ended.converged:
-        what = (
-            f"raise maxiter={search.maxiter}, or give"
-            if ended.steps >= search.maxiter
-            else "rounding has lost the way: give"
-        )
+        lost = ", as rounding has lost the way" if ended.steps < search.maxiter else ""
         raise DataError(
-            f"At strength {strength:.4g} the search has not converged in {ended.steps} steps: {what} a "
-            "larger strength=."
+            f"At strength {strength:.4g} the search has not converged in {ended.steps} steps{lost}: "
+            f"give a larger strength=, or raise maxiter={search.maxiter}."
         )
     return fit.at(ended, strength), path
 
