@@ -130,9 +130,9 @@ class LogisticMethods:
         Parameters
         ----------
         scaled : bool
-            In standard errors of the coefficient (Pregibon, 1981; SAS and statsmodels). R's `dfbetas` divides
-            by an estimate of the dispersion as well, which is one here. Without it in the units of the
-            coefficients, as R's `dfbeta`.
+            In standard errors of the coefficient (Pregibon, 1981; SAS and statsmodels); else in its units.
+            R's `dfbeta` of a glm has deviance residuals in the place of Pearson's, and `dfbetas` divides by
+            an estimate of the dispersion as well, which is one here.
 
         Returns
         -------
@@ -252,7 +252,9 @@ class LogisticMethods:
         groups : str or vector, optional
             For "cluster": a column of the table, or a value for each of its rows.
         convention : {None, "statsmodels"}
-            The factor of "cluster": that of R's sandwich and Stata, or (n - 1)/(n - k) times it.
+            Factors for small samples: these, which are those of R's sandwich (and of Stata for groups), or
+            those of statsmodels' `Logit` and `MNLogit`, which for "HC1" have none, and for "cluster" (n -
+            1)/(n - k) beside the other.
 
         Returns
         -------
