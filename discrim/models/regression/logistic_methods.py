@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pandas as pd
 
+from discrim.frame.unseen import Unseen
 from discrim.models.fits.displayed import displayed
 
 if TYPE_CHECKING:
@@ -298,6 +299,7 @@ class LogisticMethods:
         columns: Any = None,
         dummy: bool = True,
         level: float = 0.95,
+        unseen: Unseen | None = None,
     ) -> pd.DataFrame:
         """What the probabilities of classes change by where a column of the table does.
 
@@ -316,6 +318,8 @@ class LogisticMethods:
             each.
         level : float
             Of the intervals.
+        unseen : optional
+            As for `predict`, of new rows.
 
         Returns
         -------
@@ -343,4 +347,4 @@ class LogisticMethods:
         """
         from discrim.models.regression.marginal_effects import marginal_effects
 
-        return marginal_effects(self._fit, at, data, columns, dummy=dummy, level=level)
+        return marginal_effects(self._fit, at, data, columns, dummy=dummy, level=level, unseen=unseen)
