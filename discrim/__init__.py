@@ -58,6 +58,9 @@ if TYPE_CHECKING:
     from discrim.models.regression.indicator import indicator as indicator
     from discrim.models.regression.logistic import logistic as logistic
     from discrim.models.regression.logistic_results import LogisticResults as LogisticResults
+    from discrim.models.regression.penalized_results import (
+        PenalizedLogisticResults as PenalizedLogisticResults,
+    )
     from discrim.models.store import load as load
 
     __version__: str

@@ -18,7 +18,7 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 import discrim
-from discrim.models.registry import HOME, MODELS, SUMMARIES, resolve
+from discrim.models.registry import BY_VERB, HOME, MODELS, SUMMARIES, resolve
 from discrim.models.saving.saved import Saved
 from tests.support import ROOT
 
@@ -336,19 +336,21 @@ def test_modules_found_by_text_are_found_in_one_place(path):
     assert len(calls) == (case(path) in FOUND_BY_TEXT)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=[model.verb for model in MODELS])
+@pytest.mark.parametrize("model", MODELS, ids=[model.name for model in MODELS])
 def test_a_row_of_the_registry_says_what_there_is(model):
     verb = resolve(f"{model.module}:{model.verb}")
     results = resolve(f"{model.results_module}:{model.results}")
     assert (verb.__module__, verb.__name__) == (model.module, model.verb)
     assert (results.__module__, results.__name__) == (model.results_module, model.results)
     signature = inspect.signature(verb)
-    assert signature.return_annotation == model.results
+    first = BY_VERB[model.verb]
+    assert signature.return_annotation == first.results
+    assert issubclass(results, resolve(f"{first.results_module}:{first.results}"))
     assert ("prior" in signature.parameters) == model.posteriors
     assert ("weights" in signature.parameters) == model.weights
     assert set(model.held) <= set(signature.parameters)
     for part in ("sections", "brief"):
-        assert callable(resolve(f"{model.summary}:{model.verb}_{part}"))
+        assert callable(resolve(f"{model.summary}:{model.name}_{part}"))
     for address in (model.options, model.arguments):
         assert address is None or resolve(address)
     if model.estimator is not None:
@@ -361,7 +363,7 @@ def test_a_row_of_the_registry_says_what_can_be_saved():
         assert hasattr(module, "SAVED") == model.can_be_saved
         if model.can_be_saved:
             assert isinstance(module.SAVED, Saved)
-            assert module.MODEL.name == model.verb
+            assert module.MODEL.name == model.name
 
 
 @pytest.mark.parametrize("address", SUMMARIES.values())

@@ -19,6 +19,7 @@ from discrim.cli.values import PRIOR_HELP, fold_count, names
 from discrim.models.registry import BY_VERB
 
 __all__ = [
+    "assess_arguments",
     "canonical_arguments",
     "compare_arguments",
     "datasets_arguments",
@@ -30,6 +31,9 @@ __all__ = [
 
 _PICTURES = [kind.name for kind in BY_VERB["lda"].pictures]
 """Kinds of pictures of a linear discriminant analysis."""
+
+_JUDGED = ("confusion", "roc", "calibration")
+"""Kinds of pictures of an assessment."""
 
 
 def stepwise_arguments(verb: Parser) -> None:
@@ -90,6 +94,21 @@ def compare_arguments(verb: Parser) -> None:
     add_written(verb)
 
 
+def assess_arguments(verb: Parser) -> None:
+    """Add the arguments of assess."""
+    asked = verb.add_argument_group("what is judged")
+    asked.add_argument("fit", metavar="FIT", help="file that --save wrote")
+    asked.add_argument("data", metavar="DATA", help="name of a table, file, folder or pattern; see below")
+    asked.add_argument("--prior", help=f"shares of the classes that figures are for: {PRIOR_HELP}")
+    asked.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
+    asked.add_argument(
+        "--unseen", choices=["raise", "missing"], help="rows with levels that the fit has not seen"
+    )
+    add_reading(verb)
+    add_shown(verb)
+    add_written(verb, _JUDGED, planes=False)
+
+
 def canonical_arguments(verb: Parser) -> None:
     """Add the arguments of canonical."""
     fitted = add_fitted(verb)
@@ -121,6 +140,11 @@ def predict_arguments(verb: Parser) -> None:
     asked.add_argument("--prior", help=PRIOR_HELP)
     asked.add_argument(
         "--unseen", choices=["raise", "missing"], help="rows with levels that the fit has not seen"
+    )
+    asked.add_argument(
+        "--missing",
+        choices=["drop", "integrate"],
+        help="rows with missing values: no label, or the label by their other columns",
     )
     add_reading(verb)
     shown = verb.add_argument_group(SHOWN).add_mutually_exclusive_group()

@@ -7,7 +7,7 @@ import csv
 from collections.abc import Iterator
 from typing import Any
 
-from discrim.cli.fitting import given_of
+from discrim.cli.given import given_of
 from discrim.cli.labels import labels_of_fit
 from discrim.cli.output import refuse_same
 from discrim.cli.streams import write
@@ -35,7 +35,7 @@ def _labels(arguments: argparse.Namespace) -> Iterator[str]:
         )
     augment = "augment" in arguments
     labels = labels_of_fit(fit, whole=augment)
-    unseen = {"unseen": arguments.unseen} if "unseen" in arguments else {}
+    gaps = {name: vars(arguments)[name] for name in ("unseen", "missing") if name in arguments}
     if augment and "prior" in arguments:
         raise DataError("--augment is by the prior of the fit: leave out --prior, or use --proba")
     prior = by_label(parse_prior(arguments.prior), fit.classes) if "prior" in arguments else None
@@ -46,27 +46,28 @@ def _labels(arguments: argparse.Namespace) -> Iterator[str]:
     if out is not None:
         refuse_same("--out", out, arguments.data, arguments.fit)
     if augment:
-        answer = fit.augment(data, **unseen, out=out)
+        answer = fit.augment(data, **gaps, out=out)
     else:
-        answer = _labelled(fit, data, prior, out, proba="proba" in arguments, **unseen)
+        answer = _labelled(fit, data, prior, out, gaps, proba="proba" in arguments)
     if out is None:
         # Of a source an iterator of frames.
         for number, frame in enumerate([answer] if hasattr(answer, "columns") else answer):
             yield _as_csv(frame, header=number == 0)
 
 
-def _labelled(fit: Any, data: Any, prior: Any, out: str | None, *, proba: bool, unseen: Any = None) -> Any:
+def _labelled(fit: Any, data: Any, prior: Any, out: str | None, gaps: dict[str, Any], *, proba: bool) -> Any:
     """Labels of a table, or of each part of a source, with any posteriors beside them."""
     import pandas as pd
 
+    from discrim.models.fits.gaps import Gaps
     from discrim.models.results.by_parts import answered
 
     if not proba:
-        labels: Any = fit.predict(data, prior=prior, unseen=unseen, out=out)
+        labels: Any = fit.predict(data, prior=prior, **gaps, out=out)
         return labels.to_frame() if isinstance(labels, pd.Series) else labels
 
     def answer(results: Any, part: Any) -> pd.DataFrame:
-        rows = results._fit.new_rows(part, unseen)
+        rows = results._fit.new_rows(part, Gaps(**gaps))
         parts = [results.predict(rows, prior=prior), results.predict_proba(rows, prior=prior)]
         return pd.DataFrame(pd.concat(parts, axis=1))
 

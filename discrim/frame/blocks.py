@@ -25,6 +25,7 @@ from discrim.frame.narrowing import narrowed_design
 from discrim.frame.sources.parts import ApartSource
 from discrim.frame.sources.rows import SourceRows, has_fractions, named
 from discrim.frame.table import Table
+from discrim.frame.unseen import unseen_rows
 
 __all__ = ["Block", "Blocks", "of_arrays", "without_rows"]
 
@@ -86,6 +87,8 @@ class Blocks:
         Positions of the design's columns that are used; all without it.
     lost : (n,) bool, optional
         Rows that are missing whatever they hold, as with a level that the fit has not seen.
+    unseen : bool
+        Whether a level of new rows that the fit has not seen is a missing value, and no error.
     unit : (p,) float64, optional
         What the columns of x are divided by.
     constant, collinear : tuple of str
@@ -114,6 +117,7 @@ class Blocks:
     partial: bool = False
     incomplete: bool = False
     lost: NDArray[np.bool_] | None = None
+    unseen: bool = False
     unit: NDArray[np.float64] | None = None
     constant: tuple[str, ...] = ()
     collinear: tuple[str, ...] = ()
@@ -308,6 +312,14 @@ class Blocks:
                     'or pass na_action="drop".'
                 )
 
+    def with_lost(self) -> Blocks:
+        """The blocks of a table that know its rows with unseen levels, where these are to be missing."""
+        if not self.unseen:
+            return self
+        lost = unseen_rows(self.design, self.table, self.functions, partial=self.partial)
+        # Of rows that are used in part, the columns that are made of such a level are missing alone.
+        return replace(self, unseen=lost is not None, lost=None if self.partial else lost)
+
     def _filled(self, *, checked: bool = True, classed: bool = True) -> Iterator[_Filled]:
         """First row, x, whether no value of it is missing, codes and weights, block by block."""
         if self.source is None:
@@ -326,7 +338,7 @@ class Blocks:
                 source=None,
             )
             with named(piece.where):
-                for start, x, finite, codes, weight in part._filled_of(piece.table, checked):
+                for start, x, finite, codes, weight in part.with_lost()._filled_of(piece.table, checked):
                     yield piece.start + start, x, finite, codes, weight
 
     def _filled_of(self, table: Table, checked: bool) -> Iterator[_Filled]:
@@ -352,7 +364,8 @@ class Blocks:
             else:
                 x = buffer[:, : stop - start].T
                 lost = None if self.lost is None else self.lost[start:stop]
-                fill(self.design, table, start, stop, x, self.functions, partial=self.partial, lost=lost)
+                how = {"partial": self.partial, "unseen": self.unseen}
+                fill(self.design, table, start, stop, x, self.functions, lost=lost, **how)
             if self.keep is not None:
                 x = x[:, self.keep]
             finite = not checked or _all_finite(x)

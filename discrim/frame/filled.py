@@ -55,6 +55,7 @@ def fill(
     functions: Functions | None = None,
     *,
     partial: bool = False,
+    unseen: bool = False,
     lost: NDArray[np.bool_] | None = None,
 ) -> None:
     """Write rows of the design matrix.
@@ -72,6 +73,8 @@ def fill(
         The user's own functions that the formula calls.
     partial : bool
         Of a row with a missing value, only the columns that are made of it become NaN.
+    unseen : bool
+        Of a category that was not there at the fit, the columns that are made of it become NaN.
     lost : (stop - start,) bool array, optional
         Rows that become NaN in any case.
 
@@ -90,11 +93,14 @@ def fill(
     kinds = zip(design.columns, spec.kinds, strict=True)
     known = {name: kind for name, kind in kinds if kind in {"categorical", "text"}}
     write_rows = write_known if partial else write_complete
+    bases = spline_bases()
     if lost is None or not lost.any():
-        write_rows(design, spec, Rows(table, start, stop, kinds=known), functions, spline_bases(), out)
+        rows = Rows(table, start, stop, kinds=known)
+        write_rows(design, spec, rows, functions, bases, out, unseen=unseen)
         return
     out[lost] = np.nan
     part = np.empty((int((~lost).sum()), out.shape[1]))
     if len(part):
-        write_rows(design, spec, Rows(table, start, stop, ~lost, known), functions, spline_bases(), part)
+        rows = Rows(table, start, stop, ~lost, known)
+        write_rows(design, spec, rows, functions, bases, part, unseen=unseen)
     out[~lost] = part

@@ -25,7 +25,6 @@ __all__ = [
     "known_values",
     "level_design",
     "level_terms",
-    "mark_unseen",
     "refuse_values",
     "term_levels",
     "with_positions",
@@ -215,27 +214,3 @@ def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
                 f"Column {name!r} is {values[row]:g} at row {table.label(row)!r}, and not {what}: correct "
                 "the value, or make it missing."
             )
-
-
-def mark_unseen(design: Design, table: Table) -> Table:
-    """The table with levels that the fit has not seen made missing.
-
-    In terms that are a column, or C() of one that no other term is made of.
-    """
-    changed = {}
-    factors = () if design.spec is None else design.spec.factors
-    names = {quote(name): name for name in design.columns}
-    for name in design.columns:
-        if sum(quote(name) in factor.code for factor in factors) == 1:
-            names[f"C({quote(name)})"] = name
-    for factor in factors:
-        name = names.get(factor.code, "")
-        if factor.levels is None or name not in table.names:
-            continue
-        values = table.column(name)
-        unseen = values.notna() & ~values.isin(list(factor.levels))
-        if unseen.any():
-            changed[name] = values.mask(unseen)
-    if not changed:
-        return table
-    return Table(table.frame(table.names).assign(**changed))

@@ -24,7 +24,16 @@ _Array = NDArray[np.float64]
 _Values = list[_Array | Codes]
 
 
-def write(design: Design, spec: Spec, rows: Rows, functions: Functions, bases: Bases, out: _Array) -> None:
+def write(
+    design: Design,
+    spec: Spec,
+    rows: Rows,
+    functions: Functions,
+    bases: Bases,
+    out: _Array,
+    *,
+    unseen: bool = False,
+) -> None:
     """Write the design matrix of complete rows.
 
     Parameters
@@ -39,13 +48,15 @@ def write(design: Design, spec: Spec, rows: Rows, functions: Functions, bases: B
     bases : dict
         ``bs`` and ``cr``.
     out : (m, p) array
+    unseen : bool
+        Of a category that was not there at the fit, the columns that are made of it become NaN.
 
     Raises
     ------
     DataError
         A factor is of another kind than at the fit, an unseen category, or a value that is not finite.
     """
-    values = [factor_values(factor, rows, functions, bases) for factor in spec.factors]
+    values = [factor_values(factor, rows, functions, bases, unseen=unseen) for factor in spec.factors]
     first = 0
     for parts in spec.products:
         widths = spec.widths(parts)
@@ -58,36 +69,53 @@ def write(design: Design, spec: Spec, rows: Rows, functions: Functions, bases: B
                 f"{design.terms[first + column]!r} overflows at row {shown(rows.index[row])}: rescale its "
                 "columns."
             )
+        for factor, coding in parts if unseen else ():
+            if coding >= 0:
+                out[values[factor] < 0, first : first + count] = np.nan
         first += count
 
 
 def write_complete(
-    design: Design, spec: Spec, rows: Rows, functions: Functions, bases: Bases, out: _Array
+    design: Design,
+    spec: Spec,
+    rows: Rows,
+    functions: Functions,
+    bases: Bases,
+    out: _Array,
+    *,
+    unseen: bool = False,
 ) -> None:
     """Write the rows that are complete in the design's columns, as `write`, and NaN for the others."""
     complete, keep = complete_rows(rows, design.columns, spec, functions, bases)
     if keep.all():
-        write(design, spec, complete, functions, bases, out)
+        write(design, spec, complete, functions, bases, out, unseen=unseen)
         return
     out[~keep] = np.nan
     part = np.empty((int(keep.sum()), len(design.terms)))
     if len(part):
-        write(design, spec, complete, functions, bases, part)
+        write(design, spec, complete, functions, bases, part, unseen=unseen)
     out[keep] = part
 
 
 def write_known(
-    design: Design, spec: Spec, rows: Rows, functions: Functions, bases: Bases, out: _Array
+    design: Design,
+    spec: Spec,
+    rows: Rows,
+    functions: Functions,
+    bases: Bases,
+    out: _Array,
+    *,
+    unseen: bool = False,
 ) -> None:
     """Write what is known of each row: NaN stands only where a column's own factors miss a value."""
     complete, keep = complete_rows(rows, design.columns, spec, functions, bases)
     if keep.all():
-        write(design, spec, complete, functions, bases, out)
+        write(design, spec, complete, functions, bases, out, unseen=unseen)
         return
     stop = 0
     for each, own in _single_products(design, spec):
         start, stop = stop, stop + len(each.terms)
-        write_complete(each, own, rows, functions, bases, out[:, start:stop])
+        write_complete(each, own, rows, functions, bases, out[:, start:stop], unseen=unseen)
 
 
 def _single_products(design: Design, spec: Spec) -> Iterator[tuple[Design, Spec]]:
@@ -110,15 +138,23 @@ UNSEEN = 'pass unseen="missing", or fit with this level'
 """What may be done about a level of new rows that the fit has not seen, but for a change of the rows."""
 
 
-def factor_values(factor: Factor, rows: Rows, functions: Functions, bases: Bases) -> _Array | Codes:
-    """A factor's numbers, (m, width), or the codes of its categories, (m,)."""
+def factor_values(
+    factor: Factor, rows: Rows, functions: Functions, bases: Bases, *, unseen: bool = False
+) -> _Array | Codes:
+    """A factor's numbers, (m, width), or the codes of its categories, (m,), -1 for unseen ones if allowed."""
     each = expression(factor.code, frozenset(functions))
     value = evaluate(each, rows, Memory(factor.states), functions, bases)
     if isinstance(value, Categories) != (factor.levels is not None):
         kind = "categories" if factor.levels is not None else "numbers"
         raise DataError(f"The predictor {each.label!r} held {kind} at the fit: convert it to these.")
     if isinstance(value, Categories):
-        return encode(value.values, factor.levels or (), f"The predictor {each.label!r}", UNSEEN)
+        levels, what = factor.levels or (), f"The predictor {each.label!r}"
+        if not unseen:
+            return encode(value.values, levels, what, UNSEEN)
+        known = value.values.isin(list(levels)).to_numpy()
+        codes = np.full(len(known), -1, dtype=np.intp)
+        codes[known] = encode(value.values[known], levels, what)
+        return codes
     matrix = value[:, None] if value.ndim == 1 else value
     if matrix.shape[1] != factor.width:
         raise DataError(f"{each.label!r} has {matrix.shape[1]} columns; at the fit it had {factor.width}.")

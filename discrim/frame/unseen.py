@@ -35,7 +35,9 @@ class _Category(NamedTuple):
     rows: NDArray[np.intp]
 
 
-def unseen_rows(design: Design, table: Table, functions: Functions | None = None) -> Mask | None:
+def unseen_rows(
+    design: Design, table: Table, functions: Functions | None = None, *, partial: bool = False
+) -> Mask | None:
     """Rows (n,) of a table with a level that the fit has not seen, which a warning counts; None for none.
 
     Parameters
@@ -44,6 +46,8 @@ def unseen_rows(design: Design, table: Table, functions: Functions | None = None
     table : Table
     functions : dict, optional
         The user's own functions that the formula calls.
+    partial : bool
+        Whether such a row is used by its other columns.
     """
     lost = np.zeros(table.nrows, dtype=bool)
     said: list[str] = []
@@ -58,9 +62,10 @@ def unseen_rows(design: Design, table: Table, functions: Functions | None = None
     count = int(lost.sum())
     others = len(said) - 2
     more = f" and in {others} more {'column' if others == 1 else 'columns'}" if others > 0 else ""
+    what = "what is said of {} is missing" if not partial else "what is said of {} rests on other columns"
     warn_user(
         f"{count} {'row has' if count == 1 else 'rows have'} a level that the fit has not seen "
-        f"({', '.join(said[:2])}{more}): what is said of {'it' if count == 1 else 'them'} is missing."
+        f"({', '.join(said[:2])}{more}): {what.format('it' if count == 1 else 'them')}."
     )
     return lost
 

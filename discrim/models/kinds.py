@@ -195,6 +195,19 @@ CHOSEN_THRESHOLD = Kind(
     "discrim.models.independent.shrunken_pictures:path",
     leaves=("data", "colors"),
 )
+CHOSEN_STRENGTH = Kind(
+    "choice",
+    "deviance of rows left out by strength of the penalty",
+    "discrim.models.regression.penalized_pictures:choice",
+    first="chosen",
+    leaves=("data", "colors"),
+)
+STRENGTHS = Kind(
+    "path",
+    "coefficients along the strength of the penalty",
+    "discrim.models.regression.penalized_pictures:path",
+    leaves=("data", "colors"),
+)
 CENTROIDS = Kind(
     "centroids",
     "shrunken differences of the columns that survive, by class",

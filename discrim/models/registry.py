@@ -11,7 +11,17 @@ from typing import Any, NamedTuple
 
 from discrim.models import kinds
 
-__all__ = ["BY_RESULTS", "BY_VERB", "HOME", "MODELS", "Row", "resolve", "summary_of", "summary_part"]
+__all__ = [
+    "BY_MODEL",
+    "BY_RESULTS",
+    "BY_VERB",
+    "HOME",
+    "MODELS",
+    "Row",
+    "resolve",
+    "summary_of",
+    "summary_part",
+]
 
 
 class Row(NamedTuple):
@@ -24,7 +34,7 @@ class Row(NamedTuple):
     results, results_module : str
         The public class of the fits, and its module.
     summary : str
-        Module of its summary: the functions `<verb>_sections` and `<verb>_brief`.
+        Module of its summary: the functions `<name>_sections` and `<name>_brief`.
     pictures : tuple of Kind
         What `plot` draws; the first that suits a fit is its default.
     estimator : str or None
@@ -61,6 +71,12 @@ class Row(NamedTuple):
     posteriors: bool = True
     weights: bool = True
     can_be_saved: bool = True
+    kin: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the model, that of its verb where the verb has no other."""
+        return self.kin or self.verb
 
 
 MODELS = (
@@ -198,6 +214,27 @@ MODELS = (
         ),
     ),
     Row(
+        "logistic",
+        "discrim.models.regression.logistic",
+        "PenalizedLogisticResults",
+        "discrim.models.regression.penalized_results",
+        "discrim.models.regression.penalized_summary",
+        pictures=(
+            kinds.CHOSEN_STRENGTH,
+            kinds.STRENGTHS,
+            kinds.POSTERIORS,
+            kinds.REGIONS,
+            kinds.PARTITION,
+            kinds.PAIRS,
+            kinds.SIMPLEX,
+            *kinds.JUDGED,
+            kinds.CALIBRATION,
+        ),
+        estimator="discrim.sklearn.regressions:LogisticClassifier",
+        options="discrim.models.verb_options:of_penalized",
+        kin="penalized_logistic",
+    ),
+    Row(
         "indicator",
         "discrim.models.regression.indicator",
         "IndicatorResults",
@@ -274,7 +311,8 @@ MODELS = (
 """The models, in the order in which the command line shows them."""
 
 BY_RESULTS = {model.results: model for model in MODELS}
-BY_VERB = {model.verb: model for model in MODELS}
+BY_MODEL = {model.name: model for model in MODELS}
+BY_VERB = {model.verb: model for model in MODELS if not model.kin}
 
 _OTHERS = {
     "CrossValidation": "discrim.models.comparing.cross_validation_results",
@@ -324,6 +362,6 @@ def summary_of(results: Any, *asked: Any) -> Any:
     return resolve(SUMMARIES[type(results).__name__])(results, *asked)
 
 
-def summary_part(verb: str, which: str, fit: Any) -> Any:
+def summary_part(model: str, which: str, fit: Any) -> Any:
     """The sections of a fit's summary ("sections"), or its short form ("brief")."""
-    return resolve(f"{BY_VERB[verb].summary}:{verb}_{which}")(fit)
+    return resolve(f"{BY_MODEL[model].summary}:{model}_{which}")(fit)

@@ -8,7 +8,7 @@ from typing import Any
 
 from discrim.models.moments.file import NAME, contents_of
 from discrim.models.moments.moments import of_contents
-from discrim.models.registry import BY_VERB, resolve
+from discrim.models.registry import BY_MODEL, resolve
 from discrim.models.saving.fit_file import fit_of, path_of
 from discrim.models.saving.tensor_file import read_file
 
@@ -55,5 +55,5 @@ def load(path: str | os.PathLike[str], *, functions: Mapping[str, Callable[..., 
     if about.get("model") == NAME:
         return of_contents(contents_of(place, about, tensors, functions))
     fit = fit_of(place, about, tensors, functions)
-    row = BY_VERB[fit.model.name]
+    row = BY_MODEL[fit.model.name]
     return resolve(f"{row.results_module}:{row.results}")(fit)

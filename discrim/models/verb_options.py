@@ -18,6 +18,7 @@ __all__ = [
     "of_linear",
     "of_logistic",
     "of_naive",
+    "of_penalized",
     "of_perceptron",
     "of_quadratic",
 ]
@@ -100,6 +101,17 @@ def of_logistic(fit: Any) -> dict[str, Any]:
         "bias_reduction": fit._fit.numbers.bias_reduction,
         "separation": "raise" if fit._fit.numbers.newton.converged else "warn",
     } | of_collinear(fit)
+
+
+def of_penalized(fit: Any) -> dict[str, Any]:
+    """Options of `logistic` with a penalty, the strength held."""
+    held, search = fit.penalty, fit._fit.refits.asked
+    options = {"reference": fit.reference, "penalty": held.name, "strength": held.strength}
+    if held.name == "elastic_net":
+        options["l1_ratio"] = held.l1_ratio
+    if search is not None and search.grid is not None:
+        options["grid"] = search.grid.tolist()
+    return options
 
 
 def of_perceptron(fit: Any) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from discrim.frame.arrays import array_table, refuse_missing, with_column
 from discrim.frame.scan import quote
 from discrim.frame.sparse import SparseFrame
 from discrim.models.fits.arguments import check_word, listed
+from discrim.models.fits.gaps import AS_FITTED, Gaps
 from discrim.models.results.results import ClassifierResults
 
 __all__ = [
@@ -160,11 +161,11 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
     def _asked(self, X: Any) -> tuple[Any, Any]:
         """The fit, and the rows of X read once, which all that it can be asked of takes in the place of X."""
         check_is_fitted(self)
-        return self.results_, self.results_._fit.new_rows(self._table(X), **self._unseen())
+        return self.results_, self.results_._fit.new_rows(self._table(X), self._gaps())
 
-    def _unseen(self) -> dict[str, Any]:
-        """What rows with a level that the fit has not seen are, where that is an option."""
-        return {}
+    def _gaps(self) -> Gaps:
+        """What becomes of rows with a level that the fit has not seen, where that is an option."""
+        return AS_FITTED
 
     def _posteriors(self, X: Any, *, logs: bool) -> Floats:
         results, blocks = self._asked(X)

@@ -17,6 +17,7 @@ from discrim.frame.scan import quote
 from discrim.frame.table import Table
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import check_word, listed
+from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.options import options_of, verb_of
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
@@ -177,8 +178,8 @@ class FormulaClassifier(FittedClassifier):
         refuse_missing(X, names)
         return X
 
-    def _unseen(self) -> dict[str, Any]:
-        return {"unseen": "missing"} if self.unseen == "missing" else {}
+    def _gaps(self) -> Gaps:
+        return Gaps("missing" if self.unseen == "missing" else None)
 
     def _has_scores(self) -> bool:
         return self.verb != "knn"

@@ -67,6 +67,7 @@ REASONS = {
         "discrim/core/regression/logistic.py",
         "its ",
     ): "the end of a damaged file's message",
+    ("discrim/core/regression/penalized.py", "its "): "the end of a damaged file's message",
     (
         "discrim/core/planes/perceptron.py",
         "its ",

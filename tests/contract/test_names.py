@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial, update_wrapper
 from typing import Any
 
 import pandas as pd
@@ -32,6 +32,8 @@ FITS = {
     "nearest_centroid": lambda: discrim.nearest_centroid("species ~ .", IRIS),
     "knn": lambda: discrim.knn("species ~ .", IRIS, grid=[2, 5]),
     "logistic": lambda: discrim.logistic("species ~ sepal_length + sepal_width", ALIKE),
+    "logistic, ridge": lambda: discrim.logistic("species ~ .", IRIS, penalty="ridge", strength=0.1),
+    "logistic, lasso": lambda: discrim.logistic("species ~ .", IRIS, penalty="lasso", n_strengths=5, seed=1),
     "indicator": lambda: discrim.indicator("species ~ .", IRIS),
     "fda": lambda: discrim.fda("species ~ .", IRIS, engine=LinearRegression()),
     "perceptron": lambda: discrim.perceptron("species ~ .", IRIS[:100]),
@@ -176,7 +178,8 @@ def test_arguments_have_one_name():
                 asked = FOLDS & set(inspect.signature(function).parameters)
                 wrong += [(name, part, argument) for argument in asked]
     # Each takes the other word for folds with a warning.
-    assert sorted(wrong) == [("compare", "", "cv"), ("rda", "", "cv"), ("shrunken_centroids", "", "cv")]
+    taken = ["compare", "logistic", "rda", "shrunken_centroids"]
+    assert sorted(wrong) == [(name, "", "cv") for name in taken]
 
 
 def test_the_old_name_of_an_argument_is_told_and_works():
@@ -184,7 +187,13 @@ def test_the_old_name_of_an_argument_is_told_and_works():
         old = discrim.compare(*_pair(), cv=3, seed=1)
     pd.testing.assert_frame_equal(old, fitted("compare, folds"))
     iris = discrim.datasets.load_iris()
-    for verb, grid in ((discrim.rda, [0.5, 1.0]), (discrim.shrunken_centroids, [0.0, 1.0])):
+    lasso = partial(discrim.logistic, penalty="lasso")
+    update_wrapper(lasso, discrim.logistic)
+    for verb, grid in (
+        (discrim.rda, [0.5, 1.0]),
+        (discrim.shrunken_centroids, [0.0, 1.0]),
+        (lasso, [0.1, 0.01]),
+    ):
         with pytest.warns(discrim.errors.DiscrimWarning, match=rf"{verb.__name__}\(cv=\) means .*folds=3"):
             other = verb("species ~ .", iris, grid=grid, seed=1, cv=3)
         pd.testing.assert_frame_equal(other.path, verb("species ~ .", iris, grid=grid, seed=1, folds=3).path)

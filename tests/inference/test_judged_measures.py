@@ -312,3 +312,14 @@ def test_classes_that_are_separated_have_no_slope():
     assert np.isfinite(recalibrated(pairs, np.array([0, 1, 0, 1])).slope[0])
     pairs[0] = np.inf, -np.inf
     assert np.isnan(recalibrated(pairs, np.array([0, 1, 0, 1])).slope[0])
+
+
+def test_the_slope_of_very_many_rows_is_found():
+    """Sums over a million rows are rounded, and a step that seems to go down by that much is no bad one."""
+    odds = np.tile(RNG.normal(size=500) * 2, 2000)
+    true = (np.tile(RNG.random(500), 2000) < 1 / (1 + np.exp(-odds))).astype(int)
+    many, few = (
+        recalibrated(np.column_stack([-o, o]), y) for o, y in ((odds, true), (odds[:500], true[:500]))
+    )
+    assert many.slope[0] == pytest.approx(few.slope[0], rel=1e-9)
+    assert many.slope[1] * np.sqrt(2000) == pytest.approx(few.slope[1], rel=1e-9)

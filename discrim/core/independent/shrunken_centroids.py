@@ -115,6 +115,24 @@ class ShrunkenFit:
         origin = self.moments.origin + self.centre / self.moments.scale
         return nearest_mean_rule(self._centroids(origin), origin, log_prior)
 
+    def of_columns(self, log_prior: Floats, keep: Codes) -> LinearRule:
+        """The rule of some columns (q,), the others integrated out."""
+        origin = self.moments.origin + self.centre / self.moments.scale
+        means, weights = self._centroids(origin), self._weights()[keep, None]
+        held = Means(
+            means.centres[:, keep],
+            means.rests[:, keep],
+            means.scale[keep],
+            lambda z: z * weights,
+            lambda y: y * weights,
+        )
+        return nearest_mean_rule(held, origin[keep], log_prior)
+
+    def _weights(self) -> Floats:
+        """What the columns (p,) are multiplied by; zero where the differences are all gone."""
+        gone, unit = np.abs(self.differences) <= self.threshold, self.unit
+        return np.divide(1.0, unit, out=np.zeros_like(unit), where=~gone.all(axis=0))
+
     def _centroids(self, origin: Floats) -> Means:
         """The centroids in units of the scales; a column whose differences are all gone has no part."""
         held, unit = self.moments, self.unit
@@ -124,7 +142,7 @@ class ShrunkenFit:
             # Of an infinite unit the differences are zero, and gone.
             moved = held.rests - np.sign(self.differences) * self.threshold * self.errors[:, None] * unit
         rests = np.where(gone, self.centre - (origin - held.origin) * held.scale, moved)
-        weights = np.divide(1.0, unit, out=np.zeros_like(unit), where=~gone.all(axis=0))[:, None]
+        weights = self._weights()[:, None]
         centres = np.where(gone, origin, held.centres)
         return Means(centres, rests, held.scale, lambda z: z * weights, lambda y: y * weights)
 

@@ -101,15 +101,17 @@ def common_predictive(
     nu: float,
     *,
     mass: Canonical | None = None,
+    gone: int = 0,
 ) -> StudentRule:
     """Predictive rule of a common covariance, unbiased with nu = N - K degrees of freedom.
 
     ln prior_k + p/2 ln(n_k/(n_k+1)) - (nu+1)/2 ln(1 + n_k D2_k/((n_k+1) nu)). With MASS's axes its
-    own version: rows but not means rescaled to the divisor N, distances within the axes only.
+    own version: rows but not means rescaled to the divisor N, distances within the axes only. With as many
+    columns integrated out as are gone, nu + 1 - gone in the place of nu + 1.
     """
     n = moments.counts
     constant = log_prior - 0.5 * moments.n_columns * np.log1p(1 / n)
-    power = np.full(len(n), (nu + 1) / 2)
+    power = np.full(len(n), (nu + 1 - gone) / 2)
     if mass is None:
         return StudentRule(distances(moments, (covariance,)), constant, power, nu * ((n + 1) / n))
     within, origin = _means_within(moments, mass, np.sqrt(moments.total / nu))
@@ -117,12 +119,19 @@ def common_predictive(
 
 
 def separate_predictive(
-    moments: ClassMoments, covariances: tuple[Covariance, ...], log_prior: Floats, *, mass: bool = False
+    moments: ClassMoments,
+    covariances: tuple[Covariance, ...],
+    log_prior: Floats,
+    *,
+    mass: bool = False,
+    gone: int = 0,
 ) -> StudentRule:
     """Predictive rule of a covariance for each class, unbiased with n_k - 1 degrees of freedom.
 
     ln prior_k + ln G(n_k/2) - ln G((n_k-p)/2) - ln|(n_k-1) S_k|/2 + p/2 ln(n_k/(n_k+1))
-    - n_k/2 ln(1 + n_k D2_k/(n_k^2-1)). MASS omits the gamma functions and scales D2 by 1/(n_k+1).
+    - n_k/2 ln(1 + n_k D2_k/(n_k^2-1)). MASS omits the gamma functions and scales D2 by 1/(n_k+1). With as
+    many columns integrated out as are gone, n_k - gone is in the place of n_k in the gamma functions and as
+    the power.
     """
     n, p = moments.counts, moments.n_columns
     held = distances(moments, covariances)
@@ -130,8 +139,10 @@ def separate_predictive(
         constant = log_prior - 0.5 * _logdets(covariances) - 0.5 * p * np.log(n + 1)
         return StudentRule(held, constant, n / 2, n + 1)
     # But for p/2 ln 2, which the classes share.
-    constant = log_prior + student_gain(n, p) - 0.5 * (_logdets(covariances) + p * np.log1p(1 / n))
-    return StudentRule(held, constant, n / 2, (n - 1) * ((n + 1) / n))
+    constant = log_prior + student_gain(n - gone, p) - 0.5 * (_logdets(covariances) + p * np.log1p(1 / n))
+    if gone:
+        constant += 0.5 * p * np.log1p(-gone / (n - 1))
+    return StudentRule(held, constant, (n - gone) / 2, (n - 1) * ((n + 1) / n))
 
 
 def common_debiased(

@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import Dependency
 from discrim.core.moments.moments import ClassMoments, Spread
 from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.marginal import MarginalRule
 from discrim.core.rules.rules import Rule, log_posteriors, logs_of_prior
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.asked_rows import source_blocks
 from discrim.frame.blocks import Blocks
 from discrim.frame.sources.sources import source_of
 from discrim.frame.table import Table
-from discrim.frame.unseen import Unseen, unseen_rows
-from discrim.models.fits.arguments import check_word, prior_vector
+from discrim.models.fits.arguments import prior_vector
+from discrim.models.fits.gaps import AS_FITTED, Gaps
 from discrim.models.fits.labels import labelled
 from discrim.models.fits.prediction import Decision, predicted_codes, score_frame
 
@@ -90,20 +91,21 @@ def rule_of_numbers(fit: Fit[Any], prior: Floats, method: str, convention: str |
     return rule
 
 
-def read_rows(fit: Fit[Any], data: Any, unseen: Unseen | None) -> Blocks:
+def read_rows(fit: Fit[Any], data: Any, gaps: Gaps) -> Blocks:
     """The rows of a table, or those of the fit where there is none, as the fit reads them."""
+    own, part = fit.blocks, gaps.missing == "integrate"
+    if gaps.missing is not None:
+        own = replace(own, partial=part, incomplete=own.incomplete and part)
     if data is None:
-        return fit.rows("predict", "pass data=")
+        fit.rows("predict", "pass data=")
+        return own
+    own = replace(own, unseen=gaps.unseen == "missing" and own.design.spec is not None)
     source = None if isinstance(data, Table) else source_of(data)
     if source is not None:
-        return source_blocks(fit.blocks, source, data)
+        return source_blocks(own, source, data)
     table = data if isinstance(data, Table) else Table(data)
-    blocks = replace(
-        fit.blocks, table=table, held_codes=np.full(table.nrows, -1), held_weights=None, source=None
-    )
-    if unseen != "missing" or blocks.design.spec is None:
-        return blocks
-    return replace(blocks, lost=unseen_rows(blocks.design, table, blocks.functions))
+    blocks = replace(own, table=table, held_codes=np.full(table.nrows, -1), held_weights=None, source=None)
+    return blocks.with_lost()
 
 
 def as_log_posteriors(fit: Fit[Any], scores: Floats) -> Floats:
@@ -138,12 +140,17 @@ class Model:
     rule : callable
         From a fit, a prior, a method and a convention to a rule.
     rows : callable
-        From a fit, a table and what to do with unseen levels to blocks.
+        From a fit, a table and what becomes of its gaps to blocks.
     decision : callable
         From a fit and scores (m, K) of its rule to the values (m, K) that `decision_function` shows; of two
         classes their difference.
     check_prior : callable, optional
         Raises where a prior (K,) over classes does not go with the model.
+    marginal : callable, optional
+        From the numbers, a log prior (K,), a method and positions of columns to the rule of these, the others
+        integrated out.
+    reads_gaps : bool
+        Whether the rule itself integrates missing columns out.
     """
 
     name: str
@@ -154,9 +161,11 @@ class Model:
     instead: str = ""
     holds_levels: bool = False
     rule: Callable[[Fit[Any], Floats, str, str | None], Rule] = rule_of_numbers
-    rows: Callable[[Fit[Any], Any, Unseen | None], Blocks] = read_rows
+    rows: Callable[[Fit[Any], Any, Gaps], Blocks] = read_rows
     decision: Callable[[Fit[Any], Floats], Floats] = as_log_posteriors
     check_prior: Callable[[Floats, pd.Index], None] | None = None
+    marginal: Callable[[Any, Floats, str, Codes], Rule] | None = None
+    reads_gaps: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,12 +277,22 @@ class Fit(Generic[N]):
             )
         return blocks
 
-    def new_rows(self, data: Any, unseen: Unseen | None = None) -> Blocks:
+    def new_rows(self, data: Any, gaps: Gaps = AS_FITTED) -> Blocks:
         """The rows to speak of: those of a table, those of the fit, or rows that were read before."""
         if isinstance(data, Blocks):
             return data
-        check_word("unseen", unseen, ("raise", "missing"), optional=True)
-        return self.model.rows(self, data, unseen)
+        if gaps.missing == "integrate":
+            self.need_marginals()
+        return self.model.rows(self, data, gaps)
+
+    def need_marginals(self) -> None:
+        """Raise NotSupportedError where the model has no law of the columns to integrate some out of."""
+        if self.model.marginal is None and not self.model.reads_gaps:
+            raise NotSupportedError(
+                'missing="integrate" takes missing columns out of a density of the rows within classes, '
+                f"which {self.model.name}() does not have: fill the values or leave the rows out, or fit "
+                "lda(), qda() or naive_bayes()."
+            )
 
     def need_posteriors(self, what: str) -> None:
         """Raise NotSupportedError where the model has no posteriors."""
@@ -303,6 +322,32 @@ class Fit(Generic[N]):
         """The rule under a prior, in any form that a verb takes, or under the fit's own."""
         return self.model.rule(self, self.prior_values(prior), method, convention)
 
+    def rule_of(
+        self, blocks: Blocks, prior: Any = None, method: str = "plugin", convention: str | None = None
+    ) -> Rule:
+        """The rule for some rows: as `rule`, or where these may be used in part as `in_part`."""
+        return self.in_part(self.rule(prior, method, convention), blocks, prior, method, convention)
+
+    def in_part(
+        self,
+        rule: Rule,
+        blocks: Blocks,
+        prior: Any = None,
+        method: str = "plugin",
+        convention: str | None = None,
+    ) -> Rule:
+        """The rule of these options; of rows that may be used in part, with what they miss integrated out."""
+        marginal = self.model.marginal
+        if not blocks.partial or marginal is None:
+            return rule
+        if convention is not None:
+            raise NotSupportedError(
+                f'convention="{convention}" has no numbers for rows with columns integrated out: leave it '
+                'out, or pass missing="drop".'
+            )
+        log_prior = logs_of_prior(self.prior_values(prior))
+        return MarginalRule(rule, log_prior, partial(marginal, self.numbers, log_prior, method))
+
     def under(self, prior: Floats) -> Self:
         """The same fit with another prior (K,), which its refits then hold."""
         numbers: Any = self.numbers
@@ -310,11 +355,11 @@ class Fit(Generic[N]):
 
     def predicted_codes(self, blocks: Blocks, prior: Any = None, decision: Decision | None = None) -> Codes:
         """Predicted class (n,) of each row, -1 where a value is missing."""
-        return predicted_codes(blocks, self.rule(prior), len(self.classes), decision or Decision())
+        return predicted_codes(blocks, self.rule_of(blocks, prior), len(self.classes), decision or Decision())
 
     def decision_values(self, blocks: Blocks) -> pd.DataFrame | pd.Series:
         """Values by which the rule decides, rows by classes; of two classes a Series."""
-        return score_frame(blocks, self.rule(), self.classes, partial(self.model.decision, self))
+        return score_frame(blocks, self.rule_of(blocks), self.classes, partial(self.model.decision, self))
 
     def labelled(self, codes: Codes, index: pd.Index) -> pd.Series:
         """Codes as labels of the classes, in the dtype in which the response came."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.memory import refuse_beyond_memory
 from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.marginal import MarginalRule
 from discrim.core.rules.rules import MANY_CLASSES, IndependentRule, LinearRule, Rule, best_class, posteriors
 from discrim.core.rules.stored_scores import stored_scores, takes_stored
 from discrim.errors import warn_user
@@ -86,7 +87,8 @@ def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, 
 
 def _pieces(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
     """Scores of all rows, by what is stored of them where that is little and the rule takes it."""
-    stored = every_sparse_row(blocks) if takes_stored(rule) else None
+    complete = rule.rule if isinstance(rule, MarginalRule) else rule
+    stored = every_sparse_row(blocks) if takes_stored(complete) else None
     if stored is None or (blocks.partial and stored[1].any()):
         for place, x, missing in blocks.every_row(checked=not isinstance(rule, LinearRule)):
             yield from block_scores(blocks, rule, n_classes, place, x, missing)
@@ -97,7 +99,7 @@ def _pieces(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice,
         place = slice(start, min(start + piece, len(rows)))
         part = rows.rows(place)
         lost = missing[place]
-        scores = stored_scores(rule, part)
+        scores = stored_scores(complete, part)
         scores[lost] = np.nan
         yield place, scores
 
@@ -110,6 +112,8 @@ def block_scores(
     piece = max((2**21 if isinstance(rule, IndependentRule) else 2**17) // n_classes, 64)
     # By a linear rule a value that is not finite leaves no finite score, so that a look at the sum is enough.
     told = isinstance(rule, LinearRule)
+    if missing is None and isinstance(rule, MarginalRule):
+        rule = rule.rule
     for start in range(0, len(x), piece):
         stop = min(start + piece, len(x))
         scores = rule.scores(x[start:stop])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from discrim.models.registry import summary_part
+from discrim.models.registry import BY_MODEL, summary_part
 
 if TYPE_CHECKING:
     from discrim.report.tables import Summary
@@ -42,12 +42,17 @@ def shown_briefly(kind: type[T]) -> type[T]:
 class ShownModel(Shown):
     """Shown as the short form of the summary of a model; for classes with a title."""
 
-    def _verb(self: Any) -> str:
-        verb: str = self._fit.model.name
-        return verb
+    def _model(self: Any) -> str:
+        """Name of the model in the registry."""
+        name: str = self._fit.model.name
+        return name
+
+    def _verb(self) -> str:
+        """Name of the verb that makes such fits."""
+        return BY_MODEL[self._model()].verb
 
     def _brief(self) -> Summary:
-        brief: Summary = summary_part(self._verb(), "brief", self)
+        brief: Summary = summary_part(self._model(), "brief", self)
         return brief.shortened()
 
     def summary(self: Any, sections: Sequence[str] | None = None) -> Summary:
@@ -65,4 +70,4 @@ class ShownModel(Shown):
         """
         from discrim.report.tables import summarize
 
-        return summarize(self.title, summary_part(self._verb(), "sections", self), pick=sections)
+        return summarize(self.title, summary_part(self._model(), "sections", self), pick=sections)

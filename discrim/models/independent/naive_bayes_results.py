@@ -17,11 +17,12 @@ from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.frame.level_codes import codes_are_positions, mark_unseen, refuse_values, term_levels
+from discrim.frame.level_codes import codes_are_positions, refuse_values, term_levels
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored, read_rows
+from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.reading import class_moments
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.independent.available_rows import gather_available
@@ -47,20 +48,21 @@ def _levels(fit: Fit[NaiveBayesFit]) -> dict[str, Any]:
     return {fit.terms[j]: known[j] or (False, True) for j in fit.numbers.plan.tables.tolist()}
 
 
-def _rows(fit: Fit[NaiveBayesFit], data: Any, unseen: Unseen | None) -> Blocks:
-    """Rows that are used in part where some of their values are missing."""
-    blocks = replace(read_rows(fit, data, None), partial=True)
+def _rows(fit: Fit[NaiveBayesFit], data: Any, gaps: Gaps) -> Blocks:
+    """Rows that are used in part where some of their values are missing, unless this is not wanted."""
+    unseen: Unseen = "missing" if (gaps.unseen or fit.numbers.unseen) == "missing" else "raise"
+    blocks = read_rows(fit, data, Gaps(unseen, gaps.missing or "integrate"))
     if data is None:
         return blocks
     plain = [term for term, levels in _levels(fit).items() if levels == (False, True)]
     refuse_values(blocks.table, plain, counts=False)
     refuse_values(blocks.table, fit.terms[fit.numbers.plan.counts].tolist(), counts=True)
-    if (unseen or fit.numbers.unseen) == "missing":
-        blocks = replace(blocks, table=mark_unseen(blocks.design, blocks.table))
     return blocks
 
 
-MODEL = Model("naive_bayes", "Naive Bayes", holds_levels=True, rows=_rows, decision=as_scored)
+MODEL = Model(
+    "naive_bayes", "Naive Bayes", holds_levels=True, rows=_rows, decision=as_scored, reads_gaps=True
+)
 
 
 def naive_bayes_fit(numbers: NaiveBayesFit, blocks: Blocks, *, has_rows: bool = True) -> Fit[NaiveBayesFit]:

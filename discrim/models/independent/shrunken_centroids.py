@@ -204,6 +204,11 @@ def _refuse_constant(fit: ShrunkenFit, blocks: Blocks) -> None:
     )
 
 
+def _marginal(fit: ShrunkenFit, log_prior: Floats, method: str, keep: NDArray[np.intp]) -> Rule:
+    """The rule of some columns (q,), for which there is one method."""
+    return fit.of_columns(log_prior, keep)
+
+
 MODEL = Model(
     "shrunken_centroids",
     "Nearest shrunken centroids",
@@ -211,6 +216,7 @@ MODEL = Model(
         "no column varies, or the threshold is chosen and a class has one row",
         "a threshold= that is given",
     ),
+    marginal=_marginal,
 )
 
 

@@ -23,6 +23,7 @@ from discrim.inference import error_rates as rates_of
 from discrim.inference.error_rates import Rates, confusion_table, counts_of, rates_table
 from discrim.models.fits.arguments import check_flag, check_word, listed, told
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import AS_FITTED, Gaps
 from discrim.models.fits.prediction import Decision, block_scores, scored
 from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.labelled_rows import (
@@ -86,8 +87,8 @@ class Plan:
     seed : int or None
     refit_prior : bool or None
         As of `discrim.models.judging.refitted_prior.refits_prior`.
-    unseen : {"raise", "missing"} or None
-        Levels of new rows that the fit has not seen.
+    gaps : Gaps
+        What becomes of those of new rows.
     prior : (K,) float or None
         Shares of the classes that errors are weighted by, in the place of the fit's prior.
     weights : column name, vector or None
@@ -100,7 +101,7 @@ class Plan:
     replicates: int = 200
     seed: int | None = None
     refit_prior: bool | None = None
-    unseen: Any = None
+    gaps: Gaps = AS_FITTED
     prior: Floats | None = None
     weights: Any = None
 
@@ -146,7 +147,7 @@ def judged_codes(
             fit.cache["apparent"] = fit.predicted_codes(blocks)
         return blocks.codes, fit.cache["apparent"], row_weights(blocks)
     if data is not None and method == "apparent":
-        return labelled_rows(fit, data, plan.unseen, plan.weights, partial(_called, fit, decision))[:3]
+        return labelled_rows(fit, data, plan.gaps, plan.weights, partial(_called, fit, decision))[:3]
     if method == "loo":
         blocks = fit.rows('method="loo"')
         predicted = left_out_codes(fit, decision, plan.refit_prior)
@@ -166,7 +167,7 @@ class RowsJudged:
 
     def __init__(self, fit: Fit[Any]) -> None:
         self._fit, self._blocks = fit, with_classes(fit.rows("leave_one_out()"))
-        self._rule, self._numerics = fit.rule(), np.geterr()
+        self._rule, self._numerics = fit.rule_of(self._blocks), np.geterr()
         self._codes = np.empty(self._blocks.table.nrows, dtype=np.intp)
         self._left_out: LeftOutScores | None = None
         # Of more, the labels alone are found where they are asked for.
@@ -221,7 +222,7 @@ def judged_scores(fit: Fit[Any], data: Any, method: Counting, plan: Plan) -> Lab
             raise NotSupportedError(
                 f'method="{method}" leaves out rows of the fit: it does not go with data=. Leave one out.'
             )
-        return labelled_rows(fit, data, plan.unseen, plan.weights, _Scoring(fit))
+        return labelled_rows(fit, data, plan.gaps, plan.weights, _Scoring(fit))
     blocks = fit.rows(f'method="{method}"', "pass data=" if method == "apparent" else "fit formula and data")
     if method == "loo":
         scores = left_out_scores(fit, plan.refit_prior)
@@ -238,14 +239,14 @@ class _Scoring:
     """Scores (m, K) of the rows of blocks that come one after another, as many as memory holds."""
 
     def __init__(self, fit: Fit[Any]) -> None:
-        self._rule, self._k, self._rows = fit.rule(), len(fit.classes), 0
+        self._fit, self._rule, self._k, self._rows = fit, fit.rule(), len(fit.classes), 0
 
     def __call__(self, blocks: Blocks) -> Floats:
         rows = blocks.table.nrows
         self._rows += rows
         refuse_many_scores(self._rows, self._k, "A judgement by posteriors")
         out = np.empty((rows, self._k), order="F")
-        for place, scores in scored(blocks, self._rule, self._k):
+        for place, scores in scored(blocks, self._fit.in_part(self._rule, blocks), self._k):
             out[place] = scores
         return out
 
@@ -323,7 +324,7 @@ def _are_files(names: Sequence[Any]) -> bool:
 def _of_new_rows(fit: Fit[Any], data: Any, plan: Plan) -> Rates:
     """Errors of the rows of a table; those that cannot be judged are counted in a warning."""
     decision = Decision(plan.costs)
-    rows = labelled_rows(fit, data, plan.unseen, plan.weights, partial(_called, fit, decision))
+    rows = labelled_rows(fit, data, plan.gaps, plan.weights, partial(_called, fit, decision))
     refuse_none(
         (rows.actual >= 0) & (rows.answer >= 0) & (True if rows.weights is None else rows.weights > 0)
     )

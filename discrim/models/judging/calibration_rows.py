@@ -14,6 +14,7 @@ from discrim.frame.blocks import Blocks
 from discrim.inference.conformal import Reference, least_rows
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import AS_FITTED, Gaps
 from discrim.models.judging.labelled_rows import labelled_rows
 from discrim.models.judging.validation import refuse_many_scores
 
@@ -66,7 +67,7 @@ def calibration_rows(
     values: Callable[[Blocks], Iterator[tuple[slice, Floats]]],
     *,
     weights: Any = None,
-    unseen: Any = None,
+    gaps: Gaps = AS_FITTED,
 ) -> OwnScores:
     """Rows of a table, or of a source of tables, that the fit has not seen.
 
@@ -95,7 +96,7 @@ def calibration_rows(
             out[place] = found
         return out
 
-    rows = labelled_rows(fit, data, unseen, weights, strange)
+    rows = labelled_rows(fit, data, gaps, weights, strange)
     own = rows.answer[np.arange(len(rows.actual)), np.maximum(rows.actual, 0)]
     known = (rows.actual >= 0) & ~np.isnan(own)
     if rows.weights is not None:

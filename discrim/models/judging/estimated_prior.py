@@ -30,6 +30,7 @@ from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import check_word, is_number, is_whole, listed, told
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.handed_out import HandedOut
 from discrim.models.fits.prediction import scored
 from discrim.models.fits.shown import Shown
@@ -85,7 +86,7 @@ class _Batch(NamedTuple):
     impossible: int
 
 
-def estimated_prior(fit: Fit[Any], data: Any, search: Search, unseen: Any, weights: Any) -> PriorEstimate:
+def estimated_prior(fit: Fit[Any], data: Any, search: Search, gaps: Gaps, weights: Any) -> PriorEstimate:
     """Class shares of the rows of a table; see `ClassifierResults.estimate_prior`."""
     fit.need_posteriors("estimate_prior()")
     search.checked()
@@ -94,16 +95,16 @@ def estimated_prior(fit: Fit[Any], data: Any, search: Search, unseen: Any, weigh
     prior = pd.Series(fit.prior_values(), index=fit.classes, name="prior")
     # Under equal priors scores are log densities up to a number of the row, whatever the fit's own prior.
     rule = fit.rule("equal")
-    return shares_of(_scores(fit, rule, data, unseen, weights), prior, search, fit.title)
+    return shares_of(_scores(fit, rule, data, gaps, weights), prior, search, fit.title)
 
 
 def _scores(
-    fit: Fit[Any], rule: Rule, data: Any, unseen: Any, weights: Any
+    fit: Fit[Any], rule: Rule, data: Any, gaps: Gaps, weights: Any
 ) -> Iterator[tuple[Floats, Floats | None]]:
     """Scores (m, K) of the rows of a table or a source, and their weights, piece by piece."""
     source = None if isinstance(data, Blocks) else source_of(data)
     if source is None:
-        yield from _of_table(fit, rule, data, unseen, weights)
+        yield from _of_table(fit, rule, data, gaps, weights)
         return
     refuse_vector(weights)
     columns = fit.blocks.design.columns
@@ -111,16 +112,16 @@ def _scores(
     with late_bar(source.nrows or 0, "rows scored") as tell:
         for table, where in tables(source, asked):
             with named(where):
-                yield from _of_table(fit, rule, table, unseen, weights)
+                yield from _of_table(fit, rule, table, gaps, weights)
             tell(table.nrows)
 
 
 def _of_table(
-    fit: Fit[Any], rule: Rule, data: Any, unseen: Any, weights: Any
+    fit: Fit[Any], rule: Rule, data: Any, gaps: Gaps, weights: Any
 ) -> Iterator[tuple[Floats, Floats | None]]:
-    blocks = fit.new_rows(data, unseen)
+    blocks = fit.new_rows(data, gaps)
     own = weight_vector(weights, blocks.table)
-    for place, scores in scored(blocks, rule, len(fit.classes)):
+    for place, scores in scored(blocks, fit.in_part(rule, blocks, "equal"), len(fit.classes)):
         yield scores, None if own is None else own[place]
 
 

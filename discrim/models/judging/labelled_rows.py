@@ -17,9 +17,9 @@ from discrim.frame.sources.parts import no_rows
 from discrim.frame.sources.rows import named, tables
 from discrim.frame.sources.sources import source_of
 from discrim.frame.table import Table
-from discrim.frame.unseen import Unseen
 from discrim.frame.weights import weight_vector
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import Gaps
 
 __all__ = ["LabelledRows", "labelled_rows", "refuse_none", "warn_left_out"]
 
@@ -53,7 +53,7 @@ class LabelledRows(NamedTuple):
 
 
 def labelled_rows(
-    fit: Fit[Any], data: Any, unseen: Unseen | None, weights: Any, answer: Callable[[Blocks], NDArray[Any]]
+    fit: Fit[Any], data: Any, gaps: Gaps, weights: Any, answer: Callable[[Blocks], NDArray[Any]]
 ) -> LabelledRows:
     """Classes of the rows of a table, and what the fit says of them; a source is read part by part, once.
 
@@ -61,7 +61,7 @@ def labelled_rows(
     ----------
     fit : Fit
     data : table or source of tables
-    unseen : optional
+    gaps : Gaps
         As of `Fit.new_rows`.
     weights : column name, vector or None
         Frequencies; of a source the name of a column.
@@ -75,7 +75,7 @@ def labelled_rows(
     """
     source = None if isinstance(data, (Blocks, Table)) else source_of(data)
     if source is None:
-        return _of_table(fit, fit.new_rows(data, unseen), weights, answer)
+        return _of_table(fit, fit.new_rows(data, gaps), weights, answer)
     refuse_vector(weights)
     design = fit.blocks.design
     beside = (*design.response_columns, *([weights] if weights is not None else ()))
@@ -83,7 +83,7 @@ def labelled_rows(
     parts = []
     for table, where in tables(source, columns):
         with named(where):
-            parts.append(_of_table(fit, fit.new_rows(table, unseen), weights, answer))
+            parts.append(_of_table(fit, fit.new_rows(table, gaps), weights, answer))
     if not parts:
         raise no_rows(source)
     held = [part.weights for part in parts if part.weights is not None]

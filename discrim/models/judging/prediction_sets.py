@@ -20,6 +20,7 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.folds import generator
 from discrim.models.fits.arguments import check_flag, check_word, listed
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import AS_FITTED, Gaps
 from discrim.models.fits.prediction import scored
 from discrim.models.judging.assessment import Plan, judged_scores
 from discrim.models.judging.calibration_rows import OwnScores, by_class, calibration_rows, warn_of_few
@@ -59,7 +60,7 @@ class SetPlan:
     weights: Any = None
     folds: int = 10
     seed: int | None = None
-    unseen: Any = None
+    gaps: Gaps = AS_FITTED
 
     def checked(self, fit: Fit[Any], data: Any) -> SetPlan:
         """The same with what is left open, or an error that names the option at fault."""
@@ -69,7 +70,6 @@ class SetPlan:
         check_word("score", self.score, ("lac", "aps", "margin"), optional=True)
         check_word("empty", self.empty, ("keep", "best"))
         check_flag("smoothed", self.smoothed)
-        check_word("unseen", self.unseen, ("raise", "missing"), optional=True)
         method = self.method or ("loo" if self.calibration is None else "split")
         if method == "split" and self.calibration is None:
             raise DataError(
@@ -127,7 +127,7 @@ class Calibrated:
         p = np.full((blocks.table.nrows, k), np.nan, order="F")
         best = np.full(len(p), -1)
         rng = _draws(self.plan)
-        for place, scores in scored(blocks, fit.rule(self.plan.prior), k):
+        for place, scores in scored(blocks, fit.rule_of(blocks, self.plan.prior), k):
             strange, shares = _strange(scores, self.plan, rng)
             for j in np.flatnonzero(self.possible).tolist():
                 p[place, j] = p_values(self.of(j), strange[:, j], shares=shares)
@@ -217,7 +217,7 @@ def calibrated(fit: Fit[Any], plan: SetPlan) -> tuple[Calibrated, LeftOut | None
     left_out = None
     if plan.method == "split":
         pieces = partial(_pieces, fit, plan, _draws(plan))
-        own = calibration_rows(fit, plan.calibration, pieces, weights=plan.weights, unseen=plan.unseen)
+        own = calibration_rows(fit, plan.calibration, pieces, weights=plan.weights, gaps=plan.gaps)
     else:
         left_out = _left_out(fit, plan, prior)
         own = left_out.own()
@@ -273,7 +273,7 @@ def _moved(fit: Fit[Any], prior: Floats) -> Floats:
 def _pieces(
     fit: Fit[Any], plan: SetPlan, rng: np.random.Generator | None, blocks: Blocks
 ) -> Iterator[tuple[slice, Floats]]:
-    for place, scores in scored(blocks, fit.rule(plan.prior), len(fit.classes)):
+    for place, scores in scored(blocks, fit.rule_of(blocks, plan.prior), len(fit.classes)):
         yield place, _strange(scores, plan, rng)[0]
 
 
@@ -318,4 +318,4 @@ def _sets(held: Calibrated, left_out: LeftOut | None, results: Any, rows: Any) -
     fit = results._fit
     if left_out is not None:
         return left_out.sets(fit, held)
-    return held.sets(fit, fit.new_rows(rows, held.plan.unseen))
+    return held.sets(fit, fit.new_rows(rows, held.plan.gaps))

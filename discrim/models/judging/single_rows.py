@@ -28,6 +28,7 @@ from discrim.inference.posterior_variance import (
 )
 from discrim.inference.running_quantiles import RunningInterval
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.reading import refuse_little_weight
 from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.validation import refuse_many_scores
@@ -48,7 +49,7 @@ def typicality(fit: Fit[Any], data: Any, unseen: Any = None) -> pd.DataFrame:
             "as it was fitted has not: fit lda() or qda() with full ones."
         )
     _refuse_light(fit, len(fit.terms), "typicality")
-    blocks = fit.rows("typicality()", "pass data=") if data is None else fit.new_rows(data, unseen)
+    blocks = fit.rows("typicality()", "pass data=") if data is None else fit.new_rows(data, Gaps(unseen))
     refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     with late_bar(blocks.table.nrows, "typicality") as tell:
@@ -93,7 +94,7 @@ def posterior_intervals(
 ) -> pd.DataFrame:
     """Posteriors with intervals; see `Judging`."""
     check_level(level)
-    blocks = fit.new_rows(data, unseen)
+    blocks = fit.new_rows(data, Gaps(unseen))
     refuse_many_scores(3 * blocks.table.nrows, len(fit.classes), "Posteriors and two ends of intervals")
     if method == "delta":
         if not (fit.numbers.has_distances or isinstance(fit.numbers, LogisticFit)):

@@ -428,7 +428,7 @@ class BayesResults(Pictured, Reported, ShownModel):
             "holds none. Keep the call of bayes(), or densities.to_csv() of a table."
         )
 
-    def _verb(self) -> str:
+    def _model(self) -> str:
         return "bayes"
 
     def _is_plane(self) -> bool:

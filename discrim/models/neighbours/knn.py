@@ -21,6 +21,7 @@ from discrim.frame.used_rows import gathered_rows, repeated, used_rows
 from discrim.models.fits.arguments import prior_vector
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.reading import NaAction, class_moments, refuse_large, usable_rows
 from discrim.models.fits.refits import moment_refits
 from discrim.models.fits.tuning import error_path, held_path, largest_as_good
@@ -297,7 +298,7 @@ class KNNResults(ClassifierResults):
         >>> knn("species ~ .", load_iris(), k=5).votes().iloc[70].tolist()
         [0, 2, 3]
         """
-        blocks = self._fit.new_rows(data, unseen)
+        blocks = self._fit.new_rows(data, Gaps(unseen))
         rule = self._fit.numbers.rule_under(self._fit.prior_values())
         frame = pd.DataFrame(0, index=blocks.table.index, columns=self.classes, dtype="Int64")
         for place, found in self._searched(blocks, rule):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.canonical import Canonical
 from discrim.core.normal.lda import LDAFit
 from discrim.core.normal.lda_file import lda_from_file
+from discrim.core.normal.marginal import linear_marginal
 from discrim.core.robust.robust import buffers_with_robust, with_robust
 from discrim.core.rules import gaussian
 from discrim.core.rules.plane import Plane
@@ -31,6 +32,7 @@ from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import check_flag, is_number, is_share, listed
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.labels import (
     beyond_doubles,
     by_class_and_term,
@@ -56,7 +58,7 @@ __all__ = ["LDAResults", "lda_fit"]
 Floats = NDArray[np.float64]
 
 
-MODEL = Model("lda", "Linear discriminant analysis")
+MODEL = Model("lda", "Linear discriminant analysis", marginal=linear_marginal)
 
 
 def lda_fit(
@@ -202,7 +204,7 @@ class LDAResults(LogOddsEquations, LinearGeometry, ShrunkCovariances, RobustRows
 
     def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean."""
-        blocks = self._fit.new_rows(data, unseen)
+        blocks = self._fit.new_rows(data, Gaps(unseen))
         axes = self._axes()
         origin, _ = gaussian.centred(self._fit.numbers.moments, axes.centre)
         scaling = self.scaling.to_numpy()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from discrim.core.normal.marginal import centroid_marginal
 from discrim.core.normal.nearest_centroid import (
     EuclideanDistances,
     NearestCentroidFit,
@@ -23,6 +24,7 @@ from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.arguments import prior_vector
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.labels import by_class_and_term
 from discrim.models.fits.prediction import posterior_frame
 from discrim.models.fits.reading import NaAction, usable_rows
@@ -130,6 +132,7 @@ MODEL = Model(
     "nearest_centroid",
     "Nearest centroids",
     no_fit=("a class has no row, or no row differs from the mean of its class", "fewer folds"),
+    marginal=centroid_marginal,
 )
 
 
@@ -191,7 +194,7 @@ class NearestCentroidResults(LinearGeometry, ClassifierResults):
             Missing for a row with a missing value.
         """
         rule = EuclideanDistances(self._fit.numbers.distances(), self.sd)
-        return posterior_frame(self._fit.new_rows(data, unseen), rule, self.classes, np.asarray)
+        return posterior_frame(self._fit.new_rows(data, Gaps(unseen)), rule, self.classes, np.asarray)
 
     @displayed()
     def distances(self) -> pd.DataFrame:

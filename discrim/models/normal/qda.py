@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import pooled
 from discrim.core.moments.moments import ROOT_WORK
+from discrim.core.normal.marginal import quadratic_marginal
 from discrim.core.normal.qda import QDAFit, qda_from_file
 from discrim.core.robust.robust import buffers_with_robust, with_robust
 from discrim.core.rules.rules import Rule
@@ -187,7 +188,9 @@ def _why_not(asked: Shrinking | None, fit: Fit[QDAFit], blocks: Blocks) -> str |
     return None
 
 
-MODEL = Model("qda", "Quadratic discriminant analysis", rule=_rule, decision=as_scored)
+MODEL = Model(
+    "qda", "Quadratic discriminant analysis", rule=_rule, decision=as_scored, marginal=quadratic_marginal
+)
 
 
 def qda_fit(

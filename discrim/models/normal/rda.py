@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.moments.moments import ClassMoments, Spread
+from discrim.core.normal.marginal import regularized_marginal
 from discrim.core.normal.rda import RDAFit, fit_rda, needs_roots, too_few
 from discrim.core.normal.regularized_scatters import Pair, Parametrization
 from discrim.core.rules.rules import Rule
@@ -291,7 +292,7 @@ def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     return f"{listed(culprits)} {said} constant or a linear combination of columns before {where}"
 
 
-MODEL = Model("rda", "Regularized discriminant analysis", decision=as_scored)
+MODEL = Model("rda", "Regularized discriminant analysis", decision=as_scored, marginal=regularized_marginal)
 
 
 def rda_fit(

@@ -25,6 +25,7 @@ from discrim.frame.used_rows import repeated, used_rows
 from discrim.inference.error_rates import check_level
 from discrim.models.fits.arguments import check_word, is_number, listed, told
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.reading import class_moments, refuse_extreme
 from discrim.models.fits.refits import rule_of_moments
 
@@ -279,7 +280,8 @@ class RobustRows:
                 'robust_distances() is of robust fits: pass method="t" or "mcd"; see typicality() for others.'
             )
         check_level(level)
-        blocks = self._fit.rows("robust_distances()") if data is None else self._fit.new_rows(data, unseen)
+        given = None if data is None else self._fit.new_rows(data, Gaps(unseen))
+        blocks = self._fit.rows("robust_distances()") if given is None else given
         codes = blocks.codes
         if data is not None:
             codes = response_codes(blocks.design, blocks.table, blocks.functions)

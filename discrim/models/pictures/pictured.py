@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.fits.arguments import check_word, listed, told
 from discrim.models.kinds import Kind
-from discrim.models.registry import BY_VERB, resolve
+from discrim.models.registry import BY_MODEL, resolve
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
@@ -28,7 +28,7 @@ def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
     >>> kinds_of(discrim.knn("species ~ .", data=discrim.datasets.load_iris()))[:2]
     ('path', 'posteriors')
     """
-    return tuple(kind.name for kind in BY_VERB[results._verb()].pictures if refits or not kind.refits)
+    return tuple(kind.name for kind in BY_MODEL[results._model()].pictures if refits or not kind.refits)
 
 
 class Pictured:
@@ -110,7 +110,7 @@ class Pictured:
         axes, columns = asked_names("axes", axes), asked_names("columns", columns)
         chosen = asked_classes(classes)
         asked = Asked(ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title)
-        return drawn(self, BY_VERB[self._verb()].pictures, kind, asked)
+        return drawn(self, BY_MODEL[self._model()].pictures, kind, asked)
 
     def _is_plane(self: Any) -> bool:
         """Whether the formula reads two columns, both of numbers."""

@@ -22,6 +22,7 @@ from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import is_whole, prior_vector
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, rule_of_numbers
+from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.reading import NaAction, class_moments, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.normal.estimators import text_of
@@ -191,7 +192,7 @@ class FDAResults(ClassifierResults):
 
     def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Variates LD1, LD2, ... of each row; of a row with a missing value, missing."""
-        blocks = self._fit.new_rows(data, unseen)
+        blocks = self._fit.new_rows(data, Gaps(unseen))
         out = np.empty((blocks.table.nrows, len(self._names)))
         for place, x, _ in blocks.every_row():
             out[place] = self._fit.numbers.variates(x)

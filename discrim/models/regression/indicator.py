@@ -20,6 +20,7 @@ from discrim.inference.least_squares import regression_table, t_table
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit, Model, as_scored
+from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.labels import by_class_and_term, in_brooms_names
 from discrim.models.fits.reading import NaAction, collinear_error, drop_columns, lean, usable_rows
 from discrim.models.fits.refits import moment_refits
@@ -288,7 +289,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassifierResults):
         row = self._sizes() | {"df_model": self.df_model, "df_resid": self.df_resid}
         return pd.DataFrame([row])
 
-    def _augmented(self, unseen: Unseen | None, data: Any) -> pd.DataFrame:
+    def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the fitted values (`.score.<class>`)."""
-        rows = self._fit.new_rows(data, unseen)
+        rows = self._fit.new_rows(data, gaps)
         return self._fit.augmented(rows, self._values(rows), "score")

@@ -17,12 +17,12 @@ from discrim.models.planes.separation_certificate import Certificate
 from discrim.models.regression import infinite_estimates
 from discrim.models.saving.saved import Saved
 
-__all__ = ["MODEL", "SAVED", "logistic_fit"]
+__all__ = ["MODEL", "SAVED", "against_reference", "logistic_fit"]
 
 Floats = NDArray[np.float64]
 
 
-def _against_reference(fit: Fit[LogisticFit], scores: Floats) -> Floats:
+def against_reference(fit: Fit[LogisticFit], scores: Floats) -> Floats:
     """Log odds against the reference, or the first class that has a prior; of two classes the scores."""
     prior, at = fit.prior_values(), fit.numbers.reference
     at = at if prior[at] > 0 else int(np.argmax(prior > 0))
@@ -34,7 +34,7 @@ MODEL = Model(
     "Logistic regression",
     likelihood_of="class given row",
     prior_without="refitted",
-    decision=_against_reference,
+    decision=against_reference,
 )
 
 

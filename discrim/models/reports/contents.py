@@ -20,7 +20,7 @@ from discrim.frame.categories import shown
 from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import listed, told
 from discrim.models.pictures.pictured import kinds_of
-from discrim.models.registry import BY_VERB, summary_part
+from discrim.models.registry import BY_MODEL, BY_VERB, summary_part
 from discrim.models.reports.described import described, sizes
 from discrim.models.reports.repeated import check_load, code_of, told_options
 from discrim.report.numbers import clean, column_texts
@@ -136,7 +136,7 @@ def _tried(what: str, make: Callable[[], str]) -> str:
 
 
 def _summary(results: Any) -> str:
-    parts = summary_part(results._verb(), "sections", results)
+    parts = summary_part(results._model(), "sections", results)
     held, missing = {}, []
     for key, make in parts.items():
         try:
@@ -227,7 +227,7 @@ def _errors(results: Any) -> str:
 
 def _pictures(results: Any, kinds: Sequence[str]) -> str:
     drawn, missing = [], []
-    lines = {kind.name: kind.line for kind in BY_VERB[results._verb()].pictures}
+    lines = {kind.name: kind.line for kind in BY_MODEL[results._model()].pictures}
     with late_bar(len(kinds), "pictures") as tell:
         for kind in kinds:
             line = f"{lines[kind][:1].upper()}{lines[kind][1:]}"

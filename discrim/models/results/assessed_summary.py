@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pandas as pd
 
 from discrim.frame.categories import shown
 from discrim.models.fits.arguments import listed
-from discrim.report.tables import Pairs, Section, Summary
-
-if TYPE_CHECKING:
-    from discrim.models.results.assessed import Assessment
+from discrim.models.results.assessed import MOST_PAIRED, Assessment
+from discrim.report.tables import Pairs, Section, Summary, summarize
 
 __all__ = ["summary"]
 
@@ -19,20 +18,24 @@ MOST_IN_FULL = 6
 """Classes up to which each figure of a class is shown with its interval."""
 
 
-def summary(found: Assessment) -> Summary:
+def summary(found: Assessment, sections: Sequence[str] | None = None) -> Summary:
     """Header, figures of all classes, of each, of pairs, Brier's score, confusion."""
-    parts: dict[str, Any] = {"header": _header(found), "overall": _overall(found), "classes": _classes(found)}
-    if len(found.classes) > 2:
-        parts["pairs"] = _pairs(found)
+    parts: dict[str, Callable[[], Section | Pairs]] = {
+        "header": lambda: _header(found),
+        "overall": lambda: _overall(found),
+        "classes": lambda: _classes(found),
+    }
+    if 2 < len(found.classes) <= MOST_PAIRED:
+        parts["pairs"] = lambda: _pairs(found)
     if found._rows.posteriors:
-        parts["brier"] = _brier(found)
-    parts["confusion"] = Section(
+        parts["brier"] = lambda: _brier(found)
+    parts["confusion"] = lambda: Section(
         "Actual classes (rows) by predicted classes",
         found.confusion.rename_axis(index=None, columns=None),
         "count",
         source=".confusion",
     )
-    return Summary(f"Assessment: {found._fit.title.lower()}", parts)
+    return summarize(f"Assessment: {found._fit.title.lower()}", parts, sections)
 
 
 def _header(found: Assessment) -> Pairs:
@@ -139,9 +142,7 @@ def _pairs(found: Assessment) -> Section:
         table.rename_axis([None, None]),
         dict.fromkeys(table.columns, "share"),
         headings=_headings(found),
-        among=True,
         source=".pairs",
-        more=".pairs",
     )
 
 

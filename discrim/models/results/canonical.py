@@ -24,6 +24,7 @@ from discrim.inference.mean_differences import between_squares
 from discrim.models.fits.arguments import check_word
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.shown import Shown
 from discrim.models.registry import summary_of
 from discrim.models.results.stability import axis_stability
@@ -206,7 +207,7 @@ class CanonicalResults(Shown):
 
     def scores(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Canonical scores of rows: mean zero over the rows of the fit, unit variance within classes."""
-        blocks = self._fit.new_rows(data, unseen)
+        blocks = self._fit.new_rows(data, Gaps(unseen))
         origin, _ = gaussian.centred(self._numbers.moments, self._axes.centre)
         raw = self.raw.to_numpy()
         out = np.empty((len(self._names), blocks.table.nrows))

@@ -14,6 +14,7 @@ from discrim.frame.categories import shown
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.labels import class_code
 from discrim.models.fits.shown import shown_briefly
 
@@ -125,7 +126,7 @@ class LinearGeometry:
             Positive on the side of a; missing for a row with a missing value.
         """
         plane = _proper_plane(self, a, b)
-        blocks = self._fit.new_rows(data, unseen)
+        blocks = self._fit.new_rows(data, Gaps(unseen))
         out = np.empty(blocks.table.nrows)
         for place, x, _ in blocks.every_row():
             out[place] = plane.distances(x)
@@ -147,7 +148,7 @@ class LinearGeometry:
             The nearest point of the plane; the row less its distance times the normal of length one.
         """
         plane = _proper_plane(self, a, b)
-        blocks = self._fit.new_rows(data, unseen)
+        blocks = self._fit.new_rows(data, Gaps(unseen))
         out = np.empty((blocks.table.nrows, len(self.terms)))
         for place, x, _ in blocks.every_row():
             out[place] = plane.feet(x)

@@ -11,6 +11,7 @@ from discrim.core.rules.rules import best_class, posteriors
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import cost_matrix, prior_vector
 from discrim.models.fits.displayed import displayed
+from discrim.models.fits.gaps import Gaps, Missing
 from discrim.models.judging import assessment
 from discrim.models.judging.validation import left_out_scores
 
@@ -58,6 +59,7 @@ class Judging:
         folds: int = 10,
         seed: int | None = None,
         unseen: Unseen | None = None,
+        missing: Missing | None = None,
         refit_prior: bool | None = None,
     ) -> pd.DataFrame:
         """Actual classes (rows) by predicted classes (columns).
@@ -73,7 +75,7 @@ class Judging:
             As for `predict`.
         folds, seed : int
             Number of folds, and the seed that deals the rows to them.
-        unseen : optional
+        unseen, missing : optional
             As for `predict`, of new rows.
         refit_prior : bool, optional
             Whether a prior of class proportions is estimated without the rows left out, too; see
@@ -86,7 +88,8 @@ class Judging:
         """
         data, method = assessment.asked(data, method)
         paid = cost_matrix(costs, self.classes)
-        plan = assessment.Plan(paid, folds=folds, seed=seed, refit_prior=refit_prior, unseen=unseen)
+        gaps = Gaps(unseen, missing)
+        plan = assessment.Plan(paid, folds=folds, seed=seed, refit_prior=refit_prior, gaps=gaps)
         return assessment.confusion(self._fit, data, method, plan)
 
     @displayed(estimate="share", se="share", low="share", high="share")
@@ -104,6 +107,7 @@ class Judging:
         by_class: bool = False,
         weights: Any = None,
         unseen: Unseen | None = None,
+        missing: Missing | None = None,
         refit_prior: bool | None = None,
     ) -> pd.DataFrame:
         """Estimates of the error rate, weighted by the prior.
@@ -134,7 +138,7 @@ class Judging:
             Add a column for each class, the rate within it.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
-        unseen : optional
+        unseen, missing : optional
             As for `predict`, of the rows of `data`.
         refit_prior : bool, optional
             Whether "loo" and "cv" estimate a prior of class proportions without the rows left out, too; see
@@ -159,7 +163,8 @@ class Judging:
         methods, data = assessment.methods_or_data(methods, data)
         paid = cost_matrix(costs, self.classes)
         shares = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
-        plan = assessment.Plan(paid, level, folds, replicates, seed, refit_prior, unseen, shares, weights)
+        gaps = Gaps(unseen, missing)
+        plan = assessment.Plan(paid, level, folds, replicates, seed, refit_prior, gaps, shares, weights)
         return assessment.error_rates(self._fit, methods, data, plan, by_class=by_class)
 
     def assess(
@@ -174,6 +179,7 @@ class Judging:
         seed: int | None = None,
         weights: Any = None,
         unseen: Unseen | None = None,
+        missing: Missing | None = None,
         refit_prior: bool | None = None,
     ) -> Assessment:
         """What rows of known class say of the fit: accuracy, kappa, predictive values, areas, calibration.
@@ -198,7 +204,7 @@ class Judging:
             Number of folds of "cv", and the seed that deals the rows to them.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
-        unseen : optional
+        unseen, missing : optional
             As for `predict`, of new rows.
         refit_prior : bool, optional
             As for `leave_one_out`.
@@ -239,7 +245,7 @@ class Judging:
             folds=folds,
             seed=seed,
             refit_prior=refit_prior,
-            unseen=unseen,
+            gaps=Gaps(unseen, missing),
             prior=shares,
             weights=weights,
         )
@@ -253,17 +259,18 @@ class Judging:
         folds: int = 10,
         seed: int | None = None,
         unseen: Unseen | None = None,
+        missing: Missing | None = None,
         refit_prior: bool | None = None,
     ) -> Classification:
         """The rows beside their predictions: classification table, average posteriors, misclassified rows.
 
         Parameters
         ----------
-        data, method, folds, seed, refit_prior, unseen
+        data, method, folds, seed, refit_prior, unseen, missing
             As for `confusion`.
         """
         from discrim.models.judging.classification import classification
 
         data, method = assessment.asked(data, method)
-        plan = assessment.Plan(folds=folds, seed=seed, refit_prior=refit_prior, unseen=unseen)
+        plan = assessment.Plan(folds=folds, seed=seed, refit_prior=refit_prior, gaps=Gaps(unseen, missing))
         return classification(self._fit, data, method, plan)

@@ -8,6 +8,7 @@ import pandas as pd
 
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import check_word
+from discrim.models.fits.gaps import Gaps, Missing
 from discrim.models.results.by_parts import answered
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class NewRows:
             weights=weights,
             folds=folds,
             seed=seed,
-            unseen=unseen,
+            gaps=Gaps(unseen),
         )
         return answered(self, data, out, set_answer(self._fit, data, plan))
 
@@ -208,6 +209,7 @@ class NewRows:
         interval: Literal["wald", "profile"] = "wald",
         weights: Any = None,
         unseen: Unseen | None = None,
+        missing: Missing | None = None,
     ) -> PriorEstimate:
         """Shares of the classes among rows whose classes are not known, by maximum likelihood.
 
@@ -231,7 +233,7 @@ class NewRows:
             and has limits for shares of zero too.
         weights : column name, or vector of length n, optional
             Frequencies of the rows; of a source a column.
-        unseen : optional
+        unseen, missing : optional
             As for `predict`.
 
         Returns
@@ -272,4 +274,6 @@ class NewRows:
         """
         from discrim.models.judging.estimated_prior import Search, estimated_prior
 
-        return estimated_prior(self._fit, data, Search(tol, maxiter, level, interval), unseen, weights)
+        return estimated_prior(
+            self._fit, data, Search(tol, maxiter, level, interval), Gaps(unseen, missing), weights
+        )

@@ -17,6 +17,7 @@ from discrim.errors import DataError
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.arguments import check_word, cost_matrix, is_number, told
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import Gaps, Missing
 from discrim.models.fits.handed_out import HandedOut
 from discrim.models.fits.labels import missing_if_refused
 from discrim.models.fits.prediction import Decision, posterior_frame
@@ -115,6 +116,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         reject: float | None = None,
         outlier: float | None = None,
         unseen: Unseen | None = None,
+        missing: Missing | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pd.Series:
         """Predicted class of each row.
@@ -137,6 +139,10 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         unseen : {"raise", "missing"}, optional
             Rows with a level that the fit has not seen: an error, or as rows with a missing value, with a
             warning that counts them. An error by default, but of `naive_bayes(unseen="missing")`.
+        missing : {"drop", "integrate"}, optional
+            What is said of a row with a missing value: nothing; or, by models of normal classes and naive
+            Bayes, what its other columns say, with the missing ones integrated out: see Notes. "drop" by
+            default, but of `naive_bayes` and of fits with missing="em".
         out : path, optional
             Write the labels to a file of Parquet or CSV, or to a folder of Parquet files, of which the path
             comes back.
@@ -144,8 +150,9 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         Returns
         -------
         Series
-            Labels on the data's index; of a row with a missing value, missing. Of a source, and with `out`,
-            what is said there; errors of rows that are read later come as the frames are asked for.
+            Labels on the data's index; of a row with a missing value, missing, unless it is integrated out.
+            Of a source, and with `out`, what is said there; errors of rows that are read later come as the
+            frames are asked for.
 
         Raises
         ------
@@ -154,8 +161,18 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
             `out` is no path to a table, or belongs to the source.
         PriorError
             The prior is not a distribution over the classes.
+        NotSupportedError
+            The model has no density of rows to integrate missing columns out of.
         OSError
             The folder of `out` is not there, the disk is full, and the like; nothing is written then.
+
+        Notes
+        -----
+        With missing="integrate" a class has the density of the columns that a row has, by the mean and the
+        covariance of these under the fit; a row without any has the prior. It is right where it does not
+        depend on the missing values that they are missing. What is integrated out are columns of the design,
+        taken as jointly normal: of a missing x all that is made of it, log(x), I(x**2), x:z, the columns of a
+        category; and of a level that the fit has not seen, with unseen="missing", those of that category.
 
         Examples
         --------
@@ -165,18 +182,21 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         >>> parts = fit.predict(lambda: (iris[start : start + 50] for start in (0, 50, 100)))
         >>> [len(labels) for labels in parts]
         [50, 50, 50]
+        >>> petals = iris[["petal_length", "petal_width"]].assign(sepal_length=None, sepal_width=None)
+        >>> fit.predict(petals[:2], missing="integrate").tolist()
+        ['setosa', 'setosa']
         """
         for name, bound in (("reject", reject), ("outlier", outlier)):
             if bound is not None and not (is_number(bound) and 0 <= bound < np.inf):
                 raise DataError(f"{name}={told(bound)}: give a number from 0 on.")
-        check_word("unseen", unseen, ("raise", "missing"), optional=True)
+        gaps = Gaps(unseen, missing)
         if costs is not None or reject is not None:
             self._fit.need_posteriors("costs= and reject=")
         decision = Decision(cost_matrix(costs, self.classes), reject)
 
         def labels(results: ClassifierResults, rows: Any) -> pd.Series:
             fit = results._fit
-            blocks = fit.new_rows(rows, unseen)
+            blocks = fit.new_rows(rows, gaps)
             codes = fit.predicted_codes(blocks, prior, decision)
             if outlier is not None:
                 strange = (results.typicality(blocks).to_numpy() < outlier).all(axis=1)
@@ -193,14 +213,16 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         method: Method = "plugin",
         convention: Literal["MASS"] | None = None,
         unseen: Unseen | None = None,
+        missing: Missing | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
         """Posterior probabilities, rows by classes.
 
         Parameters
         ----------
-        data, prior, unseen, out : optional
-            As for `predict`.
+        data, prior, unseen, missing, out : optional
+            As for `predict`. Under "predictive" missing columns are integrated out of the predictive density
+            of all columns; "debiased" is of the columns that there are.
         method : {"plugin", "predictive", "debiased"}
             Estimates for the parameters, the parameters integrated out, or unbiased log densities.
         convention : None or "MASS"
@@ -209,10 +231,11 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         Returns
         -------
         DataFrame
-            Each row sums to one, or is missing where the row has a missing value. Of a source, and with
-            `out`, as of `predict`.
+            Each row sums to one, or is missing where the row has a missing value that is not integrated out.
+            Of a source, and with `out`, as of `predict`.
         """
-        return self._posterior_frame(data, prior, method, convention, posteriors, unseen, out)
+        gaps = Gaps(unseen, missing)
+        return self._posterior_frame(data, prior, method, convention, posteriors, gaps, out)
 
     def predict_log_proba(
         self,
@@ -222,23 +245,26 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         method: Method = "plugin",
         convention: Literal["MASS"] | None = None,
         unseen: Unseen | None = None,
+        missing: Missing | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
         """Logarithms of the posterior probabilities; they hold where the posterior itself underflows."""
-        return self._posterior_frame(data, prior, method, convention, log_posteriors, unseen, out)
+        gaps = Gaps(unseen, missing)
+        return self._posterior_frame(data, prior, method, convention, log_posteriors, gaps, out)
 
     def decision_function(
         self,
         data: Any = None,
         *,
         unseen: Unseen | None = None,
+        missing: Missing | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame | pd.Series:
         """Values by which the rule decides, rows by classes: the class of the largest is predicted.
 
         Parameters
         ----------
-        data, unseen, out : optional
+        data, unseen, missing, out : optional
             As for `predict`, and so is what comes back of a source.
 
         Returns
@@ -252,9 +278,10 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
             without posteriors the fitted values, or those of the planes. For two classes what the second
             has above the first, as the log odds: positive is the second class.
         """
+        gaps = Gaps(unseen, missing)
 
         def values(results: ClassifierResults, rows: Any) -> pd.DataFrame | pd.Series:
-            return results._fit.decision_values(results._fit.new_rows(rows, unseen))
+            return results._fit.decision_values(results._fit.new_rows(rows, gaps))
 
         return answered(self, data, out, values)
 
@@ -265,7 +292,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         method: str,
         convention: str | None,
         finish: Callable[[Floats], Floats],
-        unseen: Unseen | None = None,
+        gaps: Gaps,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
         self._fit.need_posteriors("predict_proba()")
@@ -274,26 +301,35 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         rule = self._fit.rule(prior, method, convention)
 
         def frame(results: ClassifierResults, rows: Any) -> pd.DataFrame:
-            return posterior_frame(results._fit.new_rows(rows, unseen), rule, results.classes, finish)
+            fit = results._fit
+            blocks = fit.new_rows(rows, gaps)
+            own = fit.in_part(rule, blocks, prior, method, convention)
+            return posterior_frame(blocks, own, results.classes, finish)
 
         return answered(self, data, out, frame)
 
     def augment(
-        self, data: Any = None, *, unseen: Unseen | None = None, out: str | PathLike[str] | None = None
+        self,
+        data: Any = None,
+        *,
+        unseen: Unseen | None = None,
+        missing: Missing | None = None,
+        out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
         """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`).
 
-        Of a model without posteriors their place is taken by its values (`.score.<class>`). `unseen` and
-        `out` are as for `predict`, and so is what a source of tables gives.
+        Of a model without posteriors their place is taken by its values (`.score.<class>`). `unseen`,
+        `missing` and `out` are as for `predict`, and so is what a source of tables gives.
         """
+        gaps = Gaps(unseen, missing)
 
         def augmented(results: ClassifierResults, rows: Any) -> pd.DataFrame:
-            return results._augmented(unseen, rows)
+            return results._augmented(gaps, rows)
 
         return answered(self, data, out, augmented, whole=True)
 
-    def _augmented(self, unseen: Unseen | None, data: Any) -> pd.DataFrame:
-        rows = self._fit.new_rows(data, unseen)
+    def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
+        rows = self._fit.new_rows(data, gaps)
         return self._fit.augmented(rows, self.predict_proba(rows), "posterior")
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -20,6 +20,7 @@ from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import GatheredRows, gathered_rows
 from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit, Model, Refits, as_scored
+from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.prediction import posterior_frame
 from discrim.models.fits.reading import NaAction, usable_rows
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
@@ -78,7 +79,7 @@ class ValuesOnly:
 
     def _values(self: Any, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
         """Values of the rule, rows by classes."""
-        blocks = self._fit.new_rows(data, unseen)
+        blocks = self._fit.new_rows(data, Gaps(unseen))
         return posterior_frame(blocks, self._fit.rule(), self.classes, np.asarray)
 
 
@@ -90,9 +91,9 @@ class SeparatingLines(ValuesOnly):
         """Coefficients of the planes, of which each is known up to a factor."""
         return int((len(self.terms) + 1) * (1 if len(self.classes) == 2 else len(self.classes)))
 
-    def _augmented(self: Any, unseen: Unseen | None, data: Any) -> pd.DataFrame:
+    def _augmented(self: Any, gaps: Gaps, data: Any) -> pd.DataFrame:
         """The table with each row's label (`.fitted`) and the values of the planes (`.score.<class>`)."""
-        rows = self._fit.new_rows(data, unseen)
+        rows = self._fit.new_rows(data, gaps)
         held: pd.DataFrame = self._fit.augmented(rows, pd.DataFrame(self.decision_function(rows)), "score")
         return held
 

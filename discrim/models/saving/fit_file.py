@@ -23,7 +23,7 @@ from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedEr
 from discrim.frame.blocks import without_rows
 from discrim.frame.formula import Design
 from discrim.models.fits.fit import Fit
-from discrim.models.registry import BY_VERB, resolve
+from discrim.models.registry import BY_MODEL, resolve
 from discrim.models.saving.earlier_files import in_this_form, is_earlier, refuse_collinear
 from discrim.models.saving.saved import Saved
 from discrim.models.saving.saved_description import check_description, check_values, names_left_out
@@ -41,7 +41,7 @@ BROKEN = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, 
 
 def saved_of(name: str) -> Saved | None:
     """How a model is saved, by the name of its verb; None for one that is not."""
-    row = BY_VERB.get(name) if isinstance(name, str) else None
+    row = BY_MODEL.get(name) if isinstance(name, str) else None
     if row is None or not row.can_be_saved:
         return None
     saved: Saved = resolve(f"{row.results_module}:SAVED")

@@ -20,8 +20,8 @@ MOST_ROWS = 2**53
 _LONE = re.compile("[\ud800-\udfff]")
 """Halves of a pair that stand alone, which no text of Unicode holds."""
 
-_WITHIN_ONE = ("alpha", "gamma")
-_FROM_ZERO = ("threshold", "smoothing", "laplace")
+_WITHIN_ONE = ("alpha", "gamma", "l1_ratio")
+_FROM_ZERO = ("threshold", "smoothing", "laplace", "strength")
 
 
 def check_values(path: Any, about: Any) -> None:
@@ -124,6 +124,8 @@ def _is_option(key: str, value: Any, design: Design, *, robust: bool) -> bool:
     match key:
         case "parametrization":
             return value in ("esl", "friedman", "klar")
+        case "penalty":
+            return value in ("ridge", "lasso", "elastic_net")
         case "cv":
             return value in (None, "loo") or (isinstance(value, int) and value >= 2)
         case "select":

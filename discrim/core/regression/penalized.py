@@ -1,0 +1,381 @@
+"""The numbers of a penalized logistic regression, and the pure functions that fit them.
+
+Minimized is, as by glmnet (Friedman, Hastie & Tibshirani, 2010, Journal of Statistical Software 33(1)),
+
+    -1/N sum_i w_i log P(y_i | x_i) + lambda ((1 - a)/2 |b|^2 + a |b|_1),
+
+w the weights, N their sum, b the coefficients of columns over their standard deviations (divisor N), all but
+the constants. Of two classes b are the log odds of the second against the first; of more each class has its
+own (the symmetric parametrization): the penalty leaves nothing undetermined but the constants, which are made
+to sum to zero, and by the lasso, of an even number of classes, see `_centred`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.moments.row_sums import RowBlocks
+from discrim.core.numerics.file_numbers import are_whole
+from discrim.core.regression.penalized_likelihood import Likelihood
+from discrim.core.regression.proximal_newton import Ended, ProximalNewton
+from discrim.core.rules.rules import LinearRule
+from discrim.errors import DataError
+
+__all__ = ["PATH_TOLERANCE", "PenalizedFit", "Standard", "fit_at", "fit_from_end", "path_of", "rows_of"]
+
+Floats = NDArray[np.float64]
+
+PATH_TOLERANCE = 1e-5
+"""Violation of the conditions, in units of lambda, at which a search along a path ends."""
+
+STEP = 0.4
+"""Ratio of two strengths on the way to one that is given."""
+
+EXPLAINED, GAINED, LATELY = 0.999, 1e-5, 5
+"""Share of the deviance at which a path of our own ends, or the gain of the last strengths, as glmnet's."""
+
+
+class Standard(NamedTuple):
+    """Coordinates in which columns have mean zero and variance one: ((x - centre) scale - rest) / sd.
+
+    Attributes
+    ----------
+    centre, rest, scale, sd : (p,) float
+    """
+
+    centre: Floats
+    rest: Floats
+    scale: Floats
+    sd: Floats
+
+    @classmethod
+    def of(cls, moments: ClassMoments) -> Standard:
+        """Those of all rows, divisor N."""
+        means, total = moments.means, moments.total
+        anchor = means[int(np.argmax(moments.counts))]
+        rest = anchor + (moments.counts / total) @ (means - anchor)
+        squares = moments.squares.sum(axis=0) + moments.counts @ (means - rest) ** 2
+        return cls(moments.origin, rest, moments.scale, np.sqrt(squares / total))
+
+    def columns(self, x: Floats, out: Floats) -> None:
+        """Write rows (m, p) as columns (p, m)."""
+        out[:] = x.T
+        out -= self.centre[:, None]
+        out *= self.scale[:, None]
+        out -= self.rest[:, None]
+        out /= self.sd[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class PenalizedFit:
+    """The numbers of a penalized logistic regression.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Diagonal.
+    prior : (K,) float
+    estimated_prior : bool
+    reference : int
+        Class against which coefficients are shown; the fit does not depend on it.
+    penalty : {"ridge", "lasso", "elastic_net"}
+    strength, l1_ratio : float
+        lambda and a.
+    beta : (C, p + 1) float
+        Coefficients of standardized columns, the constants first.
+    loss : float
+        Mean negative log-likelihood.
+    violation : float
+        Of the conditions of a minimum, in units of lambda.
+    steps : int
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    reference: int
+    penalty: str
+    strength: float
+    l1_ratio: float
+    beta: Floats
+    loss: float
+    violation: float
+    steps: int
+
+    has_distances = False
+
+    @property
+    def others(self) -> list[int]:
+        """The classes but the reference."""
+        return [k for k in range(self.moments.n_classes) if k != self.reference]
+
+    @property
+    def by_class(self) -> Floats:
+        """Coefficients (p + 1, K) of standardized columns; of two classes those of the first are zero."""
+        if len(self.beta) == 1:
+            return np.column_stack([np.zeros(self.beta.shape[1]), self.beta[0]])
+        return self.beta.T
+
+    def class_params(self) -> Floats:
+        """Coefficients (p + 1, K) by class in the units of the data, the constants first."""
+        standard, held = Standard.of(self.moments), self.by_class
+        slopes = held[1:] / standard.sd[:, None]
+        own = slopes * standard.scale[:, None]
+        constants = held[0] - standard.rest @ slopes - standard.centre @ own
+        if len(self.beta) > 1:
+            # Nothing but their differences is determined.
+            constants -= constants.mean()
+        return np.vstack([constants, own])
+
+    def params(self) -> Floats:
+        """Coefficients (p + 1, K - 1) against the reference, in the units of the data."""
+        whole = self.class_params()
+        return np.asarray(whole[:, self.others] - whole[:, [self.reference]])
+
+    def nonzero(self) -> int:
+        """Coefficients that are not zero, without the constants."""
+        return int(np.count_nonzero(self.beta[:, 1:]))
+
+    def explained(self) -> float:
+        """Share of the deviance of the class proportions that the fit takes away."""
+        return 1 - self.loss / null_loss(self.moments.counts)
+
+    def llnull(self) -> float:
+        """Log-likelihood of the class proportions alone."""
+        return -null_loss(self.moments.counts) * self.moments.total
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
+        """The decision rule under a prior (K,): the constants move by its log odds against the rows' own."""
+        standard, held = Standard.of(self.moments), self.by_class
+        coef = held[1:] / standard.sd[:, None]
+        shift = log_prior - np.log(self.moments.counts / self.moments.total)
+        intercept = held[0] - standard.rest @ coef + shift
+        return LinearRule(standard.centre, standard.scale, coef, intercept)
+
+    def end(self) -> dict[str, Floats]:
+        """Where the search ended: coefficients, and (loss, violation, steps)."""
+        return {"beta": self.beta, "course": np.array([self.loss, self.violation, self.steps])}
+
+    def at(self, ended: Ended, strength: float) -> PenalizedFit:
+        """The same fit where the search at a strength ended."""
+        beta = _centred(ended.beta, self.l1_ratio)
+        return replace(
+            self, strength=strength, beta=beta, loss=ended.loss, violation=ended.violation, steps=ended.steps
+        )
+
+
+def null_loss(counts: Floats) -> float:
+    """Mean negative log-likelihood of the class proportions alone."""
+    shares = counts / counts.sum()
+    return float(-(shares @ np.log(shares)))
+
+
+def fit_from_end(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    estimated_prior: bool,
+    reference: int,
+    penalty: str,
+    strength: float,
+    l1_ratio: float,
+    beta: Floats,
+    course: Floats,
+) -> PenalizedFit:
+    """A fit from where its search ended, as `PenalizedFit.end` gives it.
+
+    Raises
+    ------
+    DataError
+        The course of the search is none, or the share of the lasso is not that of the penalty.
+    """
+    loss, violation, steps = course.tolist()
+    if not are_whole(steps):
+        raise DataError("its search has no number of steps")
+    shares = {"ridge": l1_ratio == 0, "lasso": l1_ratio == 1}
+    if not shares.get(penalty, 0 < l1_ratio < 1) or not strength > 0:
+        raise DataError("its penalty is none")
+    return PenalizedFit(
+        moments, prior, estimated_prior, reference, penalty, strength, l1_ratio, beta, loss, violation,
+        int(steps),
+    )  # fmt: skip
+
+
+def rows_of(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
+    """The rows that moments are of, standardized and in memory."""
+    standard, n = Standard.of(moments), int(moments.rows.sum())
+    z = np.empty((moments.n_columns + 1, n))
+    z[0] = 1.0
+    codes, held, first = np.empty(n, dtype=np.intp), np.ones(n), 0
+    for x, own, weights in blocks:
+        if weights is not None and not (weights > 0).all():
+            used = weights > 0
+            x, own, weights = x[used], own[used], weights[used]
+        at = slice(first, first + len(x))
+        standard.columns(x, z[1:, at])
+        codes[at] = own
+        if weights is not None:
+            held[at] = weights
+        first += len(x)
+    return Likelihood(z, codes, held / held.sum(), moments.n_classes)
+
+
+class _Spanned(NamedTuple):
+    """A likelihood in coordinates of the space that the rows span, and the way back.
+
+    Attributes
+    ----------
+    model : Likelihood
+    basis : (p, r) float or None
+        Orthonormal; None where the columns are as they were.
+    """
+
+    model: Likelihood
+    basis: Floats | None
+
+    def back(self, beta: Floats) -> Floats:
+        """Coefficients (C, p + 1) of the columns."""
+        if self.basis is None:
+            return beta
+        return np.concatenate([beta[:, :1], beta[:, 1:] @ self.basis.T], axis=1)
+
+    def into(self, beta: Floats) -> Floats:
+        """Coefficients (C, r + 1) in the coordinates."""
+        if self.basis is None:
+            return beta
+        return np.concatenate([beta[:, :1], beta[:, 1:] @ self.basis], axis=1)
+
+
+def _spanned(model: Likelihood, l1_ratio: float) -> _Spanned:
+    """The rows in coordinates of their space where they are few: a ridge is the same in all rotations."""
+    if l1_ratio or len(model.z) - 1 <= len(model.codes):
+        return _Spanned(model, None)
+    basis, rows = qr(model.z[1:], mode="economic", check_finite=False)
+    z = np.concatenate([model.z[:1], rows])
+    return _Spanned(replace(model, z=z), basis)
+
+
+def strengths_of(model: Likelihood, l1_ratio: float, count: int) -> Floats:
+    """Strengths (L,) from the least that leaves no coefficient, evenly spaced in logarithms, as glmnet's."""
+    residual = model.at(model.eta(model.null())).residual
+    slopes = model.gradient(residual)[:, 1:]
+    top = float(np.abs(slopes).max()) / max(l1_ratio, 1e-3)
+    least = 1e-4 if len(model.codes) >= len(model.z) - 1 else 1e-2
+    return np.asarray(top * least ** np.linspace(0, 1, count))
+
+
+def path_of(
+    model: Likelihood,
+    l1_ratio: float,
+    strengths: Floats,
+    maxiter: int,
+    *,
+    ends: bool = False,
+    tell: Callable[[float], object] = lambda share: None,
+) -> list[Ended]:
+    """Where the searches at falling strengths ended.
+
+    Parameters
+    ----------
+    model : Likelihood
+    l1_ratio : float
+    strengths : (L,) float
+        In decreasing order.
+    maxiter : int
+        Most steps at each.
+    ends : bool
+        Stop where there is next to nothing left to explain.
+    tell : callable
+        What is told of each.
+    """
+    spanned = _spanned(model, l1_ratio)
+    search = ProximalNewton(spanned.model, l1_ratio, PATH_TOLERANCE, maxiter)
+    found: list[Ended] = []
+    explained: list[float] = []
+    for strength in strengths.tolist():
+        ended = search.minimize(strength)
+        found.append(ended._replace(beta=spanned.back(ended.beta)))
+        explained.append(1 - ended.loss / search.null_loss)
+        tell(1)
+        if ends and len(found) > LATELY:
+            gained = explained[-1] - explained[-1 - LATELY]
+            if explained[-1] > EXPLAINED or gained < GAINED * explained[-1]:
+                break
+    return found
+
+
+def fit_at(
+    model: Likelihood,
+    l1_ratio: float,
+    strength: float,
+    *,
+    tol: float,
+    maxiter: int,
+    start: Floats | None = None,
+) -> Ended:
+    """Where the search at one strength ends, that goes on until rounding stops it.
+
+    Parameters
+    ----------
+    start : (C, p + 1) float, optional
+        Coefficients to begin with; else the way leads along larger strengths.
+    """
+    spanned = _spanned(model, l1_ratio)
+    search = ProximalNewton(spanned.model, l1_ratio, tol, maxiter)
+    if start is not None:
+        search.begin(spanned.into(start))
+    else:
+        at = search.largest()
+        while at * STEP > strength:
+            at *= STEP
+            search.minimize(at, tol=PATH_TOLERANCE)
+    ended = search.minimize(strength, polish=True)
+    return ended._replace(beta=spanned.back(ended.beta))
+
+
+def refitted(
+    fit: PenalizedFit, moments: ClassMoments, model: Likelihood, maxiter: int
+) -> PenalizedFit | None:
+    """The same penalty of other rows; None where a class has none, or the search does not end."""
+    if not (moments.counts > 0).all():
+        return None
+    start = fit.beta if fit.beta.shape[1] == len(model.z) else None
+    ended = fit_at(model, fit.l1_ratio, fit.strength, tol=1e-8, maxiter=maxiter, start=start)
+    return replace(fit, moments=moments).at(ended, fit.strength) if ended.converged else None
+
+
+def _centred(beta: Floats, l1_ratio: float) -> Floats:
+    """Coefficients (C, p + 1) of which the penalty leaves one choice.
+
+    By the lasso alone, all classes' coefficients of a column may be moved by one number as long as as many
+    are above zero as are below it. Of an even number of classes, of the two that lie in the middle one is
+    then brought to zero: that by which the sum of squares is less.
+    """
+    if len(beta) == 1:
+        return beta
+    beta = beta.copy()
+    beta[:, 0] -= beta[:, 0].mean()
+    if l1_ratio < 1 or len(beta) % 2:
+        return beta
+    ordered = np.sort(beta[:, 1:], axis=0)
+    middle = ordered[len(beta) // 2 - 1 : len(beta) // 2 + 1]
+    sizes = [((beta[:, 1:] - each) ** 2).sum(axis=0) for each in middle]
+    shift = np.where(sizes[0] <= sizes[1], middle[0], middle[1])
+    beta[:, 1:] -= shift
+    return beta
+
+
+def scores_along(ends: Sequence[Ended], z: Floats) -> Floats:
+    """Functions (L, C, m) of columns (p + 1, m) at each of the ends of a path."""
+    out = np.empty((len(ends), len(ends[0].beta), z.shape[1]))
+    for place, ended in enumerate(ends):
+        used = np.flatnonzero(ended.beta.any(axis=0))
+        out[place] = ended.beta[:, used] @ z[used]
+    return out

@@ -1,0 +1,351 @@
+"""Logistic regression with ridge, lasso and elastic net: glmnet, scikit-learn, conditions of a minimum."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim import logistic
+from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
+from discrim.errors import DataError, NotSupportedError
+from discrim.frame.scan import quote
+from discrim.models.regression.logistic_results import LogisticResults
+from discrim.models.regression.penalized_results import PenalizedLogisticResults
+from discrim.models.results.geometry import LinearGeometry
+from discrim.models.results.results import ClassifierResults
+from tests import support
+
+TABLES = support.TABLES / "classic"
+GENES = support.TABLES / "genes"
+GOLDEN = json.loads((support.GOLDEN / "penalty.json").read_text())
+FITS, FOLDS = GOLDEN["fits"], GOLDEN["folds"]
+BUNDLED = {
+    "breast_cancer": load_breast_cancer, "iris": load_iris, "penguins": load_penguins, "wine": load_wine,
+}  # fmt: skip
+NAMES = {0: "ridge", 1: "lasso"}
+IRIS = load_iris()
+
+
+@cache
+def table(file: str) -> pd.DataFrame:
+    if file in BUNDLED:
+        return BUNDLED[file]()
+    path = TABLES / f"{file}.csv.gz"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not part of the project (GPL) and not beside it")
+    return pd.read_csv(path)
+
+
+def asked(case: dict[str, Any]) -> tuple[str, pd.DataFrame, dict[str, Any]]:
+    """Formula, table and options of a golden case."""
+    columns, data = case["columns"], table(case["file"])
+    data = data.dropna(subset=[case["response"], *columns]).reset_index(drop=True)
+    assert len(data) == case["nobs"]
+    name = NAMES.get(case["alpha"], "elastic_net")
+    options: dict[str, Any] = {"penalty": name}
+    if name == "elastic_net":
+        options["l1_ratio"] = case["alpha"]
+    if case.get("weighted"):
+        options["weights"] = 1.0 + np.arange(1, len(data) + 1) % 3
+    return f"{case['response']} ~ {' + '.join(map(quote, columns))}", data, options
+
+
+def standardized(coef: np.ndarray, fit: Any, data: pd.DataFrame, weights: Any) -> np.ndarray:
+    """Coefficients (p + 1, K) of columns about their means, over their standard deviations, divisor N."""
+    x = data[list(fit.terms)].to_numpy(float)
+    slopes = coef[1:] * np.sqrt(np.atleast_2d(np.cov(x.T, aweights=weights, ddof=0)).diagonal())[:, None]
+    return np.vstack([coef[0] + np.average(x, axis=0, weights=weights) @ coef[1:], slopes])
+
+
+# ------------------------------------------------------------------ glmnet
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.filterwarnings("ignore:The weights of")
+def test_coefficients_as_glmnet(name):
+    case = FITS[name]
+    formula, data, options = asked(case)
+    for strength, coef, explained in zip(case["strengths"], case["coef"], case["explained"], strict=True):
+        fit = logistic(formula, data, strength=strength, **options)
+        wanted, found = np.array(coef).T, fit.class_params.to_numpy()
+        if wanted.shape[1] == 1:
+            wanted = np.column_stack([np.zeros(len(wanted)), wanted])
+        wanted, found = (standardized(each, fit, data, options.get("weights")) for each in (wanted, found))
+        if len(fit.classes) > 2:
+            # Constants have a free part in common; by the lasso, of an even number of classes, all have.
+            wanted, found = (each - np.median(each, axis=1, keepdims=True) for each in (wanted, found))
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=5e-6)
+        assert fit.prsquared == pytest.approx(explained, abs=1e-8)
+        assert fit.penalty == (options["penalty"], strength, case["alpha"])
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_the_choice_as_cv_glmnet(name):
+    case = FOLDS[name]
+    formula, data, options = asked(case)
+    dealt = np.arange(len(data)) % 10
+    splits = [(np.flatnonzero(dealt != k), np.flatnonzero(dealt == k)) for k in range(10)]
+    fit = logistic(formula, data, grid=case["strengths"], folds=splits, **options)
+    path = fit.path
+    np.testing.assert_allclose(path["strength"], case["strengths"], rtol=1e-14)
+    np.testing.assert_allclose(path["deviance"], case["deviance"], rtol=1e-6)
+    np.testing.assert_allclose(path["se"], case["se"], rtol=1e-5)
+    np.testing.assert_allclose(path["error"], case["error"], atol=1e-12)
+    assert fit.penalty.strength == pytest.approx(case["min"])
+    simpler = logistic(formula, data, grid=case["strengths"], folds=splits, select="1se", **options)
+    assert simpler.penalty.strength == pytest.approx(case["one_se"])
+
+
+# ------------------------------------------------------------------ conditions of a minimum
+
+
+def worst_violation(fit: Any, data: pd.DataFrame, y: np.ndarray, weights: np.ndarray) -> float:
+    """The largest violation of the KKT conditions in 40 digits, from the coefficients of the columns."""
+    mpmath = pytest.importorskip("mpmath")
+    mp = mpmath.mp
+    with mpmath.workdps(40):
+        x = [[mp.mpf(float(v)) for v in row] for row in data[list(fit.terms)].to_numpy(float)]
+        w = [mp.mpf(float(v)) / mp.fsum(map(float, weights)) for v in weights]
+        n, p = len(x), len(x[0])
+        mean = [mp.fsum(w[i] * x[i][j] for i in range(n)) for j in range(p)]
+        sd = [mp.sqrt(mp.fsum(w[i] * (x[i][j] - mean[j]) ** 2 for i in range(n))) for j in range(p)]
+        z = [[(x[i][j] - mean[j]) / sd[j] for j in range(p)] for i in range(n)]
+        # Of the standardized columns, as they are held: those of the data have them to rounding only.
+        beta = [[mp.mpf(float(v)) for v in row] for row in fit._numbers.beta]
+        worst = mp.mpf(0)
+        residual = []
+        for i in range(n):
+            eta = [b[0] + mp.fsum(b[j + 1] * z[i][j] for j in range(p)) for b in beta]
+            odds = [mp.mpf(0), *eta] if len(beta) == 1 else eta
+            total = mp.fsum(mp.exp(v) for v in odds)
+            shares = [mp.exp(v) / total - (k == y[i]) for k, v in enumerate(odds)]
+            residual.append([w[i] * v for v in (shares[1:] if len(beta) == 1 else shares)])
+        strength, a = mp.mpf(fit.penalty.strength), mp.mpf(fit.penalty.l1_ratio)
+        for c, b in enumerate(beta):
+            worst = max(worst, abs(mp.fsum(residual[i][c] for i in range(n))))
+            for j in range(p):
+                slope = mp.fsum(residual[i][c] * z[i][j] for i in range(n)) + strength * (1 - a) * b[j + 1]
+                here = b[j + 1]
+                off = abs(slope + strength * a * mp.sign(here)) if here else abs(slope) - strength * a
+                worst = max(worst, off)
+        return float(worst)
+
+
+@pytest.mark.parametrize("formula", ["species ~ .", "two ~ ."])
+@pytest.mark.parametrize(("penalty", "l1_ratio"), [("ridge", None), ("lasso", None), ("elastic_net", 0.7)])
+def test_conditions_hold_to_rounding(formula, penalty, l1_ratio):
+    data = IRIS.iloc[::5].reset_index(drop=True)
+    weights = 1.0 + np.arange(len(data)) % 2
+    if formula.startswith("two"):
+        data = data.assign(two=np.where(data["species"] == "virginica", "b", "a")).drop(columns="species")
+    y = pd.factorize(data.iloc[:, -1], sort=True)[0]
+    for strength in (0.2, 0.01, 1e-4):
+        fit = logistic(formula, data, penalty=penalty, l1_ratio=l1_ratio, strength=strength, weights=weights)
+        assert worst_violation(fit, data, y, weights) < 2e-15
+        assert fit._numbers.violation * strength < 1e-14
+
+
+def test_no_other_coefficients_are_better():
+    """Against scipy on the whole objective of a ridge, and the lasso's with parts above and below zero."""
+    from scipy.optimize import minimize
+
+    data = load_penguins().dropna()[["sex", "bill_length_mm", "bill_depth_mm", "body_mass_g"]]
+    x = data.iloc[:, 1:].to_numpy(float)
+    z = (x - x.mean(axis=0)) / x.std(axis=0)
+    y = (data["sex"] == "male").to_numpy(float)
+    for penalty, a in (("ridge", 0.0), ("lasso", 1.0), ("elastic_net", 0.4)):
+        fit = logistic("sex ~ .", data, penalty=penalty, strength=0.03, l1_ratio=a if 0 < a < 1 else None)
+
+        def objective(v, a=a):
+            b = v[1:4] - v[4:]
+            eta = v[0] + z @ b
+            loss = np.mean(np.logaddexp(0, eta) - y * eta)
+            return loss + 0.03 * ((1 - a) / 2 * b @ b + a * (v[1:4] + v[4:]).sum())
+
+        found = minimize(objective, np.zeros(7), bounds=[(None, None)] + [(0, None)] * 6, tol=1e-15)
+        held = fit._numbers.beta[0]
+        own = objective(np.concatenate([held[:1], np.maximum(held[1:], 0), np.maximum(-held[1:], 0)]))
+        assert own <= found.fun + 1e-15
+        assert own == pytest.approx(found.fun, abs=1e-8)
+
+
+def test_strength_is_one_over_n_times_c_of_scikit_learn():
+    from sklearn.linear_model import LogisticRegression
+
+    x = IRIS[["sepal_length", "sepal_width", "petal_length", "petal_width"]].to_numpy()
+    z = (x - x.mean(axis=0)) / x.std(axis=0)
+    for strength, penalty, options in (
+        (0.02, "ridge", {"solver": "lbfgs"}),
+        (0.05, "lasso", {"solver": "saga", "l1_ratio": 1.0}),
+        (0.1, "elastic_net", {"solver": "saga", "l1_ratio": 0.5}),
+    ):
+        fit = logistic("species ~ .", IRIS, penalty=penalty, strength=strength)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            peer = LogisticRegression(C=1 / (len(x) * strength), tol=1e-8, max_iter=20000, **options)
+            if penalty != "ridge" and "penalty" in peer.get_params():
+                peer.set_params(penalty="elasticnet")
+            peer.fit(z, IRIS["species"])
+        np.testing.assert_allclose(fit._numbers.beta[:, 1:], peer.coef_, atol=2e-6)
+
+
+# ------------------------------------------------------------------ what it has, and what it has not
+
+
+@cache
+def fitted(name: str, **options: Any) -> Any:
+    return logistic("species ~ .", IRIS, penalty=name, strength=0.05, **options)
+
+
+def asked_of(fit: Any, name: str) -> Any:
+    """A property, or what a method gives without arguments."""
+    found = getattr(fit, name)
+    return found() if callable(found) else found
+
+
+def test_what_a_penalty_leaves_no_sense_is_refused_and_all_else_is_there():
+    fit = fitted("lasso")
+    own = {"class_params", "params", "path", "penalty", "prsquared", "selected", "llnull", "tidy", "glance"}
+    for name in set(dir(LogisticResults)) - set(dir(ClassifierResults)) - set(dir(LinearGeometry)) - own:
+        if name.startswith("_") or name in ("params", "llnull"):
+            continue
+        with pytest.raises(NotSupportedError, match=r"penalty='lasso'.*: fit without penalty="):
+            asked_of(fit, name)
+    for name in ("llf", "aic", "bic", "df_model"):
+        with pytest.raises(NotSupportedError, match="penalty='lasso'"):
+            getattr(fit, name)
+    for name in own:
+        value = getattr(fit, name)
+        assert (value() if callable(value) else value) is not None
+
+
+def test_weights_equal_repeated_rows():
+    times = 1 + np.arange(len(IRIS)) % 3
+    repeated = IRIS.loc[IRIS.index.repeat(times)].reset_index(drop=True)
+    for name in ("ridge", "lasso"):
+        one = logistic("species ~ .", IRIS, penalty=name, strength=0.01, weights=times.astype(float))
+        other = logistic("species ~ .", repeated, penalty=name, strength=0.01)
+        np.testing.assert_allclose(one.class_params, other.class_params, rtol=1e-10, atol=1e-12)
+        assert one.nobs == other.nobs
+
+
+@pytest.mark.parametrize("name", ["ridge", "lasso", "elastic_net"])
+def test_a_saved_fit_is_the_same(name, tmp_path):
+    fit = fitted(name, prior="equal", reference="virginica")
+    fit.save(tmp_path / "iris.fit")
+    held = discrim.load(tmp_path / "iris.fit")
+    assert type(held) is PenalizedLogisticResults
+    np.testing.assert_array_equal(held.params, fit.params)
+    np.testing.assert_array_equal(held.predict_proba(IRIS), fit.predict_proba(IRIS))
+    assert (held.penalty, held.prsquared, held.reference) == (fit.penalty, fit.prsquared, fit.reference)
+    assert "Penalized logistic" in held.summary().as_text()
+    with pytest.raises(NotSupportedError, match="path needs the rows"):
+        _ = held.path
+
+
+def test_reference_and_prior_move_what_they_move():
+    fit, other = fitted("lasso"), fitted("lasso", reference="virginica")
+    np.testing.assert_array_equal(fit.class_params, other.class_params)
+    np.testing.assert_allclose(fit.params["virginica"], -other.params["setosa"], rtol=1e-14)
+    shares = [0.5, 0.25, 0.25]
+    given = fitted("lasso", prior=tuple(shares))
+    odds = fit.predict_log_proba() + np.log(np.array(shares) * 3)
+    wanted = np.exp(odds).div(np.exp(odds).sum(axis=1), axis=0)
+    np.testing.assert_allclose(given.predict_proba(), wanted, rtol=1e-12)
+    np.testing.assert_allclose(fit.predict_proba(IRIS, prior=shares), wanted, rtol=1e-12)
+
+
+def test_leave_one_out_is_that_of_refits():
+    data = IRIS.iloc[::6].reset_index(drop=True)
+    fit = logistic("species ~ .", data, penalty="elastic_net", strength=0.02)
+    found = fit.leave_one_out()
+    for row in (0, 9, 20):
+        less = logistic("species ~ .", data.drop(index=row), penalty="elastic_net", strength=0.02)
+        wanted = less.predict_proba(data.iloc[[row]]).to_numpy()[0]
+        np.testing.assert_allclose(found.loc[row, list(fit.classes)].to_numpy(float), wanted, rtol=1e-6)
+
+
+def test_folds_choose_anew_or_hold():
+    data = load_penguins().dropna()[["sex", "bill_length_mm", "bill_depth_mm", "flipper_length_mm"]]
+    fit = logistic("sex ~ .", data, penalty="lasso", seed=3, n_strengths=12, folds=4)
+    assert fit._fit.refits.chosen == "the strength"
+    dealt = np.arange(len(data)) % 3
+    for nested in (True, False):
+        found = discrim.cross_validate(fit, folds=dealt, nested=nested).posteriors()
+        for k in range(3):
+            options = (
+                {"seed": 3, "n_strengths": 12, "folds": 4} if nested else {"strength": fit.penalty.strength}
+            )
+            anew = logistic("sex ~ .", data[dealt != k], penalty="lasso", **options)
+            wanted = anew.predict_proba(data[dealt == k])
+            np.testing.assert_allclose(found[dealt == k], wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["ridge", "lasso", "elastic_net"])
+def test_more_columns_than_rows_and_columns_that_repeat_others(name):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(24, 60))
+    data = pd.DataFrame(x, columns=[f"x{j}" for j in range(60)])
+    data["twice"] = 2 * data["x0"]
+    data["y"] = np.repeat(["a", "b", "c"], 8)
+    fit = logistic("y ~ .", data, penalty=name, strength=0.02)
+    assert worst_violation(fit, data, pd.factorize(data["y"])[0], np.ones(24)) < 2e-15
+    if name != "lasso":
+        np.testing.assert_allclose(fit.params.loc["x0"], 2 * fit.params.loc["twice"], rtol=1e-8, atol=1e-12)
+    two = logistic("y ~ .", data[data["y"] != "c"], penalty=name, strength=0.02)
+    y = pd.factorize(data["y"][data["y"] != "c"])[0]
+    assert worst_violation(two, data[data["y"] != "c"], y, np.ones(16)) < 2e-15
+
+
+def test_columns_of_any_units_have_the_same_fit():
+    far = IRIS.assign(
+        sepal_length=IRIS["sepal_length"] * 1e-200,
+        petal_length=IRIS["petal_length"] * 1e200,
+        petal_width=IRIS["petal_width"] + 1e6,
+    )
+    for name in ("ridge", "lasso"):
+        np.testing.assert_allclose(
+            logistic("species ~ .", far, penalty=name, strength=0.02).predict_proba(),
+            logistic("species ~ .", IRIS, penalty=name, strength=0.02).predict_proba(),
+            rtol=1e-8,
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"penalty": "l1"}, "penalty='l1' is not known: use one of 'ridge', 'lasso', 'elastic_net'"),
+        ({"strength": 0.1}, "strength= is of a penalized fit: give penalty='lasso'"),
+        ({"select": "1se"}, "select= is of a penalized fit"),
+        ({"penalty": "lasso", "strength": 0}, "strength=0: give a number above 0"),
+        ({"penalty": "lasso", "strength": "much"}, "strength='much': give a number above 0"),
+        ({"penalty": "lasso", "strength": float("inf")}, "strength=inf: give a number above 0"),
+        ({"penalty": "lasso", "l1_ratio": 0.5}, "l1_ratio=0.5 is not that of penalty='lasso', which has 1"),
+        ({"penalty": "elastic_net", "l1_ratio": 1}, "l1_ratio=1: give a number between 0 and 1"),
+        ({"penalty": "lasso", "grid": []}, "it is empty; give numbers above 0"),
+        ({"penalty": "lasso", "grid": [0.1, -1]}, "-1 is no strength"),
+        ({"penalty": "lasso", "folds": 1}, "folds=1: give a number from 2"),
+        ({"penalty": "lasso", "n_strengths": 1}, "n_strengths=1: give a number of strengths"),
+        ({"penalty": "lasso", "seed": -1}, "seed=-1: give a whole number"),
+        ({"penalty": "lasso", "bias_reduction": True}, "bias_reduction=True is a penalty of its own"),
+        ({"penalty": "lasso", "collinear": "drop"}, "leave collinear= out"),
+        ({"penalty": "lasso", "strength": 1e-9, "maxiter": 1}, "has not converged.*raise maxiter=1"),
+    ],
+)
+def test_what_is_refused(options, said):
+    with pytest.raises(DataError, match=said):
+        logistic("species ~ .", IRIS, **options)
+
+
+def test_a_class_of_one_row_has_no_choice_and_a_fit():
+    data = pd.concat([IRIS.iloc[:60], IRIS.iloc[[120]]])
+    with pytest.raises(DataError, match="class 'virginica' has no row: give strength="):
+        logistic("species ~ .", data, penalty="lasso", seed=1)
+    assert logistic("species ~ .", data, penalty="lasso", strength=0.01).nobs == 61
