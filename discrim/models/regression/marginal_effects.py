@@ -26,6 +26,7 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.wald import lengths
 from discrim.models.fits.arguments import check_flag, check_word, listed, told
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import Gaps
 from discrim.models.regression.logistic_inference import refuse_no_maximum
 
 __all__ = ["marginal_effects"]
@@ -157,7 +158,10 @@ class _RowsOf:
 
     def __init__(self, fit: Fit[LogisticFit], data: Any, unseen: Unseen | None) -> None:
         self._fit, self._numbers, self._own = fit, fit.numbers, data is None
-        blocks = fit.rows("marginal_effects()", "pass data=") if data is None else fit.new_rows(data, unseen)
+        if data is None:
+            blocks = fit.rows("marginal_effects()", "pass data=")
+        else:
+            blocks = fit.new_rows(data, Gaps(unseen))
         self._blocks: Blocks = blocks
         self._plain = blocks.design.spec is None
         self._functions = recall_functions(blocks.design.functions, blocks.functions)

@@ -223,6 +223,16 @@ def test_fits_of_other_rows_or_kinds_are_refused():
         lr_test(logistic("sex ~ island", PENGUINS), firth())
 
 
+def test_a_fit_with_a_penalty_is_no_maximum_of_the_likelihood():
+    fits = [logistic("sex ~ island", PENGUINS, penalty="ridge", strength=strength) for strength in (0.1, 0.2)]
+    with pytest.raises(NotSupportedError, match="penalty="):
+        lr_test(*fits)
+    with pytest.raises(NotSupportedError, match="'penalty'"):
+        stepwise("sex ~ year", PENGUINS, criterion="aic", options={"penalty": "ridge", "strength": 0.1})
+    with pytest.raises(NotSupportedError, match="draws the estimates to zero"):
+        fits[0].robust()
+
+
 def test_a_term_within_another_is_not_dropped():
     assert two().drop1().index.tolist() == ["<none>", "log(body_mass_g)", "bill_depth_mm:island"]
 
@@ -457,6 +467,29 @@ def test_effects_go_through_whatever_the_formula_writes(column, step):
 @cache
 def _written() -> Any:
     return logistic(WRITTEN, PENGUINS, bias_reduction=True)
+
+
+def test_effects_on_new_rows():
+    fit = logistic("sex ~ log(body_mass_g) + island", PENGUINS)
+    table = load_penguins()
+    complete = fit.marginal_effects(data=table.dropna(subset=["body_mass_g"]))
+    pd.testing.assert_frame_equal(fit.marginal_effects(data=table), complete)
+    strange = pd.concat([PENGUINS, PENGUINS.head(1).assign(island="Mars")])
+    with pytest.raises(DataError, match="Mars"):
+        fit.marginal_effects(data=strange)
+    with pytest.warns(discrim.errors.DiscrimWarning, match="Mars"):
+        found = fit.marginal_effects(data=strange, unseen="missing")
+    pd.testing.assert_frame_equal(found, fit.marginal_effects())
+    with pytest.raises(DataError, match="No row of data= is complete"):
+        fit.marginal_effects(data=table[table["body_mass_g"].isna()])
+
+
+def test_effects_are_under_the_prior_of_the_fit():
+    fit = logistic("sex ~ bill_depth_mm + island", PENGUINS, prior={"female": 0.9, "male": 0.1})
+    moved = [PENGUINS.assign(bill_depth_mm=PENGUINS["bill_depth_mm"] + step) for step in (1e-5, -1e-5)]
+    up, down = (fit.predict_proba(table)["male"] for table in moved)
+    found = fit.marginal_effects(columns="bill_depth_mm")["estimate"].item()
+    assert found == pytest.approx(float((up - down).mean() / 2e-5), rel=1e-7)
 
 
 def test_effects_of_what_has_no_derivative_are_refused():
