@@ -44,8 +44,9 @@ __all__ = ["PriorEstimate", "Search", "estimated_prior", "shares_of"]
 Floats = NDArray[np.float64]
 
 ESTIMATED = (
-    "The laws of the classes are taken as known, as is the prior of the fit: where the fit has few rows, its "
-    "own error comes on top. Fit to rows drawn again within classes and estimate again to see how much."
+    "The laws of the classes, and the fit's prior, are taken as known. Where few rows made the fit, its own "
+    "error comes on top: fit to rows drawn again within classes, and estimate again, to see how much. Where "
+    "the classes follow another law, no standard error tells: see plot('calibration', method='loo')."
 )
 
 
