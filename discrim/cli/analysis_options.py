@@ -104,6 +104,9 @@ def assess_arguments(verb: Parser) -> None:
     asked.add_argument(
         "--unseen", choices=["raise", "missing"], help="rows with levels that the fit has not seen"
     )
+    asked.add_argument(
+        "--missing", choices=["drop", "integrate"], help="rows with missing values: left out if not given"
+    )
     add_reading(verb)
     add_shown(verb)
     add_written(verb, _JUDGED, planes=False)

@@ -40,10 +40,7 @@ def summary(found: Assessment, sections: Sequence[str] | None = None) -> Summary
 
 def _header(found: Assessment) -> Pairs:
     rows = found._rows
-    prior = "classes as the rows have them"
-    if found.prior is not None:
-        prior = f"given: {', '.join(f'{shown(label)} {share:.4g}' for label, share in found.prior.items())}"
-        prior = "given" if len(prior) > 60 else prior
+    prior = "classes as the rows have them" if found.prior is None else "another, below"
     items: list[tuple[str, Any, str]] = [
         ("Sum of weights" if rows.weighted else "Rows judged", found.nobs, f"{found.nobs:.10g}"),
         ("Rows without a class", found.unlabelled, str(found.unlabelled)),
@@ -51,6 +48,11 @@ def _header(found: Assessment) -> Pairs:
         ("Weighted by the prior", prior, prior),
     ]
     notes = [f"Judged: {rows.way}."]
+    if found.prior is not None and len(found.prior) <= MOST_IN_FULL:
+        shares = ", ".join(f"{shown(label)} {share:.4g}" for label, share in found.prior.items())
+        notes.append(f"The prior that figures are weighted by: {shares}.")
+    elif found.prior is not None:
+        notes.append("The prior that figures are weighted by: .prior.")
     if len(found.classes) == 2:
         notes.append(f"Of the two classes {shown(found.classes[1])} is the positive one.")
     if found.absent:
@@ -109,7 +111,7 @@ def _two(found: Assessment) -> bool:
 
 def _classes(found: Assessment) -> Section:
     table = found.by_class
-    given = "" if found.prior is None else " under the prior given"
+    given = "" if found.prior is None else " under that prior"
     note = (
         f"Predictive values are shares of the rows called so, or called another class{given}; areas are "
         "those of the class against the rest, as the rows have it, with DeLong's standard errors."
