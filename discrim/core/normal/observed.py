@@ -167,14 +167,14 @@ def observed_rows(x: Floats, codes: Codes, weights: Floats | None, n_classes: in
     for q in sorted({len(columns) for columns, _ in found}):
         own_patterns = [(columns, rows) for columns, rows in found if len(columns) == q]
         groups.append(_group(own_patterns, z, codes, w, n_classes))
-    counts = np.bincount(codes, w, n_classes)
+    counts = np.bincount(codes, w, n_classes).astype(np.float64)
     incomplete = int(np.isnan(x).any(axis=1).sum())
     return Observed(tuple(groups), counts, centres, unit, len(found), incomplete)
 
 
 def _first_values(x: Floats) -> Floats:
     """The first value (p,) of each column that is there."""
-    return x[np.argmax(~np.isnan(x), axis=0), np.arange(x.shape[1])]
+    return np.asarray(x[np.argmax(~np.isnan(x), axis=0), np.arange(x.shape[1])])
 
 
 def _group(found: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats, k: int) -> _Group:

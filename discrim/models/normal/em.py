@@ -1,4 +1,4 @@
-"""Rows with missing values in a fit: how they are read, what EM makes of them, and how they are fitted again."""
+"""Rows with missing values in a fit: how they are read, what EM makes of them, how they are fitted again."""
 
 from __future__ import annotations
 
@@ -37,9 +37,6 @@ Codes = NDArray[np.intp]
 MissingRows = Literal["drop", "em"]
 """What a fit does with rows that miss a value."""
 
-ALONE = 4096
-"""Rows of which the columns that are observed together are counted at once."""
-
 
 class _Rows(NamedTuple):
     """Rows with a class, a weight and some value: x (n, p) with NaN, codes (n,), weights (n,) or None."""
@@ -68,8 +65,8 @@ def check_em(
         raise DataError('missing="em" uses rows with missing values, and na_action="raise" refuses them.')
     if not has_rows:
         raise NotSupportedError(
-            'missing="em" goes over rows, which moments= has not: pass the formula and the data, or leave '
-            "it out."
+            'missing="em" goes over rows, which moments= and an iterator that can be read once do not give: '
+            "pass the formula and a table, or leave it out."
         )
     if method not in ("moment", "mle") or structure != "full":
         other = f'method="{method}"' if method not in ("moment", "mle") else f'covariance="{structure}"'
@@ -180,13 +177,14 @@ def _of_observed(x: Floats, codes: Codes, weights: Floats | None, k: int) -> Cla
         own, weight = x[codes == c], w[codes == c, None]
         there = ~np.isnan(own) * weight
         n = np.maximum(there.sum(axis=0), np.finfo(np.float64).tiny)
-        first = (
-            np.nan_to_num(own[np.argmax(~np.isnan(own), axis=0), np.arange(x.shape[1])]) if len(own) else 0.0
-        )
+        if not len(own):
+            parts.append(np.zeros((2, x.shape[1])))
+            continue
+        first = np.nan_to_num(own[np.argmax(~np.isnan(own), axis=0), np.arange(x.shape[1])])
         mean = first + np.nansum((own - first) * there, axis=0) / n
-        parts.append((mean, np.nansum((own - mean) ** 2 * there, axis=0)))
-    means, squares = (np.array([part[i] for part in parts]) for i in (0, 1))
-    counts, rows = np.bincount(codes, w, k), np.bincount(codes, minlength=k)
+        parts.append(np.stack([mean, np.nansum((own - mean) ** 2 * there, axis=0)]))
+    means, squares = np.stack(parts, axis=1)
+    counts, rows = np.bincount(codes, w, k).astype(np.float64), np.bincount(codes, minlength=k)
     return ClassMoments(counts, rows, means, np.zeros_like(means), np.ones(x.shape[1]), squares)
 
 
@@ -200,12 +198,13 @@ def _refuse_unobserved(blocks: Blocks, rows: _Rows, *, common: bool) -> None:
                 f"Class {label!r} has no value of {listed(terms[j] for j in bare)}, so that its mean cannot "
                 "be estimated: leave out the column or the class."
             )
-    for k in [None] if common else range(len(levels)):
-        there = (~np.isnan(rows.x if k is None else rows.x[rows.codes == k])).astype(np.float64)
+    labels = np.zeros(len(rows.codes), dtype=np.intp) if common else rows.codes
+    for c in range(1 if common else len(levels)):
+        there = (~np.isnan(rows.x[labels == c])).astype(np.float64)
         apart = np.argwhere(there.T @ there == 0)
         if len(apart):
             i, j = apart[0].tolist()
-            where = "row" if k is None else f"row of class {levels[k]!r}"
+            where = "row" if common else f"row of class {levels[c]!r}"
             raise DataError(
                 f"{terms[i]!r} and {terms[j]!r} are observed together in no {where}, so that their "
                 "covariance cannot be estimated: leave out one of them."
