@@ -43,6 +43,9 @@ HELD = 2**21
 
 def typicality(fit: Fit[Any], data: Any, unseen: Any = None) -> pd.DataFrame:
     """P(D2 > d2 | class) of new rows, or of the fit's own by the others; see `Judging`."""
+    found = getattr(fit.numbers, "found", None)
+    if found is not None:
+        raise found.refusal("typicality")
     if not fit.numbers.has_distances:
         raise NotSupportedError(
             f"typicality is defined for normal classes with full covariances, which {fit.title.lower()} "
@@ -150,7 +153,7 @@ def _bootstrapped(fit: Fit[Any], blocks: Blocks, level: float, replicates: int, 
     k = len(fit.classes)
     counts = fit.counts
     log_prior = fit.log_prior()
-    fitted = fit.rule()
+    fitted = fit.rule_of(blocks)
     found = np.empty((blocks.table.nrows, k, 3))
     for place, x, _ in blocks.every_row():
         found[place, :, 0] = posteriors(fitted.scores(x))
