@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 from discrim.cli.error_rates import errors_of, with_errors
-from discrim.cli.fitting import given_of, of_table, with_prior
+from discrim.cli.fitting import of_table, with_prior
+from discrim.cli.given import given_of
 from discrim.cli.output import deliver, output_of
 from discrim.cli.typed_models import model_of
 

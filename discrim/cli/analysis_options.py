@@ -19,6 +19,7 @@ from discrim.cli.values import PRIOR_HELP, fold_count, names
 from discrim.models.registry import BY_VERB
 
 __all__ = [
+    "assess_arguments",
     "canonical_arguments",
     "compare_arguments",
     "datasets_arguments",
@@ -31,6 +32,9 @@ __all__ = [
 _PICTURES = [kind.name for kind in BY_VERB["lda"].pictures]
 """Kinds of pictures of a linear discriminant analysis."""
 
+_JUDGED = ("confusion", "roc", "calibration")
+"""Kinds of pictures of an assessment."""
+
 
 def stepwise_arguments(verb: Parser) -> None:
     """Add the arguments of stepwise."""
@@ -38,8 +42,8 @@ def stepwise_arguments(verb: Parser) -> None:
     fitted.add_argument("--direction", choices=["forward", "backward", "both"], help="both if not given")
     fitted.add_argument(
         "--criterion",
-        choices=["wilks", "mahalanobis", "maxminf", "rao", "cv"],
-        help="what a term that enters makes best; cv: the cross-validated error of --verb",
+        choices=["wilks", "mahalanobis", "maxminf", "rao", "cv", "aic", "bic"],
+        help="what a term that enters makes best; cv: error of --verb left out; aic, bic: of logistic",
     )
     fitted.add_argument("--enter", type=float, metavar="P", help="level of the partial F to enter: 0.15")
     fitted.add_argument("--stay", type=float, metavar="P", help="level beyond which a term leaves: 0.15")
@@ -88,6 +92,24 @@ def compare_arguments(verb: Parser) -> None:
     add_reading(verb)
     add_shown(verb)
     add_written(verb)
+
+
+def assess_arguments(verb: Parser) -> None:
+    """Add the arguments of assess."""
+    asked = verb.add_argument_group("what is judged")
+    asked.add_argument("fit", metavar="FIT", help="file that --save wrote")
+    asked.add_argument("data", metavar="DATA", help="name of a table, file, folder or pattern; see below")
+    asked.add_argument("--prior", help=f"shares of the classes that figures are for: {PRIOR_HELP}")
+    asked.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
+    asked.add_argument(
+        "--unseen", choices=["raise", "missing"], help="rows with levels that the fit has not seen"
+    )
+    asked.add_argument(
+        "--missing", choices=["drop", "integrate"], help="rows with missing values: left out if not given"
+    )
+    add_reading(verb)
+    add_shown(verb)
+    add_written(verb, _JUDGED, planes=False)
 
 
 def canonical_arguments(verb: Parser) -> None:

@@ -6,7 +6,8 @@ import argparse
 import os
 from typing import Any
 
-from discrim.cli.fitting import Given, given_of, of_table, with_prior
+from discrim.cli.fitting import of_table, with_prior
+from discrim.cli.given import Given, given_of
 from discrim.cli.labels import Labels, labels_of_fit
 from discrim.cli.output import Output, deliver, output_of
 from discrim.cli.typed_models import TypedModel, fitted, models_of

@@ -5,60 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from discrim.cli.assessing import with_test
 from discrim.cli.error_rates import errors_of, with_errors
-from discrim.cli.labels import Labels, labels_to_fit
+from discrim.cli.given import Given, given_of
+from discrim.cli.labels import labels_to_fit
 from discrim.cli.output import Output, deliver, output_of, refuse_part
-from discrim.cli.reading import read_table
-from discrim.cli.sources import labels_in, source_given
+from discrim.cli.sources import labels_in
 from discrim.cli.values import by_label, parse_prior
-from discrim.errors import DataError, FormulaError, NotSupportedError
+from discrim.errors import FormulaError, NotSupportedError
 
-__all__ = ["Given", "given_of", "of_table", "summarize", "with_prior"]
-
-
-class Given(NamedTuple):
-    """A table as it is named on the command line.
-
-    Attributes
-    ----------
-    data : str
-        DATA.
-    dialect : Dialect
-        How CSV is written.
-    """
-
-    data: str
-    dialect: Any
-
-    def source(self, labels: Labels) -> Any:
-        """What reads it part by part; None of what is read into memory."""
-        return source_given(self.data, labels, self.dialect)
-
-    def table(self, labels: Labels | None = None) -> Any:
-        """It, read into memory."""
-        return read_table(self.data, labels, self.dialect)
-
-
-def given_of(options: dict[str, Any]) -> Given:
-    """Take the options of the table from the others.
-
-    Raises
-    ------
-    DataError
-        The decimal sign is the sign between fields.
-    """
-    from discrim.frame.sources.dialect import Dialect
-
-    data, separator, decimal = (options.pop(name, None) for name in ("data", "sep", "decimal"))
-    dialect = Dialect(separator, decimal or ".")
-    if dialect.separator_of(data) == dialect.decimal:
-        raise DataError(
-            f"numbers of {data!r} cannot have the decimal sign {dialect.decimal!r}, which stands between its "
-            "fields: give --sep ';' or what there is between them"
-        )
-    return Given(data, dialect)
+__all__ = ["of_table", "summarize", "with_prior"]
 
 
 def of_table(given: Given, formulas: Sequence[str], output: Output, use: Callable[[Any], Any]) -> Any:
@@ -119,8 +77,9 @@ def summarize(arguments: argparse.Namespace) -> None:
     options = dict(vars(arguments))
     name, formula = options.pop("verb"), options.pop("formula")
     given = given_of(options)
-    output = output_of(options, given.data)
+    output = output_of(options, given.data, *([options["test"]] if "test" in options else []))
     sections, errors = options.pop("sections", None), errors_of(options)
+    test = Given(options.pop("test"), given.dialect) if "test" in options else None
     if "prior" in options:
         parse_prior(options["prior"])
     if "engine" in options:
@@ -130,5 +89,5 @@ def summarize(arguments: argparse.Namespace) -> None:
         given, [formula], output, lambda data: verb(formula, data=data, **with_prior(options, formula, data))
     )
     summary = fit.summary() if sections is None else fit.summary(sections=sections)
-    summary = with_errors(summary, fit, errors)
+    summary = with_test(with_errors(summary, fit, errors), fit, test)
     deliver(summary, output, draw=lambda **view: fit.plot(**view), save=lambda path: fit.save(path))

@@ -7,7 +7,7 @@ import csv
 from collections.abc import Iterator
 from typing import Any
 
-from discrim.cli.fitting import given_of
+from discrim.cli.given import given_of
 from discrim.cli.labels import labels_of_fit
 from discrim.cli.output import refuse_same
 from discrim.cli.streams import write

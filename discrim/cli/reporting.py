@@ -8,7 +8,8 @@ from pathlib import PurePath
 from typing import Any
 
 from discrim import datasets
-from discrim.cli.fitting import Given, given_of, of_table, with_prior
+from discrim.cli.fitting import of_table, with_prior
+from discrim.cli.given import Given, given_of
 from discrim.cli.output import Output, check_place, refuse_same
 from discrim.cli.typed_models import fitted, model_of
 from discrim.errors import DataError

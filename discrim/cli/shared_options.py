@@ -16,6 +16,7 @@ __all__ = [
     "add_reading",
     "add_saving",
     "add_shown",
+    "add_test",
     "add_written",
 ]
 
@@ -93,8 +94,20 @@ def add_errors(group: Any) -> None:
         )
 
 
-def add_written(verb: argparse.ArgumentParser, pictures: Sequence[str] = ()) -> Any:
-    """Add the files that are written, with the kinds of pictures that there are; give the group."""
+def add_test(group: Any) -> None:
+    """Add rows that a fit has not seen, and that say how good it is."""
+    group.add_argument(
+        "--test",
+        metavar="TABLE",
+        help="add what the rows of another table, with their classes, say of the fit: as discrim assess",
+    )
+
+
+def add_written(verb: argparse.ArgumentParser, pictures: Sequence[str] = (), *, planes: bool = True) -> Any:
+    """Add the files that are written, with the kinds of pictures that there are; give the group.
+
+    Some pictures are of columns or axes that may be named, unless it is said that none is.
+    """
     group = verb.add_argument_group(WRITTEN)
     group.add_argument(
         "--output",
@@ -106,6 +119,7 @@ def add_written(verb: argparse.ArgumentParser, pictures: Sequence[str] = ()) -> 
         group.add_argument(
             "--kind", choices=pictures, metavar="NAME", help=f"what --plot draws: {', '.join(pictures)}"
         )
+    if pictures and planes:
         group.add_argument(
             "--columns",
             type=names,

@@ -17,6 +17,7 @@ from discrim.cli.shared_options import (
     add_reading,
     add_saving,
     add_shown,
+    add_test,
     add_written,
 )
 from discrim.cli.streams import write
@@ -98,7 +99,9 @@ def _model_arguments(row: Row, verb: Parser) -> None:
         resolve(row.arguments)(fitted)
     add_counting(fitted, posteriors=row.posteriors, weights=row.weights)
     add_reading(verb)
-    add_errors(add_shown(verb))
+    shown = add_shown(verb)
+    add_errors(shown)
+    add_test(shown)
     written = add_written(verb, [kind.name for kind in row.pictures])
     if row.can_be_saved:
         add_saving(written)
@@ -131,6 +134,15 @@ VERBS = {
                 'compare "species ~ ." iris --verbs "lda, qda, knn --k 5"',
                 'compare "species ~ ." "species ~ petal_length" iris --verbs lda --folds 10 --seed 1',
             ),
+        ),
+        Verb(
+            "assess",
+            "what rows of known class say of a fit that --save wrote",
+            "analyses",
+            "FIT and DATA",
+            analyses.assess_arguments,
+            "discrim.cli.assessing:assess",
+            ('lda "species ~ ." iris --save iris.fit', "assess iris.fit iris --plot roc.png --kind roc"),
         ),
         Verb(
             "canonical",

@@ -18,6 +18,9 @@ from discrim.inference.error_rates import exact_interval, log_interval
 
 __all__ = ["Judged", "fold_means", "loss_rate"]
 
+HUGE = 1e100
+"""Losses beyond which sums of squares are taken of their shares of the largest."""
+
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
@@ -76,6 +79,10 @@ def loss_rate(
     whole = float(shares.sum())
     # A row without a part in the mean may lose an infinite amount.
     losses = np.where(shares > 0, losses, 0.0)
+    largest = float(np.abs(losses).max(initial=0.0))
+    if HUGE < largest < np.inf:
+        mean, error, low, high = loss_rate(losses / largest, judged, level, counts=counts)
+        return mean * largest, error * largest, low * largest, high * largest
     mean = float(shares @ losses) / whole if whole else np.nan
     if not np.isfinite(mean):
         return mean, np.nan, np.nan, np.nan

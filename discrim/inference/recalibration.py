@@ -29,8 +29,11 @@ Codes = NDArray[np.intp]
 STEPS = 60
 """Most steps of Newton's method; where there is a maximum, about ten are enough."""
 
-NEAR = 1e-20
-"""Squared distance to the maximum, in standard errors, that ends the search."""
+NEAR = 1e-14
+"""Squared distance to the maximum, in standard errors, from which the information one step on is kept."""
+
+ROUNDED = 1e-12
+"""Share of the log-likelihood by which it may seem to fall because its sum is rounded."""
 
 FLAT = 1e-13
 """Least eigenvalue of the information of a row below which the classes are taken as separated."""
@@ -97,12 +100,12 @@ def _maximum(logs: Floats, own: Codes, weights: Floats) -> tuple[Floats, Floats]
     total = float(weights.sum())
     at: Floats = np.zeros(logs.shape[1])
     step: Floats = np.zeros(len(at))
-    value = -np.inf
+    value, near = -np.inf, False
     for _ in range(STEPS):
         # Half the step for as long as it goes down.
         for _ in range(STEPS):
             likelihood, shares = _shares(logs, own, weights, at + step)
-            if likelihood >= value or not step.any():
+            if likelihood >= value - ROUNDED * abs(value) or not step.any():
                 break
             step = step / 2
         at, value = at + step, likelihood
@@ -112,8 +115,9 @@ def _maximum(logs: Floats, own: Codes, weights: Floats) -> tuple[Floats, Floats]
             return None
         step = np.asarray(np.linalg.solve(information, score), dtype=np.float64)
         decrement = float(score @ step)
-        if decrement < NEAR and least > 3 * decrement:
+        if near:
             return at + step, np.asarray(np.linalg.inv(information), dtype=np.float64)
+        near = decrement < NEAR and least > 3 * decrement
     return None
 
 

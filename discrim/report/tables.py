@@ -8,6 +8,7 @@ a file beside this one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 
 import pandas as pd
@@ -73,6 +74,12 @@ class Summary:
     def extended(self, name: str, part: Part) -> Summary:
         """The summary with one section more, at its end."""
         return Summary(self.title, self._parts | {name: part})
+
+    def followed(self, other: Summary, prefix: str, heading: str) -> Summary:
+        """The summary, and behind it the sections of another, their names with a prefix."""
+        parts = {f"{prefix}{key}": part for key, part in other._parts.items()}
+        first = next(iter(parts))
+        return Summary(self.title, self._parts | parts | {first: replace(parts[first], title=heading)})
 
     def as_text(self, width: int | None = None) -> str:
         """Text of at most so many columns.

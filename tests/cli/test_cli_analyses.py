@@ -57,6 +57,39 @@ def test_where_no_term_is_chosen_the_steps_are_shown(capsys):
     assert "nothing to fit" in refused(capsys, *none, "--errors", "loo")
 
 
+# ---- assess, and --test
+
+
+def test_rows_of_a_test_table_say_how_good_a_fit_is(capsys):
+    IRIS[::2].to_csv("train.csv", index=False)
+    IRIS[1::2].to_csv("test.csv", index=False)
+    said(capsys, "lda", FORMULA, "train.csv", "--save", "a.fit")
+    found = discrim.lda(FORMULA, IRIS[::2].astype({"species": str})).assess(IRIS[1::2])
+    printed = said(capsys, "assess", "a.fit", "test.csv", "--plot", "a.png", "--kind", "roc")
+    assert printed == found.summary().as_text() + "\n"
+    assert Path("a.png").stat().st_size > 1000
+    beside = said(capsys, "lda", FORMULA, "train.csv", "--sections", "header", "--test", "test.csv")
+    assert "Test rows: test.csv" in beside
+    assert row(beside, "Test rows", "kappa") == row(printed, "All classes", "kappa")
+    weighted = said(capsys, "assess", "a.fit", "test.csv", "--prior", "0.2,0.3,0.5", "--sections", "overall")
+    expected = discrim.load("a.fit").assess(IRIS[1::2], prior=[0.2, 0.3, 0.5]).overall
+    assert float(row(weighted, "All classes", "accuracy")[0]) == round(
+        expected.loc["accuracy", "estimate"], 4
+    )
+
+
+def test_a_test_table_that_is_none_is_refused(capsys):
+    said(capsys, "lda", FORMULA, "iris", "--save", "a.fit")
+    IRIS.drop(columns="species").to_csv("bare.csv", index=False)
+    assert "'species'" in refused(capsys, "assess", "a.fit", "bare.csv")
+    assert "name some of header, overall" in refused(capsys, "assess", "a.fit", "iris", "--sections", "steps")
+    assert "no.csv" in refused(capsys, "lda", FORMULA, "iris", "--test", "no.csv")
+    assert "is read here" in refused(capsys, "assess", "a.fit", "bare.csv", "--output", "bare.csv")
+    assert "is read here" in refused(
+        capsys, "lda", FORMULA, "iris", "--test", "bare.csv", "--output", "bare.csv"
+    )
+
+
 # ---- canonical and manova
 
 

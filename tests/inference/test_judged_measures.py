@@ -312,3 +312,15 @@ def test_classes_that_are_separated_have_no_slope():
     assert np.isfinite(recalibrated(pairs, np.array([0, 1, 0, 1])).slope[0])
     pairs[0] = np.inf, -np.inf
     assert np.isnan(recalibrated(pairs, np.array([0, 1, 0, 1])).slope[0])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_slope_of_very_many_rows_is_found(seed):
+    """Sums of their log-likelihoods are rounded, and a step that seems to go down by as much is good."""
+    rng = np.random.default_rng(seed)
+    odds = rng.normal(size=300) * 2
+    true = (rng.random(300) < 1 / (1 + np.exp(-odds))).astype(int)
+    pairs = np.column_stack([-odds, odds])
+    few, many = recalibrated(pairs, true), recalibrated(pairs, true, np.full(300, 1e8))
+    assert many.slope[0] == pytest.approx(few.slope[0], rel=1e-12)
+    assert many.slope[1] * 1e4 == pytest.approx(few.slope[1], rel=1e-12)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,9 +23,8 @@ from discrim.models.fits.arguments import is_whole, told
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.reading import class_moments
-from discrim.models.fits.refits import rule_of_moments
 from discrim.models.judging.assessment import row_weights
-from discrim.models.judging.validation import fold_scores, left_out_scores
+from discrim.models.judging.validation import fold_scores
 
 __all__ = ["Permutations", "Permuting", "check_permutations", "permuted"]
 
@@ -255,49 +253,29 @@ def _hit_rate(
     counts = np.bincount(codes[used], _weights(blocks)[used], len(fit.classes))
     if fit.numbers.estimated_prior and fit.model.prior_without != "none":
         own = own.under(counts / counts.sum())
-    judge: Callable[[Codes], Floats] | None = None
-    if asked.folds is None and members is None and len(asked.labels) == int(used.sum()):
-        judge = _left_out(own, asked)
-    if asked.folds is not None:
-        dealt = asked.folds[None]
-    elif judge is not None:
-        dealt = np.arange(len(codes))[None]
-    else:
-        classes = np.where(used, codes, strata(fit.blocks))
-        n_folds, repeats = len(asked.labels), asked.repeats
-        if members is None:
-            dealt = deal(classes, n_folds, repeats, rng)
-        else:
-            dealt = deal_groups(classes, members, n_folds, repeats, rng)
-        dealt = np.where(used, dealt, -1)
-    if judge is None:
-        refuse_gone(own, dealt, codes, asked.labels, grouped=members is not None)
-    scores = [
-        judge(each)
-        if judge is not None
-        else fold_scores(
-            own,
-            each,
-            len(asked.labels),
-            nested=asked.nested,
-            labels=asked.labels,
-            refit_prior=asked.refit_prior,
-        )
-        for each in dealt
-    ]
+    dealt = _folds(fit, codes, members, asked, rng)
+    if len(asked.labels) == int(used.sum()) and fit.refits.spread is not None:
+        # Rows left out one by one are so in closed form, by the numbers of these labels.
+        numbers = fit.numbers.refit(class_moments(blocks, fit.refits.spread))
+        own = own if numbers is None else replace(own, numbers=replace(numbers, prior=own.prior))
+    refuse_gone(own, dealt, codes, asked.labels, grouped=members is not None)
+    how: dict[str, Any] = {"nested": asked.nested, "labels": asked.labels, "refit_prior": asked.refit_prior}
+    scores = [fold_scores(own, each, len(asked.labels), **how) for each in dealt]
     return _rate(own, codes, np.stack([best_class(each) for each in scores]))
 
 
-def _left_out(fit: Fit[Any], asked: Permuting) -> Callable[[Codes], Floats] | None:
-    """Leave-one-out scores in closed form; None of a model that has none, or none for these labels."""
-    refits = fit.refits
-    if refits.spread is None or refits.drops or refits.chosen or refits.of_moments is not rule_of_moments:
-        return None
-    numbers = fit.numbers.refit(class_moments(fit.blocks, refits.spread))
-    if numbers is None:
-        return None
-    held = replace(fit, numbers=numbers)
-    return lambda dealt: left_out_scores(held, asked.refit_prior)
+def _folds(
+    fit: Fit[Any], codes: Codes, members: Codes | None, asked: Permuting, rng: np.random.Generator
+) -> Codes:
+    """Folds (R, n) of shuffled labels, -1 for rows that are not used."""
+    if asked.folds is not None:
+        return asked.folds[None]
+    classes, n_folds = np.where(codes >= 0, codes, strata(fit.blocks)), len(asked.labels)
+    if members is None:
+        dealt = deal(classes, n_folds, asked.repeats, rng)
+    else:
+        dealt = deal_groups(classes, members, n_folds, asked.repeats, rng)
+    return np.where(codes >= 0, dealt, -1)
 
 
 def _weights(blocks: Blocks) -> Floats:

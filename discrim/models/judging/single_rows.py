@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ from numpy.typing import NDArray
 
 from discrim.core.normal.qda import QDAFit
 from discrim.core.numerics.progress import late_bar
+from discrim.core.numerics.tails import chi2_sf
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.rules.leave_one_out import squared_gaps
 from discrim.core.rules.moments_fit import MomentsFit
 from discrim.core.rules.rules import posteriors
-from discrim.errors import NotSupportedError
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import used_rows
 from discrim.inference.error_rates import check_level
@@ -28,12 +30,13 @@ from discrim.inference.posterior_variance import (
 )
 from discrim.inference.running_quantiles import RunningInterval
 from discrim.models.fits.fit import Fit
-from discrim.models.fits.gaps import Gaps
+from discrim.models.fits.gaps import AS_FITTED, Gaps
 from discrim.models.fits.reading import refuse_little_weight
 from discrim.models.judging.bootstrap import BootstrapSamples
+from discrim.models.judging.novelty import rank_typicality, ranked
 from discrim.models.judging.validation import refuse_many_scores
 
-__all__ = ["posterior_intervals", "typicality"]
+__all__ = ["posterior_intervals", "typicality", "typicality_of_new"]
 
 Floats = NDArray[np.float64]
 
@@ -41,43 +44,72 @@ HELD = 2**21
 """Numbers of rows by classes, or by classes by classes, that are held at once."""
 
 
-def typicality(fit: Fit[Any], data: Any, unseen: Any = None) -> pd.DataFrame:
-    """P(D2 > d2 | class) of new rows, or of the fit's own by the others; see `Judging`."""
-    found = getattr(fit.numbers, "found", None)
-    if found is not None:
-        raise found.refusal("typicality")
-    if not fit.numbers.has_distances:
-        raise NotSupportedError(
-            f"typicality is defined for normal classes with full covariances, which {fit.title.lower()} "
-            "as it was fitted has not: fit lda() or qda() with full ones."
+def typicality(
+    fit: Fit[Any], data: Any, gaps: Gaps = AS_FITTED, method: str = "exact", calibration: Any = None
+) -> pd.DataFrame:
+    """P(D2 >= d2 | class) of new rows, or of the fit's own by the others; see `ClassifierResults`."""
+    if method in ("relative", "conformal"):
+        return rank_typicality(fit, data, method, calibration, gaps)
+    if calibration is not None:
+        raise DataError(
+            f'calibration= does not go with method="{method}", which takes no rows: leave it out.'
         )
-    _refuse_light(fit, len(fit.terms), "typicality")
-    blocks = fit.rows("typicality()", "pass data=") if data is None else fit.new_rows(data, Gaps(unseen))
+    blocks = fit.rows("typicality()", "pass data=") if data is None else fit.new_rows(data, gaps)
+    found = _by_law(fit, blocks, method, seen=data is None)
+    return pd.DataFrame(found, index=blocks.table.index, columns=fit.classes, copy=False)
+
+
+def typicality_of_new(fit: Fit[Any], method: str) -> Callable[[Fit[Any], Blocks], Floats]:
+    """What gives the typicality (n, K) of rows, also from a fit whose rows are not there."""
+    if method in ("relative", "conformal"):
+        return ranked(fit, method).of_new
+    _law(fit, method)
+    return partial(_by_law, method=method, seen=False)
+
+
+def _by_law(fit: Fit[Any], blocks: Blocks, method: str, *, seen: bool) -> Floats:
+    law = _law(fit, method)
     refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     with late_bar(blocks.table.nrows, "typicality") as tell:
-        for place, values in _typical_rows(fit, blocks, seen=data is None):
+        for place, values in _typical_rows(fit, blocks, law, seen=seen):
             out[:, place] = values
             tell(values.shape[1])
-    return pd.DataFrame(out.T, index=blocks.table.index, columns=fit.classes, copy=False)
+    return out.T
 
 
-def _typical_rows(fit: Fit[Any], blocks: Blocks, *, seen: bool) -> Iterator[tuple[Any, Floats]]:
+def _law(fit: Fit[Any], method: str) -> Callable[..., Floats]:
+    """From distances (K, m), counts, degrees of freedom and p to what is at least as far; or a refusal."""
+    found = getattr(fit.numbers, "found", None)
+    if not (fit.numbers.has_distances or (method == "chi2" and found is not None)):
+        others = "" if found is None else 'method="chi2" or '
+        raise NotSupportedError(
+            f"typicality is defined for normal classes with full covariances, which {fit.title.lower()} "
+            f'as it was fitted has not: use {others}method="conformal", or fit lda() or qda() with full ones.'
+        )
+    if found is None:
+        _refuse_light(fit, len(fit.terms), "typicality")
+    return typical if method == "exact" else lambda d2, counts, free, p: np.asarray(chi2_sf(d2, p))
+
+
+def _typical_rows(
+    fit: Fit[Any], blocks: Blocks, law: Callable[..., Floats], *, seen: bool
+) -> Iterator[tuple[Any, Floats]]:
     """Typicality (K, m) of some rows and where they are, block by block; those seen by the fit left out."""
     p, numbers = len(fit.terms), fit.numbers
-    if seen:
+    if seen and numbers.has_distances:
         for rows, x, codes, weights in used_rows(blocks):
             d2, left, free = numbers.left_out_distances(x, codes, weights)
-            yield rows, typical(d2, left, free, p)
+            yield rows, law(d2, left, free, p)
         return
-    distances, free = numbers.unbiased_distances()
     counts = numbers.moments.counts
+    distances, free = numbers.unbiased_distances() if numbers.has_distances else (numbers.distances(), counts)
     for place, x, _ in blocks.every_row():
         with np.errstate(over="ignore", invalid="ignore"):
             d2 = distances.squared(x)
         # A row that misses no value and has no distance is beyond the range of squares.
         d2[np.isnan(d2) & ~np.isnan(x).any(axis=1)] = np.inf
-        yield place, typical(d2, counts[:, None], free[:, None], p)
+        yield place, law(d2, counts[:, None], free[:, None], p)
 
 
 def _refuse_light(fit: Fit[Any], least: int, what: str) -> None:

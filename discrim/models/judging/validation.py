@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.leave_one_out import FullLeftOut
 from discrim.core.rules.rules import Rule
 from discrim.core.rules.stored_scores import stored_scores, takes_stored
-from discrim.errors import FormulaError, NotSupportedError, warn_user
+from discrim.errors import DiscrimWarning, FormulaError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import shown
 from discrim.frame.relearning import learns, loses_levels, relearn, strange_rows
@@ -30,7 +31,7 @@ from discrim.inference.folds import check_folds, deal, generator
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.fold_moments import moment_folds
 from discrim.models.fits.prediction import warn_impossible
-from discrim.models.fits.refits import rule_of_rows
+from discrim.models.fits.refits import rule_of_moments, rule_of_rows
 from discrim.models.fits.sparse_blocks import StoredUsedRows, every_sparse_row, used_stored_rows
 from discrim.models.judging.refitted_prior import left_out_shift, refits_prior
 
@@ -283,6 +284,9 @@ def fold_scores(
         fits = [fit.under(rest / rest.sum()) for rest in counts_without(blocks, dealt, folds)]
     if learns(blocks.design) or _loses_levels(fit, dealt, folds):
         _score_transformed(fits, dealt, labels, out, tell, nested=nested)
+    elif (single := _each_left_out(fit, dealt, folds, refit_prior)) is not None:
+        tell(folds)
+        return single
     elif fit.refits.spread is None and blocks.source is None:
         # What takes long is to fit again: fold by fold, of which one rule is held.
         for fold, held in enumerate(fits):
@@ -297,6 +301,29 @@ def fold_scores(
             raise _no_rule(fit, blocks, dealt, rules.index(None), labels)
         _score([rule for rule in rules if rule is not None], blocks, dealt, out, tell)
     return out.T
+
+
+def _each_left_out(fit: Fit[Any], dealt: Codes, folds: int, refit_prior: bool | None) -> Floats | None:
+    """Scores (n, K) where each fold is one row, in closed form; None where there is none, or not for all."""
+    refits, used = fit.refits, np.flatnonzero(dealt >= 0)
+    if (
+        not len(used) == folds == len(np.unique(dealt[used]))
+        or fit.rows("cross-validation").weights is not None
+    ):
+        return None
+    if refits.spread is None or refits.drops or refits.chosen or refits.of_moments is not rule_of_moments:
+        return None
+    if getattr(fit.numbers, "standardize", False):
+        # Leave-one-out holds the standard deviations, and a fit without the fold learns them.
+        return None
+    try:
+        with catch_warnings():
+            # Of a row without a rule the error of its fold tells more.
+            simplefilter("ignore", DiscrimWarning)
+            scores = left_out_scores(fit, refit_prior)
+    except NotSupportedError:
+        return None
+    return None if np.isnan(scores[used]).any() else scores
 
 
 def _score(

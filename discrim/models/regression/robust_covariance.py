@@ -52,7 +52,7 @@ def with_covariance(
     if groups is None:
         with watched(blocks, "squares of the scores") as passed:
             squares = score_squares(passed, *at)
-        factor = _small_sample(total, coefficients) if cov_type == "HC1" else 1.0
+        factor = _small_sample(total, coefficients) if cov_type == "HC1" and convention is None else 1.0
     else:
         codes, name, labels = _group_codes(groups, blocks)
         sums = _sums_by_group(fit, blocks, codes, labels)

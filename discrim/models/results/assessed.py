@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -251,9 +252,15 @@ class Assessment(Shown):
 
         return drawn(self, ASSESSED, kind, Asked(ax, colors=colors, title=title))
 
-    def summary(self) -> Summary:
-        """The figures as a summary; prints, and renders in a notebook."""
-        summary: Summary = summary_of(self)
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The figures as a summary; prints, and renders in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order; all by default.
+        """
+        summary: Summary = summary_of(self, sections)
         return summary
 
 

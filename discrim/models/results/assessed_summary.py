@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pandas as pd
 
 from discrim.frame.categories import shown
 from discrim.models.fits.arguments import listed
-from discrim.report.tables import Pairs, Section, Summary
-
-if TYPE_CHECKING:
-    from discrim.models.results.assessed import Assessment
+from discrim.models.results.assessed import MOST_PAIRED, Assessment
+from discrim.report.tables import Pairs, Section, Summary, summarize
 
 __all__ = ["summary"]
 
@@ -19,28 +18,29 @@ MOST_IN_FULL = 6
 """Classes up to which each figure of a class is shown with its interval."""
 
 
-def summary(found: Assessment) -> Summary:
+def summary(found: Assessment, sections: Sequence[str] | None = None) -> Summary:
     """Header, figures of all classes, of each, of pairs, Brier's score, confusion."""
-    parts: dict[str, Any] = {"header": _header(found), "overall": _overall(found), "classes": _classes(found)}
-    if len(found.classes) > 2:
-        parts["pairs"] = _pairs(found)
+    parts: dict[str, Callable[[], Section | Pairs]] = {
+        "header": lambda: _header(found),
+        "overall": lambda: _overall(found),
+        "classes": lambda: _classes(found),
+    }
+    if 2 < len(found.classes) <= MOST_PAIRED:
+        parts["pairs"] = lambda: _pairs(found)
     if found._rows.posteriors:
-        parts["brier"] = _brier(found)
-    parts["confusion"] = Section(
+        parts["brier"] = lambda: _brier(found)
+    parts["confusion"] = lambda: Section(
         "Actual classes (rows) by predicted classes",
         found.confusion.rename_axis(index=None, columns=None),
         "count",
         source=".confusion",
     )
-    return Summary(f"Assessment: {found._fit.title.lower()}", parts)
+    return summarize(f"Assessment: {found._fit.title.lower()}", parts, sections)
 
 
 def _header(found: Assessment) -> Pairs:
     rows = found._rows
-    prior = "classes as the rows have them"
-    if found.prior is not None:
-        prior = f"given: {', '.join(f'{shown(label)} {share:.4g}' for label, share in found.prior.items())}"
-        prior = "given" if len(prior) > 60 else prior
+    prior = "classes as the rows have them" if found.prior is None else "another, below"
     items: list[tuple[str, Any, str]] = [
         ("Sum of weights" if rows.weighted else "Rows judged", found.nobs, f"{found.nobs:.10g}"),
         ("Rows without a class", found.unlabelled, str(found.unlabelled)),
@@ -48,6 +48,11 @@ def _header(found: Assessment) -> Pairs:
         ("Weighted by the prior", prior, prior),
     ]
     notes = [f"Judged: {rows.way}."]
+    if found.prior is not None and len(found.prior) <= MOST_IN_FULL:
+        shares = ", ".join(f"{shown(label)} {share:.4g}" for label, share in found.prior.items())
+        notes.append(f"The prior that figures are weighted by: {shares}.")
+    elif found.prior is not None:
+        notes.append("The prior that figures are weighted by: .prior.")
     if len(found.classes) == 2:
         notes.append(f"Of the two classes {shown(found.classes[1])} is the positive one.")
     if found.absent:
@@ -106,7 +111,7 @@ def _two(found: Assessment) -> bool:
 
 def _classes(found: Assessment) -> Section:
     table = found.by_class
-    given = "" if found.prior is None else " under the prior given"
+    given = "" if found.prior is None else " under that prior"
     note = (
         f"Predictive values are shares of the rows called so, or called another class{given}; areas are "
         "those of the class against the rest, as the rows have it, with DeLong's standard errors."
@@ -139,9 +144,7 @@ def _pairs(found: Assessment) -> Section:
         table.rename_axis([None, None]),
         dict.fromkeys(table.columns, "share"),
         headings=_headings(found),
-        among=True,
         source=".pairs",
-        more=".pairs",
     )
 
 

@@ -16,30 +16,116 @@ if TYPE_CHECKING:
 
     from discrim.models.judging.estimated_prior import PriorEstimate
 
-__all__ = ["NewRows"]
+__all__ = ["TYPICALITY", "NewRows", "Typicality"]
+
+TYPICALITY = ("exact", "chi2", "relative", "conformal")
+Typicality = Literal["exact", "chi2", "relative", "conformal"]
 
 
 class NewRows:
     """How typical rows are of the classes, and how sure their posteriors."""
 
-    def typicality(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Probability that a row of the class lies as far from its mean or farther, rows by classes.
+    def typicality(
+        self: Any,
+        data: Any = None,
+        *,
+        method: Typicality = "exact",
+        calibration: Any = None,
+        unseen: Unseen | None = None,
+    ) -> pd.DataFrame:
+        """Probability that a row of the class lies as far from it or farther, rows by classes.
+
+        A row that is small in every class is like none of them; see `outlier=` of `predict`.
 
         Parameters
         ----------
         data : table, optional
             New rows. Without it, the rows of the fit, each judged by the others.
+        method : {"exact", "chi2", "relative", "conformal"}
+            What law the distance is held against. "exact": that of the distance of a new row, with means and
+            covariances estimated, if classes are normal (an F). "chi2": its limit for many rows, which others
+            print, and which calls too many rows untypical; also of robust fits, whose distances follow no
+            other law. "conformal": none; the share of the rows of the class, the new one among them, whose
+            own distance without them is as large, (1 + #)/(n_k + 1), which is at most a for at most about a
+            share a of the rows of any law. "relative": the same of the relative distance, see
+            `relative_distances`.
+        calibration : table, or source of tables, optional
+            For the last two: rows with their response, which the fit has not seen, in the place of those of
+            the fit. The shares are then not about, but at most what they say. Loaded fits need them.
+        unseen : optional
+            As for `predict`, also of calibration rows.
+
+        Returns
+        -------
+        DataFrame
+            P(D2 >= d2 | class); missing where a row has a missing value.
+
+        Raises
+        ------
+        NotSupportedError
+            "exact" takes normal classes with full covariances, "chi2" these or robust ones, "relative"
+            distances or densities; "conformal" any model, if its rows can be left out or there are others.
+
+        Notes
+        -----
+        With "conformal", models with shrunken or regularized covariances of each class, and naive Bayes, have
+        the density of the row in the class in the place of a distance; models without either, how strange the
+        row is in the class by its log odds against the others (or, without posteriors, by its margin), which
+        tells rows between classes and not those beyond them.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> iris = discrim.datasets.load_iris()
+        >>> fit = discrim.lda("species ~ .", data=iris)
+        >>> rows = iris.iloc[[0, 106]]
+        >>> for method in ("exact", "chi2", "conformal"):
+        ...     print(method, fit.typicality(rows, method=method).max(axis=1).round(3).tolist())
+        exact [0.991, 0.031]
+        chi2 [0.99, 0.022]
+        conformal [0.941, 0.176]
+        """
+        from discrim.models.judging.single_rows import typicality
+
+        check_word("method", method, TYPICALITY)
+        return typicality(self._fit, data, Gaps(unseen), method, calibration)
+
+    def relative_distances(self: Any, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Squared distance of rows to each class less that to one normal law of all rows, rows by classes.
+
+        How much farther a row is from the class than from what all rows are like: a row that is unusual in
+        directions in which all classes vary alike does not count as unlike them (Ren et al., 2021, A simple
+        fix to Mahalanobis distance for improving near-OOD detection, arXiv:2106.09022). The least value of a
+        row is the score by which they call it new.
+
+        Parameters
+        ----------
+        data : table, optional
+            New rows. Without it, the rows of the fit, each by means and covariances without it.
         unseen : optional
             As for `predict`.
 
         Returns
         -------
         DataFrame
-            P(D2 > d2 | class), exact under normal classes.
-        """
-        from discrim.models.judging.single_rows import typicality
+            D2_k - D2_0, of covariances with the divisors N - K (or n_k - 1) and N - 1. Of models with a
+            density for each class but no distance, minus twice its log is in the place of D2_k.
 
-        return typicality(self._fit, data, unseen)
+        Raises
+        ------
+        NotSupportedError
+            The model has neither distances nor densities, or the columns no covariance over all rows.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> iris = discrim.datasets.load_iris()
+        >>> discrim.lda("species ~ .", data=iris).relative_distances(iris[:1]).round(2).to_numpy().tolist()
+        [[-1.84, 96.75, 189.65]]
+        """
+        from discrim.models.judging.novelty import relative_distances
+
+        return relative_distances(self._fit, data, Gaps(unseen))
 
     def predict_set(
         self: Any,
@@ -57,6 +143,7 @@ class NewRows:
         folds: int = 10,
         seed: int | None = None,
         unseen: Unseen | None = None,
+        missing: Missing | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
         """Sets of classes that hold a row's class as often as the level says: conformal prediction sets.
@@ -105,8 +192,9 @@ class NewRows:
             Of "cv".
         seed : int, optional
             Of what is random: folds, and smoothed sets.
-        unseen, out : optional
-            As for `predict`; `unseen` also of calibration rows.
+        unseen, missing, out : optional
+            As for `predict`; the first two also of `calibration`. With missing="integrate" the promise is
+            kept if calibration rows miss values as new ones do, which those of "loo" and "cv" do not.
 
         Returns
         -------
@@ -160,7 +248,7 @@ class NewRows:
             weights=weights,
             folds=folds,
             seed=seed,
-            gaps=Gaps(unseen),
+            gaps=Gaps(unseen, missing),
         )
         return answered(self, data, out, set_answer(self._fit, data, plan))
 

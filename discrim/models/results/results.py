@@ -26,7 +26,7 @@ from discrim.models.pictures.pictured import Pictured
 from discrim.models.reports.reported import Reported
 from discrim.models.results.by_parts import answered
 from discrim.models.results.judging import Judging
-from discrim.models.results.new_rows import NewRows
+from discrim.models.results.new_rows import TYPICALITY, NewRows, Typicality
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -115,6 +115,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         costs: Any = None,
         reject: float | None = None,
         outlier: float | None = None,
+        typicality: Typicality = "exact",
         unseen: Unseen | None = None,
         missing: Missing | None = None,
         out: str | PathLike[str] | None = None,
@@ -136,6 +137,8 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
             posterior, without costs) is above it is labelled "rejected".
         outlier : float, optional
             A row whose typicality is below this in every class is labelled "unknown"; see `typicality`.
+        typicality : {"exact", "chi2", "relative", "conformal"}
+            The method of `typicality` that `outlier` is held against.
         unseen : {"raise", "missing"}, optional
             Rows with a level that the fit has not seen: an error, or as rows with a missing value, with a
             warning that counts them. An error by default, but of `naive_bayes(unseen="missing")`.
@@ -193,13 +196,19 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         if costs is not None or reject is not None:
             self._fit.need_posteriors("costs= and reject=")
         decision = Decision(cost_matrix(costs, self.classes), reject)
+        check_word("typicality", typicality, TYPICALITY)
+        typical = None
+        if outlier is not None:
+            from discrim.models.judging.single_rows import typicality_of_new
+
+            typical = typicality_of_new(self._fit, typicality)
 
         def labels(results: ClassifierResults, rows: Any) -> pd.Series:
             fit = results._fit
             blocks = fit.new_rows(rows, gaps)
             codes = fit.predicted_codes(blocks, prior, decision)
-            if outlier is not None:
-                strange = (results.typicality(blocks).to_numpy() < outlier).all(axis=1)
+            if typical is not None and outlier is not None:
+                strange = (typical(fit, blocks) < outlier).all(axis=1)
                 codes[strange & (codes >= 0)] = len(results.classes) + 1
             return fit.labelled(codes, blocks.table.index)
 

@@ -84,8 +84,7 @@ def test_a_prior_that_is_meant_changes_predictive_values_by_bayes_theorem():
     assert found.overall.loc["accuracy", "estimate"] == pytest.approx(np.trace(joint))
     assert found.prior.to_dict() == PRIOR
     pd.testing.assert_frame_equal(plain.pairs, found.pairs)
-    text = str(found)
-    assert "given: 'setosa' 0.2" in text
+    assert "'setosa' 0.2, 'versicolor' 0.3, 'virginica' 0.5." in " ".join(str(found).split())
     # Losses are means of those of the classes.
     logs = -FIT.predict_log_proba(TEST).to_numpy()[np.arange(75), pd.Categorical(TEST["species"]).codes]
     means = pd.Series(logs).groupby(TEST["species"].to_numpy(), observed=True).mean()
@@ -290,3 +289,34 @@ def test_many_classes_have_their_intervals_beside_the_summary():
     assert "PPV" in str(found)
     assert found.by_class.shape == (40, 4)
     assert len(found.pairs) == 28
+
+
+def test_missing_values_may_be_integrated_out():
+    gaps = TEST.copy()
+    gaps.iloc[[0, 30, 60], 0] = np.nan
+    found = FIT.assess(gaps, missing="integrate")
+    assert (FIT.assess(gaps).unpredicted, found.unpredicted) == (3, 0)
+    logs = -FIT.predict_log_proba(gaps, missing="integrate").to_numpy()
+    own = logs[np.arange(75), pd.Categorical(gaps["species"]).codes]
+    assert found.overall.loc["log loss", "estimate"] == pytest.approx(own.mean())
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("unit", [1e8, 1e158])
+def test_losses_of_any_size_have_their_errors(unit):
+    """Far from all means log odds are linear in the rows, and so are the losses of those that are wrong."""
+    fit = discrim.lda("species ~ .", TRAIN)
+    rows = TEST.assign(**{c: TEST[c] * 1e8 for c in TEST.columns[:4]})
+    far = TEST.assign(**{c: TEST[c] * unit for c in TEST.columns[:4]})
+    one, other = (fit.assess(data).overall.loc["log loss"] for data in (rows, far))
+    np.testing.assert_allclose(other, one * (unit / 1e8), rtol=1e-6)
+    assert str(fit.assess(far))
+
+
+def test_estimated_shares_are_a_prior_too():
+    estimated = FIT.estimate_prior(TEST)
+    found = FIT.assess(TEST, prior=estimated)
+    assert found.prior.sum() == pytest.approx(1)
+    assert FIT.error_rates(TEST, prior=estimated)["estimate"].iloc[0] == pytest.approx(
+        1 - found.overall.loc["accuracy", "estimate"]
+    )

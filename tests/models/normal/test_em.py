@@ -64,7 +64,7 @@ def observed_llf(means, covs, prior, x, codes):
     total = 0.0
     for row, c in zip(x, codes, strict=True):
         o = ~np.isnan(row)
-        total += np.log(prior[c]) + multivariate_normal(means[c, o], covs[c][np.ix_(o, o)]).logpdf(row[o])
+        total += np.log(prior[c]) + multivariate_normal.logpdf(row[o], means[c, o], covs[c][np.ix_(o, o)])
     return total
 
 
@@ -238,7 +238,7 @@ def test_much_missing_takes_many_steps_and_is_accelerated():
         np.array([np.nanmean(x[codes == k], axis=0) for k in range(3)]),
         [np.diag(np.nanvar(x, axis=0))] * 3,
     )
-    while np.abs(start[0] - means).max() > 1e-6:
+    while np.abs(start[0] - means).max() > 1e-4:
         start = one_step(*start, x, codes, common=True)
         plain += 1
     moved, _ = one_step(means, covs, x, codes, common=True)
@@ -267,7 +267,7 @@ REFUSED = {
     "log_odds": r'rests on the sampling law .*fit the complete rows, without missing="em"',
     "anova": r"anova\(\) rests on the sampling law",
     "canonical": r"canonical\(\) rests on the sampling law",
-    "typicality": "typicality rests on the sampling law",
+    "typicality": 'typicality is defined for .* use method="chi2"',
 }
 
 
@@ -299,9 +299,7 @@ def test_options_that_do_not_go_with_it(verb, options, error, match):
 
 def test_what_is_never_observed_is_refused_by_name():
     setosa = HOLES["species"] == "setosa"
-    with pytest.raises(
-        DataError, match="Class 'setosa' has no value of 'sepal_width'.* leave out the column"
-    ):
+    with pytest.raises(DataError, match=r"'setosa' has no value of 'sepal_width'.* leave out the column"):
         discrim.lda("species ~ .", HOLES.assign(sepal_width=HOLES["sepal_width"].mask(setosa)), missing="em")
     half = np.arange(150) % 2 == 0
     apart = IRIS.assign(

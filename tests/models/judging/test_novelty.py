@@ -1,0 +1,251 @@
+"""Typicality by four laws, and relative distances: mpmath, refits row by row, and novel rows."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+
+import mpmath
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import DataError, DiscrimWarning, NotSupportedError
+
+IRIS = load_iris()
+PENGUINS = load_penguins().dropna(subset=["bill_depth_mm", "body_mass_g", "species"])
+FEW = "species ~ bill_depth_mm + body_mass_g"
+COLUMNS = ["bill_depth_mm", "body_mass_g"]
+TABLE, NEW = PENGUINS[::9], PENGUINS[4::23]
+METHODS = ("exact", "chi2", "relative", "conformal")
+
+
+def squared(x, mean, cov):
+    gap = x - mean
+    return np.einsum("ij,ij->i", gap, np.linalg.solve(cov, gap.T).T)
+
+
+def distances(table, new, common):
+    """Squared distances (m, K), and those to all rows (m,), by numpy's covariances."""
+    x, y = new[COLUMNS].to_numpy(float), table["species"]
+    groups = [table.loc[y == k, COLUMNS].to_numpy(float) for k in sorted(y.unique())]
+    own = [np.cov(g.T) for g in groups]
+    if common:
+        free = [len(g) - 1 for g in groups]
+        own = [sum(f * c for f, c in zip(free, own, strict=True)) / sum(free)] * len(groups)
+    d2 = np.column_stack([squared(x, g.mean(axis=0), c) for g, c in zip(groups, own, strict=True)])
+    every = table[COLUMNS].to_numpy(float)
+    return d2, squared(x, every.mean(axis=0), np.cov(every.T))
+
+
+def refitted(table, common):
+    """The same of each row of a table by the others."""
+    found = [distances(table.drop(index=i), table.loc[[i]], common) for i in table.index]
+    return np.concatenate([d2 for d2, _ in found]), np.concatenate([whole for _, whole in found])
+
+
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+@pytest.mark.parametrize("relative", [False, True])
+def test_ranks_are_those_of_refits_without_each_row(verb, relative):
+    common = verb is discrim.lda
+    (left, left_whole), (new, whole) = refitted(TABLE, common), distances(TABLE, NEW, common)
+    if relative:
+        left, new = left - left_whole[:, None], new - whole[:, None]
+    codes = pd.Categorical(TABLE["species"]).codes
+    own = left[np.arange(len(codes)), codes]
+    fit = verb(FEW, TABLE)
+    method = "relative" if relative else "conformal"
+    found = fit.typicality(NEW, method=method).to_numpy()
+    for k in range(3):
+        among = own[codes == k]
+        wanted = [(1 + (among >= value).sum()) / (len(among) + 1) for value in new[:, k]]
+        assert found[:, k].tolist() == wanted
+    mine = fit.typicality(method=method).to_numpy()
+    for i, k in enumerate(codes):
+        for j in range(3):
+            among = np.delete(own, i)[np.delete(codes, i) == j]
+            assert mine[i, j] == (1 + (among >= left[i, j]).sum()) / (len(among) + 1)
+        assert k >= 0
+    if relative:
+        assert np.allclose(fit.relative_distances(NEW), new, rtol=1e-9)
+        assert np.allclose(fit.relative_distances(), left, rtol=1e-8)
+
+
+@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+def test_laws_are_those_of_mpmath(verb):
+    common = verb is discrim.lda
+    d2, _ = distances(TABLE, NEW, common)
+    counts = TABLE["species"].value_counts().sort_index().to_numpy()
+    n, p, k = len(TABLE), 2, 3
+    fit = verb(FEW, TABLE)
+    exact, chi2 = fit.typicality(NEW).to_numpy(), fit.typicality(NEW, method="chi2").to_numpy()
+    with mpmath.workdps(30):
+        for i, j in np.ndindex(*d2.shape):
+            nu = n - k if common else int(counts[j]) - 1
+            b, value = nu - p + 1, mpmath.mpf(d2[i, j])
+            f = mpmath.mpf(int(counts[j])) / int(counts[j] + 1) * value * b / (nu * p)
+            tail = mpmath.betainc(b / mpmath.mpf(2), p / mpmath.mpf(2), 0, b / (b + p * f), regularized=True)
+            assert exact[i, j] == pytest.approx(float(tail), rel=1e-9)
+            upper = mpmath.gammainc(p / mpmath.mpf(2), value / 2, mpmath.inf, regularized=True)
+            assert chi2[i, j] == pytest.approx(float(upper), rel=1e-9)
+
+
+FITS = {
+    "rda": partial(discrim.rda, alpha=0.4, gamma=0.8),
+    "lda, shrunk": partial(discrim.lda, covariance="shrunk", shrinkage=0.3),
+    "lda, diagonal": partial(discrim.lda, covariance="diagonal"),
+    "qda, shrunk": partial(discrim.qda, covariance="shrunk", shrinkage=0.3),
+    "qda, diagonal": partial(discrim.qda, covariance="diagonal"),
+    "naive_bayes": discrim.naive_bayes,
+    "nearest_centroid": discrim.nearest_centroid,
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_of_other_models_ranks_are_those_of_refits_too(name):
+    """Of distances under one covariance, and of densities of each class."""
+    table = IRIS[::4]
+    verb, shared = FITS[name], name.startswith(("lda", "nearest"))
+
+    def values(fit, rows):
+        if shared:
+            return fit._fit.numbers.distances().squared(rows.iloc[:, :4].to_numpy(float)).T
+        return fit._fit.rule("equal").scores(fit._fit.new_rows(rows).rows_at(np.arange(len(rows)))) * -2
+
+    fit = verb("species ~ .", table)
+    codes = pd.Categorical(table["species"]).codes
+    prior = fit.prior.to_dict()
+    left = [
+        values(verb("species ~ .", table.drop(index=i), prior=prior), table.loc[[i]])[0, codes[at]]
+        for at, i in enumerate(table.index)
+    ]
+    new = values(fit, IRIS[1::15])
+    found = fit.typicality(IRIS[1::15], method="conformal").to_numpy()
+    for k in range(3):
+        among = np.array(left)[codes == k]
+        wanted = [
+            (1 + (among >= value * (1 + 1e-9 * np.sign(value))).sum()) / (len(among) + 1)
+            for value in new[:, k]
+        ]
+        assert found[:, k] == pytest.approx(wanted, abs=1e-12)
+
+
+def test_a_weight_is_so_many_rows_and_a_class_without_a_prior_has_ranks():
+    table = TABLE.assign(w=lambda t: np.arange(len(t)) % 3 + 1)
+    repeated = table.loc[table.index.repeat(table["w"])].reset_index(drop=True)
+    for method in ("relative", "conformal"):
+        weighed, plain = discrim.qda(FEW, table, weights="w"), discrim.qda(FEW, repeated)
+        pd.testing.assert_frame_equal(
+            weighed.typicality(NEW, method=method), plain.typicality(NEW, method=method), rtol=1e-9
+        )
+        none = discrim.naive_bayes(FEW, TABLE, prior=[0.5, 0.5, 0.0])
+        some = discrim.naive_bayes(FEW, TABLE)
+        if method == "conformal":
+            pd.testing.assert_frame_equal(
+                none.typicality(NEW, method=method), some.typicality(NEW, method=method)
+            )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_of_a_class_never_seen_are_called_unknown(method):
+    known = IRIS[IRIS["species"] != "virginica"].astype({"species": str})
+    fit = discrim.lda("species ~ .", known)
+    labels = fit.predict(IRIS, outlier=0.03, typicality=method)
+    found = labels.to_frame("label").assign(actual=IRIS["species"]).groupby("actual", observed=True)["label"]
+    share = found.apply(lambda group: (group == "unknown").mean())
+    assert share["virginica"] > 0.7
+    assert share.drop("virginica").max() <= 0.08
+    assert (fit.predict(IRIS, outlier=0, typicality=method) == fit.predict(IRIS)).all()
+    strange = (fit.typicality(IRIS, method=method) < 0.03).all(axis=1)
+    assert ((labels == "unknown") == strange).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_sources_missing_values_and_rows_far_away(method):
+    fit = discrim.qda(FEW, PENGUINS)
+    new = NEW.copy()
+    new.loc[new.index[0], "body_mass_g"] = np.nan
+    new.loc[new.index[1], COLUMNS] = 1e200
+    found = fit.typicality(new, method=method)
+    assert found.iloc[0].isna().all()
+    assert (found.iloc[1] < 0.02).all()
+    parts = fit.predict(
+        lambda: (new[i : i + 5] for i in range(0, len(new), 5)), outlier=0.03, typicality=method
+    )
+    joined = pd.concat(parts)["species"].astype(object)
+    whole = fit.predict(new, outlier=0.03, typicality=method).astype(object)
+    assert (joined.fillna("-") == whole.fillna("-")).all()
+
+
+def test_dask_frames_are_held_against_the_rows_of_the_fit():
+    dd = pytest.importorskip("dask.dataframe")
+    fit = discrim.lda(FEW, PENGUINS)
+    lazy = fit.predict(dd.from_pandas(NEW, npartitions=2), outlier=0.1, typicality="relative")
+    wanted = fit.predict(NEW, outlier=0.1, typicality="relative")
+    assert lazy.compute().tolist() == wanted.tolist()
+
+
+def test_loaded_fits_take_calibration_rows(tmp_path):
+    fit = discrim.lda(FEW, PENGUINS[::3])
+    fit.save(tmp_path / "fit.discrim")
+    loaded = discrim.load(tmp_path / "fit.discrim")
+    for method in ("relative", "conformal"):
+        with pytest.raises(NotSupportedError, match="Pass calibration="):
+            loaded.typicality(NEW, method=method)
+        with pytest.raises(NotSupportedError, match="Pass calibration="):
+            loaded.predict(NEW, outlier=0.1, typicality=method)
+        own = PENGUINS[1::3]
+        found = loaded.typicality(NEW, method=method, calibration=own)
+        pd.testing.assert_frame_equal(found, fit.typicality(NEW, method=method, calibration=own))
+        d2, whole = distances(PENGUINS[::3], own, True)
+        new, new_whole = distances(PENGUINS[::3], NEW, True)
+        if method == "relative":
+            d2, new = d2 - whole[:, None], new - new_whole[:, None]
+        for k, label in enumerate(fit.classes):
+            among = d2[own["species"] == label, k]
+            wanted = [(1 + (among >= value).sum()) / (len(among) + 1) for value in new[:, k]]
+            assert found[label].to_numpy() == pytest.approx(wanted, abs=1e-12)
+    pd.testing.assert_frame_equal(loaded.typicality(NEW, method="chi2"), fit.typicality(NEW, method="chi2"))
+
+
+def test_what_has_no_such_distance_says_what_has():
+    for fit in (discrim.knn("species ~ .", IRIS, k=5), discrim.indicator("species ~ .", IRIS)):
+        for method in ("exact", "chi2"):
+            with pytest.raises(NotSupportedError, match='method="conformal"'):
+                fit.typicality(IRIS, method=method)
+        with pytest.raises(NotSupportedError, match='method="conformal"'):
+            fit.typicality(IRIS, method="relative")
+        assert fit.typicality(IRIS, method="conformal").notna().all(axis=None)
+    with pytest.raises(DataError, match="leave it out"):
+        discrim.lda("species ~ .", IRIS).typicality(IRIS, calibration=IRIS)
+    with pytest.raises(NotSupportedError, match="leave out calibration="):
+        discrim.lda("species ~ .", IRIS).typicality(method="relative", calibration=IRIS)
+    with pytest.raises(DataError, match="method="):
+        discrim.lda("species ~ .", IRIS).typicality(IRIS, method="F")
+    with pytest.raises(DataError, match="typicality="):
+        discrim.lda("species ~ .", IRIS).predict(IRIS, outlier=0.1, typicality="F")
+
+
+def test_robust_fits_have_the_chi_square_and_ranks_among_other_rows():
+    fit = discrim.qda(FEW, PENGUINS, method="mcd")
+    with pytest.raises(NotSupportedError, match='method="chi2" or'):
+        fit.typicality(PENGUINS)
+    far = fit.robust_distances()
+    own = fit.typicality(method="chi2").to_numpy()[
+        np.arange(len(PENGUINS)), pd.Categorical(PENGUINS["species"]).codes
+    ]
+    assert ((own < 0.025) == far["flagged"]).all()
+    with pytest.raises(NotSupportedError, match="Pass calibration="):
+        fit.typicality(PENGUINS, method="conformal")
+    assert fit.typicality(PENGUINS, method="conformal", calibration=PENGUINS).notna().all(axis=None)
+
+
+def test_a_row_alone_in_its_class_is_farther_than_any():
+    table = pd.concat([IRIS, pd.DataFrame([[9.0] * 4 + ["other"]], columns=IRIS.columns)], ignore_index=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        fit = discrim.lda("species ~ .", table)
+        assert (fit.typicality(IRIS, method="conformal")["other"] == 1).all()
+        assert fit.typicality(method="conformal").iloc[150]["other"] == 1
