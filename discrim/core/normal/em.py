@@ -61,7 +61,7 @@ class Em:
     def from_numbers(numbers: Floats) -> Em:
         """From a file; a DataError where the numbers describe no search."""
         if len(numbers) != 5:
-            raise DataError(f"A search by EM is not described by {len(numbers)} numbers.")
+            raise DataError("A search by EM is described by other numbers: fit the table again.")
         steps, converged, llf, kinds, incomplete = numbers.tolist()
         if not (are_flags(numbers[1:2]) and all(are_whole(each) for each in (steps, kinds, incomplete))):
             raise DataError("its search by EM has no number of steps, patterns or rows")

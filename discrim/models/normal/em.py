@@ -138,7 +138,7 @@ def _read(blocks: Blocks) -> tuple[Blocks, _Rows, ClassMoments]:
     if not parts:
         raise DataError(
             f"No row is left: each of the {blocks.table.nrows} rows misses the response "
-            f"{blocks.design.response!r}, or has no weight."
+            f"{blocks.design.response!r}, or has no weight. Give rows that have them."
         )
     x, codes, positions = (np.concatenate([part[i] for part in parts]) for i in (0, 1, 3))
     weights = np.concatenate([np.asarray(part[2]) for part in parts]) if blocks.weighted else None

@@ -13,6 +13,7 @@ from discrim.core.normal.lda import LDAFit
 from discrim.core.shrinkage.shrinkage import spread_of
 from discrim.errors import DataError, warn_user
 from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
 from discrim.models.fits.arguments import check_word, is_whole, prior_vector
 from discrim.models.fits.reading import (
     NaAction,
@@ -28,7 +29,12 @@ from discrim.models.fits.reading import (
 from discrim.models.moments.given import FOUND_FROM_ROWS, given_sample, table_given
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.once import by_moments
-from discrim.models.normal.covariance_options import read_shrinking, warn_where_units_differ, with_units
+from discrim.models.normal.covariance_options import (
+    Shrinking,
+    read_shrinking,
+    warn_where_units_differ,
+    with_units,
+)
 from discrim.models.normal.em import MissingRows, check_em, em_sample
 from discrim.models.normal.estimators import CovarianceEstimator
 from discrim.models.normal.lda_results import LDAResults, lda_fit
@@ -189,17 +195,11 @@ def lda(
     asked = with_units(read_shrinking(covariance, shrinkage, grid, method, STRUCTURES), standardize)
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
     has_rows, em = moments is None, None
-    if check_em(missing, method, asked.structure, na_action, has_rows=has_rows, collinear=collinear):
+    by_em = check_em(missing, method, asked.structure, na_action, has_rows=has_rows, collinear=collinear)
+    if moments is None:
         asked_of = table_given("lda", formula, data)
         blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
-        blocks, held, em = em_sample(blocks, common=True)
-    elif moments is None:
-        asked_of = table_given("lda", formula, data)
-        blocks = lean(read(*asked_of, weights=weights, levels=levels, functions=functions))
-        if asked.structure == "full":
-            refuse_few_rows(blocks)
-        spread = spread_of(asked.structure, "pooled", thin=is_wide(blocks))
-        blocks, held = usable_rows(blocks, spread, na_action)
+        blocks, held, em = em_sample(blocks, common=True) if by_em else _sample(asked, blocks, na_action)
     else:
         needs_rows = asked.needs_rows or wanted is not None
         blocks, held = given_sample(
@@ -209,11 +209,7 @@ def lda(
     refuse_no_freedom(held, blocks.terms, diagonal=not asked.takes_full_rank(held.n_columns))
     if method == "moment":
         refuse_light(held.total, held.n_classes)
-    found = asked.obstacles(held)
-    if found and collinear == "raise":
-        raise collinear_error(found, blocks.terms)
-    if found:
-        blocks, held = drop_columns(blocks, held, found)
+    blocks, held = _independent(asked, blocks, held, collinear)
     warn_where_units_differ(asked, held, blocks.terms)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     _check_axes(ncomp, held)
@@ -232,9 +228,27 @@ def lda(
     )
     if fit.structure == "pinv":
         _warn_of_pseudo_inverse(fit, blocks.terms)
-    fit = replace(fit, em=em)
-    drops = collinear == "drop"
+    drops, fit = collinear == "drop", replace(fit, em=em)
     return LDAResults(lda_fit(fit, blocks, has_rows=has_rows, asked=asked, path=path, drops=drops))
+
+
+def _sample(asked: Shrinking, blocks: Blocks, na_action: NaAction) -> tuple[Blocks, ClassMoments, None]:
+    """Complete rows, and their moments."""
+    blocks = lean(blocks)
+    if asked.structure == "full":
+        refuse_few_rows(blocks)
+    spread = spread_of(asked.structure, "pooled", thin=is_wide(blocks))
+    return *usable_rows(blocks, spread, na_action), None
+
+
+def _independent(
+    asked: Shrinking, blocks: Blocks, held: ClassMoments, collinear: str
+) -> tuple[Blocks, ClassMoments]:
+    """Blocks and moments of columns that no others determine, or the error that names those."""
+    found = asked.obstacles(held)
+    if found and collinear == "raise":
+        raise collinear_error(found, blocks.terms)
+    return drop_columns(blocks, held, found) if found else (blocks, held)
 
 
 def _check_axes(ncomp: Any, held: ClassMoments) -> None:
