@@ -11,6 +11,7 @@ from discrim.inference.result import TestResult, approximations
 from discrim.models.comparing.comparable import refuse_other_rows
 from discrim.models.comparing.fitted import need_rows
 from discrim.models.regression.logistic_results import LogisticResults
+from discrim.models.regression.penalized_results import refuse_penalized
 from discrim.models.regression.term_fits import likelihood_ratio_on
 
 __all__ = ["nested_ratio"]
@@ -24,9 +25,10 @@ def nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
     DataError
         The fits are not of the same rows, classes and weights, or are not nested, the smaller first.
     NotSupportedError
-        One was loaded, or has no maximum; one is penalized and the other is not.
+        One was loaded, has no maximum, or has a penalty; one has reduced bias and the other has not.
     """
     need_rows((small, large), "lr_test()")
+    refuse_penalized((small, large), "lr_test()")
     refuse_other_rows((small, large), "lr_test()")
     if not all(isinstance(fit._fit.numbers, LogisticFit) for fit in (small, large)):
         raise NotSupportedError(
