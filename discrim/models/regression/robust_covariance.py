@@ -144,5 +144,6 @@ def covariance_note(robust: Sandwich | None) -> str:
     if robust is None:
         return "inverse information"
     if robust.kind == "cluster":
-        return f"{robust.groups} groups of {robust.grouped_by}"
+        by = f" of {robust.grouped_by}" if robust.grouped_by else ""
+        return f"{robust.groups} groups{by}"
     return f"robust, {robust.kind}"

@@ -385,6 +385,16 @@ def test_what_robust_errors_cannot_do_is_refused():
         few.wald_test(["bill_depth_mm", "log(body_mass_g)", "island"])
     with pytest.raises(NotSupportedError, match="profile"):
         few.conf_int(method="profile")
+    fit = logistic("sex ~ bill_depth_mm", PENGUINS)
+    with pytest.raises(NotSupportedError, match="nonrobust"):
+        discrim.hausman(discrim.lda("sex ~ bill_depth_mm", PENGUINS), fit.robust())
+
+
+def test_each_row_a_group_of_its_own_is_no_group():
+    fit = logistic("island ~ bill_depth_mm + sex", PENGUINS)
+    n = len(PENGUINS)
+    clustered, plain = fit.robust("cluster", np.arange(n)), fit.robust("HC0")
+    np.testing.assert_allclose(clustered.cov_params() * (n - 1) / n, plain.cov_params(), rtol=1e-9)
 
 
 # ------------------------------------------------------------------ marginal effects
@@ -574,8 +584,18 @@ def test_loaded_fits_say_what_they_have_not(tmp_path):
     for ask in ("residuals", "influence", "drop1", "robust", "marginal_effects", "leverage", "dfbetas"):
         with pytest.raises(NotSupportedError, match="loaded"):
             getattr(loaded, ask)()
-    with pytest.raises(NotSupportedError, match=r"robust\(\"nonrobust\"\)"):
-        fit.robust().save(tmp_path / "robust")
+
+
+def test_a_file_holds_robust_errors(tmp_path):
+    fit = logistic("island ~ bill_depth_mm + sex", PENGUINS)
+    for kind, groups in (("HC1", None), ("cluster", GROUPS)):
+        robust = fit.robust(kind, groups)
+        robust.save(tmp_path / "robust")
+        loaded = discrim.load(tmp_path / "robust")
+        assert loaded.cov_type == kind
+        np.testing.assert_allclose(loaded.bse, robust.bse, rtol=1e-12)
+        np.testing.assert_allclose(loaded.robust("nonrobust").bse, fit.bse, rtol=1e-12)
+        assert ("20 groups" in str(loaded.summary())) == (kind == "cluster")
 
 
 def test_another_reference_is_the_same_model():
