@@ -88,8 +88,8 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
         check_word("collinear", self.collinear, ("drop", "raise"))
         if self.penalty is not None:
             return logistic(formula, data, **options | {"separation": "raise", "collinear": "raise"})
-        # Without a choice there is nothing to deal; what searches over models sets cv of any estimator.
-        options = {name: value for name, value in options.items() if name not in ("seed", "folds")}
+        # What searches over models sets cv of any estimator that has it.
+        del options["folds"]
         if self.separation != "reduce":
             return logistic(formula, data, **options)
         try:

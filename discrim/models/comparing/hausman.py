@@ -121,6 +121,11 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
                 "A hyperplane separates classes, so that the logistic regression has no estimates to compare "
                 "with LDA's: fit with bias_reduction=True."
             )
+        if logit.cov_type != "nonrobust":
+            raise NotSupportedError(
+                "Hausman's test takes the covariance of the model for the logistic estimates, and not "
+                f'{logit.cov_type} standard errors: pass robust("nonrobust") of the fit.'
+            )
         against_first = logit._fit.numbers.against(0)
         return against_first.params() * of_unit, against_first.cov_params(unit)
     if not (hasattr(logit, "params") and hasattr(logit, "cov_params")):

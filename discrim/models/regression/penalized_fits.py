@@ -93,7 +93,7 @@ def _searched(
     """The numbers at the strength that is given, or chosen with its path."""
     strength, path, start = search.strength, None, None
     if strength is None:
-        at, path = choose_strength(blocks, model, search, prior)
+        at, path = choose_strength(blocks, model, search, prior, sampled=fit.estimated_prior)
         strength, start = float(path.table["strength"].iloc[at]), path.ends[at].beta
     ended = fit_at(model, search.l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
     if not ended.converged:

@@ -71,7 +71,9 @@ class NewRows:
         With "conformal", models with shrunken or regularized covariances of each class, and naive Bayes, have
         the density of the row in the class in the place of a distance; models without either, how strange the
         row is in the class by its log odds against the others (or, without posteriors, by its margin), which
-        tells rows between classes and not those beyond them.
+        tells rows between classes and not those beyond them. Rows are left out as by `leave_one_out`: what
+        was chosen, and what columns are standardized by, is held. A row whose distance without it has no
+        closed form, as of a row alone in its class, counts as farther than any.
 
         Examples
         --------

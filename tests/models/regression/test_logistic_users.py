@@ -385,6 +385,16 @@ def test_what_robust_errors_cannot_do_is_refused():
         few.wald_test(["bill_depth_mm", "log(body_mass_g)", "island"])
     with pytest.raises(NotSupportedError, match="profile"):
         few.conf_int(method="profile")
+    fit = logistic("sex ~ bill_depth_mm", PENGUINS)
+    with pytest.raises(NotSupportedError, match="nonrobust"):
+        discrim.hausman(discrim.lda("sex ~ bill_depth_mm", PENGUINS), fit.robust())
+
+
+def test_each_row_a_group_of_its_own_is_no_group():
+    fit = logistic("island ~ bill_depth_mm + sex", PENGUINS)
+    n = len(PENGUINS)
+    clustered, plain = fit.robust("cluster", np.arange(n)), fit.robust("HC0")
+    np.testing.assert_allclose(clustered.cov_params() * (n - 1) / n, plain.cov_params(), rtol=1e-9)
 
 
 # ------------------------------------------------------------------ marginal effects

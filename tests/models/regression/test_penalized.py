@@ -425,3 +425,29 @@ def test_genes():
     assert np.abs(slope).max() == pytest.approx(0.05, abs=1e-14)
     np.testing.assert_allclose(slope[beta[1:] != 0], -0.05 * np.sign(beta[1:][beta[1:] != 0]), atol=1e-14)
     assert 5 < len(fit.selected) < 40
+
+
+@pytest.mark.parametrize(
+    ("option", "values"),
+    [
+        ("strength", [10**400, np.ones(2), "a", True, np.nan]),
+        ("grid", [3, "ab", [np.nan], [True], [10**400], ["a"]]),
+        ("n_strengths", [10**400, np.ones(2), 2.5, True]),
+        ("folds", ["a", 2.5, [], [(1, 2, 3)], 10**400]),
+        ("seed", ["a", 2.5, -1]),
+        ("select", [None, 3, "one"]),
+        ("l1_ratio", ["a", np.nan, 2.0]),
+    ],
+)
+def test_options_of_odd_kinds_are_told(option, values):
+    for value in values:
+        with pytest.raises(DataError, match=option):
+            logistic("species ~ .", IRIS[::5], penalty="lasso", **{option: value})
+
+
+def test_few_rows_are_sent_to_a_penalty():
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame(rng.normal(size=(12, 30))).add_prefix("x").assign(y=list("ab") * 6)
+    with pytest.raises(discrim.errors.CollinearError, match="pass penalty='ridge'"):
+        logistic("y ~ .", data)
+    assert (logistic("y ~ .", data, penalty="ridge", strength=0.01).predict() == data["y"]).all()
