@@ -42,8 +42,8 @@ def stepwise_arguments(verb: Parser) -> None:
     fitted.add_argument("--direction", choices=["forward", "backward", "both"], help="both if not given")
     fitted.add_argument(
         "--criterion",
-        choices=["wilks", "mahalanobis", "maxminf", "rao", "cv"],
-        help="what a term that enters makes best; cv: the cross-validated error of --verb",
+        choices=["wilks", "mahalanobis", "maxminf", "rao", "cv", "aic", "bic"],
+        help="what a term that enters makes best; cv: error of --verb left out; aic, bic: of logistic",
     )
     fitted.add_argument("--enter", type=float, metavar="P", help="level of the partial F to enter: 0.15")
     fitted.add_argument("--stay", type=float, metavar="P", help="level beyond which a term leaves: 0.15")

@@ -36,6 +36,8 @@ _STANDARDIZE_HELP = "shrink columns over their standard deviations within classe
 _DIVISORS = ["moment", "mle"]
 _DIVISOR_HELP = "divisor of the covariance"
 
+_SELECT_HELP = "least deviance of rows left out, or largest strength within one SE of it"
+
 _SHRINKAGE_HELP = "of shrunk: 0 to 1, oas, ledoit-wolf or loo; of diagonal: 0 to 1, strimmer or loo"
 
 
@@ -124,6 +126,15 @@ def logistic_arguments(logistic: Any) -> None:
     logistic.add_argument(
         "--separation", choices=["raise", "warn"], help="what to do where a hyperplane separates classes"
     )
+    logistic.add_argument(
+        "--penalty", choices=["ridge", "lasso", "elastic_net"], help="draw coefficients to zero"
+    )
+    logistic.add_argument("--strength", type=float, help="of the penalty; chosen by folds if not given")
+    logistic.add_argument("--l1-ratio", type=float, help="share of the lasso in the elastic net")
+    logistic.add_argument("--grid", type=numbers, metavar="S,...", help="strengths to choose from")
+    logistic.add_argument("--folds", type=int, help="folds of the choice")
+    logistic.add_argument("--select", choices=["min", "1se"], help=_SELECT_HELP)
+    logistic.add_argument("--seed", type=int, help="deals the rows to folds")
     collinear_argument(logistic)
 
 

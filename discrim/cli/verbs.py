@@ -102,7 +102,8 @@ def _model_arguments(row: Row, verb: Parser) -> None:
     shown = add_shown(verb)
     add_errors(shown)
     add_test(shown)
-    written = add_written(verb, [kind.name for kind in row.pictures])
+    kin = [kind.name for each in MODELS if each.verb == row.verb for kind in each.pictures]
+    written = add_written(verb, list(dict.fromkeys(kin)))
     if row.can_be_saved:
         add_saving(written)
 

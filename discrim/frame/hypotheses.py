@@ -43,7 +43,8 @@ def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
     if len(text) > MAX_TEXT:
         raise FormulaError(f"The hypothesis has {len(text):,} characters: write {MAX_TEXT:,} at most.")
     try:
-        found = DesignInfo(list(names)).linear_constraint(text)
+        with np.errstate(all="ignore"):
+            found = DesignInfo(list(names)).linear_constraint(text)
     except PatsyError as error:
         origin = error.origin
         where = "" if origin is None else f" at {text[origin.start :][:40]!r}"
@@ -63,4 +64,9 @@ def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
             f"The hypothesis {text[:80]!r} cannot be read ({type(error).__name__}): write equations in the "
             f"coefficients, such as '{names[-1]} = 0', with commas between them."
         ) from None
-    return np.asarray(found.coefs, dtype=np.float64), np.asarray(found.constants, dtype=np.float64)[:, 0]
+    coefs, values = np.asarray(found.coefs, dtype=np.float64), np.asarray(found.constants, dtype=np.float64)
+    if not (np.isfinite(coefs).all() and np.isfinite(values).all()):
+        raise FormulaError(
+            f"The hypothesis {text[:80]!r} divides by zero, or has a number out of range: write finite ones."
+        )
+    return coefs, values[:, 0]

@@ -211,6 +211,7 @@ MODELS = (
         examples=(
             '"sex ~ body_mass_g + bill_depth_mm" penguins',
             '"species ~ petal_length" iris --bias-reduction',
+            '"species ~ ." iris --penalty lasso --strength 0.05',
         ),
     ),
     Row(

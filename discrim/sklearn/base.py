@@ -28,6 +28,7 @@ from discrim.frame.sparse import SparseFrame
 from discrim.models.fits.arguments import check_word, listed
 from discrim.models.fits.gaps import AS_FITTED, Gaps
 from discrim.models.results.results import ClassifierResults
+from discrim.sklearn.sets import SetMethods
 
 __all__ = [
     "FittedClassifier",
@@ -86,7 +87,7 @@ def class_codes(y: Any, rows: Any, weights: Any) -> tuple[Array, NDArray[np.intp
     return classes, codes
 
 
-class FittedClassifier(ClassifierMixin, BaseEstimator):
+class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
     """Labels and scores of new rows by `results_`, as arrays in the order of `classes_`.
 
     A child fits.

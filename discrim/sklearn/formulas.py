@@ -27,7 +27,7 @@ __all__ = ["FormulaClassifier", "as_estimator"]
 
 Floats = NDArray[np.float64]
 
-VERBS = tuple(sorted(model.verb for model in MODELS if model.estimator is not None))
+VERBS = tuple(sorted({model.verb for model in MODELS if model.estimator is not None}))
 
 WITHOUT_POSTERIORS = tuple(model.verb for model in MODELS if not model.posteriors)
 

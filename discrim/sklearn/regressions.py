@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE
 from discrim.errors import SeparationError
 from discrim.models.fits.arguments import check_word
+from discrim.models.judging.splits import Splits
 from discrim.models.regression.fda import fda
 from discrim.models.regression.indicator import indicator
 from discrim.models.regression.logistic import logistic
+from discrim.models.regression.penalized_options import FOLDS, STRENGTHS, PenaltyName
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import FrequencyClassifier, WeightedClassifier, warn_instead
 from discrim.sklearn.linear import LinearCoefficients
@@ -35,6 +38,12 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
         More coefficients than bias reduction is quick for stop where the search does.
     collinear : {"drop", "raise"}
         Drop columns that others determine, with a warning; or refuse.
+    penalty, strength, l1_ratio, grid, n_strengths, select, seed
+        As for `discrim.logistic`, but that rows are dealt to folds the same way at each fit, unless `seed` is
+        None. With a penalty neither separated classes nor collinear columns are an
+        obstacle, and `separation` and `collinear` have no part.
+    cv : int, or iterable of (train, test)
+        Folds by which a strength of None is chosen, `folds` of the verb.
     """
 
     verb = staticmethod(logistic)
@@ -49,6 +58,14 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
         collinear: str = "drop",
         tol: float = TOLERANCE,
         maxiter: int = MOST_STEPS,
+        penalty: PenaltyName | None = None,
+        strength: float | None = None,
+        l1_ratio: float | None = None,
+        grid: Sequence[float] | None = None,
+        n_strengths: int = STRENGTHS,
+        cv: int | Splits = FOLDS,
+        select: Literal["min", "1se"] = "min",
+        seed: int | None = 0,
     ) -> None:
         self.reference = reference
         self.prior = prior
@@ -57,9 +74,22 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
         self.collinear = collinear
         self.tol = tol
         self.maxiter = maxiter
+        self.penalty = penalty
+        self.strength = strength
+        self.l1_ratio = l1_ratio
+        self.grid = grid
+        self.n_strengths = n_strengths
+        self.cv = cv
+        self.select = select
+        self.seed = seed
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         check_word("separation", self.separation, ("reduce", "warn", "raise"))
+        check_word("collinear", self.collinear, ("drop", "raise"))
+        if self.penalty is not None:
+            return logistic(formula, data, **options | {"separation": "raise", "collinear": "raise"})
+        # What searches over models sets cv of any estimator that has it.
+        del options["folds"]
         if self.separation != "reduce":
             return logistic(formula, data, **options)
         try:

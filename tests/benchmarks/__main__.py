@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from tests.benchmarks import genes, inference, neighbours, wide
+from tests.benchmarks import genes, inference, neighbours, new_rows, wide
 from tests.benchmarks.scale import tables as scale
 from tests.benchmarks.timing import Run, made, medians, row
 
@@ -215,6 +215,8 @@ def main() -> None:
         "scale-dask": lambda: scale.processes(rows, kept, n),
         "scale-peers": lambda: scale.peers(min(rows, 1_000_000), kept, n),
         "scale-growth": lambda: scale.growth(rows, kept, n),
+        "novelty": new_rows.novelty,
+        "sets": lambda: new_rows.coverage(n),
         "texts": lambda: wide.texts(20_000 // part, 50_000 // part, 20, n),
         "many-classes": lambda: wide.many_classes(500_000 // part, 400, 20_000 // part, 2_000),
         "import": lambda: imports(n),

@@ -113,6 +113,13 @@ def test_shrunken_centroids_are_reached_by_their_name_with_a_hyphen(capsys):
     assert "--offset: 'mean' is neither a number nor median" in said
 
 
+def test_a_penalty_and_its_strength(capsys):
+    cli.main(["logistic", "species ~ .", "iris", "--penalty", "lasso", "--strength", "0.05"])
+    said = capsys.readouterr().out
+    assert "Penalized logistic regression" in said
+    assert "4 of 12" in said
+
+
 def test_degrees_of_freedom_are_given_estimated_or_refused(capsys):
     for typed, nu in (("4", 4.0), ("estimate", None)):
         options = ["--method", "t", "--nu", typed, "--sections", "header"]

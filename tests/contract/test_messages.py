@@ -68,6 +68,7 @@ REASONS = {
         "its ",
     ): "the end of a damaged file's message",
     ("discrim/core/regression/penalized.py", "its "): "the end of a damaged file's message",
+    ("discrim/core/regression/sandwich.py", "its "): "the end of a damaged file's message",
     (
         "discrim/core/planes/perceptron.py",
         "its ",

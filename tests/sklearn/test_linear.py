@@ -23,6 +23,7 @@ LINEAR = [
     estimators.LDAClassifier(),
     estimators.LDAClassifier(ncomp=1, prior={"virginica": 0.5, "z": 0.2, "versicolor": 0.3}),
     estimators.LogisticClassifier(bias_reduction=True),
+    estimators.LogisticClassifier(penalty="lasso", strength=0.01),
     estimators.IndicatorClassifier(),
     estimators.PerceptronClassifier(),
     estimators.NearestCentroidClassifier(),

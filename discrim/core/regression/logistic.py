@@ -283,14 +283,9 @@ class LogisticFit:
         ended = self.newton
         if not ended.converged:
             raise NotSupportedError("A fit of separated classes has no estimates that could be saved.")
-        if self.robust is not None:
-            raise NotSupportedError(
-                f"A file holds a fit with the covariance of its model, and not {self.robust.kind} "
-                "standard errors: save "
-                'robust("nonrobust") of the fit, and its tables, as in log_odds().to_csv(path).'
-            )
         course = np.array([ended.llf, ended.decrement, ended.steps], dtype=np.float64)
-        return {"coef": ended.coef, "information": ended.information, "course": course}
+        robust = {} if self.robust is None else self.robust.to_buffers()
+        return {"coef": ended.coef, "information": ended.information, "course": course} | robust
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """The decision rule under a prior (K,): the constants move by its log odds against the rows' own."""
@@ -407,13 +402,15 @@ def fit_from_search(
     coef: Floats,
     information: Floats,
     course: Floats,
+    sandwich: Floats | None = None,
+    sandwich_course: Floats | None = None,
 ) -> LogisticFit:
     """A fit from where its search ended, as `LogisticFit.search` gives it.
 
     Raises
     ------
     DataError
-        The information has no inverse, or the course of the search is none.
+        The information has no inverse, or the course of the search or of a robust covariance is none.
     """
     llf, decrement, steps = course.tolist()
     if not are_whole(steps):
@@ -428,6 +425,7 @@ def fit_from_search(
         raise DataError("its information is not positive definite")
     ended = Newton(coef, information, llf, decrement, int(steps), True)
     frame = frame_of(moments)
+    robust = Sandwich.from_buffers(sandwich, sandwich_course)
     return LogisticFit(
-        moments, moments.counts, prior, estimated_prior, reference, frame, ended, bias_reduction
+        moments, moments.counts, prior, estimated_prior, reference, frame, ended, bias_reduction, robust
     )

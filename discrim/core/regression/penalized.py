@@ -35,6 +35,9 @@ Floats = NDArray[np.float64]
 PATH_TOLERANCE = 1e-5
 """Violation of the conditions, in units of lambda, at which a search along a path ends."""
 
+ON_THE_WAY = 1e-2
+"""The same on the way to a strength that is given."""
+
 STEP = 0.4
 """Ratio of two strengths on the way to one that is given."""
 
@@ -332,10 +335,11 @@ def fit_at(
     if start is not None:
         search.begin(spanned.into(start))
     else:
-        at = search.largest()
+        # What is smooth is reached from anywhere; of the lasso few coefficients enter at a time.
+        at = search.largest() if l1_ratio else strength
         while at * STEP > strength:
             at *= STEP
-            search.minimize(at, tol=PATH_TOLERANCE)
+            search.minimize(at, tol=ON_THE_WAY)
     ended = search.minimize(strength, polish=True)
     return ended._replace(beta=spanned.back(ended.beta))
 

@@ -126,23 +126,28 @@ class Likelihood:
         shares : (C, n) float
             Probabilities.
         rows, columns : (a,), (b,) int
-            In increasing order of the functions.
+            Of one and the same array half is computed.
 
         Returns
         -------
         (a, b) float
         """
-        p1 = len(self.z)
+        p1, alike = len(self.z), rows is columns
         out = np.empty((len(rows), len(columns)))
         own, other = np.divmod(rows, p1), np.divmod(columns, p1)
+        columns_of = {d: np.flatnonzero(other[0] == d) for d in np.unique(other[0]).tolist()}
+        right = {d: self.z[other[1][theirs]].T for d, theirs in columns_of.items()}
         for c in np.unique(own[0]).tolist():
             mine = np.flatnonzero(own[0] == c)
             left = self.z[own[1][mine]]
-            for d in np.unique(other[0]).tolist():
-                theirs = np.flatnonzero(other[0] == d)
+            for d, theirs in columns_of.items():
+                if alike and d < c:
+                    continue
                 same = shares[c] * (1 - shares[c]) if c == d else -shares[c] * shares[d]
-                block = (left * (self.weights * same)) @ self.z[other[1][theirs]].T
+                block = (left * (self.weights * same)) @ right[d]
                 out[np.ix_(mine, theirs)] = block
+                if alike and d > c:
+                    out[np.ix_(theirs, mine)] = block.T
         return out
 
     def roots(self, shares: Floats, places: Codes) -> Floats:

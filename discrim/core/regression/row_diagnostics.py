@@ -182,31 +182,49 @@ def _of_piece(
     forms: Forms,
     inverse: Floats | None,
 ) -> Influence:
-    q, m = len(fit.others), len(codes)
-    shares, misses = found.shares[fit.others], found.misses[fit.others]
-    spread = np.empty((m, q, q))
-    for k, form in enumerate(forms.of(z)):
-        spread[:, k, k:] = spread[:, k:, k] = form.T
-    # Of a class: p (1 - p), the second factor with the digits that the difference would lose.
-    variance = -shares.T[:, :, None] * shares.T[:, None, :]
-    if q == 1:
-        variance[:, 0, 0] = shares[0] * found.shares[fit.reference]
-    else:
-        variance[:, range(q), range(q)] = (shares * np.where(misses > 0, misses, 1 - shares)).T
-    hat = weights[:, None, None] * (variance @ spread)
-    leverage = np.trace(hat, axis1=1, axis2=2)
-    left = (weights * misses).T[:, :, None]
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        try:
-            pull = np.linalg.solve(np.eye(q) - hat, left)[:, :, 0]
-        except np.linalg.LinAlgError:
-            pull = np.stack([_solved(own, each[:, 0]) for own, each in zip(hat, left, strict=True)])
-        cook = np.einsum("ma,mab,mb->m", pull, spread, pull) / fit.newton.coef.size
-        square = (_working(fit, found, codes).T * pull).sum(axis=1)
+    pull, spread, leverage = (_pulls_of_two if len(fit.others) == 1 else _pulls)(
+        fit, found, weights, z, forms
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        cook = np.einsum("am,abm,bm->m", pull, spread, pull) / fit.newton.coef.size
+        square = (_working(fit, found, codes) * pull).sum(axis=0)
     moves = None
     if inverse is not None:
-        moves = inverse @ (pull.T[:, None, :] * z).reshape(-1, m)
+        moves = inverse @ (pull[:, None, :] * z).reshape(-1, len(codes))
     return Influence(leverage, cook, np.sqrt(np.maximum(square, 0.0)), moves)
+
+
+def _pulls_of_two(
+    fit: LogisticFit, found: FittedRows, weights: Floats, z: Floats, forms: Forms
+) -> tuple[Floats, Floats, Floats]:
+    """As `_pulls`, where all blocks are numbers."""
+    (spread,) = forms.of(z)
+    leverage = weights * found.shares[0] * found.shares[1] * spread[0]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        pull = weights * found.misses[fit.others] / (1 - leverage)
+    return pull, spread[None], leverage
+
+
+def _pulls(
+    fit: LogisticFit, found: FittedRows, weights: Floats, z: Floats, forms: Forms
+) -> tuple[Floats, Floats, Floats]:
+    """(I - w W C)^-1 w (y - p), (q, m); C, (q, q, m); and leverages (m,)."""
+    q, m = len(fit.others), z.shape[1]
+    shares, misses = found.shares[fit.others], found.misses[fit.others]
+    spread = np.empty((q, q, m))
+    for k, form in enumerate(forms.of(z)):
+        spread[k, k:] = spread[k:, k] = form
+    # Of a class: p (1 - p), the second factor with the digits that the difference would lose.
+    variance = -shares.T[:, :, None] * shares.T[:, None, :]
+    variance[:, range(q), range(q)] = (shares * np.where(misses > 0, misses, 1 - shares)).T
+    hat = weights[:, None, None] * (variance @ spread.transpose(2, 0, 1))
+    left = (weights * misses).T
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        try:
+            pull = np.linalg.solve(np.eye(q) - hat, left[:, :, None])[:, :, 0]
+        except np.linalg.LinAlgError:
+            pull = np.stack([_solved(own, each) for own, each in zip(hat, left, strict=True)])
+    return np.ascontiguousarray(pull.T), spread, np.trace(hat, axis1=1, axis2=2)
 
 
 def _solved(hat: Floats, left: Floats) -> Floats:

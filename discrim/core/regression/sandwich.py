@@ -19,13 +19,17 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from discrim.core.moments.row_sums import RowBlocks
+from discrim.core.numerics.file_numbers import are_whole
 from discrim.core.numerics.parts import reduced
 from discrim.core.regression.newton import Frame, class_shares
+from discrim.errors import DataError
 
 __all__ = ["Sandwich", "group_scores", "root_of_scores", "score_squares"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+
+KINDS = ("HC0", "HC1", "cluster")
 
 PIECE = 2**18
 """Numbers of scores worked on at once."""
@@ -45,7 +49,7 @@ class Sandwich:
     groups : int
         Groups of rows; of no groups 0.
     grouped_by : str
-        What the groups are called.
+        What the groups are called; empty of a fit that was loaded.
     rank : int
         Of the covariance: with few groups less than the number of coefficients.
     """
@@ -56,6 +60,30 @@ class Sandwich:
     groups: int
     grouped_by: str
     rank: int
+
+    def to_buffers(self) -> dict[str, Floats]:
+        """What is kept in a file; what the groups are called is not."""
+        course = np.array([KINDS.index(self.kind), self.factor, self.groups, self.rank], dtype=np.float64)
+        return {"sandwich": self.root, "sandwich_course": course}
+
+    @classmethod
+    def from_buffers(cls, root: Floats | None, course: Floats | None) -> Sandwich | None:
+        """What `to_buffers` gave; None of a file that has nothing of it.
+
+        Raises
+        ------
+        DataError
+            A part is missing, or is none.
+        """
+        if root is None and course is None:
+            return None
+        if root is None or course is None:
+            raise DataError("its robust covariance is there in part")
+        kind, factor, groups, rank = course.tolist()
+        whole = are_whole(kind) and are_whole(groups) and are_whole(rank)
+        if not (whole and kind < len(KINDS) and factor > 0 and rank <= len(root)):
+            raise DataError("its robust covariance is not described")
+        return cls(KINDS[int(kind)], root, factor, int(groups), "", int(rank))
 
 
 def scores_of(frame: Frame, coef: Floats, reference: int, x: Floats, codes: Codes) -> Floats:

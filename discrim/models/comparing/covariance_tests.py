@@ -117,6 +117,15 @@ def lr_test(
     >>> iris = load_iris()
     >>> round(lr_test(lda("species ~ .", iris), qda("species ~ .", iris)).statistic, 3)
     149.656
+
+    Whether a curve tells more than a line:
+
+    >>> from discrim import logistic
+    >>> from discrim.datasets import load_penguins
+    >>> line = logistic("sex ~ bill_depth_mm", load_penguins())
+    >>> curve = logistic("sex ~ poly(bill_depth_mm, 3)", load_penguins())
+    >>> round(lr_test(line, curve).statistic, 2)
+    51.39
     """
     if isinstance(lda_fit, LogisticResults) and isinstance(qda_fit, LogisticResults):
         if bootstrap or permutations:

@@ -94,7 +94,9 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
     """
     of_unit = np.insert(unit, 0, 1.0)[:, None]
     from discrim.models.regression.logistic_results import LogisticResults
+    from discrim.models.regression.penalized_results import refuse_penalized
 
+    refuse_penalized((logit,), "hausman()")
     if isinstance(logit, LogisticResults):
         for name in ("classes", "terms"):
             ours, theirs = getattr(lda_fit, name), getattr(logit, name)
@@ -118,6 +120,11 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
             raise NotSupportedError(
                 "A hyperplane separates classes, so that the logistic regression has no estimates to compare "
                 "with LDA's: fit with bias_reduction=True."
+            )
+        if logit.cov_type != "nonrobust":
+            raise NotSupportedError(
+                "Hausman's test takes the covariance of the model for the logistic estimates, and not "
+                f'{logit.cov_type} standard errors: pass robust("nonrobust") of the fit.'
             )
         against_first = logit._fit.numbers.against(0)
         return against_first.params() * of_unit, against_first.cov_params(unit)
@@ -165,9 +172,14 @@ def lda_beside_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResult
     """The fits, that of LDA first, if they are one of LDA and one logistic regression."""
     from discrim.models.normal.lda_results import LDAResults
     from discrim.models.regression.logistic_results import LogisticResults
+    from discrim.models.regression.penalized_results import PenalizedLogisticResults
 
     linear = [fit for fit in fits if isinstance(fit, LDAResults)]
-    logit = [fit for fit in fits if isinstance(fit, LogisticResults)]
+    logit = [
+        fit
+        for fit in fits
+        if isinstance(fit, LogisticResults) and not isinstance(fit, PenalizedLogisticResults)
+    ]
     return (linear[0], logit[0]) if len(fits) == 2 and linear and logit else None
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from discrim.core.numerics.tails import chi2_sf
+from discrim.core.regression.logistic import LogisticFit
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.result import TestResult, approximations
 from discrim.models.comparing.comparable import refuse_other_rows
 from discrim.models.comparing.fitted import need_rows
 from discrim.models.regression.logistic_results import LogisticResults
+from discrim.models.regression.penalized_results import refuse_penalized
 from discrim.models.regression.term_fits import likelihood_ratio_on
 
 __all__ = ["nested_ratio"]
@@ -23,10 +25,16 @@ def nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
     DataError
         The fits are not of the same rows, classes and weights, or are not nested, the smaller first.
     NotSupportedError
-        One was loaded, or has no maximum; one is penalized and the other is not.
+        One was loaded, has no maximum, or has a penalty; one has reduced bias and the other has not.
     """
     need_rows((small, large), "lr_test()")
+    refuse_penalized((small, large), "lr_test()")
     refuse_other_rows((small, large), "lr_test()")
+    if not all(isinstance(fit._fit.numbers, LogisticFit) for fit in (small, large)):
+        raise NotSupportedError(
+            "lr_test() compares maxima of the likelihood, which a fit with penalty= is not: fit without "
+            "it, or compare errors of rows left out by cross_validate()."
+        )
     kinds = [fit._fit.numbers.bias_reduction for fit in (small, large)]
     if kinds[0] != kinds[1]:
         raise NotSupportedError(

@@ -173,7 +173,8 @@ def permuted(fit: Fit[Any], seen: float, asked: Permuting) -> Permutations:
                     redrawn += 1
                     if redrawn > REDRAWN * (asked.permutations + 1):
                         raise NotSupportedError(
-                            f"Of {i + redrawn} shuffles {redrawn} leave no rule. One says: {error}"
+                            f"Of {i + redrawn} shuffles {redrawn} leave no rule: use a verb that has one for "
+                            f"most labels, as lda() has. One says: {error}"
                         ) from None
             tell(1)
     # Whole, as far as a logarithm tells.

@@ -101,6 +101,13 @@ def stepwise(
     >>> from discrim.datasets import load_iris
     >>> stepwise("species ~ .", load_iris()).selected.tolist()
     ['petal_length', 'sepal_width', 'petal_width', 'sepal_length']
+
+    By AIC, as R's `step`:
+
+    >>> from discrim.datasets import load_penguins
+    >>> found = stepwise("sex ~ bill_depth_mm + island + year", load_penguins(), criterion="aic")
+    >>> found.steps["AIC"].round(2).tolist()
+    [463.61, 416.89, 378.25]
     """
     verb = model_for(verb, criterion)
     arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}

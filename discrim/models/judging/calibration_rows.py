@@ -122,7 +122,7 @@ def warn_of_few(counts: Floats, classes: pd.Index, level: float, possible: NDArr
     if len(few):
         said = ", ".join(f"{counts[k]:g}" for k in few[:6].tolist())
         warn_user(
-            f"Too few calibration rows for level={level:g}, which takes {least} in a class: of "
+            f"Too few calibration rows for level={level:.15g}, which takes {least} in a class: of "
             f"{listed(classes[few])} there {'is' if said == '1' else 'are'} {said}, so that "
             f"{'it is' if len(few) == 1 else 'they are'} in every set. Pass a lower level, or more rows."
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.progress import late_bar
 from discrim.core.rules.rules import Rule
-from discrim.errors import DataError, warn_user
+from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.asked_rows import refuse_vector
 from discrim.frame.blocks import Blocks
 from discrim.frame.sources.rows import named, tables
@@ -34,6 +35,7 @@ from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.handed_out import HandedOut
 from discrim.models.fits.prediction import scored
 from discrim.models.fits.shown import Shown
+from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.validation import refuse_many_scores
 
 if TYPE_CHECKING:
@@ -44,9 +46,23 @@ __all__ = ["PriorEstimate", "Search", "estimated_prior", "shares_of"]
 Floats = NDArray[np.float64]
 
 ESTIMATED = (
-    "The laws of the classes are taken as known, as is the prior of the fit: where the fit has few rows, its "
-    "own error comes on top. Fit to rows drawn again within classes and estimate again to see how much."
+    "The laws of the classes, and the fit's prior, are taken as known. Where few rows made the fit, its own "
+    "error comes on top, and interval='bootstrap' has it in. Where "
+    "the classes follow another law, no standard error tells: see plot('calibration', method='loo')."
 )
+
+
+DRAWN = (
+    "Standard errors and intervals are of fits to rows drawn again within classes, on rows drawn again of "
+    "the batch. Where the classes follow another law than the fit's, they do not tell: see "
+    "plot('calibration', method='loo')."
+)
+KINDS = {
+    "wald": "Wald's on the logit scale",
+    "profile": "of the profile likelihood",
+    "bootstrap": "of the bootstrap's percentiles",
+}
+"""Of intervals, in words."""
 
 
 class Search(NamedTuple):
@@ -56,6 +72,8 @@ class Search(NamedTuple):
     maxiter: int = 200
     level: float = 0.95
     interval: str = "wald"
+    replicates: int = 200
+    seed: int | None = None
 
     def checked(self) -> Search:
         """The same, or a DataError that names the option at fault."""
@@ -64,7 +82,7 @@ class Search(NamedTuple):
         if not (is_whole(self.maxiter) and self.maxiter >= 1):
             raise DataError(f"maxiter={told(self.maxiter)}: give a whole number, 1 or more.")
         check_level(self.level)
-        check_word("interval", self.interval, ("wald", "profile"))
+        check_word("interval", self.interval, ("wald", "profile", "bootstrap"))
         return self
 
 
@@ -95,7 +113,54 @@ def estimated_prior(fit: Fit[Any], data: Any, search: Search, gaps: Gaps, weight
     prior = pd.Series(fit.prior_values(), index=fit.classes, name="prior")
     # Under equal priors scores are log densities up to a number of the row, whatever the fit's own prior.
     rule = fit.rule("equal")
-    return shares_of(_scores(fit, rule, data, gaps, weights), prior, search, fit.title)
+    draws = None
+    if search.interval == "bootstrap":
+        _refuse_bootstrap(fit, data, gaps)
+        draws = partial(_drawn, fit, data, gaps, weights, search)
+    return shares_of(_scores(fit, rule, data, gaps, weights), prior, search, fit.title, draws=draws)
+
+
+def _refuse_bootstrap(fit: Fit[Any], data: Any, gaps: Gaps) -> None:
+    """Raise where the fit cannot be made again, or the batch not read again."""
+    fit.rows('interval="bootstrap"', 'use interval="profile"')
+    if not isinstance(data, Blocks) and source_of(data) is not None:
+        raise NotSupportedError(
+            'interval="bootstrap" reads the batch for each sample: pass it as a DataFrame, or a sample of '
+            'its rows, or use interval="profile".'
+        )
+    if gaps.missing == "integrate" and not fit.model.reads_gaps:
+        raise NotSupportedError(
+            'interval="bootstrap" judges complete rows: leave out missing="integrate", or use '
+            'interval="profile".'
+        )
+
+
+def _drawn(
+    fit: Fit[Any], data: Any, gaps: Gaps, weights: Any, search: Search, free: NDArray[np.intp], start: Floats
+) -> Floats:
+    """Shares (B, J) of rows drawn again of the batch, by fits to rows drawn again within classes."""
+    k = len(fit.classes)
+    equal = fit.under(np.full(k, 1.0 / k))
+    samples = BootstrapSamples(fit.rows('interval="bootstrap"'), search.replicates, search.seed)
+    blocks = fit.new_rows(data, gaps)
+    own = weight_vector(weights, blocks.table)
+    found = np.empty((search.replicates, len(free)))
+    with late_bar(search.replicates, "class shares of samples") as tell:
+        for shares in found:
+            rule, _ = samples.rule(equal)
+            pieces = scored(blocks, rule, k)
+            batch = _gathered(
+                ((scores, None if own is None else own[place]) for place, scores in pieces), free, k
+            )
+            base = np.ones(len(batch.densities)) if batch.weights is None else batch.weights
+            times = samples.rng.multinomial(round(base.sum()), base / base.sum()).astype(np.float64)
+            there = times > 0
+            drawn = class_shares(
+                batch.densities[there], start, times[there], tol=search.tol, maxiter=search.maxiter
+            )
+            shares[:] = drawn.shares
+            tell(1)
+    return found
 
 
 def _scores(
@@ -132,10 +197,12 @@ def shares_of(
     title: str,
     *,
     known: bool = False,
+    draws: Callable[[NDArray[np.intp], Floats], Floats] | None = None,
 ) -> PriorEstimate:
     """Class shares by log densities (m, K) of rows, piece by piece; classes of prior zero are held there.
 
-    The densities are known, or else those of a fit.
+    The densities are known, or else those of a fit. Draws are shares of samples, from the places of classes
+    that have a prior and what it is.
     """
     start = prior.to_numpy(dtype=np.float64)
     free = np.flatnonzero(start > 0)
@@ -155,7 +222,9 @@ def shares_of(
                 f"largest slope is {np.abs(found.slope[found.shares > 0]).max():.2g}, tol={search.tol:g}. "
                 "Pass a larger maxiter= or tol=."
             )
-        return PriorEstimate(prior, free, batch, found, search, title, "" if known else ESTIMATED, tell)
+        sample = None if draws is None else draws(free, start[free])
+        note = "" if known else ESTIMATED if sample is None else DRAWN
+        return PriorEstimate(prior, free, batch, found, search, title, note, sample, tell)
 
 
 def _gathered(scores: Iterator[tuple[Floats, Floats | None]], free: NDArray[np.intp], k: int) -> _Batch:
@@ -221,6 +290,7 @@ class PriorEstimate(Shown):
         search: Search,
         title: str,
         note: str,
+        sample: Floats | None,
         tell: Callable[[float], object],
     ) -> None:
         classes, densities, weights = prior.index, batch.densities, batch.weights
@@ -228,6 +298,8 @@ class PriorEstimate(Shown):
         shares, slope = np.zeros(len(prior)), np.full(len(prior), np.nan)
         shares[free], slope[free] = found.shares, found.slope
         whole = np.full((len(prior), len(prior)), np.nan)
+        if sample is not None:
+            covariance = np.atleast_2d(np.cov(sample, rowvar=False))
         whole[np.ix_(free, free)] = covariance
         self.prior = pd.Series(shares, index=classes, name="prior")
         self.bse = pd.Series(np.sqrt(np.diag(whole)), index=classes, name="se")
@@ -244,6 +316,9 @@ class PriorEstimate(Shown):
         self._held = classes[np.setdiff1d(np.arange(len(prior)), free)]
         self._loose = classes[free[~known]]
         limits = self._limits(free, batch, found, search, tell)
+        if sample is not None:
+            ends = (1 - search.level) / 2, (1 + search.level) / 2
+            limits[0][free], limits[1][free] = np.quantile(sample, ends, axis=0)
         columns = {"fit": prior, "estimate": shares, "se": self.bse, "low": limits[0], "high": limits[1]}
         self._table = pd.DataFrame(columns | {"slope": slope}, index=classes)
 
@@ -260,7 +335,7 @@ class PriorEstimate(Shown):
         if search.interval == "wald":
             for k in free.tolist():
                 low[k], high[k] = logit_interval(self.prior.iloc[k], self.bse.iloc[k], search.level)
-        elif len(free) > 1:
+        elif search.interval == "profile" and len(free) > 1:
             densities, weights = batch.densities, batch.weights
             for j, k in enumerate(free.tolist()):
                 low[k], high[k] = profile_limits(
@@ -283,11 +358,12 @@ class PriorEstimate(Shown):
     def notes(self) -> list[str]:
         """What is to be known of these shares, as sentences."""
         zero = self.prior.index[(self.prior == 0) & (self._table["fit"] > 0)]
-        said = []
+        said, drawn = [], self._interval == "bootstrap"
         if len(zero):
             said.append(
                 f"The likelihood is largest with a share of zero for {listed(zero)}: it falls with any "
-                "other. No standard error goes with it, and the other ones take it as known."
+                "other."
+                + ("" if drawn else " No standard error goes with it, and the other ones take it as known.")
                 + (' interval="profile" gives an upper limit.' if self._interval == "wald" else "")
             )
         if len(self._held):
@@ -332,7 +408,7 @@ class PriorEstimate(Shown):
     def _section(self) -> Section:
         from discrim.report.tables import INTERVAL, Section
 
-        kind = "Wald's on the logit scale" if self._interval == "wald" else "of the profile likelihood"
+        kind = KINDS[self._interval]
         table = self._table.drop(columns="slope")
         return Section(
             f"Shares, with {100 * self.level:g} % intervals {kind}",

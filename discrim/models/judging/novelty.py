@@ -95,10 +95,11 @@ class Measure:
             equal = fit.under(np.full(k, 1.0 / k))
         left_out: Any = None
         out = np.full((blocks.table.nrows, k), np.nan)
-        if self.kind == "density":
+        if isinstance(fit.numbers, NaiveBayesFit):
             out[:] = -2.0 * (left_out_scores(equal, False) - equal.log_prior())
-        elif self.kind == "common":
+        elif self.kind != "distance":
             _refuse_searches(fit)
+            # In closed form alone: scores by a refit may be in other units, which change densities.
             left_out = equal.refits.left_out(equal)
         for rows, x, codes, weights in used_rows(blocks):
             with np.errstate(over="ignore", invalid="ignore"):
@@ -108,8 +109,8 @@ class Measure:
                     # Without the row its class has no covariance, or the row was alone in it.
                     known = (values[at, codes] >= 0) & (left[codes, at] < fit.counts[codes])
                     values[at, codes] = np.where(known, values[at, codes], np.inf)
-                elif self.kind == "common":
-                    values = -2.0 * (left_out(x, codes, weights) + np.log(k))
+                elif left_out is not None:
+                    values = -2.0 * (left_out(x, codes, weights) - equal.log_prior())
                 else:
                     values = out[rows]
                 gone = None if self.whole is None else self.whole.left_out(x, weights)
@@ -248,7 +249,11 @@ def relative_distances(fit: Fit[Any], data: Any, gaps: Gaps = AS_FITTED) -> pd.D
     """Relative distances of new rows, or of the fit's own left out; see `ClassifierResults`."""
     measure = _measure(fit, relative=True)
     if data is None:
-        blocks, found = fit.rows("relative_distances()", "pass data="), measure.of_own(fit)
+        blocks = fit.rows("relative_distances()", "pass data=")
+        try:
+            found = measure.of_own(fit)
+        except NotSupportedError as error:
+            raise NotSupportedError(f"{error} Pass rows as data=, which are measured by all rows.") from None
     else:
         blocks = fit.new_rows(data, gaps)
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Relative distances")

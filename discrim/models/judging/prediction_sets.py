@@ -228,9 +228,10 @@ def calibrated(fit: Fit[Any], plan: SetPlan) -> tuple[Calibrated, LeftOut | None
         warn_of_few(counts, fit.classes, plan.level, possible)
     else:
         references = [Reference.of(own.values, own.weights)]
-        if counts.sum() < least_rows(plan.level):
+        least = least_rows(plan.level)
+        if counts.sum() < least:
             warn_user(
-                f"Too few calibration rows for level={plan.level:g}, which takes {least_rows(plan.level)}: "
+                f"Too few calibration rows for level={plan.level:.15g}, which takes {least}: "
                 f"there are {counts.sum():g}, so that every set is full. Pass a lower level, or more rows."
             )
     return Calibrated(plan, references, possible, _notes(fit, plan, counts)), left_out

@@ -21,7 +21,7 @@ from discrim.core.rules.expected_costs import joint_scores
 from discrim.core.rules.rules import log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.folds import generator
-from discrim.models.fits.arguments import cost_matrix, prior_vector
+from discrim.models.fits.arguments import check_word, cost_matrix, prior_vector
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.handed_out import HandedOut
 from discrim.models.fits.labels import labelled
@@ -257,6 +257,7 @@ class BayesResults(Pictured, Reported, ShownModel):
             raise DataError("estimate_prior() is of rows whose classes are not known: pass data=.")
         x, _ = points_of(self._known, data)
         equal = np.full(len(self.classes), 1.0 / len(self.classes))
+        check_word("interval", interval, ("wald", "profile"))
         search = Search(tol, maxiter, level, interval).checked()
         return shares_of(iter([(self._scores(x, equal), None)]), self.prior, search, self.title, known=True)
 

@@ -85,10 +85,11 @@ def logistic(
     tol : float
         Distance to the maximum, in standard errors, after which one step of Newton's method more is the last;
         below rounding it is that of rounding. However large, it lets no separation through, which is judged
-        to 1e-7 standard deviations of a column.
+        to 1e-7 standard deviations of a column. With `penalty=`, how far the conditions of a minimum may be
+        violated, as a share of the strength, where rounding does not let the search go on to the end.
     maxiter : int
-        Most steps, without those between them that do without the information; a penalized fit, whose steps
-        are slower, may take 20 times as many.
+        Most steps, without those between them that do without the information; with bias reduction, whose
+        steps are slower, 20 times as many.
     penalty : {"ridge", "lasso", "elastic_net"}, optional
         Minimize the mean negative log-likelihood plus strength * ((1 - l1_ratio) / 2 |b|^2 + l1_ratio |b|_1),
         b the coefficients of columns over their standard deviations (divisor N), without the constants, as

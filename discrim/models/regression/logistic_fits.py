@@ -68,4 +68,5 @@ SAVED = Saved(
     logistic_fit,
     LogisticFit.search,
     lambda k, p: {"coef": (p + 1, k - 1), "information": ((k - 1) * (p + 1),) * 2, "course": (3,)},
+    optional=lambda k, p: {"sandwich": ((k - 1) * (p + 1),) * 2, "sandwich_course": (4,)},
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pandas as pd
 
+from discrim.frame.unseen import Unseen
 from discrim.models.fits.displayed import displayed
 
 if TYPE_CHECKING:
@@ -130,9 +131,9 @@ class LogisticMethods:
         Parameters
         ----------
         scaled : bool
-            In standard errors of the coefficient (Pregibon, 1981; SAS and statsmodels). R's `dfbetas` divides
-            by an estimate of the dispersion as well, which is one here. Without it in the units of the
-            coefficients, as R's `dfbeta`.
+            In standard errors, those that `bse` shows (Pregibon, 1981; SAS and statsmodels); else in its units.
+            R's `dfbeta` of a glm has deviance residuals in the place of Pearson's, and `dfbetas` divides by
+            an estimate of the dispersion as well, which is one here.
 
         Returns
         -------
@@ -252,7 +253,9 @@ class LogisticMethods:
         groups : str or vector, optional
             For "cluster": a column of the table, or a value for each of its rows.
         convention : {None, "statsmodels"}
-            The factor of "cluster": that of R's sandwich and Stata, or (n - 1)/(n - k) times it.
+            Factors for small samples: these, which are those of R's sandwich (and of Stata for groups), or
+            those of statsmodels' `Logit` and `MNLogit`, which for "HC1" have none, and for "cluster" (n -
+            1)/(n - k) beside the other.
 
         Returns
         -------
@@ -296,6 +299,7 @@ class LogisticMethods:
         columns: Any = None,
         dummy: bool = True,
         level: float = 0.95,
+        unseen: Unseen | None = None,
     ) -> pd.DataFrame:
         """What the probabilities of classes change by where a column of the table does.
 
@@ -314,6 +318,8 @@ class LogisticMethods:
             each.
         level : float
             Of the intervals.
+        unseen : optional
+            As for `predict`, of new rows.
 
         Returns
         -------
@@ -341,4 +347,4 @@ class LogisticMethods:
         """
         from discrim.models.regression.marginal_effects import marginal_effects
 
-        return marginal_effects(self._fit, at, data, columns, dummy=dummy, level=level)
+        return marginal_effects(self._fit, at, data, columns, dummy=dummy, level=level, unseen=unseen)

@@ -20,11 +20,13 @@ from discrim.frame.blocks import Blocks
 from discrim.frame.factors import Rows
 from discrim.frame.own_functions import recall_functions
 from discrim.frame.slopes import Changing, category_of
+from discrim.frame.unseen import Unseen
 from discrim.frame.used_rows import used_codes
 from discrim.inference.error_rates import check_level
 from discrim.inference.wald import lengths
 from discrim.models.fits.arguments import check_flag, check_word, listed, told
 from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import Gaps
 from discrim.models.regression.logistic_inference import refuse_no_maximum
 
 __all__ = ["marginal_effects"]
@@ -52,14 +54,21 @@ class Change(NamedTuple):
 
 
 def marginal_effects(
-    fit: Fit[LogisticFit], at: str, data: Any, columns: Any, *, dummy: bool, level: float
+    fit: Fit[LogisticFit],
+    at: str,
+    data: Any,
+    columns: Any,
+    *,
+    dummy: bool,
+    level: float,
+    unseen: Unseen | None,
 ) -> pd.DataFrame:
     """Marginal effects with standard errors; see `LogisticMethods.marginal_effects`."""
     check_word("at", at, ("overall", "mean"))
     check_flag("dummy", dummy)
     half = check_level(level)
     refuse_no_maximum(fit, "marginal_effects()")
-    rows = _RowsOf(fit, data)
+    rows = _RowsOf(fit, data, unseen)
     wanted = _wanted(columns, rows.names)
     survey = rows.survey()
     changes = [change for name in wanted for change in rows.changes(name, survey, dummy=dummy)]
@@ -147,9 +156,12 @@ class _Survey(NamedTuple):
 class _RowsOf:
     """The rows over which effects are averaged: those of the fit, or of another table."""
 
-    def __init__(self, fit: Fit[LogisticFit], data: Any) -> None:
+    def __init__(self, fit: Fit[LogisticFit], data: Any, unseen: Unseen | None) -> None:
         self._fit, self._numbers, self._own = fit, fit.numbers, data is None
-        blocks = fit.rows("marginal_effects()", "pass data=") if data is None else fit.new_rows(data)
+        if data is None:
+            blocks = fit.rows("marginal_effects()", "pass data=")
+        else:
+            blocks = fit.new_rows(data, Gaps(unseen))
         self._blocks: Blocks = blocks
         self._plain = blocks.design.spec is None
         self._functions = recall_functions(blocks.design.functions, blocks.functions)

@@ -85,12 +85,14 @@ def _refuse_unfinished(ends: list[Ended], strengths: Floats, search: Search) -> 
             )
 
 
-def choose_strength(blocks: Blocks, model: Likelihood, search: Search, prior: Floats) -> tuple[int, Path]:
+def choose_strength(
+    blocks: Blocks, model: Likelihood, search: Search, prior: Floats, *, sampled: bool
+) -> tuple[int, Path]:
     """The position of the strength that is chosen, and the path.
 
     Each fold is judged by the path of the other rows, on the strengths of all rows. The deviance is that of a
     row, -2 log P, with weights; its standard error is that of the means of the folds, as cv.glmnet's. The
-    error counts rows by the labels under the prior.
+    error counts rows by the labels under the prior, which may be sampled, the class proportions.
 
     Raises
     ------
@@ -134,9 +136,7 @@ def choose_strength(blocks: Blocks, model: Likelihood, search: Search, prior: Fl
     table["deviance"] = share @ deviances
     spread = share @ (deviances - table["deviance"].to_numpy()) ** 2
     table["se"] = np.sqrt(spread / max(len(sizes) - 1, 1))
-    table["error"] = rates_along(wrong, judged, prior, sampled=bool(np.allclose(prior, model.class_shares)))[
-        0
-    ]
+    table["error"] = rates_along(wrong, judged, prior, sampled=sampled)[0]
     return _chosen(table, search), path
 
 

@@ -84,11 +84,6 @@ def penalized(
         0.0, 0.0, 0,
     )  # fmt: skip
     numbers, path = _searched(begun, blocks, gathered(blocks, moments), search, prior)
-    if numbers.violation > search.tol:
-        raise DataError(
-            f"The search has not converged in {numbers.steps} steps: raise maxiter={search.maxiter}, or give "
-            "a larger strength=."
-        )
     return penalized_fit(numbers, blocks, search=search, path=path)
 
 
@@ -98,9 +93,15 @@ def _searched(
     """The numbers at the strength that is given, or chosen with its path."""
     strength, path, start = search.strength, None, None
     if strength is None:
-        at, path = choose_strength(blocks, model, search, prior)
+        at, path = choose_strength(blocks, model, search, prior, sampled=fit.estimated_prior)
         strength, start = float(path.table["strength"].iloc[at]), path.ends[at].beta
     ended = fit_at(model, search.l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
+    if not ended.converged:
+        lost = ", as rounding has lost the way" if ended.steps < search.maxiter else ""
+        raise DataError(
+            f"At strength {strength:.4g} the search has not converged in {ended.steps} steps{lost}: "
+            f"give a larger strength=, or raise maxiter={search.maxiter}."
+        )
     return fit.at(ended, strength), path
 
 

@@ -111,9 +111,10 @@ def asked_search(
     """
     check_word("penalty", penalty, ("ridge", "lasso", "elastic_net"), optional=True)
     if penalty is None:
+        # A seed deals nothing here, as where a choice is not to be made.
         given = {
-            "strength": strength, "l1_ratio": l1_ratio, "grid": grid, "seed": seed, "cv": cv,
-            "n_strengths": None if n_strengths == STRENGTHS else n_strengths,
+            "strength": strength, "l1_ratio": l1_ratio, "grid": grid, "cv": cv,
+            "n_strengths": None if is_whole(n_strengths) and n_strengths == STRENGTHS else n_strengths,
             "folds": None if is_whole(folds) and folds == FOLDS else folds,
             "select": None if isinstance(select, str) and select == "min" else select,
         }  # fmt: skip

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from discrim.models.fits.tuning import held_path
 from discrim.models.regression.penalized_fits import along
@@ -23,7 +22,7 @@ MOST_COUNTS = 8
 """Numbers of coefficients that are written along the top."""
 
 MOST_NAMED = 8
-"""Terms whose lines have a colour and a name."""
+"""Terms of the fit, the largest first, whose lines have a colour and a name."""
 
 
 def choice(results: Any, asked: Asked) -> Axes:
@@ -54,46 +53,32 @@ def choice(results: Any, asked: Asked) -> Axes:
 def path(results: Any, asked: Asked) -> Axes:
     """Coefficients of standardized columns along the strength."""
     held = along(results._fit)
-    table, betas = held.table, np.stack([ended.beta for ended in held.ends])[:, :, 1:]
+    betas = np.stack([ended.beta for ended in held.ends])[:, :, 1:]
     axes, _ = new_axes(asked.ax)
-    at = table["strength"].to_numpy()
-    values, used = _of_largest(betas)
-    named = _named(values)
-    for function, line in _lines(results, betas.shape[1]):
-        for j in range(values.shape[2]):
-            if not values[:, function, j].any():
-                continue
-            place = np.flatnonzero(named == j)
-            colour = SIGNS.colour(int(place[0])) if len(place) else faint(0.65)
-            label = shown_name(results.terms[used[j]]) if len(place) and function == 0 else None
-            axes.plot(at, values[:, function, j], color=colour, linestyle=line, linewidth=1.0, label=label)
+    at, functions = held.table["strength"].to_numpy(), betas.shape[1]
+    lines = ["-"] if functions == 1 else [SIGNS.line(c) for c in range(functions)]
+    named = results.terms.get_indexer(results.selected[:MOST_NAMED]).tolist()
+    for c, j in np.argwhere(betas.any(axis=0)).tolist():
+        if j not in named:
+            axes.plot(at, betas[:, c, j], color=faint(0.75), linestyle=lines[c], linewidth=0.8)
+    # Those that the fit has stand before the others, and are named once.
+    for place, j in enumerate(named):
+        axes.plot([], [], color=SIGNS.colour(place), label=shown_name(results.terms[j]))
+        for c in np.flatnonzero(betas[:, :, j].any(axis=0)).tolist():
+            axes.plot(at, betas[:, c, j], color=SIGNS.colour(place), linestyle=lines[c], linewidth=1.2)
+    if functions > 1:
+        for c, label in enumerate(results.classes[:MOST_NAMED]):
+            axes.plot([], [], color=faint(0.35), linestyle=lines[c], label=shown_name(label))
     axes.set_xscale("log")
     axes.axhline(0.0, color=faint(0.7), linewidth=0.8, zorder=1)
-    axes.axvline(results.penalty.strength, color=faint(0.35), linestyle="--", linewidth=1.0)
+    style: dict[str, Any] = {"color": faint(0.35), "linestyle": "--", "linewidth": 1.0}
+    axes.axvline(results.penalty.strength, label="the fit", **style)
     axes.set_xlabel("Strength, lambda")
     axes.set_ylabel("Coefficient of a standardized column")
-    _count_above(axes, table)
-    if len(named):
-        axes.legend(loc="best", fontsize="small")
+    _count_above(axes, held.table)
+    axes.legend(loc="best", fontsize="small")
     set_title(axes, "Coefficients by strength")
     return axes
-
-
-def _of_largest(betas: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Coefficients (L, C, q) of the columns that have one somewhere, and which columns these are."""
-    used = np.flatnonzero(betas.any(axis=(0, 1)))
-    return betas[:, :, used], used
-
-
-def _named(values: NDArray[Any]) -> NDArray[np.intp]:
-    """The columns of the largest coefficients, the largest first."""
-    sizes = np.abs(values).max(axis=(0, 1), initial=0.0)
-    return np.argsort(-sizes, kind="stable")[:MOST_NAMED]
-
-
-def _lines(results: Any, functions: int) -> list[tuple[int, Any]]:
-    """Each function with its kind of line."""
-    return [(c, "-" if functions == 1 else SIGNS.line(c)) for c in range(functions)]
 
 
 def _count_above(axes: Axes, table: pd.DataFrame) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import wraps
 from typing import Any, NoReturn
 
@@ -18,7 +19,7 @@ from discrim.models.regression.penalized_options import Penalty
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
 
-__all__ = ["MODEL", "SAVED", "PenalizedLogisticResults"]
+__all__ = ["MODEL", "SAVED", "PenalizedLogisticResults", "refuse_penalized"]
 
 WAYS_OUT = {
     "odds_ratios": "their estimates are np.exp(fit.params)",
@@ -161,6 +162,15 @@ class PenalizedLogisticResults(LogisticResults):
         """One row for the fit: sizes, penalty, coefficients that are not zero, deviance explained."""
         own = {"nonzero": self._numbers.nonzero(), "llnull": self.llnull, "prsquared": self.prsquared}
         return pd.DataFrame([self._sizes() | self.penalty._asdict() | own])
+
+
+def refuse_penalized(fits: Iterable[Any], what: str) -> None:
+    """Raise NotSupportedError where a fit has a penalty, and what is asked takes maximum likelihood."""
+    if any(isinstance(fit, PenalizedLogisticResults) for fit in fits):
+        raise NotSupportedError(
+            f"{what} takes estimates of maximum likelihood, which a fit with a penalty has not: fit without "
+            "penalty=, or compare(folds=) what the fits say of rows left out."
+        )
 
 
 def _refused(name: str, inherited: Any) -> Any:

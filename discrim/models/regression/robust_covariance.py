@@ -52,7 +52,7 @@ def with_covariance(
     if groups is None:
         with watched(blocks, "squares of the scores") as passed:
             squares = score_squares(passed, *at)
-        factor = _small_sample(total, coefficients) if cov_type == "HC1" else 1.0
+        factor = _small_sample(total, coefficients) if cov_type == "HC1" and convention is None else 1.0
     else:
         codes, name, labels = _group_codes(groups, blocks)
         sums = _sums_by_group(fit, blocks, codes, labels)
@@ -144,5 +144,6 @@ def covariance_note(robust: Sandwich | None) -> str:
     if robust is None:
         return "inverse information"
     if robust.kind == "cluster":
-        return f"{robust.groups} groups of {robust.grouped_by}"
+        by = f" of {robust.grouped_by}" if robust.grouped_by else ""
+        return f"{robust.groups} groups{by}"
     return f"robust, {robust.kind}"

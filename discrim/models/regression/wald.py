@@ -85,6 +85,8 @@ def _read(fit: Fit[LogisticFit], hypothesis: Any, index: pd.MultiIndex) -> Hypot
         return np.vstack([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
     try:
         matrix = np.atleast_2d(np.asarray(hypothesis, dtype=np.float64))
+        if hypothesis is None:
+            raise TypeError
     except (TypeError, ValueError):
         raise DataError(
             f"The hypothesis {told(hypothesis)} is none: name terms, write equations such as 'a = b, c = "

@@ -43,7 +43,11 @@ class Hooks:
 
     @property
     def __maketables_vcov_info__(self) -> dict[str, Any]:
-        given_row = self._equations_of.likelihood_of == "class given row"
+        fit = self._equations_of
+        given_row = fit.likelihood_of == "class given row"
+        kind = getattr(fit, "cov_type", "nonrobust")
+        if kind != "nonrobust":
+            return {"vcov_type": kind, "clustervar": fit._fit.numbers.robust.grouped_by or None}
         return {"vcov_type": "information" if given_row else "delta method", "clustervar": None}
 
     @property

@@ -71,7 +71,9 @@ class NewRows:
         With "conformal", models with shrunken or regularized covariances of each class, and naive Bayes, have
         the density of the row in the class in the place of a distance; models without either, how strange the
         row is in the class by its log odds against the others (or, without posteriors, by its margin), which
-        tells rows between classes and not those beyond them.
+        tells rows between classes and not those beyond them. Rows are left out as by `leave_one_out`: what
+        was chosen, and what columns are standardized by, is held. A row whose distance without it has no
+        closed form, as of a row alone in its class, counts as farther than any.
 
         Examples
         --------
@@ -294,7 +296,9 @@ class NewRows:
         tol: float = 1e-10,
         maxiter: int = 200,
         level: float = 0.95,
-        interval: Literal["wald", "profile"] = "wald",
+        interval: Literal["wald", "profile", "bootstrap"] = "wald",
+        replicates: int = 200,
+        seed: int | None = None,
         weights: Any = None,
         unseen: Unseen | None = None,
         missing: Missing | None = None,
@@ -316,9 +320,12 @@ class NewRows:
             first are, and of Newton with the bound at zero, which follow.
         level : float
             Of the intervals.
-        interval : {"wald", "profile"}
-            Normal on the logit scale; or of the profile likelihood, which takes some searches for each class
-            and has limits for shares of zero too.
+        interval : {"wald", "profile", "bootstrap"}
+            Normal on the logit scale; of the profile likelihood, which takes some searches for each class and
+            has limits for shares of zero too; or percentiles, with standard errors, of fits to rows drawn
+            again within classes on rows drawn again of the batch: these know that the fit is estimated.
+        replicates, seed : int
+            Of the bootstrap.
         weights : column name, or vector of length n, optional
             Frequencies of the rows; of a source a column.
         unseen, missing : optional
@@ -335,7 +342,7 @@ class NewRows:
         DataError
             No row tells of the classes; an option is out of range; the densities are more than the memory.
         NotSupportedError
-            The model has no posteriors.
+            The model has no posteriors; a bootstrap of a fit without rows, or of a source.
 
         Warns
         -----
@@ -346,8 +353,8 @@ class NewRows:
         -----
         The likelihood is concave, so that no other maximum is missed; what certifies it is in
         `discrim.inference.class_shares`. Densities are those of the fit: that these are estimated is not in
-        the standard errors, and a model that is wrong of the classes is wrong of their shares. A class with a
-        prior of zero in the fit is held at zero.
+        the standard errors, but of the bootstrap, and a model that is wrong of the classes is wrong of their
+        shares. A class with a prior of zero in the fit is held at zero.
 
         Examples
         --------
@@ -363,5 +370,9 @@ class NewRows:
         from discrim.models.judging.estimated_prior import Search, estimated_prior
 
         return estimated_prior(
-            self._fit, data, Search(tol, maxiter, level, interval), Gaps(unseen, missing), weights
+            self._fit,
+            data,
+            Search(tol, maxiter, level, interval, replicates, seed),
+            Gaps(unseen, missing),
+            weights,
         )

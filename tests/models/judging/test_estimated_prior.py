@@ -221,6 +221,12 @@ def test_a_loaded_fit_and_one_of_moments_have_it(tmp_path):
         )
 
 
+def test_more_densities_than_the_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("discrim.core.numerics.memory.at_hand", lambda: 2000.0)
+    with pytest.raises(DataError, match=r"Class shares .* no more than half"):
+        LDA.estimate_prior(IRIS)
+
+
 def test_letters_in_another_mix():
     path = TABLES / "classic" / "mlbench_LetterRecognition.csv.gz"
     if not path.exists():
@@ -239,6 +245,43 @@ def test_letters_in_another_mix():
     assert found.converged
     assert np.abs(found.prior - true).sum() < 0.6 * np.abs(naive.fillna(0) - true).sum()
     assert found.test.pvalue < 1e-12
+
+
+def test_the_bootstrap_knows_that_the_fit_is_estimated():
+    rng = np.random.default_rng(2)
+
+    def rows(n, share):
+        y = rng.random(n) < share
+        return pd.DataFrame({"x": rng.normal(size=n) + 1.5 * y, "y": np.where(y, "b", "a")})
+
+    batch = rows(400, 0.3)
+    few, many = (discrim.lda("y ~ x", rows(n, 0.5)) for n in (24, 4000))
+    asked = {"interval": "bootstrap", "replicates": 40, "seed": 1}
+    found = [fit.estimate_prior(batch, **asked) for fit in (few, many)]
+    wald = [fit.estimate_prior(batch) for fit in (few, many)]
+    assert found[0].bse["a"] > 1.5 * wald[0].bse["a"]
+    assert found[1].bse["a"] == pytest.approx(wald[1].bse["a"], rel=0.4)
+    pd.testing.assert_series_equal(found[0].prior, wald[0].prior)
+    assert found[0].table["low"]["a"] < found[0].prior["a"] < found[0].table["high"]["a"]
+    pd.testing.assert_frame_equal(found[1].table, many.estimate_prior(batch, **asked).table)
+    assert "drawn again" in found[0].summary().as_text().replace("\n", " ")
+    weighted = many.estimate_prior(batch.assign(w=1.0), weights="w", **asked)
+    pd.testing.assert_frame_equal(weighted.table, found[1].table)
+
+
+def test_a_bootstrap_that_cannot_be_drawn_is_refused(tmp_path):
+    LDA.save(tmp_path / "iris.lda")
+    with pytest.raises(NotSupportedError, match='use interval="profile"'):
+        discrim.load(tmp_path / "iris.lda").estimate_prior(IRIS, interval="bootstrap")
+    with pytest.raises(NotSupportedError, match="as a DataFrame"):
+        LDA.estimate_prior(lambda: iter([IRIS]), interval="bootstrap")
+    with pytest.raises(NotSupportedError, match="complete rows"):
+        LDA.estimate_prior(IRIS, interval="bootstrap", missing="integrate")
+    with pytest.raises(DataError, match="replicates=1"):
+        LDA.estimate_prior(IRIS, interval="bootstrap", replicates=1)
+    law = discrim.bayes([0.5, 0.5], {"a": stats.norm(0, 1), "b": stats.norm(2, 1)})
+    with pytest.raises(DataError, match="interval='bootstrap'"):
+        law.estimate_prior([0.1, 0.3], interval="bootstrap")
 
 
 @pytest.mark.slow

@@ -249,3 +249,25 @@ def test_a_row_alone_in_its_class_is_farther_than_any():
         fit = discrim.lda("species ~ .", table)
         assert (fit.typicality(IRIS, method="conformal")["other"] == 1).all()
         assert fit.typicality(method="conformal").iloc[150]["other"] == 1
+
+
+def test_densities_of_more_columns_than_rows_are_ranked_as_by_numpy():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(16, 20))).add_prefix("x").assign(y=["a", "b"] * 8)
+    new = pd.DataFrame(rng.normal(size=(9, 20))).add_prefix("x")
+
+    def strange(rows, others, label):
+        """Squared distance and log-determinant, by the covariance that the fit to the others shows."""
+        fit = discrim.qda("y ~ .", others, covariance="shrunk", shrinkage=0.3, prior="equal")
+        cov = np.asarray(fit.covs[label])
+        far = squared(rows.filter(like="x").to_numpy(), fit.means.loc[label].to_numpy(), cov)
+        return far + np.linalg.slogdet(cov)[1]
+
+    found = discrim.qda("y ~ .", table, covariance="shrunk", shrinkage=0.3).typicality(
+        new, method="conformal"
+    )
+    for label in ("a", "b"):
+        own = table.index[table["y"] == label]
+        left = np.array([strange(table.loc[[i]], table.drop(index=i), label)[0] for i in own])
+        wanted = [(1 + (left >= value).sum()) / (len(left) + 1) for value in strange(new, table, label)]
+        assert found[label].to_numpy() == pytest.approx(wanted, abs=1e-12)

@@ -184,7 +184,6 @@ def test_strength_is_one_over_n_times_c_of_scikit_learn():
     for strength, penalty, options in (
         (0.02, "ridge", {"solver": "lbfgs"}),
         (0.05, "lasso", {"solver": "saga", "l1_ratio": 1.0}),
-        (0.1, "elastic_net", {"solver": "saga", "l1_ratio": 0.5}),
     ):
         fit = logistic("species ~ .", IRIS, penalty=penalty, strength=strength)
         with warnings.catch_warnings():
@@ -349,3 +348,106 @@ def test_a_class_of_one_row_has_no_choice_and_a_fit():
     with pytest.raises(DataError, match="class 'virginica' has no row: give strength="):
         logistic("species ~ .", data, penalty="lasso", seed=1)
     assert logistic("species ~ .", data, penalty="lasso", strength=0.01).nobs == 61
+
+
+def test_strengths_near_none_and_beyond_all():
+    """Of separated classes conditions hold to rounding; at a huge strength the class shares are left."""
+    for name, strength in (("lasso", 1e-10), ("ridge", 1e-12), ("elastic_net", 1e-9)):
+        fit = logistic("species ~ .", IRIS, penalty=name, strength=strength)
+        assert fit._numbers.violation * strength < 1e-14
+    fit = logistic("species ~ .", IRIS, penalty="lasso", strength=1e3, prior=[0.2, 0.3, 0.5])
+    assert not len(fit.selected)
+    assert not fit.params.iloc[1:].to_numpy().any()
+    np.testing.assert_allclose(fit.predict_proba(IRIS[:1]), [[0.2, 0.3, 0.5]], rtol=1e-12)
+    assert "4 of 4 terms have no part" in fit.summary().as_text()
+
+
+def test_paths_reach_what_fits_of_one_strength_are():
+    fit = logistic("species ~ .", IRIS, penalty="elastic_net", l1_ratio=0.8, strength=0.01)
+    path = fit.path
+    assert (np.diff(path["strength"]) < 0).all()
+    assert path["df"].iloc[0] == 0
+    assert path["strength"].iloc[0] / path["strength"].iloc[1] == pytest.approx(1e4 ** (1 / 99))
+    for at in (5, 30, 60):
+        one = logistic(
+            "species ~ .", IRIS, penalty="elastic_net", l1_ratio=0.8, strength=path["strength"].iloc[at]
+        )
+        # A path ends where conditions are violated by a hundred-thousandth of the strength.
+        assert one.prsquared == pytest.approx(path["explained"].iloc[at], abs=1e-5)
+        assert one._numbers.nonzero() == path["df"].iloc[at]
+
+
+def test_a_source_of_tables_and_rows_that_miss_values():
+    penguins = load_penguins()
+    formula = "species ~ bill_length_mm + body_mass_g + sex"
+    whole = logistic(formula, penguins, penalty="lasso", strength=0.01)
+    parts = logistic(
+        formula, lambda: (penguins[i : i + 100] for i in range(0, 400, 100)), penalty="lasso", strength=0.01
+    )
+    np.testing.assert_allclose(parts.params, whole.params, rtol=1e-9, atol=1e-12)
+    assert whole._fit.dropped == penguins[["bill_length_mm", "body_mass_g", "sex"]].isna().any(axis=1).sum()
+    labels = pd.concat(list(whole.predict(lambda: iter([penguins[:50], penguins[50:80]]))))
+    assert len(labels) == 80
+
+
+@pytest.mark.parametrize("other", ["hausman", "lr_test"])
+def test_tests_of_other_fits_refuse_one_with_a_penalty(other):
+    rows = IRIS[::5]
+    fit = logistic("species ~ .", rows, penalty="lasso", strength=0.05)
+    linear, free = discrim.lda("species ~ .", rows), logistic("species ~ sepal_width", rows)
+    first = linear if other == "hausman" else free
+    with pytest.raises(NotSupportedError, match=r"maximum likelihood.*fit without penalty="):
+        getattr(discrim, other)(first, fit)
+    assert len(discrim.compare(linear, fit)) == 2
+
+
+def test_pictures():
+    chosen = logistic("species ~ .", IRIS, penalty="lasso", n_strengths=8, seed=1, folds=3)
+    assert "left out" in chosen.plot().get_title()
+    assert "Coefficients" in fitted("lasso").plot().get_title()
+    with pytest.raises(NotSupportedError, match="strength=None"):
+        fitted("lasso").plot("choice")
+
+
+def test_genes():
+    """Of 1,500 columns and 72 rows: the fit is at a minimum, and of few columns."""
+    path = GENES / "golub_leukemia.npz"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not beside the project")
+    held = np.load(path, allow_pickle=True)
+    data = pd.DataFrame(held["X"][:, :1500].astype(float), columns=[f"g{j}" for j in range(1500)])
+    data["y"] = held["y"]
+    fit = logistic("y ~ .", data, penalty="lasso", strength=0.05)
+    z = (data[list(fit.terms)] - data[list(fit.terms)].mean()) / data[list(fit.terms)].std(ddof=0)
+    beta = fit._numbers.beta[0]
+    share = 1 / (1 + np.exp(-beta[0] - z.to_numpy() @ beta[1:]))
+    slope = z.to_numpy().T @ (share - (data["y"] == fit.classes[1])) / len(data)
+    assert np.abs(slope).max() == pytest.approx(0.05, abs=1e-14)
+    np.testing.assert_allclose(slope[beta[1:] != 0], -0.05 * np.sign(beta[1:][beta[1:] != 0]), atol=1e-14)
+    assert 5 < len(fit.selected) < 40
+
+
+@pytest.mark.parametrize(
+    ("option", "values"),
+    [
+        ("strength", [10**400, np.ones(2), "a", True, np.nan]),
+        ("grid", [3, "ab", [np.nan], [True], [10**400], ["a"]]),
+        ("n_strengths", [10**400, np.ones(2), 2.5, True]),
+        ("folds", ["a", 2.5, [], [(1, 2, 3)], 10**400]),
+        ("seed", ["a", 2.5, -1]),
+        ("select", [None, 3, "one"]),
+        ("l1_ratio", ["a", np.nan, 2.0]),
+    ],
+)
+def test_options_of_odd_kinds_are_told(option, values):
+    for value in values:
+        with pytest.raises(DataError, match=option):
+            logistic("species ~ .", IRIS[::5], penalty="lasso", **{option: value})
+
+
+def test_few_rows_are_sent_to_a_penalty():
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame(rng.normal(size=(12, 30))).add_prefix("x").assign(y=list("ab") * 6)
+    with pytest.raises(discrim.errors.CollinearError, match="pass penalty='ridge'"):
+        logistic("y ~ .", data)
+    assert (logistic("y ~ .", data, penalty="ridge", strength=0.01).predict() == data["y"]).all()
