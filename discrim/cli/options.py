@@ -64,6 +64,7 @@ def _add_gaussian(gaussian: Any) -> None:
     gaussian.add_argument(
         "--method", choices=["moment", "mle", "t", "mcd"], help="divisor of the covariance, or a robust one"
     )
+    gaussian.add_argument("--missing", choices=["drop", "em"], help="rows with missing values; em uses them")
     gaussian.add_argument("--nu", type=degrees, help="degrees of freedom of --method t; or estimate")
     gaussian.add_argument("--scatter", choices=["covariance", "scale"], help="what --method t gives")
     gaussian.add_argument("--support-fraction", type=float, help="share of the rows of --method mcd")

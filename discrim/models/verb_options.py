@@ -44,6 +44,8 @@ def _shrunk(fit: Any, full: str) -> dict[str, Any]:
         options["shrinkage"] = asked.chosen if asked.value is None else asked.value
     if asked.chosen == "loo":
         options["grid"] = list(asked.grid)
+    if fit._fit.numbers.em is not None:
+        options["missing"] = "em"
     return options | _robust(fit._fit.numbers.robust)
 
 

@@ -13,6 +13,7 @@ from discrim.core.covariance.principal import ThinCovariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.standardized import standardized, standardized_left_out
 from discrim.core.moments.weights import LIGHT, no_freedom
+from discrim.core.normal.em import Em
 from discrim.core.robust.robust import Robust
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import (
@@ -79,6 +80,8 @@ class LDAFit:
         Text of the estimator that the covariance is of.
     robust : Robust or None
         How the moments were found, where they are not those of the rows.
+    em : Em or None
+        The same of rows with missing values.
     standardize : bool
         Whether the sphere that covariances are drawn to is one of columns over their standard deviations.
     gathered : ClassMoments or None
@@ -100,6 +103,12 @@ class LDAFit:
     robust: Robust | None = None
     standardize: bool = False
     gathered: ClassMoments | None = None
+    em: Em | None = None
+
+    @property
+    def found(self) -> Robust | Em | None:
+        """How the moments were found, where they are not those of complete rows."""
+        return self.em if self.em is not None and self.em.incomplete else self.robust
 
     @property
     def by_column(self) -> ClassMoments:
@@ -125,13 +134,13 @@ class LDAFit:
     @property
     def has_distances(self) -> bool:
         """Whether the covariance is full, and that of the rows."""
-        return self.structure == "full" and self.robust is None
+        return self.structure == "full" and self.found is None
 
     @property
     def has_errors(self) -> bool:
         """Whether the coefficients have standard errors."""
         regular = is_regular(self.structure) or self.shrinkage is not None
-        return self.robust is None and self.reduced() is None and not regular
+        return self.found is None and self.reduced() is None and not regular
 
     @property
     def has_likelihood(self) -> bool:
@@ -196,8 +205,8 @@ class LDAFit:
         """
         if method == "plugin":
             return gaussian.linear_rule(self.moments, self.covariance, log_prior, self.reduced())
-        if self.robust is not None:
-            raise self.robust.refusal(f'method="{method}"')
+        if self.found is not None:
+            raise self.found.refusal(f'method="{method}"')
         if not self.has_distances:
             raise NotSupportedError(
                 f'method="{method}" is defined for the full covariance, not the {self.structure} one: use '
@@ -252,8 +261,8 @@ class LDAFit:
         if self.structure in ("shrunk", "spherical"):
             own = intensity_without(self.chosen, self.shrinkage, powers)
             return common_left_out(self.moments, self.divisor, log_prior, own)
-        if self.robust is not None:
-            return self.robust.left_out(self.moments)
+        if self.found is not None:
+            return self.found.left_out(self.moments)
         if self.shrinkage is not None:
             of_columns = column_held_at(self.shrinkage)
             if self.chosen == "strimmer" and powers is not None:
@@ -341,7 +350,7 @@ class LDAFit:
         return means + spread + (k - 1 if self.estimated_prior else 0) + self._free_nu()
 
     def _free_nu(self) -> int:
-        return 0 if self.robust is None else self.robust.df_model()
+        return 0 if self.found is None else self.found.df_model()
 
     def llf(self) -> float:
         """Log-likelihood of class and row at maximum-likelihood covariances.
@@ -357,8 +366,8 @@ class LDAFit:
                 f"The log-likelihood of a {self.structure} covariance is for all axes only: "
                 "fit without ncomp=."
             )
-        if self.robust is not None:
-            return self.robust.llf(self.moments, self.prior, all_axes=self.reduced() is None)
+        if self.found is not None:
+            return self.found.llf(self.moments, self.prior, all_axes=self.reduced() is None)
         total = self.moments.total
         logdet = self.covariance.divided_by(total / self.divisor).logdet
         full = gaussian.log_likelihood(self.moments, np.full(self.moments.n_classes, logdet), self.prior)

@@ -12,6 +12,7 @@ from discrim.core.covariance.covariance import Covariance, divisors_by_class
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.standardized import standardized, standardized_left_out
 from discrim.core.moments.weights import LIGHT
+from discrim.core.normal.em import Em
 from discrim.core.robust.robust import Robust
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import (
@@ -73,6 +74,8 @@ class QDAFit:
         Text of the estimator that the covariances are of.
     robust : Robust or None
         How the moments were found, where they are not those of the rows.
+    em : Em or None
+        The same of rows with missing values.
     standardize : bool
         Whether the sphere that covariances are drawn to is one of columns over their standard deviations.
     """
@@ -89,6 +92,12 @@ class QDAFit:
     estimator: str | None = None
     robust: Robust | None = None
     standardize: bool = False
+    em: Em | None = None
+
+    @property
+    def found(self) -> Robust | Em | None:
+        """How the moments were found, where they are not those of complete rows."""
+        return self.em if self.em is not None and self.em.incomplete else self.robust
 
     @property
     def is_diagonal(self) -> bool:
@@ -98,7 +107,7 @@ class QDAFit:
     @property
     def has_distances(self) -> bool:
         """Whether the covariances are full, and those of the rows."""
-        return self.structure == "full" and self.robust is None
+        return self.structure == "full" and self.found is None
 
     @property
     def has_likelihood(self) -> bool:
@@ -129,8 +138,8 @@ class QDAFit:
         """
         if method == "plugin":
             return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
-        if self.robust is not None:
-            raise self.robust.refusal(f'method="{method}"')
+        if self.found is not None:
+            raise self.found.refusal(f'method="{method}"')
         if not self.has_distances:
             raise NotSupportedError(
                 f'method="{method}" is defined for full covariances, not {self.structure} ones: use "plugin".'
@@ -163,8 +172,8 @@ class QDAFit:
             )
         if self.structure == "estimator":
             raise estimator_left_out(self.estimator)
-        if self.robust is not None:
-            return self.robust.left_out(self.moments)
+        if self.found is not None:
+            return self.found.left_out(self.moments)
         rule = gaussian.separate_plugin(self.moments, self.covariances, log_prior)
         if self.structure in ("shrunk", "spherical"):
             none = [None] * self.moments.n_classes
@@ -232,15 +241,15 @@ class QDAFit:
         if not self.has_likelihood:
             raise no_likelihood("A number of free parameters", self.structure)
         spread = {"full": p * (p + 1) // 2, "diagonal": p, "spherical": 1}[self.structure]
-        free_nu = 0 if self.robust is None else self.robust.df_model()
+        free_nu = 0 if self.found is None else self.found.df_model()
         return k * p + k * spread + (k - 1 if self.estimated_prior else 0) + free_nu
 
     def llf(self) -> float:
         """Log-likelihood of class and row at maximum-likelihood covariances."""
         if not self.has_likelihood:
             raise no_likelihood("A log-likelihood", self.structure)
-        if self.robust is not None:
-            return self.robust.llf(self.moments, self.prior)
+        if self.found is not None:
+            return self.found.llf(self.moments, self.prior)
         logdets = np.array([c.logdet for c in self.scaled(self.moments.counts)])
         return gaussian.log_likelihood(self.moments, logdets, self.prior)
 

@@ -202,8 +202,9 @@ def llf_given_row(fit: ClassifierResults) -> float:
     if not fit._fit.has_rows:
         own = fit.likelihood_of == "class given row" and fit._fit.numbers.estimated_prior
         return float(fit.llf) if own else np.nan
-    rule, total = fit._fit.rule(), 0.0
-    for _, x, codes, weights in used_rows(fit._fit.blocks):
+    blocks = fit._fit.blocks
+    rule, total = fit._fit.rule_of(blocks), 0.0
+    for _, x, codes, weights in used_rows(blocks):
         logs: NDArray[Any] = log_posteriors(rule.scores(x))[np.arange(len(codes)), codes]
         total += float(logs.sum() if weights is None else weights @ logs)
     return total

@@ -80,14 +80,14 @@ def _by_law(fit: Fit[Any], blocks: Blocks, method: str, *, seen: bool) -> Floats
 
 def _law(fit: Fit[Any], method: str) -> Callable[..., Floats]:
     """From distances (K, m), counts, degrees of freedom and p to what is at least as far; or a refusal."""
-    robust = getattr(fit.numbers, "robust", None)
-    if not (fit.numbers.has_distances or (method == "chi2" and robust is not None)):
-        others = "" if robust is None else 'method="chi2" or '
+    found = getattr(fit.numbers, "found", None)
+    if not (fit.numbers.has_distances or (method == "chi2" and found is not None)):
+        others = "" if found is None else 'method="chi2" or '
         raise NotSupportedError(
             f"typicality is defined for normal classes with full covariances, which {fit.title.lower()} "
             f'as it was fitted has not: use {others}method="conformal", or fit lda() or qda() with full ones.'
         )
-    if robust is None:
+    if found is None:
         _refuse_light(fit, len(fit.terms), "typicality")
     return typical if method == "exact" else lambda d2, counts, free, p: np.asarray(chi2_sf(d2, p))
 
@@ -185,7 +185,7 @@ def _bootstrapped(fit: Fit[Any], blocks: Blocks, level: float, replicates: int, 
     k = len(fit.classes)
     counts = fit.counts
     log_prior = fit.log_prior()
-    fitted = fit.rule()
+    fitted = fit.rule_of(blocks)
     found = np.empty((blocks.table.nrows, k, 3))
     for place, x, _ in blocks.every_row():
         found[place, :, 0] = posteriors(fitted.scores(x))

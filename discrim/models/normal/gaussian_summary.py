@@ -55,10 +55,12 @@ __all__ = [
 
 def common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any], list[Any]]:
     """The lines of a header that are those of linear and quadratic fits: left ones, right ones."""
+    em = fit._fit.numbers.em is not None
+    divisor = f"{divisor}, by EM" if em else divisor
     left = [
         *row_items(fit),
         ("Covariance", divisor, divisor),
-        criterion_item(fit, "llf", "Log-likelihood"),
+        criterion_item(fit, "llf", "Log-likelihood, observed" if em else "Log-likelihood"),
     ]
     right = [
         *size_items(fit),
@@ -69,7 +71,7 @@ def common_header(fit: LDAResults | QDAResults, divisor: str) -> tuple[list[Any]
     left += robust_pairs(fit)
     errors = [("apparent", "Error, apparent"), ("loo", "Error, leave-one-out")]
     # Leaving out each row takes a search a row: not for a summary.
-    for method, label in errors[: 1 if fit._fit.numbers.robust is not None else 2]:
+    for method, label in errors[: 1 if fit._fit.numbers.found is not None else 2]:
         right.append(error_item(fit, method, label))
     return left, right
 

@@ -7,6 +7,7 @@ most against the spread within classes. The second is derived from the first.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -15,10 +16,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance.canonical import Canonical
+from discrim.core.normal.em import buffers_with_found, with_found
 from discrim.core.normal.lda import LDAFit
 from discrim.core.normal.lda_file import lda_from_file
 from discrim.core.normal.marginal import linear_marginal
-from discrim.core.robust.robust import buffers_with_robust, with_robust
 from discrim.core.rules import gaussian
 from discrim.core.rules.plane import Plane
 from discrim.core.shrinkage.shrinkage import is_regular
@@ -72,6 +73,7 @@ def lda_fit(
 ) -> Fit[LDAFit]:
     """A linear discriminant analysis as one value; `asked` and `path` are those of its shrinkage."""
     cache = {} if path is None else {"path": path}
+    blocks = blocks if numbers.em is None else replace(blocks, partial=True)
     refits = normal_refits(numbers, asked, linear_again, common=True, drops=drops)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
 
@@ -80,11 +82,11 @@ SAVED = Saved(
     {"method": (str,), "structure": (str,), "ncomp": (int, NOTHING), "estimated_prior": (bool,)}
     | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)},
     "pooled",
-    partial(with_robust, lda_from_file),
+    partial(with_found, lda_from_file),
     lda_fit,
-    buffers_with_robust,
+    buffers_with_found,
     lambda k, p: {"robust": (-1,)},
-    lambda k, p: {"shrinkage": (1,), "covariance_roots": (1, p, p)},
+    lambda k, p: {"shrinkage": (1,), "covariance_roots": (1, p, p), "em": (-1,)},
 )
 
 

@@ -57,7 +57,7 @@ def lda_sections(fit: LDAResults) -> Parts:
     }
     if fit._fit.numbers.robust is not None and fit._fit.has_rows:
         parts["flagged"] = partial(flagged_section, fit)
-    plain = fit._fit.numbers.robust is None and fit._fit.numbers.shrinkage is None
+    plain = fit._fit.numbers.found is None and fit._fit.numbers.shrinkage is None
     if plain and fit._fit.numbers.reduced() is None and not is_regular(fit._fit.numbers.structure):
         parts["log_odds"] = partial(_log_odds, fit)
     if "path" in fit._fit.cache:
@@ -109,7 +109,8 @@ def _linear_header(fit: LDAResults) -> Pairs:
 
 def _covariance(fit: LDAResults) -> Section:
     held, divisor = fit._fit.numbers.covariance, "N" if fit._fit.numbers.method == "mle" else "N-K"
-    kind = "Pooled c" if fit._fit.numbers.has_distances else "Pooled and shrunk c"
+    plain = fit._fit.numbers.has_distances or fit._fit.numbers.em is not None
+    kind = "Pooled c" if plain else "Pooled and shrunk c"
     title = f"{kind}ovariance within classes, divisor {divisor}"
     if fit._fit.numbers.robust is not None:
         title = f"Robust covariance within classes ({estimate_text(fit)})"

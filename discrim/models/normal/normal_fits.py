@@ -11,6 +11,8 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.weights import LIGHT
+from discrim.core.normal.em import Em
+from discrim.core.normal.marginal import linear_marginal, quadratic_marginal
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError
@@ -21,6 +23,7 @@ from discrim.models.fits.reading import class_moments, in_own_units
 from discrim.models.fits.refits import moment_refits
 from discrim.models.fits.tuning import held_path
 from discrim.models.normal.covariance_options import Shrinking, powers_of
+from discrim.models.normal.em import em_rule
 from discrim.models.normal.robust import robust_rule
 
 __all__ = ["FitAgain", "ShrunkCovariances", "normal_refits", "shrinkage_label"]
@@ -96,6 +99,10 @@ def normal_refits(
     )
     if asked is not None and asked.needs_rows:
         return replace(refits, spread=None, of_rows=partial(_rule_as_asked, asked, again, common))
+    if isinstance(numbers.found, Em):
+        marginal = linear_marginal if common else quadratic_marginal
+        anew = partial(em_rule, common, marginal)
+        return replace(refits, spread=None, of_rows=anew, held=anew)
     return refits if numbers.robust is None else replace(refits, spread=None, of_rows=robust_rule)
 
 

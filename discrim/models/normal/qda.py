@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import pooled
 from discrim.core.moments.moments import ROOT_WORK
+from discrim.core.normal.em import buffers_with_found, with_found
 from discrim.core.normal.marginal import quadratic_marginal
 from discrim.core.normal.qda import QDAFit, qda_from_file
-from discrim.core.robust.robust import buffers_with_robust, with_robust
 from discrim.core.rules.rules import Rule
 from discrim.core.shrinkage.shrinkage import spread_of
 from discrim.errors import CollinearError, NotSupportedError
@@ -44,6 +45,7 @@ from discrim.models.normal.covariance_options import (
     warn_where_units_differ,
     with_units,
 )
+from discrim.models.normal.em import MissingRows, check_em, em_sample
 from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
 from discrim.models.normal.estimators import CovarianceEstimator
 from discrim.models.normal.normal_fits import ShrunkCovariances, normal_refits
@@ -80,14 +82,15 @@ def qda(
     standardize: bool = False,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
+    missing: MissingRows | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> QDAResults:
     """Quadratic discriminant analysis.
 
     Parameters
     ----------
-    formula, data, moments, prior, weights, levels, na_action, functions
-        As for `discrim.lda`.
+    formula, data, moments, prior, weights, levels, na_action, missing, functions
+        As for `discrim.lda`; by missing="em" each class has its own search.
     method : {"moment", "mle", "t", "mcd"}
         Divisor of each class's covariance: n_k - 1, or n_k; or robust means and covariances of each class, as
         for `discrim.lda`: "t", with one nu for all classes, or "mcd", as rrcov's QdaCov.
@@ -121,7 +124,12 @@ def qda(
     """
     asked = with_units(read_shrinking(covariance, shrinkage, grid, method, STRUCTURES), standardize)
     wanted = robust_choice(method, nu, scatter, support_fraction, asked.structure)
-    if moments is None:
+    has_rows, em = moments is None, None
+    if check_em(missing, method, asked.structure, na_action, has_rows=has_rows):
+        asked_of = table_given("qda", formula, data)
+        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
+        blocks, held, em = em_sample(blocks, common=False)
+    elif moments is None:
         asked_of = table_given("qda", formula, data)
         blocks = lean(read(*asked_of, weights=weights, levels=levels, functions=functions))
         if asked.takes_full_rank(len(blocks.terms)):
@@ -147,7 +155,8 @@ def qda(
     fit, path = quadratic_fit(
         asked, blocks, held, shares, method=method, estimated_prior=prior is None, robust=robust
     )
-    return QDAResults(qda_fit(fit, blocks, has_rows=moments is None, asked=asked, path=path))
+    fit = replace(fit, em=em)
+    return QDAResults(qda_fit(fit, blocks, has_rows=has_rows, asked=asked, path=path))
 
 
 def _refuse_few_rows(blocks: Blocks, asked: Shrinking, na_action: NaAction, *, robust: bool) -> Blocks:
@@ -203,6 +212,7 @@ def qda_fit(
 ) -> Fit[QDAFit]:
     """A quadratic discriminant analysis as one value; `asked` and `path` are those of its shrinkage."""
     cache = {} if path is None else {"path": path}
+    blocks = blocks if numbers.em is None else replace(blocks, partial=True)
     why_not = partial(_why_not, asked)
     refits = normal_refits(numbers, asked, quadratic_again, common=False, why_not=why_not)
     return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
@@ -212,11 +222,11 @@ SAVED = Saved(
     {"method": (str,), "structure": (str,), "estimated_prior": (bool,)}
     | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)},
     "class",
-    partial(with_robust, qda_from_file),
+    partial(with_found, qda_from_file),
     qda_fit,
-    buffers_with_robust,
+    buffers_with_found,
     lambda k, p: {"robust": (-1,)},
-    lambda k, p: {"shrinkage": (k,), "covariance_roots": (k, p, p)},
+    lambda k, p: {"shrinkage": (k,), "covariance_roots": (k, p, p), "em": (-1,)},
 )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock
+from discrim.core.normal.em import Em
 from discrim.core.numerics.tails import chi2_isf
 from discrim.core.robust.mcd import ExactFit
 from discrim.core.robust.robust import ROBUST, Robust, fit_mcd, fit_t
@@ -240,8 +241,22 @@ class RobustRows:
 
     def _need_moments(self: Any, what: str) -> None:
         """Raise NotSupportedError where means and covariances are not moments of the rows."""
-        if self._fit.numbers.robust is not None:
-            raise self._fit.numbers.robust.refusal(what)
+        if self._fit.numbers.found is not None:
+            raise self._fit.numbers.found.refusal(what)
+
+    @property
+    def em(self: Any) -> Em:
+        """The search of a fit with missing="em": steps, converged, row_llf, patterns, incomplete.
+
+        Raises
+        ------
+        NotSupportedError
+            The fit is of complete rows.
+        """
+        found: Em | None = self._fit.numbers.em
+        if found is None:
+            raise NotSupportedError('em is of fits to rows with missing values: fit with missing="em".')
+        return found
 
     def robust_distances(
         self: Any, data: Any = None, *, level: float = 0.975, unseen: Unseen | None = None

@@ -33,6 +33,13 @@ def estimate_text(fit: LDAResults | QDAResults) -> str:
 def robust_pairs(fit: LDAResults | QDAResults) -> list[tuple[str, Any, str]]:
     """Lines of a header: how the robust estimates were made."""
     robust, moments = fit._fit.numbers.robust, fit._fit.numbers.moments
+    em = fit._fit.numbers.em
+    if em is not None:
+        steps = f"{em.steps}{'' if em.converged else ', not converged'}"
+        return [
+            ("Rows completed", em.incomplete, f"{em.incomplete}, {em.patterns} patterns"),
+            ("Sweeps of EM", em.steps, steps),
+        ]
     if robust is None:
         return []
     if robust.method == "t":

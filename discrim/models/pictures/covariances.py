@@ -180,6 +180,8 @@ def qq(results: Any, asked: Asked) -> Axes:
 
     fit, numbers = results._fit, results._fit.numbers
     robust = numbers.robust is not None
+    if getattr(numbers, "em", None) is not None and numbers.found is not None:
+        raise numbers.found.refusal("kind='qq'")
     if not (robust or numbers.has_distances):
         raise NotSupportedError(
             f"kind='qq' needs full covariances, not {numbers.structure} ones: fit with the default "

@@ -131,9 +131,9 @@ class LogisticMethods:
         Parameters
         ----------
         scaled : bool
-            In standard errors, those that `bse` shows (Pregibon, 1981; SAS and statsmodels); else in its units.
-            R's `dfbeta` of a glm has deviance residuals in the place of Pearson's, and `dfbetas` divides by
-            an estimate of the dispersion as well, which is one here.
+            In standard errors, those of `bse` (Pregibon, 1981; SAS and statsmodels), or in units of
+            the coefficients. R's `dfbeta` of a glm has deviance residuals in the place of Pearson's, and
+            `dfbetas` divides by an estimate of the dispersion as well, which is one here.
 
         Returns
         -------

@@ -121,3 +121,27 @@ def fit_of_many_coefficients() -> Callable[[], object]:
 
     frame = normal_classes(5000, 200, 20, 0.05)
     return lambda: logistic("y ~ .", frame)
+
+
+@corner("logistic: path of the lasso, 2,000 x 60 with 10 classes")
+def path_of_many_classes() -> Callable[[], object]:
+    from discrim import logistic
+
+    frame = normal_classes(2000, 60, 10, 0.5)
+    return lambda: logistic("y ~ .", frame, penalty="lasso", strength=0.01).path
+
+
+@corner("logistic: choice of a lasso by folds, 72 x 5,000")
+def choice_of_few_rows() -> Callable[[], object]:
+    from discrim import logistic
+
+    frame = normal_classes(72, 5000, 2, 0.2)
+    return lambda: logistic("y ~ .", frame, penalty="lasso", seed=1)
+
+
+@corner("logistic: ridge of 5,000 x 100 with 20 classes")
+def ridge_of_many_coefficients() -> Callable[[], object]:
+    from discrim import logistic
+
+    frame = normal_classes(5000, 100, 20, 0.1)
+    return lambda: logistic("y ~ .", frame, penalty="ridge", strength=0.001)

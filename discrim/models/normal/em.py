@@ -1,0 +1,251 @@
+"""Rows with missing values in a fit: how they are read, what EM makes of them, how they are fitted again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import constant_columns
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.normal.em import Collapsed, Em, fit_em
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.marginal import MarginalRule
+from discrim.core.rules.rules import Rule
+from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, warn_user
+from discrim.frame.blocks import Blocks
+from discrim.frame.used_rows import used_rows, with_classes
+from discrim.models.fits.arguments import check_word, listed
+from discrim.models.fits.fit import Fit
+from discrim.models.fits.reading import (
+    class_moments,
+    present_classes,
+    refuse_extreme,
+    refuse_large,
+    refuse_no_freedom,
+    varying,
+    warn_of_weights,
+)
+
+__all__ = ["MissingRows", "check_em", "em_rule", "em_sample"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+MissingRows = Literal["drop", "em"]
+"""What a fit does with rows that miss a value."""
+
+
+class _Rows(NamedTuple):
+    """Rows with a class, a weight and some value: x (n, p) with NaN, codes (n,), weights (n,) or None."""
+
+    x: Floats
+    codes: Codes
+    weights: Floats | None
+
+
+def check_em(
+    missing: Any, method: str, structure: str, na_action: str, *, has_rows: bool, collinear: str = "raise"
+) -> bool:
+    """Whether rows with missing values are to be completed by EM; an error where that does not go.
+
+    Raises
+    ------
+    DataError
+        Another word, or options that contradict each other.
+    NotSupportedError
+        There are no rows, or the estimates are not those of largest likelihood under normal classes.
+    """
+    check_word("missing", missing, ("drop", "em"), optional=True)
+    if missing != "em":
+        return False
+    if na_action == "raise":
+        raise DataError('missing="em" uses rows with missing values, and na_action="raise" refuses them.')
+    if not has_rows:
+        raise NotSupportedError(
+            'missing="em" goes over rows, which moments= and an iterator that can be read once do not give: '
+            "pass the formula and a table, or leave it out."
+        )
+    if method not in ("moment", "mle") or structure != "full":
+        other = f'method="{method}"' if method not in ("moment", "mle") else f'covariance="{structure}"'
+        raise NotSupportedError(
+            f'missing="em" is of full covariances by maximum likelihood, and does not go with {other}: leave '
+            "out one of the two."
+        )
+    if collinear != "raise":
+        raise NotSupportedError(
+            'missing="em" does not find the columns to drop: leave out collinear=, and the columns that an '
+            "error names."
+        )
+    return True
+
+
+def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, Em]:
+    """The rows that have a class and some value, moments of largest likelihood, and how they were found.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    common : bool
+        Whether the classes share one covariance.
+
+    Raises
+    ------
+    DataError
+        A class has no value of a column; two columns are observed together in no row.
+    CollinearError
+        A covariance has too few rows, or becomes singular.
+    """
+    if not blocks.terms:
+        raise DataError(
+            f"The formula {blocks.design.formula!r} has no predictor: name a column on its right side."
+        )
+    blocks = with_classes(replace(blocks, partial=True, incomplete=True))
+    refuse_large(blocks, 'missing="em" holds the rows')
+    blocks, rows, there = _read(blocks)
+    refuse_extreme(there, blocks.terms)
+    if blocks.weighted:
+        warn_of_weights(there, whole=blocks.has_whole_weights())
+    _refuse_unobserved(blocks, rows, common=common)
+    if common:
+        refuse_no_freedom(there, blocks.terms, diagonal=False)
+    else:
+        _refuse_few(there, blocks)
+    with late_bar(0, "sweeps of EM") as tell:
+        found = fit_em(*rows, len(blocks.design.levels), common=common, tell=tell)
+    if isinstance(found, Collapsed):
+        raise _collapse(found, blocks)
+    moments, em = found
+    if not em.converged:
+        warn_user(
+            f"EM did not converge in {em.steps} sweeps: too little is observed of some means or covariances "
+            "together. Leave out columns that are mostly missing."
+        )
+    if not em.incomplete:
+        # As of any complete rows, to the last bit.
+        moments = class_moments(blocks, "pooled" if common else "class")
+    return blocks, moments, em
+
+
+def _read(blocks: Blocks) -> tuple[Blocks, _Rows, ClassMoments]:
+    """Blocks of the columns and classes that tell something, their rows, and means and squares of what is."""
+    parts = [
+        (x.copy(), codes.copy(), w, np.arange(at.start, at.stop) if isinstance(at, slice) else at)
+        for at, x, codes, w in used_rows(blocks)
+    ]
+    if not parts:
+        raise DataError(
+            f"No row is left: each of the {blocks.table.nrows} rows misses the response "
+            f"{blocks.design.response!r}, or has no weight. Give rows that have them."
+        )
+    x, codes, positions = (np.concatenate([part[i] for part in parts]) for i in (0, 1, 3))
+    weights = np.concatenate([np.asarray(part[2]) for part in parts]) if blocks.weighted else None
+    there = _of_observed(x, codes, weights, len(blocks.design.levels))
+    bare = np.flatnonzero(~np.isfinite(x).any(axis=0))
+    if len(bare):
+        raise DataError(
+            f"{listed(blocks.terms[j] for j in bare)} {'has' if len(bare) == 1 else 'have'} no value in any "
+            "row that has a class. Leave such columns out."
+        )
+    still = set(constant_columns(there))
+    if still:
+        keep = [j for j in range(len(blocks.terms)) if j not in still]
+        blocks, _ = varying(replace(blocks, dropped=0), there)
+        x = x[:, keep]
+    some = ~np.isnan(x).all(axis=1)
+    held = np.full(blocks.table.nrows, -1, dtype=np.intp)
+    held[positions[some]] = codes[some]
+    blocks = replace(blocks, held_codes=held)
+    x, codes, weights = x[some], codes[some], None if weights is None else weights[some]
+    there = _of_observed(x, codes, weights, len(blocks.design.levels))
+    before = len(there.counts)
+    present = np.flatnonzero(there.rows > 0)
+    blocks, there = present_classes(blocks, there)
+    if len(present) < before:
+        codes = np.searchsorted(present, codes)
+    blocks.dropped = blocks.table.nrows - int((blocks.codes >= 0).sum())
+    return blocks, _Rows(x, codes, weights), there
+
+
+def _of_observed(x: Floats, codes: Codes, weights: Floats | None, k: int) -> ClassMoments:
+    """Counts of rows, and means and sums of squares of the values there are, by class and column."""
+    w = np.ones(len(x)) if weights is None else weights
+    parts = []
+    for c in range(k):
+        own, weight = x[codes == c], w[codes == c, None]
+        there = ~np.isnan(own) * weight
+        n = np.maximum(there.sum(axis=0), np.finfo(np.float64).tiny)
+        if not len(own):
+            parts.append(np.zeros((2, x.shape[1])))
+            continue
+        first = np.nan_to_num(own[np.argmax(~np.isnan(own), axis=0), np.arange(x.shape[1])])
+        mean = first + np.nansum((own - first) * there, axis=0) / n
+        parts.append(np.stack([mean, np.nansum((own - mean) ** 2 * there, axis=0)]))
+    means, squares = np.stack(parts, axis=1)
+    counts, rows = np.bincount(codes, w, k).astype(np.float64), np.bincount(codes, minlength=k)
+    return ClassMoments(counts, rows, means, np.zeros_like(means), np.ones(x.shape[1]), squares)
+
+
+def _refuse_unobserved(blocks: Blocks, rows: _Rows, *, common: bool) -> None:
+    """Raise where there is nothing to estimate a mean or a covariance from."""
+    levels, terms = blocks.design.levels, blocks.terms
+    for k, label in enumerate(levels):
+        bare = np.flatnonzero(np.isnan(rows.x[rows.codes == k]).all(axis=0))
+        if len(bare):
+            raise DataError(
+                f"Class {label!r} has no value of {listed(terms[j] for j in bare)}, so that its mean cannot "
+                "be estimated: leave out the column or the class."
+            )
+    labels = np.zeros(len(rows.codes), dtype=np.intp) if common else rows.codes
+    for c in range(1 if common else len(levels)):
+        there = (~np.isnan(rows.x[labels == c])).astype(np.float64)
+        apart = np.argwhere(there.T @ there == 0)
+        if len(apart):
+            i, j = apart[0].tolist()
+            where = "row" if common else f"row of class {levels[c]!r}"
+            raise DataError(
+                f"{terms[i]!r} and {terms[j]!r} are observed together in no {where}, so that their "
+                "covariance cannot be estimated: leave out one of them."
+            )
+
+
+def _refuse_few(there: ClassMoments, blocks: Blocks) -> None:
+    few = np.flatnonzero(there.rows <= there.n_columns)
+    if len(few):
+        raise CollinearError(
+            f"Class {blocks.design.levels[few[0]]!r} has {there.rows[few[0]]} rows, too few for a covariance "
+            f"of {there.n_columns} columns ({listed(blocks.terms)}): name fewer columns, or use "
+            'lda(..., missing="em").'
+        )
+
+
+def _collapse(found: Collapsed, blocks: Blocks) -> CollinearError:
+    where = "within classes" if found.k is None else f"in class {blocks.design.levels[found.k]!r}"
+    return CollinearError(
+        f"The covariance becomes singular {where} as the likelihood rises: others determine "
+        f"{blocks.terms[found.column]!r} there, or too few rows have it beside them. Leave it out."
+    )
+
+
+def em_rule(common: bool, marginal: Any, fit: Fit[Any], blocks: Blocks) -> Rule | None:
+    """The rule of a fit by EM to other weights of the rows, the prior held; None where there is none."""
+    k = len(fit.classes)
+    parts = [(x.copy(), codes.copy(), w) for _, x, codes, w in used_rows(blocks)]
+    x, codes = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    weights = np.concatenate([np.asarray(part[2]) for part in parts]) if blocks.weighted else None
+    there = ~np.isnan(x)
+    if any(not there[codes == c].any(axis=0).all() for c in range(k)):
+        return None
+    try:
+        found = fit_em(x, codes, weights, k, common=common)
+    except (np.linalg.LinAlgError, DiscrimError):
+        return None
+    if isinstance(found, Collapsed):
+        return None
+    refit = fit.numbers.refit(found[0])
+    if refit is None:
+        return None
+    log_prior = fit.log_prior()
+    return MarginalRule(refit.rule(log_prior), log_prior, partial(marginal, refit, log_prior, "plugin"))
