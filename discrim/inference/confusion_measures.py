@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.inference.error_rates import check_level, counted, exact_interval
+from discrim.inference.error_rates import check_level, counted, exact_interval, wrong_of
 
 __all__ = [
     "MEASURES",
@@ -100,7 +100,7 @@ def accuracy(counts: Floats, shares: Floats | None, level: float) -> Estimate:
     """
     given = np.ones(len(counts)) if shares is None else shares
     rates = counted(counts, given, None, level, sampled=shares is None)
-    total = float(counts.sum())
+    total = wrong_of(counts)[1]
     right = float(np.trace(counts)) / total if shares is None and total else 1 - rates.estimate
     return Estimate(right, rates.se, 1 - rates.high, 1 - rates.low)
 

@@ -46,6 +46,7 @@ __all__ = [
     "point_six_three_two",
     "posterior_based",
     "rates_table",
+    "wrong_of",
 ]
 
 Floats = NDArray[np.float64]
@@ -121,14 +122,24 @@ def counted(counts: Floats, shares: Floats, costs: Floats | None, level: float, 
     """
     check_level(level)
     rows = counts.sum(axis=1)
-    wrong = float(counts.sum() - np.trace(counts))
+    wrong, total = wrong_of(counts)
     unit = 1.0 - np.eye(len(counts)) if costs is None else costs
     with np.errstate(divide="ignore", invalid="ignore"):
         share = counts / rows[:, None]
         by_class = (share * unit).sum(axis=1)
         variance = ((share * unit**2).sum(axis=1) - by_class**2) / rows
-    sums = rows, by_class, variance, wrong
+    sums = rows, by_class, variance, wrong, total
     return _of_classes(sums, shares, level, costs=costs is not None, sampled=sampled)
+
+
+def wrong_of(counts: Floats) -> tuple[float, float]:
+    """Sums of a confusion table (K, K): of wrong rows, and of all.
+
+    All are the sum of right and wrong ones, so that weights with fractions make no share of more than one, or
+    of nearly one, by the order in which they are added.
+    """
+    wrong = float((counts - np.diag(np.diag(counts))).sum())
+    return wrong, wrong + float(np.trace(counts))
 
 
 def counted_labels(
@@ -160,16 +171,21 @@ def counted_labels(
     with np.errstate(divide="ignore", invalid="ignore"):
         by_class = lost / rows
         variance = (by_class - by_class**2) / rows
-    sums = rows, by_class, variance, float(lost.sum())
+    wrong = float(lost.sum())
+    sums = rows, by_class, variance, wrong, wrong + float((rows - lost).sum())
     return _of_classes(sums, shares, level, costs=False, sampled=sampled)
 
 
 def _of_classes(
-    sums: tuple[Floats, Floats, Floats, float], shares: Floats, level: float, *, costs: bool, sampled: bool
+    sums: tuple[Floats, Floats, Floats, float, float],
+    shares: Floats,
+    level: float,
+    *,
+    costs: bool,
+    sampled: bool,
 ) -> Rates:
-    """The rate of rows, mean cost and its variance by class (K,), and how much is wrong."""
-    rows, by_class, variance, wrong = sums
-    total = float(rows.sum())
+    """The rate of rows, mean cost and its variance by class (K,), how much is wrong, and all."""
+    rows, by_class, variance, wrong, total = sums
     if not total:
         return Rates(by_class, np.nan, np.nan, np.nan, np.nan, wrong, total)
     pi = rows / total if sampled else np.where(rows > 0, shares, 0.0)

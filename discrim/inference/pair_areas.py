@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,12 @@ from numpy.typing import NDArray
 from discrim.core.numerics.progress import late_bar
 from discrim.inference.roc import Area, area_of
 
-__all__ = ["PairAreas", "pair_areas", "placements"]
+__all__ = ["PairAreas", "pair_areas"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+
+SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +50,26 @@ class PairAreas:
     mean: Area
 
 
-def placements(
-    own: Floats, others: Floats, own_weights: Floats, others_weights: Floats
-) -> tuple[Floats, Floats]:
-    """Shares (m,) of the others that each own score exceeds, and (n,) of own scores that exceed each other.
+class _Ordered(NamedTuple):
+    """Scores (n,) of the rows of a class in rising order, their places, and sums (n + 1,) of weights."""
 
-    A tie counts half.
+    values: Floats
+    places: Codes
+    sums: Floats
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> one = np.ones(2)
-    >>> [found.tolist() for found in placements(np.array([1.0, 3.0]), np.array([1.0, 2.0]), one, one)]
-    [[0.25, 1.0], [0.75, 0.5]]
-    """
-    return _below(own, others, others_weights), 1 - _below(others, own, own_weights)
+    @classmethod
+    def of(cls, scores: Floats, weights: Floats) -> Self:
+        """Scores put into order."""
+        places = np.argsort(scores, kind="stable")
+        return cls(scores[places], places, np.append(0.0, np.cumsum(weights[places])))
 
-
-def _below(values: Floats, others: Floats, weights: Floats) -> Floats:
-    """Share (m,) of the others that each value exceeds."""
-    order = np.argsort(others, kind="stable")
-    ordered, sums = others[order], np.append(0.0, np.cumsum(weights[order]))
-    # Twice the rows, so that ties are whole numbers and the sums exact.
-    twice = sums[np.searchsorted(ordered, values, "left")] + sums[np.searchsorted(ordered, values, "right")]
-    return np.asarray(twice / (2 * sums[-1]))
+    def above(self, others: _Ordered) -> Floats:
+        """Share (n,) of the others that each row's score exceeds, a tie counting half."""
+        # Twice the rows, so that ties are whole numbers and the sums exact.
+        twice = sum(others.sums[np.searchsorted(others.values, self.values, side)] for side in SIDES)
+        found = np.empty(len(self.values))
+        found[self.places] = twice / (2 * others.sums[-1])
+        return found
 
 
 def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, level: float = 0.95) -> PairAreas:
@@ -97,27 +96,36 @@ def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, leve
     k = scores.shape[1]
     held = np.ones(len(scores)) if weights is None else weights
     rows = [np.flatnonzero((codes == c) & (held > 0)) for c in range(k)]
+    own = [held[at] for at in rows]
     there = [c for c in range(k) if len(rows[c])]
     factor = 2 / (len(there) * (len(there) - 1)) if len(there) > 1 else np.nan
-    summed, pairs, areas = np.zeros(len(scores)), list(combinations(range(k), 2)), []
     missing = Area(np.nan, np.nan, np.nan, np.nan)
-    with late_bar(len(pairs), "areas of pairs of classes") as tell:
-        for i, j in pairs:
+    found = dict.fromkeys(combinations(range(k), 2), missing)
+    summed = [np.zeros(len(at)) for at in rows]
+    with late_bar(len(there), "areas of pairs of classes") as tell:
+        # By column i all classes stand in one order, which areas with class i ask for.
+        halves: dict[tuple[int, int], tuple[Floats, Floats]] = {}
+        for i in there:
+            ordered = {c: _Ordered.of(scores[rows[c], i], own[c]) for c in there}
+            for j in there:
+                if j == i:
+                    continue
+                # Of A(i|j): rows of class i above those of j, and rows of j below those of i.
+                parts = ordered[i].above(ordered[j]), 1 - ordered[j].above(ordered[i])
+                if j > i:
+                    halves[i, j] = parts
+                    continue
+                over, under = halves.pop((j, i))
+                both = (over + parts[1]) / 2, (under + parts[0]) / 2
+                found[j, i] = _area([(both[0], own[j]), (both[1], own[i])], level)
+                summed[j] += factor * both[0]
+                summed[i] += factor * both[1]
             tell(1)
-            a, b = rows[i], rows[j]
-            if not (len(a) and len(b)):
-                areas.append(missing)
-                continue
-            of_a, under_a = placements(scores[a, i], scores[b, i], held[a], held[b])
-            of_b, under_b = placements(scores[b, j], scores[a, j], held[b], held[a])
-            parts = (of_a + under_b) / 2, (under_a + of_b) / 2
-            areas.append(_area([(parts[0], held[a]), (parts[1], held[b])], level))
-            summed[a] += factor * parts[0]
-            summed[b] += factor * parts[1]
+    pairs, areas = list(found), list(found.values())
     if len(there) < 2:
         return PairAreas(pairs, areas, missing)
     auc = sum(area.auc for area in areas if not np.isnan(area.auc)) * factor
-    return PairAreas(pairs, areas, _area([(summed[rows[c]], held[rows[c]]) for c in there], level, auc))
+    return PairAreas(pairs, areas, _area([(summed[c], own[c]) for c in there], level, auc))
 
 
 def _area(classes: list[tuple[Floats, Floats]], level: float, auc: float | None = None) -> Area:

@@ -194,3 +194,21 @@ def test_the_refusal_says_that_a_level_may_be_missing_and_the_way_out_warns_once
     assert len(told) == 1
     assert ("rests on other columns" in str(told[0].message)) == (verb == "naive_bayes")
     assert shown[".fitted"].isna().tolist() == [False, verb != "naive_bayes", False]
+
+
+@pytest.mark.parametrize(("verb", "options"), [("lda", {}), ("knn", {"k": 3}), ("perceptron", {})])
+def test_a_source_of_tables_may_have_levels_that_were_not_seen(verb, options):
+    penguins = load_penguins()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscrimWarning)
+        known = penguins[penguins["island"] != "Torgersen"]
+        fit = getattr(discrim, verb)("species ~ island + bill_length_mm", known, **options)
+
+        def parts():
+            return (penguins[start : start + 100] for start in range(0, 344, 100))
+
+        with pytest.raises(DataError, match="'Torgersen'"):
+            fit.confusion(parts)
+        of_table = fit.confusion(penguins, unseen="missing")
+        pd.testing.assert_frame_equal(fit.confusion(parts, unseen="missing"), of_table)
+        assert fit.error_rates(parts, unseen="missing")["total"].iloc[0] == of_table.to_numpy().sum()

@@ -120,6 +120,19 @@ def test_what_has_no_answer_is_missing():
     assert np.isnan(accuracy(np.diag([3.0, 0.0]), np.array([0.0, 1.0]), 0.95).estimate)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("seed", range(40))
+def test_weights_with_fractions_leave_shares_between_zero_and_one(seed):
+    """Sums of them over rows that are all wrong, or all right, differ by rounding."""
+    counts = np.random.default_rng(seed).random((5, 5)) * 3
+    for table, share in ((counts - np.diag(np.diag(counts)), 0.0), (np.diag(np.diag(counts)), 1.0)):
+        found = accuracy(table, None, 0.95)
+        assert (found.estimate, found.se) == (share, 0.0)
+        assert found.low <= share <= found.high
+        for figures in class_measures(table, None, 0.95):
+            assert all(0 <= each.low <= each.estimate <= each.high <= 1 for each in figures)
+
+
 # ------------------------------------------------------------------ areas
 
 

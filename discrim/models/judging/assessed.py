@@ -15,7 +15,7 @@ from discrim.inference.folds import drawn_seed
 from discrim.inference.roc import against_rest
 from discrim.models.fits.fit import Fit
 from discrim.models.judging.assessment import Counting, Plan, judged_scores
-from discrim.models.judging.labelled_rows import refuse_none
+from discrim.models.judging.labelled_rows import refuse_no_share, refuse_none
 from discrim.models.judging.refitted_prior import prior_of_rest
 from discrim.models.judging.validation import left_out_scores
 
@@ -94,13 +94,14 @@ def assessed(fit: Fit[Any], data: Any, method: Counting | None, plan: Plan) -> A
     held = np.ones(len(actual)) if weights is None else weights
     known = (actual >= 0) & (predicted >= 0) & (held > 0)
     refuse_none(known)
+    shares = plan.prior
+    if shares is None and not fit.numbers.estimated_prior:
+        shares = fit.prior_values()
+    refuse_no_share(actual[known], shares, fit.classes)
     has = not fit.model.instead
     # Values of planes are no logs of shares; of two classes their difference is what the rule decides by.
     logs = has or len(fit.classes) == 2
     values = against_rest(scores[known]) if logs else np.asarray(scores[known])
-    shares = plan.prior
-    if shares is None and not fit.numbers.estimated_prior:
-        shares = fit.prior_values()
     return AssessedRows(
         actual[known],
         predicted[known],

@@ -29,6 +29,7 @@ from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.labelled_rows import (
     LabelledRows,
     labelled_rows,
+    refuse_no_share,
     refuse_none,
     warn_left_out,
 )
@@ -325,9 +326,10 @@ def _of_new_rows(fit: Fit[Any], data: Any, plan: Plan) -> Rates:
     """Errors of the rows of a table; those that cannot be judged are counted in a warning."""
     decision = Decision(plan.costs)
     rows = labelled_rows(fit, data, plan.gaps, plan.weights, partial(_called, fit, decision))
-    refuse_none(
-        (rows.actual >= 0) & (rows.answer >= 0) & (True if rows.weights is None else rows.weights > 0)
-    )
+    judged = (rows.actual >= 0) & (rows.answer >= 0) & (True if rows.weights is None else rows.weights > 0)
+    refuse_none(judged)
+    shares = fit.prior_values() if plan.prior is None and not fit.numbers.estimated_prior else plan.prior
+    refuse_no_share(rows.actual[judged], shares, fit.classes)
     warn_left_out(rows.actual, rows.answer >= 0, rows.table_index)
     return _rates(fit, *rows[:3], plan)
 

@@ -18,10 +18,11 @@ from discrim.frame.sources.rows import named, tables
 from discrim.frame.sources.sources import source_of
 from discrim.frame.table import Table
 from discrim.frame.weights import weight_vector
+from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.gaps import Gaps
 
-__all__ = ["LabelledRows", "labelled_rows", "refuse_none", "warn_left_out"]
+__all__ = ["LabelledRows", "labelled_rows", "refuse_no_share", "refuse_none", "warn_left_out"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -108,6 +109,17 @@ def refuse_none(judged: NDArray[np.bool_]) -> None:
     """Raise a DataError where no row (n,) is judged."""
     if not judged.any():
         raise DataError(NONE_JUDGED)
+
+
+def refuse_no_share(codes: Codes, shares: Floats | None, classes: pd.Index) -> None:
+    """Raise a DataError where no class of the rows, by codes (m,), has a share of the prior."""
+    found = np.unique(codes)
+    if shares is not None and not (shares[found] > 0).any():
+        there = listed(classes[found])
+        raise DataError(
+            f"The rows are of {there} alone, which have no share of the prior that figures are weighted "
+            "by: give rows of other classes, or prior=, the shares that are meant."
+        )
 
 
 def warn_left_out(actual: Codes, answered: NDArray[np.bool_], index: pd.Index) -> None:

@@ -78,12 +78,17 @@ class Assessment(Shown):
         self.nobs = total if rows.weighted else round(total)
         self._counts = rows.counts
         self.absent = [label for label, n in zip(fit.classes, self._counts.sum(axis=1), strict=True) if not n]
-        self.prior = None if rows.shares is None else pd.Series(rows.shares, fit.classes, name="prior")
         if rows.posteriors:
             # Of a number of bins that is none it is said here, and not where a figure is first asked for.
             calibration_bins(np.array([0.5]), np.array([True]), bins)
 
     # ---- figures
+
+    @property
+    def prior(self) -> pd.Series | None:
+        """What figures are weighted by, by class; None: as the rows have the classes."""
+        shares = self._rows.shares
+        return None if shares is None else pd.Series(shares.copy(), self.classes, name="prior")
 
     @property
     @displayed(every="share")

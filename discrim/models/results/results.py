@@ -185,8 +185,8 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         >>> parts = fit.predict(lambda: (iris[start : start + 50] for start in (0, 50, 100)))
         >>> [len(labels) for labels in parts]
         [50, 50, 50]
-        >>> petals = iris[["petal_length", "petal_width"]].assign(sepal_length=None, sepal_width=None)
-        >>> fit.predict(petals[:2], missing="integrate").tolist()
+        >>> petals = iris[:2].assign(sepal_length=float("nan"), sepal_width=float("nan"))
+        >>> fit.predict(petals, missing="integrate").tolist()
         ['setosa', 'setosa']
         """
         for name, bound in (("reject", reject), ("outlier", outlier)):

@@ -261,6 +261,8 @@ def test_labels_of_any_kind_are_judged():
         (lambda: FIT.assess(TEST, weights="species"), DataError, "not numeric"),
         (lambda: FIT.assess(TEST, weights=[1, 2]), DataError, "75 rows"),
         (lambda: FIT.assess(iter([TEST]), weights=np.ones(75)), DataError, "name the column"),
+        (lambda: FIT.assess(TEST[:25], prior=[0, 0.5, 0.5]), DataError, "'setosa' alone"),
+        (lambda: FIT.error_rates(TEST[:25], prior=[0, 0.5, 0.5]), DataError, "'setosa' alone"),
         (lambda: FIT.assess("cv", seed="x"), DataError, "seed='x'"),
         (lambda: FIT.error_rates(3), DataError, "methods=3"),
         (lambda: FIT.assess().plot("regions"), DataError, "'confusion', 'roc', 'calibration'"),
