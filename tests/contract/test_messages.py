@@ -76,7 +76,7 @@ REASONS = {
         "its ",
     ): "the end of a damaged file's message",
     ("discrim/core/robust/robust.py", "its "): "the end of a damaged file's message",
-    ("discrim/core/normal/em.py", "its "): "the end of a damaged file's message",
+    ("discrim/core/incomplete/em.py", "its "): "the end of a damaged file's message",
     (
         "discrim/core/shrinkage/shrinkage.py",
         "its ",

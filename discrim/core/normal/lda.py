@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from discrim.core.covariance.canonical import Canonical, canonical, weighted_centre
 from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.principal import ThinCovariance
+from discrim.core.incomplete.em import Em
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.standardized import standardized, standardized_left_out
 from discrim.core.moments.weights import LIGHT, no_freedom
-from discrim.core.normal.em import Em
 from discrim.core.robust.robust import Robust
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import (

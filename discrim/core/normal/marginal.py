@@ -4,33 +4,29 @@ Theory. Under the estimates, the law of some columns has their means and their p
 whatever these were estimated as. Under the *predictive* law of class k, a t distribution of nu_k - p + 1
 degrees of freedom in p dimensions, it is one of as many degrees of freedom in q of them; it is not what a fit
 to the q columns alone would give, whose vague prior is that of fewer dimensions. The *debiased* log density
-of q columns is the unbiased estimate of theirs, as their part of a Wishart matrix is one. A rule within
-canonical axes is that of normal classes whose means lie in a plane, c + S A A'(m_k - c) for axes A with
-A'S A = I.
+of q columns is the unbiased estimate of theirs, as their part of a Wishart matrix is one.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.canonical import Canonical
 from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.marginal import of_columns
-from discrim.core.moments.moments import ClassMoments, split_mean
-from discrim.core.normal.lda import LDAFit
-from discrim.core.normal.nearest_centroid import NearestCentroidFit
-from discrim.core.normal.qda import QDAFit
-from discrim.core.normal.rda import RDAFit
 from discrim.core.rules import gaussian
 from discrim.core.rules.marginal import means_of_columns
 from discrim.core.rules.rules import Rule
 
+if TYPE_CHECKING:
+    from discrim.core.normal.nearest_centroid import NearestCentroidFit
+    from discrim.core.normal.qda import QDAFit
+    from discrim.core.normal.rda import RDAFit
+
 __all__ = [
     "centroid_marginal",
-    "linear_marginal",
     "quadratic_marginal",
     "regularized_marginal",
 ]
@@ -39,21 +35,8 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 
-def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """The rule of some columns (q,) by a method that the rule of all of them has."""
-    moments, reduced = fit.moments, fit.reduced()
-    held = means_of_columns(moments if reduced is None else _in_plane(moments, fit.covariance, reduced), keep)
-    if method == "plugin":
-        return gaussian.linear_rule(held, of_columns(fit.covariance, keep), log_prior)
-    covariance, nu = of_columns(fit.unbiased(), keep), fit.residual_df
-    if method == "predictive":
-        gone = moments.n_columns - len(keep)
-        return gaussian.common_predictive(held, covariance, log_prior, nu, gone=gone)
-    return gaussian.common_debiased(held, covariance, log_prior, nu)
-
-
 def quadratic_marginal(fit: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """As `linear_marginal`, of a covariance for each class."""
+    """The rule of some columns (q,) by a method that the rule of all of them has."""
     held = means_of_columns(fit.moments, keep)
     if method == "plugin":
         return gaussian.separate_plugin(held, _each(fit.covariances, keep), log_prior)
@@ -65,7 +48,7 @@ def quadratic_marginal(fit: QDAFit, log_prior: Floats, method: str, keep: Codes)
 
 
 def regularized_marginal(fit: RDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """As `linear_marginal`, of regularized covariances, for which there is one method."""
+    """As `quadratic_marginal`, of regularized covariances, for which there is one method."""
     held = means_of_columns(fit.moments, keep)
     if fit.alpha == 0:
         return gaussian.linear_rule(held, of_columns(fit.covariances[0], keep), log_prior)
@@ -73,18 +56,10 @@ def regularized_marginal(fit: RDAFit, log_prior: Floats, method: str, keep: Code
 
 
 def centroid_marginal(fit: NearestCentroidFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """As `linear_marginal`, of one variance for all columns: the mean that is nearest in those there are."""
+    """As `quadratic_marginal`, of one variance: the mean that is nearest in the columns there are."""
     held = means_of_columns(fit.within_reach, keep)
     return gaussian.linear_rule(held, of_columns(fit.covariance, keep), log_prior)
 
 
 def _each(covariances: tuple[Covariance, ...], keep: Codes) -> tuple[Covariance, ...]:
     return tuple(of_columns(covariance, keep) for covariance in covariances)
-
-
-def _in_plane(moments: ClassMoments, covariance: Covariance, reduced: Canonical) -> ClassMoments:
-    """The moments with the means of the rule within canonical axes, which lie in a plane."""
-    gaps = (moments.means - reduced.centre) @ reduced.axes
-    means = reduced.centre + covariance.times(reduced.axes @ gaps.T).T
-    centres, rests = split_mean(moments.origin, means, moments.scale)
-    return replace(moments, centres=centres, rests=rests)

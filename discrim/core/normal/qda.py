@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance, divisors_by_class
+from discrim.core.incomplete.em import Em
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.standardized import standardized, standardized_left_out
 from discrim.core.moments.weights import LIGHT
-from discrim.core.normal.em import Em
 from discrim.core.robust.robust import Robust
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import (

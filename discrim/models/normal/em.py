@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import constant_columns
+from discrim.core.incomplete.em import Collapsed, Em, fit_em
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.normal.em import Collapsed, Em, fit_em
 from discrim.core.numerics.progress import late_bar
-from discrim.core.rules.marginal import MarginalRule
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
@@ -229,7 +227,7 @@ def _collapse(found: Collapsed, blocks: Blocks) -> CollinearError:
     )
 
 
-def em_rule(common: bool, marginal: Any, fit: Fit[Any], blocks: Blocks) -> Rule | None:
+def em_rule(common: bool, fit: Fit[Any], blocks: Blocks) -> Rule | None:
     """The rule of a fit by EM to other weights of the rows, the prior held; None where there is none."""
     k = len(fit.classes)
     parts = [(x.copy(), codes.copy(), w) for _, x, codes, w in used_rows(blocks)]
@@ -247,5 +245,4 @@ def em_rule(common: bool, marginal: Any, fit: Fit[Any], blocks: Blocks) -> Rule 
     refit = fit.numbers.refit(found[0])
     if refit is None:
         return None
-    log_prior = fit.log_prior()
-    return MarginalRule(refit.rule(log_prior), log_prior, partial(marginal, refit, log_prior, "plugin"))
+    return replace(fit, numbers=refit, cache={}).rule_of(blocks)

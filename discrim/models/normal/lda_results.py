@@ -16,10 +16,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance.canonical import Canonical
-from discrim.core.normal.em import buffers_with_found, with_found
+from discrim.core.incomplete.em import buffers_with_found, with_found
 from discrim.core.normal.lda import LDAFit
 from discrim.core.normal.lda_file import lda_from_file
-from discrim.core.normal.marginal import linear_marginal
+from discrim.core.normal.lda_marginal import linear_marginal
 from discrim.core.rules import gaussian
 from discrim.core.rules.plane import Plane
 from discrim.core.shrinkage.shrinkage import is_regular

@@ -9,10 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from discrim.core.incomplete.em import Em
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.weights import LIGHT
-from discrim.core.normal.em import Em
-from discrim.core.normal.marginal import linear_marginal, quadratic_marginal
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError
@@ -100,8 +99,7 @@ def normal_refits(
     if asked is not None and asked.needs_rows:
         return replace(refits, spread=None, of_rows=partial(_rule_as_asked, asked, again, common))
     if isinstance(numbers.found, Em):
-        marginal = linear_marginal if common else quadratic_marginal
-        anew = partial(em_rule, common, marginal)
+        anew = partial(em_rule, common)
         return replace(refits, spread=None, of_rows=anew, held=anew)
     return refits if numbers.robust is None else replace(refits, spread=None, of_rows=robust_rule)
 

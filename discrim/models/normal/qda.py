@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import pooled
+from discrim.core.incomplete.em import buffers_with_found, with_found
 from discrim.core.moments.moments import ROOT_WORK
-from discrim.core.normal.em import buffers_with_found, with_found
 from discrim.core.normal.marginal import quadratic_marginal
 from discrim.core.normal.qda import QDAFit, qda_from_file
 from discrim.core.rules.rules import Rule

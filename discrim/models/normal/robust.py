@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.incomplete.em import Em
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock
-from discrim.core.normal.em import Em
 from discrim.core.numerics.tails import chi2_isf
 from discrim.core.robust.mcd import ExactFit
 from discrim.core.robust.robust import ROBUST, Robust, fit_mcd, fit_t

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.incomplete.observed import fit_observed, observed_rows
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.normal.observed import fit_observed, observed_rows
 from discrim.core.numerics.file_numbers import are_flags, are_whole
 from discrim.core.robust.robust import buffers_with_robust, with_robust
 from discrim.core.rules.leave_one_out import LeftOut

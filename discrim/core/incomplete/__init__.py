@@ -1,0 +1,1 @@
+"""Laws of rows of which values are missing, by what is observed of them."""
