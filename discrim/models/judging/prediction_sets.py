@@ -89,7 +89,8 @@ class SetPlan:
         if data is None and method == "split":
             other = ', or use method="loo"' if fit.has_rows else ""
             raise NotSupportedError(
-                f'method="split" promises nothing of rows that the fit has seen: pass new rows as data={other}.'
+                'method="split" promises nothing of rows that the fit has seen: pass new rows as '
+                f"data={other}."
             )
         score = self.score or ("margin" if fit.model.instead else "lac")
         if score != "margin":

@@ -253,7 +253,8 @@ def test_labels_of_rows_of_the_fit_are_those_of_new_rows():
     for method in ("exact", "conformal"):
         strange = (fit.typicality(IRIS, method=method) < 0.05).all(axis=1)
         unknown = fit.predict(outlier=0.05, typicality=method) == "unknown"
-        assert unknown.any() and (unknown == strange).all()
+        assert unknown.any()
+        assert (unknown == strange).all()
 
 
 def test_a_row_alone_in_its_class_is_farther_than_any():
