@@ -94,7 +94,9 @@ def naive_arguments(naive: Any) -> None:
     naive.add_argument("--laplace", type=float, help="added to each count of a level or word")
     naive.add_argument("--smoothing", type=float, help="share of the largest variance added to each")
     naive.add_argument("--unseen", choices=["raise", "missing"], help="levels that the fit has not seen")
-    naive.add_argument("--missing", choices=["available"], help="fit each column to the rows that have it")
+    naive.add_argument(
+        "--missing", choices=["drop", "available"], help="rows with missing values; available uses them"
+    )
     naive.add_argument("--method", choices=_DIVISORS, help=_DIVISOR_HELP)
 
 

@@ -50,6 +50,9 @@ FARTHEST = 3.0
 COLLAPSED = 1e-9
 """Part of a column that the others leave, at which a covariance counts as singular."""
 
+PART = 1e-3
+"""Share of the largest coefficient of a combination below which a column, of variance one, has no part."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Group:
@@ -216,9 +219,9 @@ def fit_observed(observed: Observed, tell: Callable[[int], None] = lambda steps:
             now, before = fallback, -np.inf
             continue
         last, ahead = ahead, _distance(observed, now, first)
-        collapsed = _collapsed(first[1])
-        if collapsed is not None:
-            return Search(*first, llf + _units(observed), steps, False, collapsed)
+        if _is_collapsed(first[1]):
+            at_fault = _at_fault(observed, first[1])
+            return Search(*first, llf + _units(observed), steps, False, at_fault)
         second, middle = _sweep(observed, first)
         steps += 1
         tell(1)
@@ -298,9 +301,19 @@ def _distance(observed: Observed, old: _State, new: _State) -> float:
     return float(max(change, np.abs(gaps).max()))
 
 
-def _collapsed(root: Floats) -> int | None:
+def _is_collapsed(root: Floats) -> bool:
     left = np.abs(np.diagonal(root)) / np.sqrt((root**2).sum(axis=0))
-    return int(np.argmin(left)) if left.min() <= COLLAPSED else None
+    return bool(left.min() <= COLLAPSED)
+
+
+def _at_fault(observed: Observed, root: Floats) -> int:
+    """Of the columns of a combination without variance the one that fewest rows have, the last of such."""
+    parts = np.abs(np.linalg.svd(root / np.sqrt((root**2).sum(axis=0)))[2][-1])
+    counts = np.zeros(len(root))
+    for group in observed.groups:
+        np.add.at(counts, group.order[:, : group.n_observed], group.counts.sum(axis=1)[:, None])
+    there = np.where(parts > PART * parts.max(), counts, np.inf)
+    return int(np.flatnonzero(there == there.min())[-1])
 
 
 def _units(observed: Observed) -> float:

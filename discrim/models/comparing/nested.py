@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from discrim.core.numerics.tails import chi2_sf
-from discrim.core.regression.logistic import LogisticFit
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.result import TestResult, approximations
 from discrim.models.comparing.comparable import refuse_other_rows
@@ -30,11 +29,6 @@ def nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
     need_rows((small, large), "lr_test()")
     refuse_penalized((small, large), "lr_test()")
     refuse_other_rows((small, large), "lr_test()")
-    if not all(isinstance(fit._fit.numbers, LogisticFit) for fit in (small, large)):
-        raise NotSupportedError(
-            "lr_test() compares maxima of the likelihood, which a fit with penalty= is not: fit without "
-            "it, or compare errors of rows left out by cross_validate()."
-        )
     kinds = [fit._fit.numbers.bias_reduction for fit in (small, large)]
     if kinds[0] != kinds[1]:
         raise NotSupportedError(

@@ -44,7 +44,7 @@ def stepwise(
     enter: float = 0.15,
     stay: float = 0.15,
     include: Sequence[str] = (),
-    verb: Callable[..., ClassifierResults] | None = None,
+    verb: Callable[..., ClassifierResults] | str | None = None,
     options: Mapping[str, Any] | None = None,
     folds: int = 10,
     seed: int | None = None,
@@ -71,9 +71,9 @@ def stepwise(
         by "cv", "aic" and "bic", which go on as long as they fall.
     include : sequence of str
         Terms that are always in: names of columns, or terms as the formula writes them.
-    verb : callable, optional
-        The model of the final fit, and of "cv": any verb of the package; `discrim.lda` by default, and
-        `discrim.logistic` of "aic" and "bic".
+    verb : callable or str, optional
+        The model of the final fit, and of "cv": any verb of the package, or its name; `discrim.lda` by
+        default, and `discrim.logistic` of "aic" and "bic".
     options : mapping, optional
         Arguments of the verb.
     folds, seed : int
@@ -109,12 +109,11 @@ def stepwise(
     >>> found.steps["AIC"].round(2).tolist()
     [463.61, 416.89, 378.25]
     """
-    verb = model_for(verb, criterion)
+    model = model_for(verb, criterion)
     arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
     # Not every verb has weights.
     arguments |= {} if weights is None else {"weights": weights}
-    check_options(direction, criterion, enter, stay, verb, options, arguments)
-    model = verb
+    check_options(direction, criterion, enter, stay, model, options, arguments)
     blocks = read(formula, data, weights=weights, levels=levels, functions=functions)
     # Of few rows a root with as many rows says all that a scatter does.
     blocks, moments = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
@@ -126,9 +125,9 @@ def stepwise(
 
     def fit(terms: Sequence[str]) -> ClassifierResults:
         shorter = f"{design.response_code} ~ {' + '.join(texts[term] for term in terms)}"
-        fitted = model(shorter, data, **arguments)
+        fitted: ClassifierResults = model(shorter, data, **arguments)
         if not hasattr(fitted, "error_rates"):
-            raise DataError(f"verb={told(verb)} gives no fit: give a verb, such as discrim.qda.")
+            raise DataError(f"verb={told(model)} gives no fit: give a verb, such as discrim.qda.")
         return fitted
 
     trace = None
@@ -148,7 +147,7 @@ def stepwise(
             refuse_no_freedom(moments, blocks.terms, diagonal=False)
             found = dependencies(moments)
             if found:
-                raise collinear_error(found, blocks.terms)
+                raise collinear_error(found, blocks.terms, instead='pass direction="both"')
         path = _Path(Choice(moments), parts, criterion, enter, stay)
         chosen, steps = path.walk(direction, include)
         note = f"Enters at p <= {enter:g}, leaves at p > {stay:g} (partial F)."

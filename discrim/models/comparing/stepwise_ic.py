@@ -10,11 +10,12 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.progress import late_bar
-from discrim.errors import NotSupportedError
+from discrim.errors import CollinearError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.models.fits.arguments import check_flag, listed
 from discrim.models.fits.labels import class_code
 from discrim.models.regression.logistic_design import check_search, without_collinear
+from discrim.models.regression.logistic_inference import parts_of
 from discrim.models.regression.term_fits import TermFits
 
 __all__ = ["CRITERIA", "Walk", "by_criterion"]
@@ -66,6 +67,13 @@ def by_criterion(
     direction : {"forward", "backward", "both"}
     options : mapping
         Of `discrim.logistic`.
+
+    Raises
+    ------
+    CollinearError
+        A column is a combination of others; or a term that is to be in was dropped as one.
+    NotSupportedError
+        An option with which there is no maximum of the likelihood.
     """
     other = [name for name, value in options.items() if name not in KNOWN and value is not None]
     if other:
@@ -74,7 +82,17 @@ def by_criterion(
             f"{listed(other)} "
             'is not: leave the option out, or use criterion="cv".'
         )
-    blocks, moments = without_collinear(blocks, moments, drop=options.get("collinear") == "drop")
+    blocks, moments = without_collinear(
+        blocks,
+        moments,
+        drop=options.get("collinear") == "drop",
+        instead='pass options={"collinear": "drop"}',
+    )
+    gone = sorted(set(include) - set(parts_of(blocks)))
+    if gone:
+        raise CollinearError(
+            f"include= names {listed(gone)}, which was dropped as a combination of other terms: leave it out."
+        )
     return _Search(_fits(blocks, moments, options), criterion, float(moments.counts.sum())).walk(
         include, direction
     )

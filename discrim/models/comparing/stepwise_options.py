@@ -10,6 +10,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
 from discrim.inference.selection import CRITERIA
 from discrim.models.fits.arguments import check_word, is_number, listed, told
+from discrim.models.registry import BY_VERB, resolve
 
 __all__ = ["check_options", "included", "model_for"]
 
@@ -18,8 +19,15 @@ GIVEN = ("formula", "data", "moments", "weights", "levels", "na_action", "functi
 
 
 def model_for(verb: Any, criterion: Any) -> Any:
-    """The verb that is meant; of AIC and BIC one whose likelihood is of the classes given the row."""
-    if criterion not in ("aic", "bic"):
+    """The verb that is meant; of AIC and BIC one whose likelihood is of the classes given the row.
+
+    A text is the name of a verb.
+    """
+    if isinstance(verb, str):
+        known = (name for name, model in BY_VERB.items() if model.estimator is not None)
+        check_word("verb", verb, tuple(known))
+        verb = resolve(f"{BY_VERB[verb].module}:{verb}")
+    if not isinstance(criterion, str) or criterion not in ("aic", "bic"):
         from discrim.models.normal.lda import lda
 
         return lda if verb is None else verb
@@ -28,8 +36,7 @@ def model_for(verb: Any, criterion: Any) -> Any:
     if verb is not None and verb is not logistic:
         raise NotSupportedError(
             f"criterion={criterion!r} compares likelihoods of the classes given the row, which only "
-            "logistic() has: "
-            'leave verb= out, or use criterion="cv", which goes with any verb.'
+            'logistic() has: leave verb= out, or use criterion="cv", which goes with any verb.'
         )
     return logistic
 

@@ -284,7 +284,11 @@ def _without_empty(
 
 
 def collinear_error(
-    found: list[Dependency], terms: tuple[str, ...], where: str = "within classes"
+    found: list[Dependency],
+    terms: tuple[str, ...],
+    where: str = "within classes",
+    *,
+    instead: str = 'pass collinear="drop"',
 ) -> CollinearError:
     """The error that names each column at fault and what it depends on.
 
@@ -294,6 +298,8 @@ def collinear_error(
     terms : tuple of str
     where : str
         The rows it is so in: "within classes", "over all rows", or in one class, with a shrinkage of nothing.
+    instead : str
+        What may be done but to drop the columns, of all classes together.
     """
     said = []
     for dependency in found[:4]:
@@ -303,11 +309,11 @@ def collinear_error(
             f"{name} is {f'a linear combination of {others}' if dependency.on else 'constant'} {where}"
         )
     more = f" (and {len(found) - 4} more)" if len(found) > 4 else ""
-    way_out = ', or pass shrinkage="oas"' if where.startswith("in class") else ', or pass collinear="drop"'
+    instead = 'pass shrinkage="oas"' if where.startswith("in class") else instead
     what = "columns are collinear" if where == "over all rows" else "covariance is singular"
     return CollinearError(
         f"The {what}: {'; '.join(said)}{more}. Drop {'it' if len(found) == 1 else 'them'} "
-        f"from the formula{way_out}."
+        f"from the formula, or {instead}."
     )
 
 

@@ -47,7 +47,7 @@ def naive_bayes(
     smoothing: float = 0.0,
     method: Literal["moment", "mle"] = "moment",
     unseen: Literal["raise", "missing"] = "raise",
-    missing: Literal["available"] | None = None,
+    missing: Literal["drop", "available"] | None = None,
     prior: Any = None,
     weights: Any = None,
     levels: Sequence[Any] | None = None,
@@ -86,10 +86,10 @@ def naive_bayes(
     unseen : {"raise", "missing"}
         A level, in new rows, that the fit has not seen: an error, or as if it were missing (of a column, or
         of C() of one that no other term is made of).
-    missing : {None, "available"}
-        Rows with a missing value are left out of the fit, and counted; or each column is fitted to the rows
-        that have it, as R's e1071 and klaR do, and rows without a class alone are left out. Classes have the
-        proportions of all rows then.
+    missing : {"drop", "available"}, optional
+        Rows with a missing value are left out of the fit, and counted, by default; or each column is fitted
+        to the rows that have it, as R's e1071 and klaR do, and rows without a class alone are left out.
+        Classes have the proportions of all rows then.
 
     Returns
     -------
@@ -150,8 +150,9 @@ def naive_bayes(
     >>> naive_bayes("kind ~ .", texts, counts=True, laplace=1).multinomial.round(3).loc["food"].tolist()
     [0.571, 0.286, 0.143]
     """
-    options = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen, missing)
-    check_word("missing", missing, ("available",), optional=True)
+    check_word("missing", missing, ("drop", "available"), optional=True)
+    whole = None if missing == "drop" else missing
+    options = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen, whole)
     if moments is None:
         asked_of = table_given("naive_bayes", formula, data)
         why = "A kernel density is made of all rows, and" if kernel else None

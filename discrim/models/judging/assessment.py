@@ -141,7 +141,7 @@ def judged_codes(
         fit.need_posteriors("costs=")
     if data is None and method == "apparent":
         # Labels alone need no table of posteriors.
-        blocks = fit.rows('method="apparent"', "pass data= to confusion()")
+        blocks = fit.rows('method="apparent"', "pass data=")
         if decision.costs is not None:
             return blocks.codes, fit.predicted_codes(blocks, None, decision), row_weights(blocks)
         if "apparent" not in fit.cache:

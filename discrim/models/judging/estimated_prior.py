@@ -208,6 +208,8 @@ def shares_of(
     free = np.flatnonzero(start > 0)
     batch = _gathered(scores, free, len(prior))
     if not len(batch.densities):
+        if not batch.missing and not batch.impossible:
+            raise DataError("The batch has no rows, and so no shares: pass one or more.")
         raise DataError(
             f"No row of the batch tells of its class: {batch.missing} miss a value or a weight, and no class "
             f"can give {batch.impossible}. Pass rows that are complete."

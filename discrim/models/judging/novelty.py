@@ -199,19 +199,22 @@ class Ranks:
         return out
 
 
-def ranked(fit: Fit[Any], method: str, calibration: Any = None, gaps: Gaps = AS_FITTED) -> Ranks:
-    """Ranks among the rows of the fit left out, or among those of a table that it has not seen."""
-    return _ranked(fit, method, calibration, gaps)[0]
+def ranked(fit: Fit[Any], method: str) -> Ranks:
+    """Ranks among the rows of the fit left out, for labels of rows unlike any class."""
+    way_out = (
+        f'Call typicality(data, method="{method}", calibration=), with a table of rows that the fit has not '
+        "seen, and compare its values with the bound."
+    )
+    return _ranked(fit, method, None, AS_FITTED, way_out)[0]
 
 
 def _ranked(
-    fit: Fit[Any], method: str, calibration: Any, gaps: Gaps
+    fit: Fit[Any], method: str, calibration: Any, gaps: Gaps, way_out: str
 ) -> tuple[Ranks, Floats | None, OwnScores, NDArray[np.intp]]:
     measure, k = _measure(fit, relative=method == "relative"), len(fit.classes)
     if calibration is not None:
         own = calibration_rows(fit, calibration, lambda blocks: measure.of_new(fit, blocks), gaps=gaps)
         return Ranks(measure, by_class(own, k)), None, own, np.zeros(0, dtype=np.intp)
-    way_out = "Pass calibration=, a table of rows that the fit has not seen, with their response."
     if not fit.has_rows:
         raise NotSupportedError(
             f'method="{method}" ranks rows among those of the fit, which one loaded or made of moments has '
@@ -236,7 +239,9 @@ def rank_typicality(
             "Rows that the fit has seen are not ranked among rows that it has not: pass data=, or leave out "
             "calibration=."
         )
-    ranks, values, own, at = _ranked(fit, method, calibration, gaps)
+    new = "" if data is not None else "new rows as data=, and "
+    way_out = f"Pass {new}calibration=, a table of rows that the fit has not seen, with their response."
+    ranks, values, own, at = _ranked(fit, method, calibration, gaps, way_out)
     blocks = fit.blocks if data is None else fit.new_rows(data, gaps)
     if data is None and values is not None:
         found = ranks.of_own(values, own, at)

@@ -87,9 +87,10 @@ class SetPlan:
                 "it out."
             )
         if data is None and method == "split":
+            other = ', or use method="loo"' if fit.has_rows else ""
             raise NotSupportedError(
-                'method="split" promises nothing of rows that the fit has seen: pass new rows as data=, or '
-                'use method="loo".'
+                'method="split" promises nothing of rows that the fit has seen: pass new rows as '
+                f"data={other}."
             )
         score = self.score or ("margin" if fit.model.instead else "lac")
         if score != "margin":

@@ -17,7 +17,7 @@ from discrim.core.regression.logistic import LogisticFit
 from discrim.core.rules.leave_one_out import squared_gaps
 from discrim.core.rules.moments_fit import MomentsFit
 from discrim.core.rules.rules import posteriors
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.frame.blocks import Blocks
 from discrim.frame.used_rows import used_rows
 from discrim.inference.error_rates import check_level
@@ -36,9 +36,10 @@ from discrim.models.judging.bootstrap import BootstrapSamples
 from discrim.models.judging.novelty import rank_typicality, ranked
 from discrim.models.judging.validation import refuse_many_scores
 
-__all__ = ["posterior_intervals", "typicality", "typicality_of_new"]
+__all__ = ["posterior_intervals", "typicality", "typicality_of_new", "unlike_all"]
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
 
 HELD = 2**21
 """Numbers of rows by classes, or by classes by classes, that are held at once."""
@@ -65,6 +66,24 @@ def typicality_of_new(fit: Fit[Any], method: str) -> Callable[[Fit[Any], Blocks]
         return ranked(fit, method).of_new
     _law(fit, method)
     return partial(_by_law, method=method, seen=False)
+
+
+def unlike_all(typical: Floats, codes: Codes, bound: float) -> NDArray[np.bool_]:
+    """Whether rows (n,) with a label have a typicality (n, K) below a bound in every class.
+
+    Warns
+    -----
+    DiscrimWarning
+        Rows have a label, as missing columns were integrated out, and no typicality.
+    """
+    labelled = codes >= 0
+    count = int((labelled & np.isnan(typical).all(axis=1)).sum())
+    if count:
+        warn_user(
+            f"outlier= says nothing of {count} {'row' if count == 1 else 'rows'} with missing values, "
+            "which have no typicality: their labels rest on the columns that are there."
+        )
+    return np.asarray(labelled & (typical < bound).all(axis=1))
 
 
 def _by_law(fit: Fit[Any], blocks: Blocks, method: str, *, seen: bool) -> Floats:

@@ -111,6 +111,7 @@ def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, Em
         refuse_no_freedom(there, blocks.terms, diagonal=False)
     else:
         _refuse_few(there, blocks)
+    _refuse_constant(there, blocks, common=common)
     with late_bar(0, "sweeps of EM") as tell:
         found = fit_em(*rows, len(blocks.design.levels), common=common, tell=tell)
     if isinstance(found, Collapsed):
@@ -216,6 +217,20 @@ def _refuse_few(there: ClassMoments, blocks: Blocks) -> None:
             f"Class {blocks.design.levels[few[0]]!r} has {there.rows[few[0]]} rows, too few for a covariance "
             f"of {there.n_columns} columns ({listed(blocks.terms)}): name fewer columns, or use "
             'lda(..., missing="em").'
+        )
+
+
+def _refuse_constant(there: ClassMoments, blocks: Blocks, *, common: bool) -> None:
+    """Raise where a column does not vary within a class, or with a common covariance within any."""
+    squares = there.squares.sum(axis=0, keepdims=True) if common else there.squares
+    still = np.argwhere(squares == 0)
+    if len(still):
+        k, j = still[0].tolist()
+        where = "within each class" if common else f"in class {blocks.design.levels[k]!r}"
+        instead = "" if common else ', or use lda(..., missing="em")'
+        raise CollinearError(
+            f"{blocks.terms[j]!r} has one value only {where}, so that its variance is zero: leave it out"
+            f"{instead}."
         )
 
 

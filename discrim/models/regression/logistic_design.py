@@ -102,7 +102,9 @@ def refuse_many_levels(blocks: Blocks) -> None:
         )
 
 
-def without_collinear(blocks: Blocks, moments: ClassMoments, *, drop: bool) -> tuple[Blocks, ClassMoments]:
+def without_collinear(
+    blocks: Blocks, moments: ClassMoments, *, drop: bool, instead: str = 'pass collinear="drop"'
+) -> tuple[Blocks, ClassMoments]:
     """Blocks and moments without columns that are constant over all rows, or combinations of others.
 
     Raises
@@ -114,5 +116,5 @@ def without_collinear(blocks: Blocks, moments: ClassMoments, *, drop: bool) -> t
     if not found:
         return blocks, moments
     if not drop:
-        raise collinear_error(found, blocks.terms, OVER_ALL)
+        raise collinear_error(found, blocks.terms, OVER_ALL, instead=instead)
     return drop_columns(blocks, moments, found, OVER_ALL)

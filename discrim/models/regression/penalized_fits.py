@@ -97,10 +97,11 @@ def _searched(
         strength, start = float(path.table["strength"].iloc[at]), path.ends[at].beta
     ended = fit_at(model, search.l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
     if not ended.converged:
-        lost = ", as rounding has lost the way" if ended.steps < search.maxiter else ""
+        lost = ended.steps < search.maxiter
+        instead = "" if lost else f", or raise maxiter={search.maxiter}"
         raise DataError(
-            f"At strength {strength:.4g} the search has not converged in {ended.steps} steps{lost}: "
-            f"give a larger strength=, or raise maxiter={search.maxiter}."
+            f"At strength {strength:.4g} the search has not converged in {ended.steps} steps"
+            f"{', as rounding has lost the way' if lost else ''}: give a larger strength={instead}."
         )
     return fit.at(ended, strength), path
 

@@ -136,7 +136,9 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
             Cost of leaving a row without a class: a row whose least expected cost (one less its largest
             posterior, without costs) is above it is labelled "rejected".
         outlier : float, optional
-            A row whose typicality is below this in every class is labelled "unknown"; see `typicality`.
+            A row whose typicality is below this in every class is labelled "unknown"; see `typicality`. Rows
+            of the fit are judged as new ones. A row with a missing value has none, so that it keeps its label
+            where one is integrated out; a warning counts such rows.
         typicality : {"exact", "chi2", "relative", "conformal"}
             The method of `typicality` that `outlier` is held against.
         unseen : {"raise", "missing"}, optional
@@ -189,9 +191,10 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         >>> fit.predict(petals, missing="integrate").tolist()
         ['setosa', 'setosa']
         """
-        for name, bound in (("reject", reject), ("outlier", outlier)):
-            if bound is not None and not (is_number(bound) and 0 <= bound < np.inf):
-                raise DataError(f"{name}={told(bound)}: give a number from 0 on.")
+        if reject is not None and not (is_number(reject) and 0 <= reject < np.inf):
+            raise DataError(f"reject={told(reject)}: give a number from 0 on.")
+        if outlier is not None and not (is_number(outlier) and 0 <= outlier <= 1):
+            raise DataError(f"outlier={told(outlier)}: give a probability, from 0 to 1, such as 0.01.")
         gaps = Gaps(unseen, missing)
         if costs is not None or reject is not None:
             self._fit.need_posteriors("costs= and reject=")
@@ -199,7 +202,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         check_word("typicality", typicality, TYPICALITY)
         typical = None
         if outlier is not None:
-            from discrim.models.judging.single_rows import typicality_of_new
+            from discrim.models.judging.single_rows import typicality_of_new, unlike_all
 
             typical = typicality_of_new(self._fit, typicality)
 
@@ -208,8 +211,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
             blocks = fit.new_rows(rows, gaps)
             codes = fit.predicted_codes(blocks, prior, decision)
             if typical is not None and outlier is not None:
-                strange = (typical(fit, blocks) < outlier).all(axis=1)
-                codes[strange & (codes >= 0)] = len(results.classes) + 1
+                codes[unlike_all(typical(fit, blocks), codes, outlier)] = len(results.classes) + 1
             return fit.labelled(codes, blocks.table.index)
 
         return answered(self, data, out, labels, beyond=reject is not None or outlier is not None)

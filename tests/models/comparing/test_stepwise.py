@@ -10,7 +10,7 @@ import pytest
 from discrim import lda, qda, stepwise
 from discrim.core.covariance.updated_root import UpdatedRoot
 from discrim.datasets import load_iris, load_penguins, load_wine
-from discrim.errors import CollinearError, DataError, DiscrimError, FormulaError
+from discrim.errors import CollinearError, DataError, DiscrimError, DiscrimWarning, FormulaError
 
 IRIS, WINE = load_iris(), load_wine()
 COLUMNS = [c for c in WINE.columns if c != "cultivar"]
@@ -300,3 +300,30 @@ def test_bad_tables_are_named():
         stepwise("species ~ .", IRIS.iloc[:50].astype({"species": str}))
     with pytest.raises(FormulaError):
         stepwise("species ~ nosuch", IRIS)
+
+
+def test_a_verb_may_be_named():
+    data = load_wine()
+    asked = {"criterion": "cv", "folds": 3, "seed": 1}
+    named = stepwise("cultivar ~ alcohol + ash", data, verb="qda", **asked)
+    assert named.steps.equals(stepwise("cultivar ~ alcohol + ash", data, verb=qda, **asked).steps)
+    assert type(named.fit).__name__ == "QDAResults"
+    chosen = stepwise("cultivar ~ alcohol + ash", data, verb="logistic", criterion="bic")
+    assert type(chosen.fit).__name__ == "LogisticResults"
+    with pytest.raises(DataError, match="verb='oracle' is not known: use one of 'lda', 'qda'"):
+        stepwise("cultivar ~ .", data, verb="oracle")
+
+
+def test_the_ways_out_of_collinear_candidates_are_ways_out():
+    data = load_wine().assign(twice=lambda frame: 2 * frame["alcohol"])
+    formula = "cultivar ~ alcohol + ash + twice"
+    with pytest.raises(CollinearError, match=r'or pass direction="both"\.'):
+        stepwise(formula, data, direction="backward")
+    assert "twice" not in stepwise(formula, data, direction="both").selected
+    with pytest.raises(CollinearError, match=r'or pass options=\{"collinear": "drop"\}\.'):
+        stepwise(formula, data, criterion="aic")
+    options = {"collinear": "drop"}
+    with pytest.warns(DiscrimWarning, match="Dropped 'twice'"):
+        assert "twice" not in stepwise(formula, data, criterion="aic", options=options).selected
+    with pytest.warns(DiscrimWarning), pytest.raises(CollinearError, match="include= names 'twice'"):
+        stepwise(formula, data, criterion="aic", include=["twice"], options=options)

@@ -311,3 +311,15 @@ def test_rows_far_away_and_classes_without_a_prior():
         np.testing.assert_allclose(found[1], fit.prior if prior is None else prior)
         assert fit.predict(new, prior, missing="integrate").notna().all()
     assert len(fit.predict(new[:0], missing="integrate")) == 0
+
+
+def test_an_outlier_that_misses_a_value_is_counted():
+    fit = discrim.lda("species ~ .", IRIS)
+    far = GAPS.assign(petal_length=GAPS["petal_length"] + 100.0)
+    with pytest.warns(DiscrimWarning, match=rf"says nothing of {int((~COMPLETE).sum())} rows with missing"):
+        labels = fit.predict(far, missing="integrate", outlier=0.01)
+    assert (labels[COMPLETE] == "unknown").all()
+    assert not (labels[~COMPLETE] == "unknown").any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fit.predict(far, outlier=0.01).isna().to_numpy().tolist() == (~COMPLETE).tolist()

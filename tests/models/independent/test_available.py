@@ -184,3 +184,10 @@ def test_moments_and_iterators_have_no_rows_to_look_at():
         naive_bayes("species ~ .", iter([load_iris()]), missing="available")
     with pytest.raises(NotSupportedError, match="available"):
         naive_bayes("species ~ bill_length_mm + body_mass_g", FRAME, missing="available").group_summary()
+
+
+def test_rows_are_dropped_by_the_word_that_lda_has_for_it():
+    fit = naive_bayes("species ~ sex + body_mass_g", FRAME, missing="drop")
+    assert fit.nobs == len(FRAME[["sex", "body_mass_g"]].dropna())
+    with pytest.raises(DataError, match="'drop', 'available'"):
+        naive_bayes("species ~ sex", FRAME, missing="em")

@@ -200,6 +200,17 @@ def test_632_plus_by_its_definition():
     assert got == pytest.approx((1 - weight) * apparent + weight * min(outside, gamma), rel=1e-3)
 
 
+def test_figures_of_a_loaded_fit_take_rows_by_the_argument_that_the_message_names(tmp_path):
+    fit = lda("species ~ .", IRIS)
+    fit.save(tmp_path / "fit.discrim")
+    loaded = discrim.load(tmp_path / "fit.discrim")
+    for figures in (loaded.error_rates, loaded.confusion, loaded.classification, loaded.assess):
+        with pytest.raises(NotSupportedError, match=r"pass data=\.$"):
+            figures()
+    assert loaded.error_rates(data=IRIS).loc["new rows", "estimate"] == 3 / 150
+    assert loaded.confusion(data=IRIS).to_numpy().sum() == 150
+
+
 # ------------------------------------------------------------------ the normal model's own
 
 

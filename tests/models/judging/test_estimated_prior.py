@@ -269,6 +269,13 @@ def test_the_bootstrap_knows_that_the_fit_is_estimated():
     pd.testing.assert_frame_equal(weighted.table, found[1].table)
 
 
+def test_a_batch_without_rows_is_told_from_one_without_values():
+    with pytest.raises(DataError, match="The batch has no rows"):
+        LDA.estimate_prior(IRIS[:0])
+    with pytest.raises(DataError, match="2 miss a value"):
+        LDA.estimate_prior(IRIS[:2].assign(sepal_width=np.nan))
+
+
 def test_a_bootstrap_that_cannot_be_drawn_is_refused(tmp_path):
     LDA.save(tmp_path / "iris.lda")
     with pytest.raises(NotSupportedError, match='use interval="profile"'):

@@ -194,7 +194,10 @@ def test_loaded_fits_take_calibration_rows(tmp_path):
     for method in ("relative", "conformal"):
         with pytest.raises(NotSupportedError, match="Pass calibration="):
             loaded.typicality(NEW, method=method)
-        with pytest.raises(NotSupportedError, match="Pass calibration="):
+        with pytest.raises(NotSupportedError, match="Pass new rows as data=, and calibration="):
+            loaded.typicality(method=method)
+        # `predict` takes no calibration rows, and so its message may not name them as an argument of it.
+        with pytest.raises(NotSupportedError, match=r"Call typicality\(data, method=.*compare its values"):
             loaded.predict(NEW, outlier=0.1, typicality=method)
         own = PENGUINS[1::3]
         found = loaded.typicality(NEW, method=method, calibration=own)
@@ -226,6 +229,9 @@ def test_what_has_no_such_distance_says_what_has():
         discrim.lda("species ~ .", IRIS).typicality(IRIS, method="F")
     with pytest.raises(DataError, match="typicality="):
         discrim.lda("species ~ .", IRIS).predict(IRIS, outlier=0.1, typicality="F")
+    for bound in (5, 1.01, -0.1, "5%"):
+        with pytest.raises(DataError, match=r"outlier=.*give a probability, from 0 to 1"):
+            discrim.lda("species ~ .", IRIS).predict(IRIS, outlier=bound)
 
 
 def test_robust_fits_have_the_chi_square_and_ranks_among_other_rows():
@@ -240,6 +246,15 @@ def test_robust_fits_have_the_chi_square_and_ranks_among_other_rows():
     with pytest.raises(NotSupportedError, match="Pass calibration="):
         fit.typicality(PENGUINS, method="conformal")
     assert fit.typicality(PENGUINS, method="conformal", calibration=PENGUINS).notna().all(axis=None)
+
+
+def test_labels_of_rows_of_the_fit_are_those_of_new_rows():
+    fit = discrim.lda("species ~ .", IRIS)
+    for method in ("exact", "conformal"):
+        strange = (fit.typicality(IRIS, method=method) < 0.05).all(axis=1)
+        unknown = fit.predict(outlier=0.05, typicality=method) == "unknown"
+        assert unknown.any()
+        assert (unknown == strange).all()
 
 
 def test_a_row_alone_in_its_class_is_farther_than_any():

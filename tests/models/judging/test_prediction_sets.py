@@ -146,6 +146,8 @@ def test_loaded_fits_and_those_of_moments_take_calibration_rows(tmp_path):
             other.predict_set(PENGUINS)
         with pytest.raises(NotSupportedError, match="pass calibration="):
             other.predict_set()
+        with pytest.raises(NotSupportedError, match=r"pass new rows as data=\.$"):
+            other.predict_set(calibration=PENGUINS[1::3])
         pd.testing.assert_frame_equal(
             other.predict_set(PENGUINS[2::3], 0.9, calibration=PENGUINS[1::3]), wanted
         )

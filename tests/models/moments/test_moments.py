@@ -120,7 +120,7 @@ def test_a_fit_of_moments_is_saved_and_says_what_needs_rows(tmp_path):
     for asked, way_out in (
         (fit.leave_one_out, "fit formula and data"),
         (fit.predict, "pass data="),
-        (fit.error_rates, r"pass data= to confusion\(\)"),
+        (fit.error_rates, "pass data="),
         (fit.anova, "levene=None"),
         (fit.box_m, r"ask box_m\(\) of qda"),
     ):

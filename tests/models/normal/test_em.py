@@ -340,3 +340,25 @@ def test_the_command_line_has_it(tmp_path, capsys):
     HOLES.to_csv(tmp_path / "holes.csv", index=False)
     assert main(["lda", "species ~ .", str(tmp_path / "holes.csv"), "--missing", "em"]) == 0
     assert "Sweeps of EM" in capsys.readouterr().out
+
+
+def test_a_column_without_variance_in_a_class_is_named_and_lda_takes_it():
+    penguins = load_penguins()
+    formula = "species ~ island + bill_length_mm"
+    with pytest.raises(CollinearError, match=r"'island\[T.Dream\]' has one value only in class 'Chinstrap'"):
+        discrim.qda(formula, penguins, missing="em")
+    assert discrim.lda(formula, penguins, missing="em").nobs == len(penguins)
+    own = penguins.assign(own=penguins["species"].map({"Adelie": 1.0, "Chinstrap": 2.0, "Gentoo": 0.1}))
+    with pytest.raises(CollinearError, match="'own' has one value only within each class"):
+        discrim.lda("species ~ own + bill_length_mm", own, missing="em")
+
+
+def test_the_column_that_few_rows_have_is_at_fault_wherever_it_stands():
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.normal(size=(60, 5)), columns=list("abcde"))
+    frame["few"] = np.where(np.arange(60) % 20 == 0, rng.normal(size=60), np.nan)
+    frame["g"] = np.repeat(["u", "v"], 30)
+    for formula in ("g ~ few + a + b + c + d + e", "g ~ a + few + b + c + d + e"):
+        with pytest.raises(CollinearError, match="others determine 'few' there"):
+            discrim.lda(formula, frame, missing="em")
+    assert discrim.lda("g ~ a + b + c + d + e", frame, missing="em").nobs == 60
