@@ -44,6 +44,8 @@ def possible_path(path: str | bytes | os.PathLike[str]) -> Path:
     DataError
         No system takes it as one.
     """
+    if not os.fsdecode(path):
+        raise DataError("An empty text is no path: name a file.")
     place = Path(os.fsdecode(path))
     if "\0" in str(place):
         raise DataError(f"{str(place)!r} is no path, as it holds a null character: name a file without it.")

@@ -60,10 +60,24 @@ def typicality(
     return pd.DataFrame(found, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
-def typicality_of_new(fit: Fit[Any], method: str) -> Callable[[Fit[Any], Blocks], Floats]:
-    """What gives the typicality (n, K) of rows, also from a fit whose rows are not there."""
+def typicality_of_new(fit: Fit[Any], method: str, bound: float) -> Callable[[Fit[Any], Blocks], Floats]:
+    """What gives the typicality (n, K) of rows, also from a fit whose rows are not there.
+
+    Warns
+    -----
+    DiscrimWarning
+        No row can have a rank below the bound in each class, as one has too few rows.
+    """
     if method in ("relative", "conformal"):
-        return ranked(fit, method).of_new
+        found = ranked(fit, method).of_new
+        least = 1 / (fit.counts + 1)
+        k = int(least.argmax())
+        if least[k] >= bound > 0:
+            warn_user(
+                f"outlier={bound:g} calls no row unknown: a rank among the {fit.counts[k]:g} rows of class "
+                f"{fit.classes[k]!r} is at least {least[k]:.2g}. Give a larger bound, or another typicality=."
+            )
+        return found
     _law(fit, method)
     return partial(_by_law, method=method, seen=False)
 

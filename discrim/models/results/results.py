@@ -204,7 +204,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         if outlier is not None:
             from discrim.models.judging.single_rows import typicality_of_new, unlike_all
 
-            typical = typicality_of_new(self._fit, typicality)
+            typical = typicality_of_new(self._fit, typicality, outlier)
 
         def labels(results: ClassifierResults, rows: Any) -> pd.Series:
             fit = results._fit

@@ -286,3 +286,13 @@ def test_densities_of_more_columns_than_rows_are_ranked_as_by_numpy():
         left = np.array([strange(table.loc[[i]], table.drop(index=i), label)[0] for i in own])
         wanted = [(1 + (left >= value).sum()) / (len(left) + 1) for value in strange(new, table, label)]
         assert found[label].to_numpy() == pytest.approx(wanted, abs=1e-12)
+
+
+def test_a_bound_that_no_rank_can_be_below_is_told():
+    fit = discrim.lda("species ~ .", IRIS)
+    far = IRIS.assign(petal_length=1e6)
+    with pytest.warns(DiscrimWarning, match=r"among the 50 rows of class 'setosa' is at least 0\.02"):
+        assert "unknown" not in set(fit.predict(far, outlier=0.01, typicality="conformal"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert set(fit.predict(far, outlier=0.02, typicality="conformal")) == {"unknown"}

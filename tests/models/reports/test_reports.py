@@ -214,7 +214,7 @@ def test_missing_values_levels_and_ranges_are_told(tmp_path):
         (3, DataError),
         (None, DataError),
         ("a\0b", DataError),
-        ("", OSError),
+        ("", DataError),
         ("folder/", IsADirectoryError),
         ("folder", IsADirectoryError),
         ("nowhere/page.html", FileNotFoundError),

@@ -134,6 +134,9 @@ def test_what_is_no_path_is_said(tmp_path):
             call(tmp_path / "a\0b")
         with pytest.raises(DataError, match="half a character"):
             call(tmp_path / "\ud800.fit")
+    for call in (NEW.save, load, NEW.report):
+        with pytest.raises(DataError, match="An empty text is no path"):
+            call("")
 
 
 def test_a_pipe_or_a_device_is_not_replaced(tmp_path):
