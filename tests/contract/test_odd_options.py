@@ -51,7 +51,7 @@ def fits():
         ("stepwise", "enter", [TWO, "a", pd.NA, 1j, None]),
         ("stepwise", "stay", [TWO, "a", pd.NA, 1j, None]),
         ("stepwise", "include", [3, [1], TWO, True, None]),
-        ("stepwise", "verb", ["lda", 3, TWO, lambda: 1, lambda *args, **options: 1]),
+        ("stepwise", "verb", ["no such verb", 3, TWO, lambda: 1, lambda *args, **options: 1]),
         ("stepwise", "options", ["no", 3, TWO, [1]]),
     ],
 )

@@ -230,7 +230,7 @@ def test_what_has_no_such_distance_says_what_has():
     with pytest.raises(DataError, match="typicality="):
         discrim.lda("species ~ .", IRIS).predict(IRIS, outlier=0.1, typicality="F")
     for bound in (5, 1.01, -0.1, "5%"):
-        with pytest.raises(DataError, match=r"outlier=.*give a probability, from 0 to 1"):
+        with pytest.raises(DataError, match=r"outlier=.*give a number from 0 to 1"):
             discrim.lda("species ~ .", IRIS).predict(IRIS, outlier=bound)
 
 
