@@ -194,7 +194,7 @@ class ClassifierResults(Judging, NewRows, Pictured, Reported, ShownModel):
         if reject is not None and not (is_number(reject) and 0 <= reject < np.inf):
             raise DataError(f"reject={told(reject)}: give a number from 0 on.")
         if outlier is not None and not (is_number(outlier) and 0 <= outlier <= 1):
-            raise DataError(f"outlier={told(outlier)}: give a number from 0 to 1, a probability such as 0.01.")
+            raise DataError(f"outlier={told(outlier)}: give a number from 0 to 1, such as 0.01.")
         gaps = Gaps(unseen, missing)
         if costs is not None or reject is not None:
             self._fit.need_posteriors("costs= and reject=")
