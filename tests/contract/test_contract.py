@@ -135,6 +135,16 @@ def test_every_model_is_held_to_the_contract():
 cases = pytest.mark.parametrize(("verb", "name"), [(v, n) for v in VERBS for n in TABLES])
 
 
+def refit_by_row(pairs):
+    """Cases of which those that fit a logistic regression for each of 333 rows are slow."""
+    slow = [pytest.param(v, n, marks=pytest.mark.slow) for v, n in pairs if is_long(v, n)]
+    return pytest.mark.parametrize(("verb", "name"), [*(p for p in pairs if not is_long(*p)), *slow])
+
+
+def is_long(verb: str, name: str) -> bool:
+    return verb.startswith("logistic") and name == "penguins"
+
+
 @cases
 def test_posteriors_sum_to_one_and_agree_with_their_logs_and_labels(verb, name):
     fit = held(verb, name)
@@ -180,7 +190,7 @@ def test_pickle_and_file_keep_every_bit(verb, name, tmp_path):
         loaded.predict()
 
 
-@cases
+@refit_by_row([(v, n) for v in VERBS for n in TABLES])
 def test_twice_is_bitwise_the_same_and_inputs_stay(verb, name):
     _, data = table(name)
     before = data.copy(deep=True)
@@ -260,7 +270,7 @@ def test_leaving_a_row_out_equals_a_refit_without_it(verb, name):
         assert left["label"].iloc[row] == refit.predict(data.iloc[[row]]).iloc[0]
 
 
-@cases
+@refit_by_row([(v, n) for v in VERBS for n in TABLES])
 def test_confusions_count_every_row_used(verb, name):
     fit = held(verb, name)
     methods = ["apparent"] if verb in WITHOUT_LOO + REFITTED else ["apparent", "loo"]
@@ -271,9 +281,7 @@ def test_confusions_count_every_row_used(verb, name):
     assert ((rates["low"] <= rates["estimate"]) & (rates["estimate"] <= rates["high"])).all()
 
 
-@pytest.mark.parametrize(
-    ("verb", "name"), [(v, n) for v in VERBS if f"{v.split('-')[0]}-weights" in VERBS for n in TABLES]
-)
+@refit_by_row([(v, n) for v in VERBS if f"{v.split('-')[0]}-weights" in VERBS for n in TABLES])
 def test_weights_equal_repeated_rows(verb, name):
     if "weights" not in VERBS[verb][1]:
         verb = verb.split("-")[0] + "-weights"

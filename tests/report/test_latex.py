@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discrim import qda
+from discrim import logistic, qda
+from discrim.datasets import load_iris
 from discrim.errors import DataError
 from discrim.models.registry import MODELS
 from discrim.report.latex_text import column_cells, escaped, pieces, text_width
@@ -198,12 +199,13 @@ has_booktabs = shutil.which("kpsewhich") is not None and bool(
 )
 def test_the_summary_of_each_verb_is_set_without_a_warning(package, tmp_path):
     parts = []
-    for model in MODELS:
-        keys = fitted(model.verb).summary().tables
-        references = " ".join(
-            rf"\ref{{tab:{model.verb.replace('_', '-')}-{key.replace(' ', '-')}}}" for key in keys
-        )
-        parts.append(fitted(model.verb).summary().as_latex(label=f"tab:{model.verb.replace('_', '-')}"))
+    fits = {model.results: fitted(model.verb) for model in MODELS if not model.kin}
+    fits["PenalizedLogisticResults"] = logistic("species ~ .", load_iris(), penalty="lasso", strength=0.01)
+    assert set(fits) == {model.results for model in MODELS}
+    for name, fit in fits.items():
+        keys = fit.summary().tables
+        references = " ".join(rf"\ref{{tab:{name}-{key.replace(' ', '-')}}}" for key in keys)
+        parts.append(fit.summary().as_latex(label=f"tab:{name}"))
         parts.append(rf"See {references}. \clearpage")
     assert wrong(log_of("\n\n".join(parts), tmp_path, package, runs=2)) == []
 

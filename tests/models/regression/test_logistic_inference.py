@@ -195,6 +195,7 @@ def test_a_penalized_test_holds_coefficients_at_zero_in_the_likelihood_of_the_wh
         assert tests.loc[term, "df"] == q
 
 
+@pytest.mark.slow
 def test_separated_classes_have_penalized_tests_and_finite_bounds():
     fit = logistic("species ~ .", IRIS, bias_reduction=True)
     bounds, tests = fit.conf_int(method="profile"), fit.lr_test(by="term")
