@@ -8,6 +8,7 @@ import sys
 import warnings
 from functools import cache
 from threading import RLock
+from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
 __all__ = ["Bar", "new_bar"]
@@ -181,11 +182,13 @@ class _LineBar:
 
 def _tell(bar: Any, parts: _Parts, done: int, total: int, seconds: float) -> None:
     """Have the next drawing show this."""
-    now = bar._time()
+    now = monotonic()
     bar.n, bar.total = done, total if total >= done else None
     bar.desc, bar.bar_format = parts.before, parts.form
     # A bar that was not drawn since it began is not cleared.
     bar.start_t, bar.last_print_t = now - seconds, now
+    # The clock on the wall may be set while a task runs, which a line would show as hours.
+    bar._time = lambda: now
 
 
 class _CellBar:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import pty
 import struct
@@ -23,6 +24,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.datasets import load_iris
 
 COLUMNS = 60
+END = b"\x04"
 
 
 class Terminal:
@@ -37,7 +39,7 @@ class Terminal:
         self.thread.start()
 
     def _read(self):
-        while True:
+        while not self.said.endswith(END):
             try:
                 text = os.read(self.ours, 65536)
             except OSError:
@@ -48,10 +50,15 @@ class Terminal:
 
     def drawn(self):
         """The lines drawn one over the other, once all is said; the last is what is left."""
-        self.stream.close()
-        self.thread.join(10)
+        if not self.stream.closed:
+            # What is under way when a terminal is closed may be lost.
+            self.stream.write(END.decode())
+            self.stream.flush()
+            self.thread.join()
+            self.stream.close()
+        self.thread.join()
         os.close(self.ours)
-        return self.said.decode().split("\r")
+        return self.said.removesuffix(END).decode().split("\r")
 
 
 @pytest.fixture
@@ -144,6 +151,18 @@ def test_a_line_has_the_terminal_s_columns(terminal, columns, total, within):
         assert drawn[1].startswith("likelihood ratio without C(group){0}:")
         assert within is None or within[0][:30].strip() in drawn[1]
     assert not drawn[-1].strip()
+
+
+def test_a_clock_that_is_set_meanwhile_changes_no_line(monkeypatch, terminal):
+    shown = terminal()
+    clock = itertools.count(1.8e9, 1e7)
+    monkeypatch.setattr("tqdm.std.time", lambda: next(clock))
+    bar = new_bar()
+    assert bar.show("rows", 5, 0, 12.0, None)
+    assert bar.show("rows", 6, 0, 13.0, None)
+    bar.close()
+    drawn = [line.strip() for line in shown.drawn()]
+    assert drawn == ["", "rows: 5 [00:12]", "rows: 6 [00:13]", "", ""]
 
 
 def test_a_terminal_that_has_gone_ends_no_work(terminal, at_once):
