@@ -53,7 +53,7 @@ ARROWS = {
 }
 
 # The same of the rooms within models; each may import what those that it names may import.
-FAMILIES = {"normal", "independent", "regression", "planes", "neighbours"}
+FAMILIES = {"normal", "independent", "mixtures", "projections", "regression", "planes", "neighbours"}
 MODEL_ARROWS = {
     "kinds": set(),
     "registry": {"kinds"},
@@ -67,7 +67,9 @@ MODEL_ARROWS = {
     "results": {"judging", "law", "moments"},
     "normal": {"results"},
     "independent": {"normal"},
+    "mixtures": {"normal"},
     "planes": {"results"},
+    "projections": {"normal"},
     "neighbours": {"results"},
     "regression": FAMILIES - {"regression"},
     "store": FAMILIES,

@@ -164,6 +164,9 @@ JUDGED = (CONFUSION, ROC)
 WITH_POSTERIORS = (REGIONS, POSTERIORS, PARTITION, PAIRS, SIMPLEX, *JUDGED, CALIBRATION)
 """What models with posteriors have."""
 
+POSTERIORS_FIRST = (POSTERIORS, *(kind for kind in WITH_POSTERIORS if kind is not POSTERIORS))
+"""The same of models that have no geometry to be seen in a plane."""
+
 NORMAL = (ELLIPSES, QQ)
 """What models with a normal law and full covariances have."""
 

@@ -1,0 +1,1 @@
+"""Rules on few directions: sparse scores of the classes, and partial least squares."""
