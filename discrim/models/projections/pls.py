@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discrim.core.projections.latent import Algorithm
 from discrim.core.projections.pls import Decides, Indicators, fit_pls
-from discrim.errors import CollinearError, DataError
+from discrim.errors import DataError
 from discrim.frame.asked_rows import read
 from discrim.inference.folds import drawn_seed
 from discrim.models.fits.arguments import (
@@ -30,7 +30,7 @@ from discrim.models.moments.given import given_sample, table_given
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.once import by_moments
 from discrim.models.projections.pls_choice import Search, counts_of
-from discrim.models.projections.pls_fits import chosen, pls_fit, refuse_few
+from discrim.models.projections.pls_fits import chosen, pls_fit, refuse_few, refuse_no_spread
 from discrim.models.projections.pls_results import PLSResults
 
 __all__ = ["pls"]
@@ -150,11 +150,7 @@ def pls(
             moments, "pooled", why_rows=CHOSEN_FROM_ROWS if components is None else "",
             formula=formula, data=data, weights=weights, levels=levels, functions=functions,
         )  # fmt: skip
-    if held.total <= held.n_classes:
-        raise CollinearError(
-            f"{held.total:g} rows in {held.n_classes} classes leave nothing to tell the spread "
-            "within classes by: a class has to have two rows, and weights have to count rows."
-        )
+    refuse_no_spread(held)
     shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
     fitted = partial(
         fit_pls, held, shares, algorithm=algorithm, scale=bool(scale), indicators=indicators, decides=rule,

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.projections.pls import Decides, PLSFit, fit_pls
+from discrim.core.projections.pls import PLSFit, fit_pls
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError
@@ -23,7 +23,7 @@ from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.projections.pls_choice import Search, chosen_from, component_path, counts_of
 from discrim.models.saving.saved import Saved
 
-__all__ = ["SAVED", "chosen", "pls_fit", "refuse_few"]
+__all__ = ["MODEL", "SAVED", "chosen", "pls_fit", "refuse_few", "refuse_no_spread"]
 
 Floats = NDArray[np.float64]
 
@@ -50,30 +50,37 @@ def refuse_few(fit: PLSFit, asked: int) -> None:
             f"components={told(asked)}: these rows have {fit.components}, beyond which nothing of the "
             f"columns covaries with the classes. Give 1 to {fit.components}, or None to have it chosen."
         )
-    if fit.decides == "lda" and fit.spread_components() < asked:
-        able = fit.spread_components()
-        fewer = f"Give components={able} or fewer, or" if able else "Pass"
+    able = fit.spread_components()
+    if fit.decides == "lda" and able < asked:
         raise CollinearError(
             f"Within classes the scores of {asked} components vary along {able} directions only, so that "
-            f'linear discriminant analysis of them has no covariance. {fewer} rule="max" or "centroid".'
+            'linear discriminant analysis of them has no covariance. Pass rule="max" or "centroid"; '
+            f'rule="lda" takes components={able} here at most.'
         )
 
 
-def _model(decides: Decides) -> Model:
-    """What is particular to the model, by its rule."""
-    no_fit = ("a class has no row, or fewer components are left", "fewer components")
-    title = "Partial least squares discriminant analysis"
-    if decides == "lda":
-        return Model("pls", title, likelihood_of="none", no_fit=no_fit)
-    return Model(
-        "pls",
-        title,
-        likelihood_of="none",
-        prior_without="none",
-        no_fit=no_fit,
-        instead='see fitted_values() and decision_function(), or pass rule="lda"',
-        decision=as_scored,
-    )
+def refuse_no_spread(moments: ClassMoments) -> None:
+    """Raise where there are no more rows than classes, or as much weight."""
+    if moments.total <= moments.n_classes:
+        raise CollinearError(
+            f"{moments.total:g} rows in {moments.n_classes} classes leave nothing to tell the spread "
+            "within classes by: a class has to have two rows, and weights have to count rows."
+        )
+
+
+MODEL = Model(
+    "pls",
+    "Partial least squares discriminant analysis",
+    likelihood_of="none",
+    no_fit=("a class has no row, or fewer components are left", "fewer components"),
+)
+WITHOUT_POSTERIORS = replace(
+    MODEL,
+    prior_without="none",
+    instead='see fitted_values() and decision_function(), or pass rule="lda"',
+    decision=as_scored,
+)
+"""By rules that are not linear discriminant analysis."""
 
 
 def pls_fit(
@@ -90,7 +97,16 @@ def pls_fit(
         rule = partial(_chosen_rule, search)
         refits = replace(refits, spread=None, of_rows=rule, chosen="the number of components")
     cache = {} if path is None else {"path": path}
-    return Fit(_model(numbers.decides), numbers, blocks, numbers.prior, refits, has_rows, cache)
+    model = MODEL if numbers.decides == "lda" else WITHOUT_POSTERIORS
+    return Fit(
+        model,
+        numbers,
+        blocks,
+        numbers.prior,
+        refits,
+        has_rows,
+        cache,
+    )
 
 
 def _chosen_rule(search: Search, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
@@ -116,14 +132,16 @@ def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **optio
 
     Raises
     ------
-    DataError
-        The moments have fewer components.
+    DataError, CollinearError
+        An option is none, or the moments have fewer components.
     """
-    check_word("algorithm", options["algorithm"], ("nipals", "simpls"))
-    check_word("decides", options["decides"], ("lda", "max", "centroid"))
-    check_word("indicators", options["indicators"], ("scaled", "centred"))
-    if not 1 <= components <= moments.n_columns or moments.total <= moments.n_classes:
-        raise DataError(f"{components} components are not those of {moments.n_columns} columns")
+    for name, words in (
+        ("algorithm", ("nipals", "simpls")),
+        ("decides", ("lda", "max", "centroid")),
+        ("indicators", ("scaled", "centred")),
+    ):
+        check_word(name, options[name], words)
+    refuse_no_spread(moments)
     fit = fit_pls(moments, prior, components=components, **options)
     refuse_few(fit, components)
     return fit

@@ -19,12 +19,12 @@ from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.prediction import posterior_frame
 from discrim.models.fits.tuning import held_path
 from discrim.models.projections.pls_choice import Search, component_path
-from discrim.models.projections.pls_fits import SAVED
+from discrim.models.projections.pls_fits import MODEL, SAVED
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
 from discrim.models.results.results import ClassifierResults
 
-__all__ = ["SAVED", "PLSResults"]
+__all__ = ["MODEL", "SAVED", "PLSResults"]
 
 Floats = NDArray[np.float64]
 
