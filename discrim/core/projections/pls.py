@@ -36,7 +36,9 @@ from discrim.core.moments.coordinates import standard_columns
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.units import comparable
 from discrim.core.projections.latent import Algorithm, Latent, latent
+from discrim.core.projections.left_out_pls import Whole, left_out_scores
 from discrim.core.rules.gaussian import centred
+from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.nearest_means import Means, nearest_mean_rule, uncentred
 from discrim.core.rules.rules import LinearRule
 from discrim.errors import NotSupportedError
@@ -246,6 +248,15 @@ class PLSFit:
             return self
         held = self.within[:count, :count]
         return replace(self, components=count, latent=self.latent.first(count), within=held)
+
+    def left_out(self, log_prior: Floats) -> LeftOut:
+        """Scores of rows under the rule fitted without each of them, the number of components held."""
+        table = tables_of(self.moments, scale=self.scale, indicators=self.indicators).columns
+        whole = Whole(
+            self.moments, self.origin, self.centre, self.unit, table, self.components, self.algorithm,
+            self.decides, self.scale, self.indicators == "scaled",
+        )  # fmt: skip
+        return lambda x, codes, weights: left_out_scores(whole, x, codes, weights, log_prior)
 
     def llf(self) -> float:
         """Not there: raises NotSupportedError."""

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.projections.pls import PLSFit, fit_pls
-from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError
 from discrim.frame.blocks import Blocks
 from discrim.models.fits.arguments import check_word, told
 from discrim.models.fits.fit import Fit, Model, as_scored
 from discrim.models.fits.reading import class_moments
-from discrim.models.fits.refits import left_out_by_refits, moment_refits
+from discrim.models.fits.refits import moment_refits
 from discrim.models.projections.pls_choice import Search, chosen_from, component_path, counts_of
 from discrim.models.saving.saved import Saved
 
@@ -92,7 +91,7 @@ def pls_fit(
     path: pd.DataFrame | None = None,
 ) -> Fit[PLSFit]:
     """Partial least squares as one value; `search` and `path` are those of a choice of components."""
-    refits = replace(moment_refits(numbers.moments.spread), left_out=_left_out)
+    refits = moment_refits(numbers.moments.spread)
     if search is not None:
         rule = partial(_chosen_rule, search)
         refits = replace(refits, spread=None, of_rows=rule, chosen="the number of components")
@@ -121,10 +120,6 @@ def _chosen_rule(search: Search, fit: Fit[PLSFit], blocks: Blocks) -> Rule | Non
     except (CollinearError, DataError):
         return None
     return held.rule(fit.log_prior())
-
-
-def _left_out(fit: Fit[PLSFit]) -> LeftOut:
-    return left_out_by_refits(fit, "takes a fit a row")
 
 
 def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **options: Any) -> PLSFit:
