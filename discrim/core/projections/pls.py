@@ -86,7 +86,7 @@ class PLSFit:
     prior : (K,) float
     estimated_prior : bool
     components : int
-    algorithm : {"nipals", "simpls"}
+    algorithm : {"nipals", "simpls", "engine"}
     scale : bool
         Whether columns are divided by their standard deviations.
     indicators : {"scaled", "centred"}
@@ -160,8 +160,9 @@ class PLSFit:
 
     def spread_components(self) -> int:
         """The first components whose scores vary within classes beyond those before them."""
-        lengths = np.sqrt(self.latent.squares)
-        slack = 10 * max(len(self.unit), len(self.within)) * EPS * lengths
+        # What rounding leaves of a product of the table with a rotation.
+        reach = np.sqrt(self.latent.x_total * (self.latent.rotations**2).sum(axis=0))
+        slack = 10 * max(len(self.unit), len(self.within)) * EPS * reach
         still = np.abs(np.diagonal(self.within)) <= slack
         return int(np.argmax(still)) if still.any() else len(still)
 

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.projections.pls import PLSFit
-from discrim.errors import DataError
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.unseen import Unseen
 from discrim.inference.folds import drawn_seed
 from discrim.inference.result import TestResult
@@ -107,6 +107,7 @@ class PLSResults(LinearGeometry, ClassifierResults):
         if not is_whole(folds):
             raise DataError(f"folds={told(folds)}: give a number of folds.")
         fit = self._fit
+        self._refuse_engine("q2()")
         return component_path(fit.rows("q2()"), fit.numbers, Search(None, folds, drawn_seed(seed)))
 
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
@@ -144,7 +145,15 @@ class PLSResults(LinearGeometry, ClassifierResults):
         >>> round(test.statistic, 2), test.pvalue
         (0.54, 0.01)
         """
+        self._refuse_engine("permutation_test()")
         return permutation_test(self._fit, n, folds, seed)
+
+    def _refuse_engine(self, what: str) -> None:
+        if self._fit.numbers.algorithm == "engine":
+            raise NotSupportedError(
+                f"{what} finds components many times, by our own algorithms alone: fit without engine=, or "
+                'see error_rates(["cv"]).'
+            )
 
     @property
     def means(self) -> pd.DataFrame:
