@@ -68,6 +68,8 @@ CHECKED = [
     estimators.NaiveBayesClassifier(missing="available"),
     estimators.NearestCentroidClassifier(),
     estimators.PerceptronClassifier(),
+    estimators.PLSClassifier(),
+    estimators.PLSClassifier(2, rule="max"),
     estimators.QDAClassifier(),
     estimators.QDAClassifier(covariance="shrunk"),
     estimators.RDAClassifier(),
@@ -128,6 +130,7 @@ GOES_ON = {
     "logistic": {"collinear": "raise", "separation": "raise"},
     "naive_bayes": {"singular": "raise", "missing": "raise"},
     "perceptron": {"constant": "raise"},
+    "pls": {"few": "raise"},
     "qda": {"singular": "raise"},
     "rda": {"singular": "raise"},
     "shrunken_centroids": {"single": "raise"},
@@ -149,7 +152,7 @@ def test_arguments_are_the_verbs(verb):
     assert set(own) - set(verbs) == set(GOES_ON.get(verb, {})) - set(verbs)
     assert set(verbs) - set(own) == elsewhere & set(verbs)
     differ = {name for name in own if name in verbs and own[name].default != verbs[name].default}
-    found_again = {"seed"} if verb in ("logistic", "rda", "shrunken_centroids") else set()
+    found_again = {"seed"} if verb in ("logistic", "pls", "rda", "shrunken_centroids") else set()
     assert differ == found_again | (set(GOES_ON.get(verb, {})) & set(verbs))
     for name, as_the_verb in GOES_ON.get(verb, {}).items():
         # What the verb leaves out of the fit, and counts, an array is refused for.
@@ -168,6 +171,7 @@ CASES = {
     "fda": (estimators.FDAClassifier, {"engine": LinearRegression()}),
     "knn": (estimators.KNNClassifier, {"k": 4}),
     "perceptron": (estimators.PerceptronClassifier, {"seed": 3}),
+    "pls": (estimators.PLSClassifier, {"components": 2}),
     "hyperplane": (estimators.HyperplaneClassifier, {}),
 }
 verbs = pytest.mark.parametrize("verb", CASES)
@@ -554,6 +558,7 @@ OPTIONS = {
     "indicator": [{}],
     "fda": [{"engine": LinearRegression(), "ncomp": 1}],
     "knn": [{"k": 5, "metric": "mahalanobis"}, {"prior": [0.2, 0.3, 0.5], "scale": False}],
+    "pls": [{"components": 2}, {"seed": 4, "rule": "max", "grid": [1, 2]}],
     "perceptron": [{"seed": 2, "step": 0.5, "maxiter": 7}],
     "hyperplane": [{}],
 }
