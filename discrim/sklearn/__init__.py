@@ -31,6 +31,7 @@ from discrim.sklearn.geometric import (
     PerceptronClassifier,
 )
 from discrim.sklearn.normal import LDAClassifier, NaiveBayesClassifier, QDAClassifier
+from discrim.sklearn.projections import SparseLDAClassifier
 from discrim.sklearn.regressions import FDAClassifier, IndicatorClassifier, LogisticClassifier
 
 __all__ = [
@@ -47,5 +48,6 @@ __all__ = [
     "QDAClassifier",
     "RDAClassifier",
     "ShrunkenCentroidsClassifier",
+    "SparseLDAClassifier",
     "as_estimator",
 ]

@@ -29,6 +29,7 @@ FITS = {
     "rda": lambda: discrim.rda("species ~ .", IRIS, grid=[0.0, 1.0], seed=1),
     "naive_bayes": lambda: discrim.naive_bayes("species ~ .", IRIS),
     "shrunken_centroids": lambda: discrim.shrunken_centroids("species ~ .", IRIS, seed=1),
+    "sparse_lda": lambda: discrim.sparse_lda("species ~ .", IRIS, n_penalties=5, seed=1),
     "nearest_centroid": lambda: discrim.nearest_centroid("species ~ .", IRIS),
     "knn": lambda: discrim.knn("species ~ .", IRIS, grid=[2, 5]),
     "logistic": lambda: discrim.logistic("species ~ sepal_length + sepal_width", ALIKE),
