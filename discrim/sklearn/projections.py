@@ -27,9 +27,9 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
         As for `discrim.sparse_lda`, which chooses a penalty by folds where neither it nor nonzero is given;
         but that rows are dealt to folds the same way at each fit, unless `seed` is None.
     singular : {"shrink", "raise"}
-        Where a class has too few rows to choose by leaving some out, or to tell a spread by, fit
-        `lda(covariance="shrunk", standardize=True)`, so that a search over models goes on, with a warning; or
-        refuse, as the verb does.
+        Where a class has too few rows to choose by leaving some out, or a direction does not vary within
+        classes, fit `lda(covariance="shrunk", standardize=True)`, so that a search over models goes on, with
+        a warning; or refuse, as the verb does.
     """
 
     verb = staticmethod(sparse_lda)
@@ -67,7 +67,8 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
         try:
             return sparse_lda(formula, data, **options)
         except (CollinearError, DataError) as error:
-            if singular == "raise" or class_sizes(data, options).min() > MOST_FEW:
+            few = class_sizes(data, options).min() <= MOST_FEW
+            if singular == "raise" or not (few or isinstance(error, CollinearError)):
                 raise
             held: dict[str, Any] = {name: options.get(name) for name in ("prior", "weights", "na_action")}
             results = again(lda, formula, data, collinear="drop", **shrunk(held | {"covariance": None}))

@@ -179,7 +179,7 @@ def test_arguments_have_one_name():
                 asked = FOLDS & set(inspect.signature(function).parameters)
                 wrong += [(name, part, argument) for argument in asked]
     # Each takes the other word for folds with a warning.
-    taken = ["compare", "logistic", "rda", "shrunken_centroids"]
+    taken = ["compare", "logistic", "rda", "shrunken_centroids", "sparse_lda"]
     assert sorted(wrong) == [(name, "", "cv") for name in taken]
 
 

@@ -133,6 +133,7 @@ GOES_ON = {
     "qda": {"singular": "raise"},
     "rda": {"singular": "raise"},
     "shrunken_centroids": {"single": "raise"},
+    "sparse_lda": {"singular": "raise"},
 }
 """Arguments by which a search goes on where the verb refuses, with what makes them as the verb is."""
 

@@ -98,7 +98,7 @@ def active_root(held: Correlations, at: Codes, ridge: float) -> Floats:
     if held.root is None:
         matrix = held.among(at)
         matrix.ravel()[:: len(at) + 1] += ridge
-        return np.linalg.cholesky(matrix).T
+        return np.asarray(np.linalg.cholesky(matrix).T)
     rows = held.root[:, at]
     if ridge:
         rows = np.concatenate([rows, np.sqrt(ridge) * np.eye(len(at))])

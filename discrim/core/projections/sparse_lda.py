@@ -18,6 +18,7 @@ from scipy.linalg import solve_triangular
 from discrim.core.covariance.canonical import positive_signs
 from discrim.core.covariance.covariance import EPS, constant_columns
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.file_numbers import are_whole
 from discrim.core.projections.sparse_scoring import (
     Direction,
     Problem,
@@ -98,7 +99,7 @@ class SparseFit:
 
     def directions(self) -> Floats:
         """Directions (p, r) as coefficients of z."""
-        return self.coef / self.sd[:, None]
+        return np.asarray(self.coef / self.sd[:, None])
 
     def root(self) -> Floats:
         """Upper triangular root (r, r) of the covariance within classes of the rows' scores."""
@@ -121,7 +122,9 @@ class SparseFit:
             return True
         if len(root) < self.coef.shape[1] or not np.isfinite(root).all():
             return True
-        between = np.abs(self.class_scores.T @ (self._shares[:, None] * (self.moments.means @ self.directions())))
+        between = np.abs(
+            self.class_scores.T @ (self._shares[:, None] * (self.moments.means @ self.directions()))
+        )
         sizes = np.maximum(np.sqrt((root**2).sum(axis=0)), np.diagonal(between))
         return bool((np.abs(np.diagonal(root)) <= SINGULAR * sizes).any())
 
@@ -133,7 +136,7 @@ class SparseFit:
         """Directions (p, r) of unit variance within classes, as coefficients of z."""
         if not self.coef.shape[1]:
             return self.directions()
-        return self.directions() / np.sqrt((self.root() ** 2).sum(axis=0))
+        return np.asarray(self.directions() / np.sqrt((self.root() ** 2).sum(axis=0)))
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """The decision rule under a prior (K,).
@@ -204,7 +207,7 @@ def _most(moments: ClassMoments, ncomp: int | None) -> int:
 
 
 def overall(moments: ClassMoments) -> tuple[Floats, Floats]:
-    """Mean and standard deviation (p,) of all rows, divisor N, in z; of a constant column the latter is one."""
+    """Mean and deviation (p,) of all rows, divisor N, in z; the deviation of a constant column is one."""
     means, shares = moments.means, moments.counts / moments.total
     anchor = means[int(np.argmax(moments.counts))]
     mean = anchor + shares @ (means - anchor)
@@ -341,18 +344,27 @@ def sparse_from_file(
         They do not go together.
     """
     most = _most(moments, ncomp)
-    whole = (asked == np.round(asked)).all()
-    if by not in ("penalty", "nonzero") or not (asked >= (by == "nonzero")).all() or len(asked) != most:
+    if by not in ("penalty", "nonzero") or not 0 <= ridge < np.inf or (ncomp is not None and ncomp < 1):
         raise DataError("what its directions were asked for by is none")
-    if by == "nonzero" and not whole or not 0 <= ridge < np.inf or ncomp is not None and ncomp < 1:
-        raise DataError("what its directions were asked for by is none")
+    right = are_whole(asked, 1.0) if by == "nonzero" else bool((asked >= 0).all())
+    if not right or len(asked) != most:
+        raise DataError("its penalties, or numbers of columns, are none")
     shapes = {len(penalties), class_scores.shape[1], coef.shape[1]}
     if len(shapes) != 1 or len(penalties) > most or not (penalties >= 0).all():
         raise DataError("its directions are not as many as their penalties and scores")
     if not coef.any(axis=0).all():
         raise DataError("a direction of it has no column")
     fit = SparseFit(
-        moments, prior, estimated_prior, by, tuple(asked.tolist()), ridge, ncomp, class_scores, coef, penalties
+        moments,
+        prior,
+        estimated_prior,
+        by,
+        tuple(asked.tolist()),
+        ridge,
+        ncomp,
+        class_scores,
+        coef,
+        penalties,
     )
     if fit.is_singular():
         raise DataError("a direction of it has no variance within classes")

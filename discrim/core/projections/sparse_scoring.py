@@ -108,7 +108,7 @@ class Problem:
     @property
     def most(self) -> int:
         """The number of directions that there can be."""
-        return min(len(self.roots) - 1, self.means.shape[1])
+        return min(len(self.roots) - 1, len(self.sd))
 
     def top(self, before: Floats) -> float:
         """The penalty from which on no column has a part in the next direction."""
@@ -173,9 +173,7 @@ def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -
     return Direction(scores, coef, penalty, _value(problem, scores, coef, penalty))
 
 
-def _leap(
-    problem: Problem, scores: Floats, coef: Sparse, penalty: float, before: Floats
-) -> Direction | None:
+def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before: Floats) -> Direction | None:
     """Where scores and coefficients both stay, columns and signs held, by Newton's steps; None where lost.
 
     With b = H (C'x - s penalty), H the inverse of the correlations and the ridge and x the scores in a basis
@@ -227,7 +225,7 @@ def _basis(problem: Problem, before: Floats) -> Floats:
 
 
 def _starts(problem: Problem, before: Floats) -> list[Direction]:
-    """Where the ways down begin: scores that the first column has, and those of principal axes of the means."""
+    """Where the ways down begin: scores of the first column, and of principal axes of the means."""
     free = problem.free(problem.means, before)
     lengths = np.sqrt((free**2).sum(axis=0))
     first = int(np.argmax(lengths))
@@ -318,7 +316,9 @@ def directions_at(problem: Problem, penalties: list[float], ncomp: int) -> list[
     """Directions at a penalty for each; those without a column are left out, and what comes after them."""
     if not any(penalties):
         return _unpenalized(problem, ncomp)
-    return _after_another(problem, ncomp, lambda level, before: _direction_at(problem, penalties[level], before))
+    return _after_another(
+        problem, ncomp, lambda level, before: _direction_at(problem, penalties[level], before)
+    )
 
 
 def directions_with(problem: Problem, nonzero: list[int], ncomp: int) -> list[Direction]:
@@ -326,7 +326,9 @@ def directions_with(problem: Problem, nonzero: list[int], ncomp: int) -> list[Di
     p = problem.means.shape[1]
     if all(number >= p for number in nonzero):
         return _unpenalized(problem, ncomp)
-    return _after_another(problem, ncomp, lambda level, before: direction_with(problem, nonzero[level], before))
+    return _after_another(
+        problem, ncomp, lambda level, before: direction_with(problem, nonzero[level], before)
+    )
 
 
 def _after_another(

@@ -86,7 +86,8 @@ def path(results: Any, asked: Asked) -> Axes:
 def _lines(axes: Axes, own: pd.DataFrame, named: list[Any], style: str) -> None:
     """Lines of one direction: those of columns that the fit has before the others."""
     at, values = own.index.to_numpy(), own.to_numpy()
-    places = {own.columns.get_loc(name): place for place, name in enumerate(named)}
+    columns = own.columns.to_list()
+    places = {columns.index(name): place for place, name in enumerate(named)}
     for j in np.flatnonzero(values.any(axis=0)).tolist():
         if j not in places:
             axes.plot(at, values[:, j], color=faint(0.75), linestyle=style, linewidth=0.8, zorder=1.5)

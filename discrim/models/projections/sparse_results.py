@@ -18,11 +18,12 @@ from discrim.models.fits.fit import Fit
 from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.tuning import held_path
 from discrim.models.projections.sparse_choice import checked_grid, penalties_of
+from discrim.models.projections.sparse_fits import MODEL, SAVED
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
 from discrim.models.results.results import ClassifierResults
 
-__all__ = ["PENALTIES", "SparseLDAResults"]
+__all__ = ["MODEL", "PENALTIES", "SAVED", "SparseLDAResults"]
 
 Floats = NDArray[np.float64]
 
@@ -205,13 +206,13 @@ class SparseLDAResults(LinearGeometry, ClassifierResults):
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """One row a direction and selected term, the largest first: estimate (scaling), standardized."""
+        """One row a direction and term selected, the largest first: as in `scaling` and `standardized`."""
         rows = []
         scaling, held = self.scaling.to_numpy(), self._fit.numbers.coef
         for r, axis in enumerate(self._axis_names):
             order = np.argsort(-np.abs(held[:, r]), kind="stable")[: int((held[:, r] != 0).sum())]
             rows += [(axis, self.terms[j], scaling[j, r], held[j, r]) for j in order.tolist()]
-        return pd.DataFrame(rows, columns=["axis", "term", "estimate", "standardized"])
+        return pd.DataFrame(rows, columns=["axis", "term", "estimate", "estimate_per_sd"])
 
     @displayed()
     def glance(self) -> pd.DataFrame:

@@ -107,9 +107,7 @@ def _path(fit: SparseLDAResults) -> Section:
     formats: dict[Any, Any] = {
         "error": "share", "se": "share", "columns": "count", "directions": "count", "chosen": "text",
     }  # fmt: skip
-    return Section(
-        "Cross-validated error by penalty", table, formats, headings=INTERVAL, source="fit.path"
-    )
+    return Section("Cross-validated error by penalty", table, formats, headings=INTERVAL, source="fit.path")
 
 
 def _selected(fit: SparseLDAResults, most: int = MOST_COLUMNS) -> Section:
