@@ -24,6 +24,7 @@ __all__ = [
     "naive_arguments",
     "neighbour_arguments",
     "perceptron_arguments",
+    "pls_arguments",
     "quadratic_arguments",
     "regularized_arguments",
     "shrunken_arguments",
@@ -109,6 +110,26 @@ def shrunken_arguments(centroids: Any) -> None:
     centroids.add_argument("--cv", type=int, help=argparse.SUPPRESS)
     centroids.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
     centroids.add_argument("--seed", type=int, help="deals the rows to folds")
+
+
+def pls_arguments(partial: Any) -> None:
+    """Add the options of pls."""
+    partial.add_argument("--components", type=int, help="chosen by cross-validation if not given")
+    partial.add_argument(
+        "--rule", choices=["lda", "max", "centroid"], help="what decides from the scores; lda has posteriors"
+    )
+    partial.add_argument(
+        "--no-scale", dest="scale", action="store_false", help="columns as they are, not over their SD"
+    )
+    partial.add_argument(
+        "--indicators", choices=["scaled", "centred"], help="indicators of classes over their SD, or not"
+    )
+    partial.add_argument("--algorithm", choices=["nipals", "simpls"], help="how columns are deflated")
+    partial.add_argument("--grid", type=whole_numbers, metavar="A,...", help="numbers of components to try")
+    partial.add_argument("--folds", type=int, help="folds of the choice")
+    partial.add_argument("--cv", type=int, help=argparse.SUPPRESS)
+    partial.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
+    partial.add_argument("--seed", type=int, help="deals the rows to folds")
 
 
 def sparse_arguments(sparse: Any) -> None:

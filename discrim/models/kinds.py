@@ -228,6 +228,22 @@ CENTROIDS = Kind(
     "discrim.models.independent.shrunken_pictures:centroids",
     leaves=("data",),
 )
+_PLS = "discrim.models.projections.pls_pictures:"
+PLS_SCORES = Kind(
+    "scores",
+    "scores of the rows on two components, by class, with outlines of the classes",
+    f"{_SPACES}scores",
+    takes=("axes", "level"),
+)
+PLS_COLUMNS = Kind(
+    "vip", "importance of the columns in the projection (VIP)", f"{_PLS}vip", leaves=("data", "colors")
+)
+CHOSEN_COMPONENTS = Kind(
+    "path",
+    "cross-validated error, R2 and Q2 by number of components",
+    f"{_PLS}path",
+    leaves=("data", "colors"),
+)
 DENSITY = Kind(
     "density",
     "density of a column in each class",

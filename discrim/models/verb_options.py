@@ -20,6 +20,7 @@ __all__ = [
     "of_naive",
     "of_penalized",
     "of_perceptron",
+    "of_pls",
     "of_quadratic",
     "of_sparse",
 ]
@@ -123,6 +124,13 @@ def of_perceptron(fit: Any) -> dict[str, Any]:
     usual = tuple(PASSES[bool(able)] for able in fit.planes["separable"])
     most = None if passes == usual else passes[0]
     return {"step": fit._fit.numbers.step, "seed": fit._fit.numbers.seed, "maxiter": most}
+
+
+def of_pls(fit: Any) -> dict[str, Any]:
+    """Options of `pls`, the number of components held."""
+    held = fit._fit.numbers
+    names = ("components", "scale", "indicators", "algorithm")
+    return {name: getattr(held, name) for name in names} | {"rule": held.decides}
 
 
 def of_flexible(fit: Any) -> dict[str, Any]:

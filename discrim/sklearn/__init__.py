@@ -31,7 +31,7 @@ from discrim.sklearn.geometric import (
     PerceptronClassifier,
 )
 from discrim.sklearn.normal import LDAClassifier, NaiveBayesClassifier, QDAClassifier
-from discrim.sklearn.projections import SparseLDAClassifier
+from discrim.sklearn.projections import PLSClassifier, SparseLDAClassifier
 from discrim.sklearn.regressions import FDAClassifier, IndicatorClassifier, LogisticClassifier
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "LogisticClassifier",
     "NaiveBayesClassifier",
     "NearestCentroidClassifier",
+    "PLSClassifier",
     "PerceptronClassifier",
     "QDAClassifier",
     "RDAClassifier",

@@ -289,6 +289,7 @@ def test_fda_of_least_squares_is_lda(capsys):
 # ---- report
 
 
+@pytest.mark.slow
 def test_a_report_is_of_the_fit_that_was_asked_for(capsys):
     Path("semicolons.csv").write_text(IRIS.to_csv(sep=";", decimal=",", index=False), encoding="utf-8")
     written = ["--sep", ";", "--decimal", ",", "--out", "a.html"]
@@ -302,6 +303,7 @@ def test_a_report_is_of_the_fit_that_was_asked_for(capsys):
     assert eval(reads, {"pd": pd}).equals(IRIS)
 
 
+@pytest.mark.slow
 def test_a_saved_fit_is_reported_as_it_is(capsys):
     discrim.nearest_centroid(FORMULA, IRIS).save("a.fit")
     assert said(capsys, "report", "a.fit", "--out", "a.html") == ""

@@ -29,6 +29,7 @@ FITS = {
     "rda": lambda: discrim.rda("species ~ .", IRIS, grid=[0.0, 1.0], seed=1),
     "naive_bayes": lambda: discrim.naive_bayes("species ~ .", IRIS),
     "shrunken_centroids": lambda: discrim.shrunken_centroids("species ~ .", IRIS, seed=1),
+    "pls": lambda: discrim.pls("species ~ .", IRIS, grid=[1, 2], seed=1),
     "sparse_lda": lambda: discrim.sparse_lda("species ~ .", IRIS, n_penalties=5, seed=1),
     "nearest_centroid": lambda: discrim.nearest_centroid("species ~ .", IRIS),
     "knn": lambda: discrim.knn("species ~ .", IRIS, grid=[2, 5]),
@@ -179,7 +180,7 @@ def test_arguments_have_one_name():
                 asked = FOLDS & set(inspect.signature(function).parameters)
                 wrong += [(name, part, argument) for argument in asked]
     # Each takes the other word for folds with a warning.
-    taken = ["compare", "logistic", "rda", "shrunken_centroids", "sparse_lda"]
+    taken = ["compare", "logistic", "pls", "rda", "shrunken_centroids", "sparse_lda"]
     assert sorted(wrong) == [(name, "", "cv") for name in taken]
 
 
@@ -193,6 +194,7 @@ def test_the_old_name_of_an_argument_is_told_and_works():
     for verb, grid in (
         (discrim.rda, [0.5, 1.0]),
         (discrim.shrunken_centroids, [0.0, 1.0]),
+        (discrim.pls, [1, 2]),
         (lasso, [0.1, 0.01]),
     ):
         with pytest.warns(discrim.errors.DiscrimWarning, match=rf"{verb.__name__}\(cv=\) means .*folds=3"):

@@ -416,7 +416,7 @@ def test_pickles_and_deep_copies_say_the_same(verb):
     assert answers(fit) == alone
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_processes_say_the_same(method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"this system starts no process by {method}")

@@ -25,7 +25,7 @@ import pytest
 
 _MOST_FOUND = 20
 _SECONDS_OF_ALL = 25.0
-_SECONDS_OF_ONE = 5.0
+_SECONDS_OF_ONE = 3.0
 
 
 class Fuzz:

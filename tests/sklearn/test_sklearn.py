@@ -68,6 +68,8 @@ CHECKED = [
     estimators.NaiveBayesClassifier(missing="available"),
     estimators.NearestCentroidClassifier(),
     estimators.PerceptronClassifier(),
+    estimators.PLSClassifier(),
+    estimators.PLSClassifier(2, rule="max"),
     estimators.QDAClassifier(),
     estimators.QDAClassifier(covariance="shrunk"),
     estimators.RDAClassifier(),
@@ -130,6 +132,7 @@ GOES_ON = {
     "logistic": {"collinear": "raise", "separation": "raise"},
     "naive_bayes": {"singular": "raise", "missing": "raise"},
     "perceptron": {"constant": "raise"},
+    "pls": {"few": "raise"},
     "qda": {"singular": "raise"},
     "rda": {"singular": "raise"},
     "shrunken_centroids": {"single": "raise"},
@@ -172,6 +175,7 @@ CASES = {
     "fda": (estimators.FDAClassifier, {"engine": LinearRegression()}),
     "knn": (estimators.KNNClassifier, {"k": 4}),
     "perceptron": (estimators.PerceptronClassifier, {"seed": 3}),
+    "pls": (estimators.PLSClassifier, {"components": 2}),
     "hyperplane": (estimators.HyperplaneClassifier, {}),
 }
 verbs = pytest.mark.parametrize("verb", CASES)
@@ -560,6 +564,7 @@ OPTIONS = {
     "indicator": [{}],
     "fda": [{"engine": LinearRegression(), "ncomp": 1}],
     "knn": [{"k": 5, "metric": "mahalanobis"}, {"prior": [0.2, 0.3, 0.5], "scale": False}],
+    "pls": [{"components": 2}, {"seed": 4, "rule": "max", "grid": [1, 2]}],
     "perceptron": [{"seed": 2, "step": 0.5, "maxiter": 7}],
     "hyperplane": [{}],
 }

@@ -136,6 +136,7 @@ def test_weights_within_range_have_summaries_without_overflow(verb, weight):
         fit.summary().as_text()
 
 
+@pytest.mark.slow
 def test_a_name_that_stands_twice_among_many_is_found_at_once(tmp_path):
     names = [f"x{j}" for j in range(30_000)]
     names[20_000] = "x7"

@@ -45,7 +45,7 @@ def held_scores(fit, data, weights=None):
 
 
 @pytest.mark.parametrize("parametrization", ALL)
-@pytest.mark.parametrize("method", ["moment", "mle"])
+@pytest.mark.parametrize("method", ["moment", pytest.param("mle", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("pair", PAIRS)
 def test_leave_one_out_is_that_of_refits(parametrization, method, pair):
     options = {"alpha": pair[0], "gamma": pair[1], "parametrization": parametrization, "method": method}

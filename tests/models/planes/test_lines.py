@@ -349,6 +349,7 @@ def coefficients(fit: discrim.PerceptronResults, plane: object = None) -> np.nda
     return np.append(fit.intercept[plane], fit.coef[plane])
 
 
+@pytest.mark.slow
 @given(SEEDS)
 @settings(max_examples=60, deadline=None)
 def test_the_perceptron_is_the_textbook_s_loop(seed):
@@ -420,6 +421,7 @@ def test_the_pocket_of_what_cannot_be_separated():
     assert short.history["errors"].iloc[-1] == at_end
 
 
+@pytest.mark.slow
 @given(SEEDS)
 @settings(max_examples=20, deadline=None)
 def test_leaving_a_row_out_of_the_perceptron_is_a_run_without_it(seed):

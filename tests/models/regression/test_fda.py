@@ -100,6 +100,7 @@ def test_rows_are_left_out_by_refits_and_the_engine_given_stays_unfitted():
     assert rates["estimate"].between(0, 0.3).all()
 
 
+@pytest.mark.slow
 def test_missing_rows_tables_pictures_and_pickle():
     import matplotlib.pyplot as plt
 

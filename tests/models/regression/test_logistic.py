@@ -108,6 +108,7 @@ def test_bias_reduction_as_brglm2(name: str) -> None:
     assert "bias reduced" in fit.summary(["header"]).as_text()
 
 
+@pytest.mark.slow
 def test_the_penalty_removes_the_bias_of_first_order():
     rng, plain, reduced = np.random.default_rng(3), [], []
     while len(plain) < 120:

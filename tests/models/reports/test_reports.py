@@ -135,6 +135,7 @@ def test_a_report_has_its_chapters_and_its_code_repeats_the_fit(tmp_path, monkey
         assert shown in page.text
 
 
+@pytest.mark.slow
 def test_a_picture_is_drawn_for_the_day_and_the_night_and_leaves_nothing_open(tmp_path):
     before, figures = mpl.rcParams.copy(), plt.get_fignums()
     with plt.rc_context({"text.color": "red"}):

@@ -247,6 +247,7 @@ def driven(script, path):
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
 
 
+@pytest.mark.slow
 def test_a_save_that_is_killed_leaves_a_whole_fit(held):
     script = """
 random.seed(14)
@@ -263,6 +264,7 @@ for _ in range(60):
     assert names(held.parent) == ["fit"]
 
 
+@pytest.mark.slow
 def test_three_writers_of_one_file(held):
     script = """
 children = [started() for _ in range(3)]
@@ -316,6 +318,7 @@ def check_same(fit, path, data, functions=None):
     pd.testing.assert_frame_equal(again.predict_proba(data), fit.predict_proba(data), check_exact=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -340,6 +343,7 @@ def many_columns(x):
     return np.outer(x, np.arange(1.0, 1201.0)) + np.arange(1200.0) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["center(f(x))", "scale(f(x))", "standardize(f(x))"])
 def test_a_state_as_wide_as_its_function(tmp_path, call):
     functions = {"f": many_columns}

@@ -1,0 +1,182 @@
+"""Discriminant analysis by partial least squares: few directions that covary with the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.projections.latent import Algorithm
+from discrim.core.projections.pls import Decides, Indicators, fit_pls
+from discrim.errors import DataError
+from discrim.frame.asked_rows import read
+from discrim.inference.folds import drawn_seed
+from discrim.models.fits.arguments import (
+    check_flag,
+    check_word,
+    folds_or_cv,
+    is_number,
+    is_whole,
+    prior_vector,
+    told,
+)
+from discrim.models.fits.reading import NaAction, is_wide, usable_rows
+from discrim.models.judging.splits import Splits, read_splits
+from discrim.models.moments.given import given_sample, table_given
+from discrim.models.moments.moments import Moments
+from discrim.models.moments.once import by_moments
+from discrim.models.projections.pls_choice import Search, counts_of
+from discrim.models.projections.pls_fits import chosen, pls_fit, refuse_few, refuse_no_spread
+from discrim.models.projections.pls_results import PLSResults
+
+__all__ = ["pls"]
+
+CHOSEN_FROM_ROWS = "Components are chosen by the rows and not by their moments: give components="
+
+Floats = NDArray[np.float64]
+
+
+@by_moments("pooled")
+def pls(
+    formula: str | None = None,
+    data: Any = None,
+    *,
+    moments: Moments | None = None,
+    components: int | None = None,
+    rule: Decides = "lda",
+    scale: bool = True,
+    indicators: Indicators = "scaled",
+    algorithm: Algorithm = "nipals",
+    folds: int | Splits = 10,
+    select: Literal["min", "1se"] = "min",
+    grid: Sequence[int] | None = None,
+    seed: int | None = None,
+    prior: Any = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    cv: Any = None,
+) -> PLSResults:
+    """Discriminant analysis by partial least squares (PLS-DA).
+
+    The indicators of the classes are regressed on the columns by way of a few scores, each the combination
+    of columns that covaries most with the classes. Columns may be collinear, and far more than rows.
+
+    Parameters
+    ----------
+    formula, data, moments, weights, levels, na_action, functions
+        As for `discrim.lda`. Of moments the number of components is to be given, as the choice needs the
+        rows.
+    components : int, optional
+        How many. Chosen by cross-validation where it is not given.
+    rule : {"lda", "max", "centroid"}
+        Linear discriminant analysis of the scores, which has posteriors; the largest fitted indicator, as
+        mixOmics' "max.dist"; or the nearest centroid of the scores, as its "centroids.dist".
+    scale : bool
+        Divide columns by their standard deviations over all rows (divisor N - 1), or take them as they are.
+    indicators : {"scaled", "centred"}
+        Divide the indicators of the classes by theirs too, which gives small classes as much say as large
+        ones, as scikit-learn, mixOmics and mdatools do where they scale; or not, as R's pls. Of two classes
+        it makes no difference.
+    algorithm : {"nipals", "simpls"}
+        How the columns are deflated; see Notes.
+    folds : int, or iterable of (train, test)
+        Folds, for the choice; or splits, as in scikit-learn: positions of rows of the table; what judges the
+        fit by folds chooses anew on the same splits, without the rows of the fold.
+    select : {"min", "1se"}
+        The fewest components of least error; or the fewest whose error is within one standard error of it.
+    grid : sequence of int, optional
+        Numbers of components to try; without it 1 to 10, or to as many as there are.
+    seed : int, optional
+        Deals the rows to folds.
+    prior : optional
+        As for `discrim.lda`, of rule="lda"; the other rules have none.
+    cv : optional
+        Another name of `folds`, taken with a warning.
+
+    Returns
+    -------
+    PLSResults
+
+    Raises
+    ------
+    FormulaError, DataError, PriorError
+        As for `discrim.lda`; more components than there are, an empty grid, too few rows for the folds, a
+        class of one row where components are to be chosen.
+    CollinearError
+        The scores do not vary within classes, so that rule="lda" has no covariance of them.
+
+    Notes
+    -----
+    "nipals" is PLS2 by Wold's algorithm, with X deflated, the numbers of scikit-learn's PLSRegression and of
+    R's pls (oscorespls, kernelpls); "simpls" is that of de Jong, of mdatools and R's simpls. Of two classes
+    they are one. In each component the largest weight in absolute value is positive.
+
+    Programs differ in the rule as well: mixOmics offers three and favours "max.dist", mdatools calls a row
+    of every class whose fitted indicator (of -1 and 1) is above 0, SIMCA cuts fitted indicators at 0.5. The
+    largest fitted indicator masks a class that lies between others, as `discrim.indicator` does, and fitted
+    indicators are no probabilities; LDA of the scores does not mask, has posteriors, and takes a prior. With
+    as many components as columns it is `discrim.lda`, and "max" is `discrim.indicator`. Barker & Rayens
+    (2003), Journal of Chemometrics 17, 166-173; Brereton & Lloyd (2014), Journal of Chemometrics 28, 213-225.
+
+    `leave_one_out` holds the number of components; folds and bootstrap samples, of `error_rates` and
+    `discrim.cross_validate`, choose it anew where it was chosen. All else is that of the rows that are left.
+
+    Examples
+    --------
+    >>> from discrim import pls
+    >>> from discrim.datasets import load_wine
+    >>> fit = pls("cultivar ~ .", load_wine(), components=2)
+    >>> fit.confusion().to_numpy().tolist()
+    [[48, 0, 0], [0, 59, 0], [1, 2, 68]]
+    >>> fit.vip().head(3).round(3).to_dict()
+    {'alcohol': 1.417, 'proline': 1.361, 'color_intensity': 1.359}
+    """
+    folds = folds_or_cv("pls", folds, cv)
+    _check_options(components, rule, scale, indicators, algorithm, select)
+    if prior is not None and rule != "lda":
+        raise DataError(f'prior= has no part in rule="{rule}": leave it out, or pass rule="lda".')
+    if moments is None:
+        asked_of = table_given("pls", formula, data)
+        blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
+        blocks, held = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
+    else:
+        blocks, held = given_sample(
+            moments, "pooled", why_rows=CHOSEN_FROM_ROWS if components is None else "",
+            formula=formula, data=data, weights=weights, levels=levels, functions=functions,
+        )  # fmt: skip
+    refuse_no_spread(held)
+    shares = prior_vector(prior, pd.Index(list(blocks.design.levels)), held.counts)
+    fitted = partial(
+        fit_pls, held, shares, algorithm=algorithm, scale=bool(scale), indicators=indicators, decides=rule,
+        estimated_prior=prior is None,
+    )  # fmt: skip
+    path = search = None
+    if components is None:
+        # Choices in folds are made by the same seed, so that they can be made again.
+        splits = () if is_number(folds) else read_splits(folds, blocks, "a number of folds")
+        count: Any = len(splits) or folds
+        search = Search(grid, count, drawn_seed(seed), select, splits)
+        fit, path = chosen(blocks, fitted(components=max(counts_of(search))), search)
+    else:
+        fit = fitted(components=int(components))
+        refuse_few(fit, int(components))
+    return PLSResults(pls_fit(fit, blocks, has_rows=moments is None, search=search, path=path))
+
+
+def _check_options(
+    components: Any, rule: Any, scale: Any, indicators: Any, algorithm: Any, select: Any
+) -> None:
+    """Raise a DataError for an option that is none."""
+    if components is not None and not (is_whole(components) and components >= 1):
+        raise DataError(f"components={told(components)}: give a number from 1 on, or None to have it chosen.")
+    check_word("rule", rule, ("lda", "max", "centroid"))
+    check_flag("scale", scale)
+    check_word("indicators", indicators, ("scaled", "centred"))
+    check_word("algorithm", algorithm, ("nipals", "simpls"))
+    check_word("select", select, ("min", "1se"))

@@ -1,0 +1,242 @@
+"""What a fit of partial least squares gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.projections.pls import PLSFit
+from discrim.errors import DataError
+from discrim.frame.unseen import Unseen
+from discrim.inference.folds import drawn_seed
+from discrim.models.fits.arguments import is_whole, told
+from discrim.models.fits.displayed import displayed
+from discrim.models.fits.fit import Fit
+from discrim.models.fits.gaps import Gaps
+from discrim.models.fits.prediction import posterior_frame
+from discrim.models.fits.tuning import held_path
+from discrim.models.projections.pls_choice import Search, component_path
+from discrim.models.projections.pls_fits import MODEL, SAVED
+from discrim.models.results.geometry import LinearGeometry
+from discrim.models.results.group_summary import group_summary
+from discrim.models.results.results import ClassifierResults
+
+__all__ = ["MODEL", "SAVED", "PLSResults"]
+
+Floats = NDArray[np.float64]
+
+
+class PLSResults(LinearGeometry, ClassifierResults):
+    """A fit of partial least squares.
+
+    Attributes
+    ----------
+    components : int
+    path : DataFrame
+        Of a choice by cross-validation: components, error, se, R2X, R2, Q2.
+    weights, loadings, rotations : DataFrame, terms by PLS1, PLS2, ...
+        Of the columns, centred and, by `scale=True`, over their standard deviations. The scores are these
+        columns times the rotations; the loadings are the slopes of the columns on the scores. In each
+        component the largest weight in absolute value is positive.
+    y_loadings : DataFrame, classes by PLS1, PLS2, ...
+        Slopes of the indicators on the scores, the indicators over their standard deviations where they are
+        scaled.
+    centroids : DataFrame, classes by PLS1, PLS2, ...
+        Means of the scores.
+    coef : DataFrame, terms by classes
+    intercept : Series by class
+        x'coef + intercept is the fitted indicator; over the classes coefficients sum to zero, constants to
+        one.
+    explained : Series by PLS1, PLS2, ...
+        Share of the sum of squares of the columns that each component explains.
+    means : DataFrame, classes by terms
+    sd : Series by term
+        Standard deviations over all rows (divisor N - 1); ones where columns are not scaled.
+    """
+
+    _fit: Fit[PLSFit]
+
+    def __init__(self, fit: Fit[PLSFit]) -> None:
+        super().__init__(fit)
+        self.components = fit.numbers.components
+        self._names = pd.Index([f"PLS{i + 1}" for i in range(self.components)])
+
+    @property
+    @displayed(se="share", R2X="share", Q2="share")
+    def path(self) -> pd.DataFrame:
+        """Cross-validated errors, R2 and Q2 of the numbers of components tried; see `q2`.
+
+        Raises
+        ------
+        NotSupportedError
+            The number was given, or the fit was loaded.
+        """
+        why = "as the number of components was given, or the fit was loaded"
+        return held_path(self._fit, why, "fit without components= to have it chosen, or see q2()")
+
+    @displayed(se="share", R2X="share", Q2="share")
+    def q2(self, folds: int = 10, seed: int | None = None) -> pd.DataFrame:
+        """What the components explain of the indicators, and what they predict of rows left out.
+
+        Parameters
+        ----------
+        folds : int
+        seed : int, optional
+            Deals the rows to folds.
+
+        Returns
+        -------
+        DataFrame
+            One row for one component, two and so on: components; error and se, the cross-validated error of
+            the rule; R2X and R2, the share of the squares of columns and of indicators that is explained; Q2
+            = 1 - PRESS / SS, PRESS the sum of squares of the indicators less what the fit without their fold
+            predicts, SS that of the indicators about their means. It may be negative.
+
+        Raises
+        ------
+        DataError
+            Too few rows for the folds, or a class of one row.
+        NotSupportedError
+            The fit was loaded, and has no rows.
+        """
+        if not is_whole(folds):
+            raise DataError(f"folds={told(folds)}: give a number of folds.")
+        fit = self._fit
+        return component_path(fit.rows("q2()"), fit.numbers, Search(None, folds, drawn_seed(seed)))
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Class means."""
+        return self._fit.class_means()
+
+    @property
+    def sd(self) -> pd.Series:
+        """What the columns are divided by."""
+        numbers = self._fit.numbers
+        sd = numbers.unit / numbers.moments.scale if numbers.scale else np.ones(len(self.terms))
+        return pd.Series(sd, index=self.terms, name="sd")
+
+    @property
+    def weights(self) -> pd.DataFrame:
+        """Weights of the columns that the components before have left."""
+        return pd.DataFrame(self._fit.numbers.latent.weights, index=self.terms, columns=self._names)
+
+    @property
+    def loadings(self) -> pd.DataFrame:
+        """Slopes of the columns on the scores."""
+        return pd.DataFrame(self._fit.numbers.latent.loadings, index=self.terms, columns=self._names)
+
+    @property
+    def rotations(self) -> pd.DataFrame:
+        """What the columns are multiplied by for the scores."""
+        return pd.DataFrame(self._fit.numbers.latent.rotations, index=self.terms, columns=self._names)
+
+    @property
+    def y_loadings(self) -> pd.DataFrame:
+        """Slopes of the indicators on the scores."""
+        numbers = self._fit.numbers
+        held = numbers.latent.y_loadings / numbers.reach
+        return pd.DataFrame(held, index=self.classes, columns=self._names)
+
+    @property
+    def centroids(self) -> pd.DataFrame:
+        """Means of the scores by class."""
+        numbers = self._fit.numbers
+        return pd.DataFrame(numbers.centroids * numbers.reach, index=self.classes, columns=self._names)
+
+    def _centroids(self) -> pd.DataFrame:
+        return self.centroids
+
+    @property
+    def coef(self) -> pd.DataFrame:
+        """Coefficients of the regression of the indicators."""
+        return pd.DataFrame(self._fit.numbers.regression()[0], index=self.terms, columns=self.classes)
+
+    @property
+    def intercept(self) -> pd.Series:
+        """Fitted indicators at zero."""
+        return pd.Series(self._fit.numbers.regression()[1], index=self.classes, name="constant")
+
+    @property
+    def explained(self) -> pd.Series:
+        """Share of the columns' sum of squares by component."""
+        return pd.Series(self._fit.numbers.latent.explained()[0], index=self._names, name="explained")
+
+    @displayed(every="share")
+    def explained_variance(self) -> pd.DataFrame:
+        """Shares of the squares of columns (x) and indicators (y) that components explain, and their sums."""
+        x, y = self._fit.numbers.latent.explained()
+        columns = {"x": x, "y": y, "x_cumulative": x.cumsum(), "y_cumulative": y.cumsum()}
+        return pd.DataFrame(columns, index=self._names)
+
+    def vip(self, components: int | None = None) -> pd.Series:
+        """Importance of the columns in the projection, Wold's VIP, the largest first.
+
+        Parameters
+        ----------
+        components : int, optional
+            By the first so many; all of the fit by default.
+
+        Returns
+        -------
+        Series by term
+            sqrt(p sum_a s_a w_ja^2 / sum_a s_a), with s_a the squares of the indicators that component a
+            explains. The mean of the squares is one, so that a column above one counts for more than most.
+
+        Raises
+        ------
+        DataError
+            No such number of components.
+        """
+        most = self.components
+        if components is not None and not (is_whole(components) and 1 <= components <= most):
+            raise DataError(f"components={told(components)}: the fit has {most}; give 1 to {most}.")
+        values = self._fit.numbers.latent.importance()[:, (components or most) - 1]
+        order = np.argsort(-values, kind="stable")
+        return pd.Series(values[order], index=self.terms[order], name="vip")
+
+    def transform(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Scores PLS1, PLS2, ... of each row; of a row with a missing value, missing."""
+        numbers = self._fit.numbers
+        blocks = self._fit.new_rows(data, Gaps(unseen))
+        out = np.empty((blocks.table.nrows, self.components))
+        for place, x, _ in blocks.every_row():
+            out[place] = numbers.transform(x) * numbers.reach
+        return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
+
+    def fitted_values(self, data: Any = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
+        """Fitted indicators of rows, new ones or those of the fit; each row sums to one."""
+        blocks = self._fit.new_rows(data, Gaps(unseen))
+        return posterior_frame(blocks, self._fit.numbers.fitted_rule(), self.classes, np.asarray)
+
+    @displayed()
+    def group_summary(self) -> pd.DataFrame:
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
+        return group_summary(self._fit)
+
+    @displayed()
+    def tidy(self) -> pd.DataFrame:
+        """One row a term and component: weight, loading and rotation."""
+        index = pd.MultiIndex.from_product([self.terms, self._names], names=["term", "component"])
+        held = self._fit.numbers.latent
+        columns = {"weight": held.weights, "loading": held.loadings, "rotation": held.rotations}
+        flat = {name: values.ravel() for name, values in columns.items()}
+        return pd.DataFrame(flat, index=index).reset_index()
+
+    @displayed(R2X="share")
+    def glance(self) -> pd.DataFrame:
+        """One row for the fit."""
+        x, y = self._fit.numbers.latent.explained()
+        row = self._sizes() | {"components": self.components, "R2X": x.sum(), "R2": y.sum()}
+        return pd.DataFrame([row])
+
+    def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
+        """The table with each row's label, and its posteriors, or by other rules its values."""
+        if not self._fit.model.instead:
+            return super()._augmented(gaps, data)
+        rows = self._fit.new_rows(data, gaps)
+        values = posterior_frame(rows, self._fit.rule(), self.classes, np.asarray)
+        return self._fit.augmented(rows, values, "score")

@@ -1,0 +1,102 @@
+"""Partial least squares against R's pls, mdatools and mixOmics, and against scikit-learn's PLSRegression.
+
+``golden/pls.json`` was written by ``golden/write_pls.R``.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discrim import pls
+from discrim.datasets import load_breast_cancer, load_iris, load_wine
+
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "pls.json").read_text())
+TABLES = {
+    "iris": ("species ~ .", load_iris()),
+    "wine": ("cultivar ~ .", load_wine().iloc[30:].reset_index(drop=True)),
+    "breast_cancer": ("diagnosis ~ .", load_breast_cancer().iloc[:120].reset_index(drop=True)),
+}
+tables = pytest.mark.parametrize("name", TABLES)
+
+
+def fitted(name, **options):
+    formula, data = TABLES[name]
+    return pls(formula, data, components=GOLDEN[name]["components"], **options), GOLDEN[name]
+
+
+def near(found, held, tol=1e-10):
+    np.testing.assert_allclose(np.asarray(found), np.asarray(held), rtol=tol, atol=tol)
+
+
+def check_components(fit, held, tol):
+    for name in ("weights", "loadings", "rotations", "y_loadings"):
+        near(getattr(fit, name), held[name], tol)
+    near(fit.transform(), held["scores"], tol)
+    near(fit.explained, held["explained"], tol)
+
+
+@tables
+def test_components_are_those_of_r_pls(name):
+    # Its power iteration stops at changes of sqrt(eps).
+    tol = 1e-6
+    fit, held = fitted(name)
+    check_components(fit, held["pls"], tol)
+    fit, held = fitted(name, indicators="centred")
+    check_components(fit, held["centred"], tol)
+
+
+@tables
+def test_simpls_is_that_of_r_pls_and_mdatools(name):
+    fit, held = fitted(name, algorithm="simpls", indicators="centred")
+    check_components(fit, held["simpls"], 1e-9)
+    # mdatools has the same with the indicators over their standard deviations.
+    fit, held = fitted(name, algorithm="simpls")
+    near(fit.fitted_values(), np.reshape(held["mdatools"]["fitted"], (fit.nobs, -1)), 1e-9)
+    near(fit.explained_variance()[["x", "y"]].T, [held["mdatools"][f"{of}_explained"] for of in "xy"], 1e-9)
+
+
+@tables
+def test_scores_and_importance_are_those_of_mixomics(name):
+    fit, held = fitted(name)
+    other = held["mixomics"]
+    near(fit.weights, other["weights"], 1e-8)
+    near(fit.transform(), other["scores"], 1e-8)
+    near(fit.explained, other["x_explained"], 1e-8)
+    near(fit.fitted_values(), other["fitted"], 1e-8)
+    for count in range(1, fit.components + 1):
+        near(fit.vip(count)[fit.terms], np.array(other["vip"])[:, count - 1], 1e-8)
+    assert fitted(name, rule="max")[0].predict().tolist() == other["max"]
+    assert fitted(name, rule="centroid")[0].predict().tolist() == other["centroid"]
+
+
+@tables
+def test_q2_is_that_of_fits_without_each_fold(name):
+    formula, data = TABLES[name]
+    held = GOLDEN[name]
+    response = data[formula.split()[0]]
+    fold = data.groupby(response, observed=True).cumcount().to_numpy() % held["folds"]["folds"]
+    splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(held["folds"]["folds"])]
+    fit = pls(formula, data, folds=splits, grid=range(1, held["components"] + 1))
+    near(fit.path["Q2"], held["folds"]["Q2"], 1e-6)
+
+
+@tables
+@pytest.mark.parametrize("scale", [True, False])
+def test_numbers_are_those_of_scikit_learn(name, scale):
+    regression = pytest.importorskip("sklearn.cross_decomposition").PLSRegression
+    fit, held = fitted(name, scale=scale, indicators="scaled" if scale else "centred")
+    formula, data = TABLES[name]
+    response = formula.split()[0]
+    x = data[list(fit.terms)].to_numpy()
+    y = np.equal(data[response].to_numpy()[:, None], fit.classes.to_numpy()[None]) * 1.0
+    other = regression(held["components"], scale=scale, tol=1e-28, max_iter=10**5).fit(x, y)
+    near(fit.weights, other.x_weights_)
+    near(fit.loadings, other.x_loadings_)
+    near(fit.rotations, other.x_rotations_)
+    near(fit.y_loadings, other.y_loadings_)
+    near(fit.transform(), other.transform(x), 1e-9)
+    near(fit.coef, other.coef_.T)
+    near(fit.fitted_values(), other.predict(x))
+    near(fit.intercept, other.predict(np.zeros((1, x.shape[1])))[0], 1e-9)
