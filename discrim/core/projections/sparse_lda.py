@@ -345,7 +345,7 @@ def sparse_from_file(
     """
     most = _most(moments, ncomp)
     if by not in ("penalty", "nonzero") or not 0 <= ridge < np.inf or (ncomp is not None and ncomp < 1):
-        raise DataError("what its directions were asked for by is none")
+        raise DataError("its directions were asked for by nothing that is known")
     right = are_whole(asked, 1.0) if by == "nonzero" else bool((asked >= 0).all())
     if not right or len(asked) != most:
         raise DataError("its penalties, or numbers of columns, are none")
@@ -353,7 +353,7 @@ def sparse_from_file(
     if len(shapes) != 1 or len(penalties) > most or not (penalties >= 0).all():
         raise DataError("its directions are not as many as their penalties and scores")
     if not coef.any(axis=0).all():
-        raise DataError("a direction of it has no column")
+        raise DataError("its directions are not all of some column")
     fit = SparseFit(
         moments,
         prior,
@@ -367,5 +367,5 @@ def sparse_from_file(
         penalties,
     )
     if fit.is_singular():
-        raise DataError("a direction of it has no variance within classes")
+        raise DataError("its directions do not all vary within classes")
     return fit
