@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from discrim.models.planes.perceptron import perceptron as perceptron
     from discrim.models.projections.pls import pls as pls
     from discrim.models.projections.pls_results import PLSResults as PLSResults
+    from discrim.models.projections.sparse_lda import sparse_lda as sparse_lda
+    from discrim.models.projections.sparse_results import SparseLDAResults as SparseLDAResults
     from discrim.models.regression.fda import FDAResults as FDAResults
     from discrim.models.regression.fda import fda as fda
     from discrim.models.regression.indicator import IndicatorResults as IndicatorResults

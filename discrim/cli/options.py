@@ -28,6 +28,7 @@ __all__ = [
     "quadratic_arguments",
     "regularized_arguments",
     "shrunken_arguments",
+    "sparse_arguments",
 ]
 
 _STRUCTURES = ["diagonal", "shrunk", "spherical"]
@@ -129,6 +130,20 @@ def pls_arguments(partial: Any) -> None:
     partial.add_argument("--cv", type=int, help=argparse.SUPPRESS)
     partial.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
     partial.add_argument("--seed", type=int, help="deals the rows to folds")
+
+
+def sparse_arguments(sparse: Any) -> None:
+    """Add the options of sparse-lda."""
+    sparse.add_argument("--nonzero", type=whole_numbers, metavar="Q,...", help="columns of each direction")
+    sparse.add_argument("--penalty", type=numbers, metavar="P,...", help="chosen by folds if not given")
+    sparse.add_argument("--ridge", type=float, help="of the squared coefficients")
+    sparse.add_argument("--ncomp", type=int, help="number of directions")
+    sparse.add_argument("--folds", type=int, help="folds of the choice")
+    sparse.add_argument("--cv", type=int, help=argparse.SUPPRESS)
+    sparse.add_argument("--grid", type=numbers, metavar="P,...", help="penalties to choose from")
+    sparse.add_argument("--n-penalties", type=int, help="how many without --grid")
+    sparse.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
+    sparse.add_argument("--seed", type=int, help="deals the rows to folds")
 
 
 def neighbour_arguments(nearest: Any) -> None:

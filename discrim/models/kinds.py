@@ -211,6 +211,17 @@ STRENGTHS = Kind(
     "discrim.models.regression.penalized_pictures:path",
     leaves=("data", "colors"),
 )
+_SPARSE = "discrim.models.projections.sparse_pictures:"
+CHOSEN_PENALTY = Kind(
+    "choice",
+    "cross-validated error by penalty",
+    f"{_SPARSE}choice",
+    first="chosen",
+    leaves=("data", "colors"),
+)
+PENALTIES = Kind(
+    "path", "coefficients of the directions along the penalty", f"{_SPARSE}path", leaves=("data", "colors")
+)
 CENTROIDS = Kind(
     "centroids",
     "shrunken differences of the columns that survive, by class",

@@ -22,6 +22,7 @@ __all__ = [
     "of_perceptron",
     "of_pls",
     "of_quadratic",
+    "of_sparse",
 ]
 
 
@@ -143,3 +144,11 @@ def of_flexible(fit: Any) -> dict[str, Any]:
 def of_collinear(fit: Any) -> dict[str, Any]:
     """Whether columns that others determine are dropped, of a verb that takes `collinear`."""
     return {"collinear": "drop"} if fit._fit.refits.drops or fit._fit.blocks.collinear else {}
+
+
+def of_sparse(fit: Any) -> dict[str, Any]:
+    """Options of `sparse_lda`; a penalty that was chosen is held."""
+    held = fit._fit.numbers
+    values = [int(value) if held.by == "nonzero" else value for value in held.asked]
+    asked = values[0] if len(set(values)) == 1 else values
+    return {held.by: asked, "ridge": held.ridge, "ncomp": held.ncomp}

@@ -31,7 +31,7 @@ from discrim.sklearn.geometric import (
     PerceptronClassifier,
 )
 from discrim.sklearn.normal import LDAClassifier, NaiveBayesClassifier, QDAClassifier
-from discrim.sklearn.projections import PLSClassifier
+from discrim.sklearn.projections import PLSClassifier, SparseLDAClassifier
 from discrim.sklearn.regressions import FDAClassifier, IndicatorClassifier, LogisticClassifier
 
 __all__ = [
@@ -49,5 +49,6 @@ __all__ = [
     "QDAClassifier",
     "RDAClassifier",
     "ShrunkenCentroidsClassifier",
+    "SparseLDAClassifier",
     "as_estimator",
 ]

@@ -55,6 +55,7 @@ VERBS = {
     "shrunken_centroids-weights": (discrim.shrunken_centroids, {"threshold": 1.5, "weights": "w"}),
     "pls": (discrim.pls, {"components": 3}),
     "pls-weights": (discrim.pls, {"components": 2, "weights": "w"}),
+    "sparse_lda": (discrim.sparse_lda, {"penalty": 0.05}),
     "nearest_centroid": (discrim.nearest_centroid, {}),
     "nearest_centroid-proportions": (discrim.nearest_centroid, {"prior": None}),
     "nearest_centroid-weights": (discrim.nearest_centroid, {"weights": "w"}),
@@ -78,7 +79,7 @@ FREE = ("logistic", "logistic-weights")
 HOLDING = ("lda-loo", "qda-loo", "knn", "knn-chosen", "knn-mahalanobis")
 """What a row helps to choose, or to measure distances by, is held while it is left out; refits would not."""
 
-REFITTED = ("lda-t", "qda-t")
+REFITTED = ("lda-t", "qda-t", "sparse_lda")
 """Leaving a row out is a search a row: one test of it is enough."""
 
 

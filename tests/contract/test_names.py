@@ -30,6 +30,7 @@ FITS = {
     "naive_bayes": lambda: discrim.naive_bayes("species ~ .", IRIS),
     "shrunken_centroids": lambda: discrim.shrunken_centroids("species ~ .", IRIS, seed=1),
     "pls": lambda: discrim.pls("species ~ .", IRIS, grid=[1, 2], seed=1),
+    "sparse_lda": lambda: discrim.sparse_lda("species ~ .", IRIS, n_penalties=5, seed=1),
     "nearest_centroid": lambda: discrim.nearest_centroid("species ~ .", IRIS),
     "knn": lambda: discrim.knn("species ~ .", IRIS, grid=[2, 5]),
     "logistic": lambda: discrim.logistic("species ~ sepal_length + sepal_width", ALIKE),
@@ -179,7 +180,7 @@ def test_arguments_have_one_name():
                 asked = FOLDS & set(inspect.signature(function).parameters)
                 wrong += [(name, part, argument) for argument in asked]
     # Each takes the other word for folds with a warning.
-    taken = ["compare", "logistic", "pls", "rda", "shrunken_centroids"]
+    taken = ["compare", "logistic", "pls", "rda", "shrunken_centroids", "sparse_lda"]
     assert sorted(wrong) == [(name, "", "cv") for name in taken]
 
 

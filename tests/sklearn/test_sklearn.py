@@ -75,6 +75,8 @@ CHECKED = [
     estimators.RDAClassifier(),
     estimators.ShrunkenCentroidsClassifier(),
     estimators.ShrunkenCentroidsClassifier(threshold=0.5),
+    estimators.SparseLDAClassifier(n_penalties=5),
+    estimators.SparseLDAClassifier(nonzero=1),
 ]
 
 
@@ -134,6 +136,7 @@ GOES_ON = {
     "qda": {"singular": "raise"},
     "rda": {"singular": "raise"},
     "shrunken_centroids": {"single": "raise"},
+    "sparse_lda": {"singular": "raise"},
 }
 """Arguments by which a search goes on where the verb refuses, with what makes them as the verb is."""
 
@@ -152,7 +155,7 @@ def test_arguments_are_the_verbs(verb):
     assert set(own) - set(verbs) == set(GOES_ON.get(verb, {})) - set(verbs)
     assert set(verbs) - set(own) == elsewhere & set(verbs)
     differ = {name for name in own if name in verbs and own[name].default != verbs[name].default}
-    found_again = {"seed"} if verb in ("logistic", "pls", "rda", "shrunken_centroids") else set()
+    found_again = {"seed"} if "seed" in verbs and verb != "perceptron" else set()
     assert differ == found_again | (set(GOES_ON.get(verb, {})) & set(verbs))
     for name, as_the_verb in GOES_ON.get(verb, {}).items():
         # What the verb leaves out of the fit, and counts, an array is refused for.
@@ -165,6 +168,7 @@ CASES = {
     "rda": (estimators.RDAClassifier, {"alpha": 0.3, "gamma": 0.8}),
     "naive_bayes": (estimators.NaiveBayesClassifier, {"kernel": ["petal_width"]}),
     "shrunken_centroids": (estimators.ShrunkenCentroidsClassifier, {"threshold": 1.0}),
+    "sparse_lda": (estimators.SparseLDAClassifier, {"penalty": 0.05}),
     "nearest_centroid": (estimators.NearestCentroidClassifier, {"prior": None}),
     "logistic": (estimators.LogisticClassifier, {"reference": "virginica"}),
     "indicator": (estimators.IndicatorClassifier, {}),
@@ -254,6 +258,7 @@ def test_weights_are_repeated_rows(verb):
     options = {
         "rda": {"alpha": 0.4, "gamma": 0.7},
         "shrunken_centroids": {"threshold": 1.0},
+        "sparse_lda": {"penalty": 0.05},
         "logistic": {"bias_reduction": True},
         "fda": {"engine": LinearRegression()},
     }.get(verb, {})
@@ -553,6 +558,7 @@ OPTIONS = {
         {"kernel": True, "bandwidth": "nrd", "method": "mle"},
     ],
     "shrunken_centroids": [{"seed": 1, "offset": 0.1, "prior": [0.2, 0.3, 0.5]}],
+    "sparse_lda": [{"nonzero": [2, 1], "prior": [0.2, 0.3, 0.5]}, {"seed": 1, "n_penalties": 5}],
     "nearest_centroid": [{}, {"prior": None}, {"prior": [0.2, 0.3, 0.5]}],
     "logistic": [{"reference": "virginica"}, {"bias_reduction": True}],
     "indicator": [{}],

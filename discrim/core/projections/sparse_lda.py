@@ -1,0 +1,371 @@
+"""The numbers of a sparse discriminant analysis, and the pure function that fits them.
+
+The directions are those of sparse optimal scoring (see `sparse_scoring`). The rule is the linear discriminant
+analysis of the scores of the rows on them, divisor N - K, as in Clemmensen, Hastie, Witten & Ersboll (2011,
+Technometrics 53, 406-413) and R's sparseLDA; so it is linear in the columns that a direction has selected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from discrim.core.covariance.canonical import positive_signs
+from discrim.core.covariance.covariance import EPS, constant_columns
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.numerics.file_numbers import are_whole
+from discrim.core.projections.sparse_scoring import (
+    Direction,
+    Problem,
+    directions_at,
+    directions_with,
+    path_of,
+)
+from discrim.core.rules.nearest_means import Means, nearest_mean_rule
+from discrim.core.rules.rules import LinearRule
+from discrim.errors import DataError, NotSupportedError
+
+__all__ = ["By", "SparseFit", "along", "fit_sparse", "overall", "sparse_from_file", "top_penalty"]
+
+Floats = NDArray[np.float64]
+By = Literal["penalty", "nonzero"]
+
+SINGULAR = 64 * EPS
+"""Share of a direction's own spread that is none, within classes and beside other directions."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparseFit:
+    """The numbers of a sparse discriminant analysis.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Pooled, or thin where there are fewer rows than columns.
+    prior : (K,) float
+    estimated_prior : bool
+    by : {"penalty", "nonzero"}
+        What the directions were asked for by.
+    asked : tuple of float
+        That, one for each direction that there can be.
+    ridge : float
+    ncomp : int or None
+        Directions at the most.
+    class_scores : (K, r) float
+        Optimal scores of the classes: mean zero and mean square one over the rows, uncorrelated.
+    coef : (p, r) float
+        Coefficients of the columns over their standard deviations over all rows (divisor N). Signs: in each
+        direction the largest coefficient, standardized within classes, is positive.
+    penalties : (r,) float
+        At which each direction was found.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    by: By
+    asked: tuple[float, ...]
+    ridge: float
+    ncomp: int | None
+    class_scores: Floats
+    coef: Floats
+    penalties: Floats
+
+    has_distances = False
+
+    @property
+    def divisor(self) -> float:
+        """N - K."""
+        return self.moments.total - self.moments.n_classes
+
+    @property
+    def most(self) -> int:
+        """The number of directions that there can be."""
+        return _most(self.moments, self.ncomp)
+
+    @property
+    def sd(self) -> Floats:
+        """Standard deviations (p,) over all rows, divisor N, in z; of a constant column one."""
+        return overall(self.moments)[1]
+
+    def selected(self) -> NDArray[np.bool_]:
+        """Which columns (p, r) have a part in each direction."""
+        return np.asarray(self.coef != 0)
+
+    def directions(self) -> Floats:
+        """Directions (p, r) as coefficients of z."""
+        return np.asarray(self.coef / self.sd[:, None])
+
+    def root(self) -> Floats:
+        """Upper triangular root (r, r) of the covariance within classes of the rows' scores."""
+        held, used = self.directions(), np.flatnonzero(self.coef.any(axis=1))
+        some = held[used]
+        if self.moments.roots is not None:
+            rows = self.moments.roots[0][:, used] @ some
+            return np.asarray(np.linalg.qr(rows / np.sqrt(self.divisor), mode="r"))
+        spread = some.T @ self.moments.scatters[0][np.ix_(used, used)] @ some / self.divisor
+        sd = np.sqrt(np.diagonal(spread))
+        return np.asarray(np.linalg.cholesky(spread / sd / sd[:, None]).T * sd)
+
+    def is_singular(self) -> bool:
+        """Whether a direction has no variance within classes, or none beside the others."""
+        if not self.coef.shape[1]:
+            return False
+        try:
+            root = self.root()
+        except np.linalg.LinAlgError:
+            return True
+        if len(root) < self.coef.shape[1] or not np.isfinite(root).all():
+            return True
+        between = np.abs(
+            self.class_scores.T @ (self._shares[:, None] * (self.moments.means @ self.directions()))
+        )
+        sizes = np.maximum(np.sqrt((root**2).sum(axis=0)), np.diagonal(between))
+        return bool((np.abs(np.diagonal(root)) <= SINGULAR * sizes).any())
+
+    @property
+    def _shares(self) -> Floats:
+        return np.asarray(self.moments.counts / self.moments.total)
+
+    def scaling(self) -> Floats:
+        """Directions (p, r) of unit variance within classes, as coefficients of z."""
+        if not self.coef.shape[1]:
+            return self.directions()
+        return np.asarray(self.directions() / np.sqrt((self.root() ** 2).sum(axis=0)))
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
+        """The decision rule under a prior (K,).
+
+        Raises
+        ------
+        NotSupportedError
+            Another method than "plugin".
+        """
+        if method != "plugin":
+            raise NotSupportedError(f'method="{method}" is not defined for sparse directions: use "plugin".')
+        held, moments = self.directions(), self.moments
+        root = self.root() if held.shape[1] else np.zeros((0, 0))
+
+        def whiten(z: Floats) -> Floats:
+            return np.asarray(solve_triangular(root, held.T @ z, trans=1)) if len(root) else held.T @ z
+
+        def unwhiten(y: Floats) -> Floats:
+            return np.asarray(held @ solve_triangular(root, y)) if len(root) else held @ y
+
+        means = Means(moments.centres, moments.rests, moments.scale, whiten, unwhiten)
+        return nearest_mean_rule(means, moments.origin, log_prior)
+
+    def refit(self, moments: ClassMoments) -> SparseFit | None:
+        """The same of other rows, prior and what was asked for held; None where there is no rule."""
+        if (moments.rows < 1).any() or moments.total <= moments.n_classes:
+            return None
+        try:
+            found = fit_sparse(
+                moments,
+                self.prior,
+                by=self.by,
+                asked=self.asked,
+                ridge=self.ridge,
+                ncomp=self.ncomp,
+                estimated_prior=self.estimated_prior,
+            )
+        except np.linalg.LinAlgError:
+            return None
+        return None if found.is_singular() else found
+
+    def llf(self) -> float:
+        """Not there: raises NotSupportedError."""
+        raise NotSupportedError(
+            "A sparse discriminant analysis does not maximise a likelihood: compare by error_rates(['cv'])."
+        )
+
+    def df_model(self) -> int:
+        """Not there: raises NotSupportedError."""
+        raise NotSupportedError(
+            "A sparse discriminant analysis has no count of free parameters, nor AIC and BIC: compare by "
+            "error_rates(['cv'])."
+        )
+
+    def buffers(self) -> dict[str, Floats]:
+        """What a file keeps of the fit beside its moments."""
+        return {
+            "asked": np.array(self.asked),
+            "class_scores": self.class_scores,
+            "coef": self.coef,
+            "penalties": self.penalties,
+        }
+
+
+def _most(moments: ClassMoments, ncomp: int | None) -> int:
+    most = min(moments.n_classes - 1, moments.n_columns)
+    return most if ncomp is None else min(most, ncomp)
+
+
+def overall(moments: ClassMoments) -> tuple[Floats, Floats]:
+    """Mean and deviation (p,) of all rows, divisor N, in z; the deviation of a constant column is one."""
+    means, shares = moments.means, moments.counts / moments.total
+    anchor = means[int(np.argmax(moments.counts))]
+    mean = anchor + shares @ (means - anchor)
+    sd = np.sqrt(moments.squares.sum(axis=0) / moments.total + shares @ (means - mean) ** 2)
+    sd[constant_columns(moments)] = 1.0
+    return mean, sd
+
+
+def fit_sparse(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    by: By,
+    asked: Sequence[float],
+    ridge: float = 0.0,
+    ncomp: int | None = None,
+    estimated_prior: bool = True,
+) -> SparseFit:
+    """Fit from moments of more rows than classes.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Pooled, or thin. Of independent columns where a direction has neither penalty nor ridge.
+    prior : (K,) float
+    by : {"penalty", "nonzero"}
+    asked : sequence of float
+        Penalties, or numbers of columns, one for each direction that there can be.
+    ridge : float
+    ncomp : int, optional
+        Directions at the most.
+    estimated_prior : bool
+
+    Raises
+    ------
+    LinAlgError
+        The columns are not independent, and nothing is left out.
+    """
+    problem, most = Problem.of(moments, ridge), _most(moments, ncomp)
+    if by == "penalty":
+        found = directions_at(problem, [float(each) for each in asked], most)
+    else:
+        found = directions_with(problem, [int(each) for each in asked], most)
+    begun = _begun(moments, prior, by, asked, ridge, ncomp, estimated_prior=estimated_prior)
+    return _with(begun, problem, found)
+
+
+def _begun(
+    moments: ClassMoments,
+    prior: Floats,
+    by: By,
+    asked: Sequence[float],
+    ridge: float,
+    ncomp: int | None,
+    *,
+    estimated_prior: bool,
+) -> SparseFit:
+    k, p, none = moments.n_classes, moments.n_columns, np.zeros(0)
+    held = tuple(float(each) for each in asked)
+    return SparseFit(
+        moments, prior, estimated_prior, by, held, ridge, ncomp, np.zeros((k, 0)), np.zeros((p, 0)), none
+    )
+
+
+def _with(fit: SparseFit, problem: Problem, found: list[Direction]) -> SparseFit:
+    """The fit with directions, their signs settled."""
+    p, k = fit.moments.n_columns, fit.moments.n_classes
+    coef = np.stack([each.coef.dense(p) for each in found], axis=1) if found else np.zeros((p, 0))
+    scores = np.stack([each.scores for each in found], axis=1) if found else np.zeros((k, 0))
+    within = np.sqrt(fit.moments.squares.sum(axis=0) / fit.moments.total) / problem.sd
+    signs = positive_signs(coef * within[:, None])
+    scores = scores * signs / problem.roots[:, None]
+    return replace(
+        fit,
+        class_scores=scores,
+        # A zero has no sign.
+        coef=np.where(coef == 0, 0.0, coef * signs),
+        penalties=np.array([each.penalty for each in found]),
+    )
+
+
+def along(
+    moments: ClassMoments,
+    prior: Floats,
+    penalties: Floats,
+    *,
+    ridge: float,
+    ncomp: int | None,
+    estimated_prior: bool = True,
+) -> list[SparseFit]:
+    """Fits at each of falling penalties, the same for all directions.
+
+    Each begins where the one before it ended.
+    """
+    problem, most = Problem.of(moments, ridge), _most(moments, ncomp)
+    paths = path_of(problem, penalties, most)
+    return [
+        _with(
+            _begun(
+                moments, prior, "penalty", [penalty] * most, ridge, ncomp, estimated_prior=estimated_prior
+            ),
+            problem,
+            found,
+        )
+        for penalty, found in zip(penalties.tolist(), paths, strict=True)
+    ]
+
+
+def top_penalty(moments: ClassMoments) -> float:
+    """The least penalty that leaves no column: the largest correlation ratio of a column and the classes."""
+    mean, sd = overall(moments)
+    gaps = np.sqrt(moments.counts / moments.total)[:, None] * (moments.means - mean) / sd
+    return float(np.sqrt((gaps**2).sum(axis=0)).max())
+
+
+def sparse_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    estimated_prior: bool,
+    by: By,
+    ridge: float,
+    ncomp: int | None,
+    asked: Floats,
+    class_scores: Floats,
+    coef: Floats,
+    penalties: Floats,
+) -> SparseFit:
+    """The fit that `SparseFit.buffers` and its options are of.
+
+    Raises
+    ------
+    DataError
+        They do not go together.
+    """
+    most = _most(moments, ncomp)
+    if by not in ("penalty", "nonzero") or not 0 <= ridge < np.inf or (ncomp is not None and ncomp < 1):
+        raise DataError("its directions were asked for by nothing that is known")
+    right = are_whole(asked, 1.0) if by == "nonzero" else bool((asked >= 0).all())
+    if not right or len(asked) != most:
+        raise DataError("its penalties, or numbers of columns, are none")
+    shapes = {len(penalties), class_scores.shape[1], coef.shape[1]}
+    if len(shapes) != 1 or len(penalties) > most or not (penalties >= 0).all():
+        raise DataError("its directions are not as many as their penalties and scores")
+    if not coef.any(axis=0).all():
+        raise DataError("its directions are not all of some column")
+    fit = SparseFit(
+        moments,
+        prior,
+        estimated_prior,
+        by,
+        tuple(asked.tolist()),
+        ridge,
+        ncomp,
+        class_scores,
+        coef,
+        penalties,
+    )
+    if fit.is_singular():
+        raise DataError("its directions do not all vary within classes")
+    return fit

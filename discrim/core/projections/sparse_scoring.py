@@ -1,0 +1,394 @@
+"""Sparse optimal scoring: discriminant directions of few columns, one after another.
+
+Theory (Clemmensen, Hastie, Witten & Ersboll, 2011, Technometrics 53, 406-413). With z the columns over their
+standard deviations of all rows (divisor N), and theta scores of the classes with mean zero and mean square
+one over the rows, a direction is the minimum over both of
+
+    1/(2N) sum_i (theta_(class of i) - z_i'b)^2 + penalty |b|_1 + ridge/2 |b|^2,
+
+scores of later directions uncorrelated over the rows with those of the ones before. With pi the shares of the
+classes, u_k = sqrt(pi_k) theta_k has length one, and of the rows there enter only the correlations G of the
+columns over all rows and M (K, p), the class means of z times sqrt(pi_k):
+
+    1/2 - u'M b + b'G b / 2 + penalty |b|_1 + ridge/2 |b|^2.
+
+Given u, b is an elastic net; given b, u is M b over its length, without the part along earlier u. The two are
+taken in turns, as in the paper, and between turns, with the columns and signs held, Newton's steps lead to
+where both stay: there the turns may take thousands. A problem of more than two classes can have several
+minima; the search goes along several ways down from the penalty at which the first column enters, and
+what is least is kept. Two classes have one score, and the direction is the lasso of their codes (Mai, Zou &
+Yuan, 2012, Biometrika 99, 29-42).
+
+Without a penalty the directions are those of the linear discriminant analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from discrim.core.covariance.covariance import constant_columns
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.projections.elastic_net import Correlations, Sparse, active_root, minimum
+
+__all__ = ["Direction", "Problem", "direction_with", "directions_at", "directions_with", "path_of"]
+
+Floats = NDArray[np.float64]
+
+TURNS = 2000
+"""Most turns between coefficients and scores."""
+
+STILL = 1e-13
+"""Step of the scores, of length one, at which they stay."""
+
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
+"""Correlation with the classes that is none."""
+
+SAME = 1e-6
+"""Distance of scores from others at which two ways have met."""
+
+WAYS = 4
+"""Most ways down."""
+
+STEP, STRIDE = 0.8, 0.5
+"""Ratio of two penalties on the way to a number of columns, and to a penalty."""
+
+HALVINGS = 60
+"""Most halvings between two penalties, of which one leaves too many columns."""
+
+FLOOR = 1e-6
+"""Share of the largest penalty down to which a number of columns is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What of the rows sparse optimal scoring takes.
+
+    Attributes
+    ----------
+    held : Correlations
+    means : (K, p) float
+        Class means of the standardized columns times the roots of the shares, M.
+    roots : (K,) float
+        Roots of the shares.
+    mean, sd : (p,) float
+        Of all rows, in z about the origin of the moments; of a constant column the deviation is one.
+    ridge : float
+    """
+
+    held: Correlations
+    means: Floats
+    roots: Floats
+    mean: Floats
+    sd: Floats
+    ridge: float
+
+    @classmethod
+    def of(cls, moments: ClassMoments, ridge: float) -> Problem:
+        """From pooled or thin moments."""
+        whole = moments.as_one()
+        still = constant_columns(moments)
+        sd = np.sqrt(whole.squares[0] / whole.total)
+        sd[still] = 1.0
+        unit = np.where(np.isin(np.arange(len(sd)), still), 0.0, 1 / sd)
+        rows = None if whole.roots is None else whole.roots[0] * (unit / np.sqrt(whole.total))
+        matrix = None
+        if whole.scatters.ndim == 3:
+            matrix = whole.scatters[0] * unit * (unit[:, None] / whole.total)
+        mean = whole.means_from(moments.origin)[0]
+        roots = np.sqrt(moments.counts / moments.total)
+        means = roots[:, None] * (moments.means - mean) * unit
+        return cls(Correlations(matrix, rows), means, roots, mean, sd, ridge)
+
+    @property
+    def most(self) -> int:
+        """The number of directions that there can be."""
+        return min(len(self.roots) - 1, len(self.sd))
+
+    def top(self, before: Floats) -> float:
+        """The penalty from which on no column has a part in the next direction."""
+        return float(np.sqrt((self.free(self.means, before) ** 2).sum(axis=0)).max())
+
+    def free(self, scores: Floats, before: Floats) -> Floats:
+        """Scores (K, m) or (K,) without the part along a constant and earlier ones (K, h)."""
+        taken = np.column_stack([self.roots, before])
+        for _ in range(2):
+            scores = scores - taken @ (taken.T @ scores)
+        return scores
+
+
+class Direction(NamedTuple):
+    """One direction.
+
+    Attributes
+    ----------
+    scores : (K,) float
+        u, of length one.
+    coef : Sparse
+        b.
+    penalty : float
+    value : float
+        What is minimized.
+    """
+
+    scores: Floats
+    coef: Sparse
+    penalty: float
+    value: float
+
+
+def _value(problem: Problem, scores: Floats, coef: Sparse, penalty: float) -> float:
+    at, b = coef
+    c = scores @ problem.means[:, at]
+    bent = problem.held.times(at, b)[at] + problem.ridge * b
+    return float(0.5 - c @ b + 0.5 * (b @ bent) + penalty * np.abs(b).sum())
+
+
+def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -> Direction:
+    """The minimum that the turns lead to from other scores and coefficients."""
+    scores, coef = start.scores, start.coef
+    for turn in range(TURNS):
+        coef = minimum(problem.held, scores @ problem.means, penalty, problem.ridge, coef)
+        if not len(coef.at):
+            break
+        moved = problem.free(problem.means[:, coef.at] @ coef.values, before)
+        length = float(np.sqrt(moved @ moved))
+        if not length > 0:
+            break
+        moved /= length
+        gap = float(np.abs(moved - scores).max())
+        scores = moved
+        if gap <= STILL or len(problem.roots) - 1 - before.shape[1] == 1:
+            break
+        leapt = _leap(problem, scores, coef, penalty, before)
+        if leapt is not None:
+            if float(np.abs(leapt.scores - scores).max()) <= STILL and turn:
+                break
+            scores, coef = leapt.scores, leapt.coef
+    return Direction(scores, coef, penalty, _value(problem, scores, coef, penalty))
+
+
+def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before: Floats) -> Direction | None:
+    """Where scores and coefficients both stay, columns and signs held, by Newton's steps; None where lost.
+
+    With b = H (C'x - s penalty), H the inverse of the correlations and the ridge and x the scores in a basis
+    of those that are free, (C H C') x - penalty C H s = m x.
+    """
+    at, signs = coef.at, np.sign(coef.values)
+    basis = _basis(problem, before)
+    root = active_root(problem.held, at, problem.ridge)
+    whitened = solve_triangular(root, (basis.T @ problem.means[:, at]).T, trans=1, check_finite=False)
+    bent = solve_triangular(root, signs, trans=1, check_finite=False)
+    product, shift = whitened.T @ whitened, penalty * (whitened.T @ bent)
+    x = basis.T @ scores
+    x /= np.sqrt(x @ x)
+    m = float(x @ (product @ x - shift))
+    for _ in range(30):
+        rest = np.append(product @ x - shift - m * x, (1 - x @ x) / 2)
+        slopes = np.zeros((len(x) + 1, len(x) + 1))
+        slopes[:-1, :-1] = product - m * np.eye(len(x))
+        slopes[:-1, -1] = slopes[-1, :-1] = -x
+        try:
+            step = np.linalg.solve(slopes, -rest)
+        except np.linalg.LinAlgError:
+            return None
+        x, m = x + step[:-1], m + float(step[-1])
+        if np.abs(step).max() <= 1e-15 * max(1.0, abs(m)):
+            break
+    if not np.isfinite(x).all() or abs(float(x @ x) - 1) > 1e-9 or not m > 0:
+        return None
+    x /= np.sqrt(x @ x)
+    across = np.eye(len(x)) - np.outer(x, x)
+    if np.linalg.eigvalsh(across @ (m * np.eye(len(x)) - product) @ across)[0] < -1e-12:
+        # It stays there, but on top of a ridge.
+        return None
+    b = solve_triangular(root, whitened @ x - penalty * bent, check_finite=False)
+    if penalty and (b * signs <= 0).any():
+        return None
+    u = basis @ x
+    found = Sparse(at, b)
+    value = _value(problem, u, found, penalty)
+    if value > _value(problem, scores, coef, penalty) + 1e-14:
+        return None
+    return Direction(u, found, penalty, value)
+
+
+def _basis(problem: Problem, before: Floats) -> Floats:
+    """Orthonormal basis (K, d) of the scores that are free."""
+    taken = np.column_stack([problem.roots, before])
+    return np.asarray(np.linalg.qr(taken, mode="complete")[0][:, taken.shape[1] :])
+
+
+def _starts(problem: Problem, before: Floats) -> list[Direction]:
+    """Where the ways down begin: scores of the first column, and of principal axes of the means."""
+    free = problem.free(problem.means, before)
+    lengths = np.sqrt((free**2).sum(axis=0))
+    first = int(np.argmax(lengths))
+    scores = [free[:, first] / lengths[first]]
+    dimensions = len(problem.roots) - 1 - before.shape[1]
+    if dimensions > 1:
+        scores += list(np.linalg.svd(free, full_matrices=False)[0].T[: min(dimensions, WAYS - 1)])
+    none = Sparse(np.zeros(0, dtype=np.intp), np.zeros(0))
+    return [Direction(each, none, np.inf, 0.5) for each in scores]
+
+
+def _on(problem: Problem, ways: list[Direction], penalty: float, before: Floats) -> list[Direction]:
+    """The ends of ways at a penalty, the least first, and of those that met one."""
+    ends: list[Direction] = []
+    for way in ways:
+        scores = problem.free(way.scores, before)
+        length = float(np.sqrt(scores @ scores))
+        if not length > SAME:
+            continue
+        end = _ended(problem, way._replace(scores=scores / length), penalty, before)
+        # A way that no column has begun yet goes on.
+        met = [other for other in ends if len(other.coef.at) and len(end.coef.at) and _met(other, end)]
+        if not met:
+            ends.append(end)
+    return sorted(ends, key=lambda end: end.value)
+
+
+def _met(a: Direction, b: Direction) -> bool:
+    return bool(min(np.abs(a.scores - b.scores).max(), np.abs(a.scores + b.scores).max()) <= SAME)
+
+
+def _unpenalized(problem: Problem, ncomp: int) -> list[Direction]:
+    """The directions without a penalty, all of one eigenproblem."""
+    free = np.zeros((len(problem.roots), 0))
+    found = _least_squares(problem, free)[: min(problem.most, ncomp)]
+    return [each for each in found if 0.5 - each.value > ROUNDING]
+
+
+def _least_squares(problem: Problem, before: Floats) -> list[Direction]:
+    """The directions without a penalty, of scores that are free, the one of most correlation first."""
+    every, basis = np.arange(problem.means.shape[1]), _basis(problem, before)
+    none = Sparse(every, np.zeros(len(every)))
+
+    def fitted(u: Floats) -> Sparse:
+        return minimum(problem.held, u @ problem.means, 0.0, problem.ridge, none)
+
+    if problem.held.matrix is None:
+        fits = np.stack([problem.means @ fitted(u).values for u in basis.T], axis=1)
+        turn = np.linalg.eigh(basis.T @ fits)[1][:, ::-1]
+    else:
+        # Without a product, which would square the condition.
+        root = active_root(problem.held, every, problem.ridge)
+        whitened = solve_triangular(root, problem.means.T @ basis, trans=1, check_finite=False)
+        turn = np.linalg.svd(whitened, full_matrices=True)[2].T
+    out = []
+    for x in turn.T:
+        u = basis @ x
+        coef = fitted(u)
+        out.append(Direction(u, coef, 0.0, _value(problem, u, coef, 0.0)))
+    return out
+
+
+def path_of(problem: Problem, penalties: Floats, ncomp: int) -> list[list[Direction]]:
+    """The directions at each of falling penalties, none where no column is left."""
+    ways: list[list[Direction]] = []
+    out = []
+    for penalty in penalties.tolist():
+        if not penalty:
+            out.append(_unpenalized(problem, ncomp))
+            continue
+        found: list[Direction] = []
+        before = np.zeros((len(problem.roots), 0))
+        for level in range(min(problem.most, ncomp)):
+            if penalty >= problem.top(before):
+                break
+            if level == len(ways):
+                ways.append(_starts(problem, before))
+            ways[level] = _on(problem, ways[level], penalty, before)
+            if not len(ways[level][0].coef.at):
+                break
+            found.append(ways[level][0])
+            before = np.column_stack([before, found[-1].scores])
+        out.append(found)
+    return out
+
+
+def directions_at(problem: Problem, penalties: list[float], ncomp: int) -> list[Direction]:
+    """Directions at a penalty for each; those without a column are left out, and what comes after them."""
+    if not any(penalties):
+        return _unpenalized(problem, ncomp)
+    return _after_another(
+        problem, ncomp, lambda level, before: _direction_at(problem, penalties[level], before)
+    )
+
+
+def directions_with(problem: Problem, nonzero: list[int], ncomp: int) -> list[Direction]:
+    """Directions of at most so many columns each."""
+    p = problem.means.shape[1]
+    if all(number >= p for number in nonzero):
+        return _unpenalized(problem, ncomp)
+    return _after_another(
+        problem, ncomp, lambda level, before: direction_with(problem, nonzero[level], before)
+    )
+
+
+def _after_another(
+    problem: Problem, ncomp: int, next_one: Callable[[int, Floats], Direction | None]
+) -> list[Direction]:
+    found: list[Direction] = []
+    before = np.zeros((len(problem.roots), 0))
+    for level in range(min(problem.most, ncomp)):
+        end = next_one(level, before)
+        if end is None or not len(end.coef.at):
+            break
+        found.append(end)
+        before = np.column_stack([before, end.scores])
+    return found
+
+
+def _direction_at(problem: Problem, penalty: float, before: Floats) -> Direction | None:
+    """The next direction at a penalty; None where no column has a part in it."""
+    top = problem.top(before)
+    if penalty >= top or not top > ROUNDING:
+        return None
+    ways = _starts(problem, before)
+    if not penalty:
+        # Nothing is left out: from the scores of least squares themselves.
+        ways = _least_squares(problem, before)
+    at = STRIDE * top
+    while at > penalty > 0:
+        ways = _on(problem, ways, at, before)
+        at *= STRIDE
+    return _on(problem, ways, penalty, before)[0]
+
+
+def direction_with(problem: Problem, nonzero: int, before: Floats) -> Direction | None:
+    """The next direction at the least penalty that leaves at most so many columns.
+
+    On the way down, before there are more for the first time: where the next column is about to enter, which
+    is where R's sparseLDA stops too.
+
+    """
+    top = problem.top(before)
+    if not top > ROUNDING:
+        return None
+    if nonzero >= problem.means.shape[1]:
+        return _direction_at(problem, 0.0, before)
+    high, ways = top, _starts(problem, before)
+    while True:
+        low = STEP * high
+        ends = _on(problem, ways, low, before)
+        if len(ends[0].coef.at) > nonzero:
+            break
+        high, ways = low, ends
+        if high < FLOOR * top:
+            return ends[0]
+    for _ in range(HALVINGS):
+        middle = (high + low) / 2
+        if not low < middle < high:
+            break
+        ends = _on(problem, ways, middle, before)
+        if len(ends[0].coef.at) > nonzero:
+            low = middle
+        else:
+            high, ways = middle, ends
+    return ways[0]

@@ -1,0 +1,244 @@
+"""Sparse discriminant analysis: against sparseLDA and glmnet, conditions of a minimum, brute force.
+
+``golden/sparse_lda.json`` was written by ``golden/write_sparse_lda.R``.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discrim
+from discrim import sparse_lda
+from discrim.datasets import load_breast_cancer, load_iris, load_wine
+from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+from tests import support
+
+GOLDEN = json.loads((support.GOLDEN / "sparse_lda.json").read_text())
+TABLES = {
+    "iris": (load_iris, "species"),
+    "wine": (load_wine, "cultivar"),
+    "cancer": (load_breast_cancer, "diagnosis"),
+}
+
+
+def golden_table(name, made):
+    if name.startswith("wide"):
+        held = GOLDEN["tables"][made]
+        x = np.array(held["x"])
+        return "y ~ .", pd.DataFrame(x, columns=[f"v{j}" for j in range(x.shape[1])]).assign(y=held["y"])
+    load, response = TABLES[name.split("_")[0]]
+    return f"{response} ~ .", load().astype({response: str})
+
+
+def standard(data, response):
+    """Columns over their standard deviations over all rows, and codes of the classes."""
+    x = data.drop(columns=response).to_numpy(float)
+    return (x - x.mean(axis=0)) / x.std(axis=0), np.unique(data[response], return_inverse=True)[1]
+
+
+@pytest.mark.parametrize("name", GOLDEN["cases"])
+def test_directions_and_posteriors_are_those_of_sparselda(name):
+    case = GOLDEN["cases"][name]
+    formula, data = golden_table(name, "wide")
+    stop = np.atleast_1d(case["stop"])
+    asked = {"nonzero": (-stop).astype(int).tolist()} if stop[0] < 0 else {"penalty": stop.tolist()}
+    fit = sparse_lda(formula, data, ridge=case["ridge"], **asked)
+    ours, theirs = fit.standardized.to_numpy(), np.array(case["coef"])
+    signs = np.sign((ours * theirs).sum(axis=0))
+    np.testing.assert_array_equal(ours != 0, theirs != 0)
+    np.testing.assert_allclose(ours, theirs * signs, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(fit.scores, np.array(case["scores"]) * signs, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(fit.predict_proba(), case["posterior"], rtol=0, atol=1e-8)
+    assert fit.predict().tolist() == case["label"]
+
+
+@pytest.mark.parametrize("name", GOLDEN["pairs"])
+def test_two_classes_are_the_lasso_of_codes_as_by_dsda(name):
+    case = GOLDEN["pairs"][name]
+    formula, data = golden_table(name, "pair")
+    fit = sparse_lda(formula, data, penalty=case["penalty"])
+    ours = fit.standardized["LD1"].to_numpy() / data[list(fit.terms)].to_numpy().std(axis=0)
+    theirs = np.array(case["coef"])
+    np.testing.assert_array_equal(ours != 0, theirs != 0)
+    np.testing.assert_allclose(ours * np.sign(ours @ theirs), theirs, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(fit.predict_proba(), case["posterior"], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("load", "formula"),
+    [(load_iris, "species ~ ."), (load_wine, "cultivar ~ ."), (load_breast_cancer, "diagnosis ~ .")],
+)
+def test_without_a_penalty_it_is_lda(load, formula):
+    data = load()
+    fit, full = sparse_lda(formula, data, penalty=0.0), discrim.lda(formula, data)
+    np.testing.assert_allclose(fit.scaling, full.scaling, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(fit.transform(), full.transform(), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(fit.predict_log_proba(), full.predict_log_proba(), rtol=1e-9, atol=1e-9)
+
+
+def wide_table(rng, n, p, k):
+    codes = np.arange(n) % k
+    shift = rng.standard_normal((k, p)) * (rng.random((k, p)) < 0.1)
+    x = rng.standard_normal((n, p)) + 1.5 * shift[codes]
+    return pd.DataFrame(x, columns=[f"v{j}" for j in range(p)]).assign(y=codes)
+
+
+@pytest.mark.parametrize(("n", "p", "k"), [(60, 8, 3), (40, 90, 2), (45, 90, 4)])
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_conditions_of_a_minimum_hold(n, p, k, ridge):
+    data = wide_table(np.random.default_rng(n + p), n, p, k)
+    z, codes = standard(data, "y")
+    indicators = np.eye(k)[codes]
+    for penalty in (0.02, 0.1, 0.3):
+        fit = sparse_lda("y ~ .", data, penalty=penalty, ridge=ridge)
+        b, theta = fit.standardized.to_numpy(), fit.scores.to_numpy()
+        found = len(fit.penalty)
+        assert found == k - 1 or penalty > 0.1
+        scores = indicators @ theta
+        np.testing.assert_allclose(scores.T @ scores / n, np.eye(found), atol=1e-12)
+        np.testing.assert_allclose(scores.mean(axis=0), 0, atol=1e-12)
+        slope = z.T @ (scores - z @ b) / n - ridge * b
+        held = b != 0
+        np.testing.assert_allclose(slope[held], penalty * np.sign(b[held]), atol=1e-11)
+        assert (np.abs(slope[~held]) <= penalty * (1 + 1e-9)).all()
+        # Given b, the scores are the class means of z b without the part along earlier ones.
+        for r in range(found):
+            best = np.linalg.lstsq(indicators, z @ b[:, r], rcond=None)[0]
+            earlier = scores[:, :r]
+            best = indicators @ best
+            best -= earlier @ (earlier.T @ best) / n
+            np.testing.assert_allclose(best / np.sqrt((best**2).mean()), scores[:, r], atol=1e-10)
+
+
+def test_it_is_the_least_of_all_signs_and_many_scores():
+    # For each pattern of signs and each of many scores, the minimum is a linear system.
+    rng = np.random.default_rng(3)
+    data = wide_table(rng, 40, 4, 3)
+    data[["v0", "v1"]] += np.array([[0, 0], [1, 0], [0, 2.0]])[data["y"]]
+    z, codes = standard(data, "y")
+    shares = np.bincount(codes) / len(codes)
+    correlations, means = z.T @ z / len(z), np.stack([z[codes == k].mean(axis=0) for k in range(3)])
+    basis = np.linalg.qr(np.column_stack([np.sqrt(shares), np.eye(3)[:, :2]]))[0][:, 1:]
+    penalty, least = 0.15, np.inf
+    for angle in np.linspace(0, np.pi, 2001):
+        c = (basis @ [np.cos(angle), np.sin(angle)] * np.sqrt(shares)) @ means
+        for signs in product([-1, 0, 1], repeat=4):
+            s = np.array(signs)
+            at = np.flatnonzero(s)
+            b = np.linalg.solve(correlations[np.ix_(at, at)], c[at] - penalty * s[at])
+            if (b * s[at] > 0).all():
+                least = min(least, 0.5 - 0.5 * b @ (c[at] - penalty * s[at]))
+    fit = sparse_lda("y ~ .", data, penalty=penalty)
+    b, theta = fit.standardized["LD1"].to_numpy(), fit.scores["LD1"].to_numpy()
+    value = ((theta[codes] - z @ b) ** 2).mean() / 2 + penalty * np.abs(b).sum()
+    assert value <= least + 1e-12
+    assert value > least - 1e-5
+
+
+def test_numbers_of_columns_are_kept_and_the_next_is_about_to_enter():
+    fit = sparse_lda("cultivar ~ .", load_wine(), nonzero=[4, 2])
+    assert fit.counts_selected.tolist() == [4, 2]
+    z, codes = standard(load_wine().astype({"cultivar": str}), "cultivar")
+    for axis, penalty in fit.penalty.items():
+        slope = z.T @ (fit.scores[axis].to_numpy()[codes] - z @ fit.standardized[axis].to_numpy()) / len(z)
+        out = np.abs(slope[fit.standardized[axis].to_numpy() == 0]).max()
+        assert out == pytest.approx(penalty, rel=1e-8)
+    again = sparse_lda("cultivar ~ .", load_wine(), penalty=fit.penalty.tolist())
+    np.testing.assert_allclose(again.standardized, fit.standardized, atol=1e-8)
+
+
+def test_path_has_the_errors_of_fits_with_the_penalty_given():
+    data = load_wine()
+    fit = sparse_lda("cultivar ~ .", data, seed=3, folds=4, n_penalties=6)
+    assert fit.path["penalty"].is_monotonic_decreasing
+    assert fit.path["columns"].iloc[0] == 0
+    for _, row in fit.path.iloc[1:4].iterrows():
+        given = sparse_lda("cultivar ~ .", data, penalty=row["penalty"])
+        own = given.error_rates(["cv"], folds=4, seed=3).iloc[0]
+        assert row["error"] == pytest.approx(own["estimate"])
+        assert row["se"] == pytest.approx(own["se"])
+        assert row["columns"] == len(given.selected)
+    least = fit.path["error"].min()
+    best = fit.path.loc[fit.path["error"] <= least + 1e-12, "penalty"].max()
+    assert fit.penalty.tolist() == [best] * 2
+    coefs = fit.coefficient_path()
+    np.testing.assert_allclose(
+        coefs.loc[(best, "LD1")], fit.standardized.loc[list(coefs.columns), "LD1"], atol=1e-9
+    )
+
+
+def test_of_more_columns_than_rows_all_is_as_of_a_table_that_has_both():
+    data = wide_table(np.random.default_rng(8), 30, 70, 3)
+    fit = sparse_lda("y ~ .", data, penalty=0.2)
+    assert fit._fit.numbers.moments.spread == "thin"
+    few = sparse_lda("y ~ " + " + ".join(fit.selected), data, penalty=0.2)
+    assert few._fit.numbers.moments.spread == "pooled"
+    np.testing.assert_allclose(fit.predict_log_proba(), few.predict_log_proba(), rtol=1e-9, atol=1e-9)
+    left = fit.leave_one_out()
+    without = sparse_lda("y ~ .", data.drop(index=4), penalty=0.2, prior=fit.prior)
+    np.testing.assert_allclose(
+        left.iloc[4, 1:].to_numpy(float), without.predict_proba(data.loc[[4]]).iloc[0], rtol=1e-8
+    )
+
+
+def test_collinear_columns_share_no_part_or_one_of_them_has_all():
+    data = load_iris()
+    twice = data.assign(again=data["petal_length"], both=data["petal_length"] + data["sepal_width"])
+    one, two = sparse_lda("species ~ .", data, penalty=0.1), sparse_lda("species ~ .", twice, penalty=0.1)
+    np.testing.assert_allclose(
+        sparse_lda("species ~ . - both", twice, penalty=0.1).predict_proba(), one.predict_proba(), atol=1e-9
+    )
+    assert np.isfinite(two.predict_log_proba()).all(axis=None)
+    with pytest.raises(CollinearError, match=r"again.*penalty= or ridge="):
+        sparse_lda("species ~ .", twice, penalty=0.0)
+    assert sparse_lda("species ~ .", twice, penalty=0.0, ridge=0.1).nobs == 150
+
+
+def test_what_cannot_be_is_refused():
+    iris = load_iris()
+    for options, said in [
+        ({"penalty": -1}, "penalty=-1"),
+        ({"penalty": [0.1, 0.2, 0.3]}, "3 classes have 2 directions"),
+        ({"nonzero": 0}, "nonzero=0"),
+        ({"nonzero": 1.5}, "nonzero=1.5"),
+        ({"nonzero": 1, "penalty": 1}, "leave one of them out"),
+        ({"ridge": -1.0}, "ridge=-1"),
+        ({"ncomp": 3}, "ncomp=3"),
+        ({"grid": []}, "empty"),
+        ({"grid": [0.0, 1.0]}, "no penalty to choose from"),
+        ({"n_penalties": 1}, "n_penalties=1"),
+    ]:
+        with pytest.raises(DataError, match=said):
+            sparse_lda("species ~ .", iris, **options)
+    wide = wide_table(np.random.default_rng(1), 20, 40, 2)
+    with pytest.raises(CollinearError, match="ridge= above 0"):
+        sparse_lda("y ~ .", wide, penalty=0.0)
+    perfect = iris.assign(
+        own=iris["species"].map({"setosa": 0.0, "versicolor": 1.0, "virginica": 5.0}).astype(float)
+    )
+    with pytest.raises(CollinearError, match="own"):
+        sparse_lda("species ~ .", perfect, nonzero=1)
+    with pytest.warns(DiscrimWarning, match="no column is left"):
+        none = sparse_lda("species ~ .", iris, penalty=1.0)
+    np.testing.assert_allclose(none.predict_proba(), 1 / 3)
+    with pytest.raises(NotSupportedError, match="likelihood"):
+        _ = none.llf
+    with pytest.raises(NotSupportedError, match="no path"):
+        _ = none.path
+
+
+def test_units_and_offsets_do_not_matter():
+    iris = load_iris()
+    plain = sparse_lda("species ~ .", iris, penalty=0.1)
+    moved = iris.assign(
+        petal_length=iris["petal_length"] * 1e-200, petal_width=iris["petal_width"] * 2.0**400,
+        sepal_width=iris["sepal_width"] + 2.0**20,
+    )  # fmt: skip
+    fit = sparse_lda("species ~ .", moved, penalty=0.1)
+    np.testing.assert_allclose(fit.standardized, plain.standardized, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(fit.predict_log_proba(), plain.predict_log_proba(), rtol=1e-7)
