@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.mixtures.em import Degenerate
-from discrim.core.mixtures.forms import OF_ONE
+from discrim.core.mixtures.forms import form_of
 from discrim.core.mixtures.mixture import MixtureFit, Plan, fit_mixture
 from discrim.core.moments.moments import ClassMoments
 
@@ -49,7 +49,7 @@ def candidates(sizes: Sequence[int], forms: Sequence[str], classes: int) -> list
     for size in sizes:
         seen: set[str] = set()
         for form in forms:
-            name = OF_ONE.get(form, "XXX") if size * classes == 1 else form
+            name = form_of(form, size * classes)
             if name not in seen:
                 found.append((size, form))
             seen.add(name)

@@ -4,9 +4,9 @@ Theory. A row of class k has the density sum_g t_kg N(x; m_kg, S_kg). Given the 
 E step weighs each row by the posteriors of the components of its class; the M step takes shares and means by
 these weights, and covariances as their form has them, within the class or over the components of several
 classes (Dempster, Laird & Rubin, 1977, Journal of the Royal Statistical Society B 39, 1-38; Hastie &
-Tibshirani, 1996, Journal of the Royal Statistical Society B 58, 155-176; Fraley & Raftery, 2002, Journal of the
-American Statistical Association 97, 611-631). The log-likelihood never falls. It has no upper bound: a component
-that closes in on a few rows becomes singular, and such a run is no fit.
+Tibshirani, 1996, Journal of the Royal Statistical Society B 58, 155-176; Fraley & Raftery, 2002, Journal of
+the American Statistical Association 97, 611-631). The log-likelihood never falls. It has no upper bound: a
+component that closes in on a few rows becomes singular, and such a run is no fit.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ class Components:
 
 
 class Degenerate(NamedTuple):
-    """A run that ended where there is no maximum: the class, the component, what became of it, and its rows."""
+    """A run that ended without a maximum: the class, the component, what became of it, and its rows."""
 
     k: int
     component: int
     what: str
-    count: float
+    weight: float
 
 
 def component_scores(held: Components, at: slice, z: Floats) -> Floats:
@@ -118,7 +118,7 @@ def _expected(held: Components, rows: Sequence[Rows]) -> tuple[list[Floats], flo
 def of_weights(
     rows: Sequence[Rows], parts: Sequence[Floats], form: str, axes: Axes = None
 ) -> Components | Degenerate:
-    """The most likely components, given weights (G, n) of the rows of each class in each of its components."""
+    """The most likely components, given weights (G, n) of the rows of each class in its components."""
     p, axial = len(rows[0].z), is_axial(form)
     counts = np.concatenate([part.sum(axis=1) for part in parts])
     sizes = tuple(len(part) for part in parts)

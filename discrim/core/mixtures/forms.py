@@ -1,12 +1,13 @@
 """The covariances of the components of a mixture: fourteen forms, and the most likely one of each form.
 
-Theory. A covariance is volume x shape x orientation, S_g = l_g D_g A_g D_g', with |A_g| = 1 and D_g orthogonal
-(Banfield & Raftery, 1993, Biometrics 49, 803-821; Celeux & Govaert, 1995, Pattern Recognition 28, 781-793). A
-form has three letters, for the volume, the shape and the orientation: E, equal for all components, V, variable,
-or I, that of a sphere or of the axes. Given scatters W_g about the means, with weights n_g, the likelihood is
-least where sum_g n_g ln|S_g| + tr(S_g^-1 W_g) is, which has a closed form for ten of them. For VEI, VEE and VEV
-volumes and what is common are found in turn; for EVE and VVE the common axes by rotations in one plane after
-another, each of which is an eigenvector of two rows and columns. No step makes the sum larger.
+Theory. A covariance is volume x shape x orientation, S_g = l_g D_g A_g D_g', with |A_g| = 1 and D_g
+orthogonal (Banfield & Raftery, 1993, Biometrics 49, 803-821; Celeux & Govaert, 1995, Pattern Recognition 28,
+781-793). A form has three letters, for the volume, the shape and the orientation: E, equal for all
+components, V, variable, or I, that of a sphere or of the axes. Given scatters W_g about the means, with
+weights n_g, the likelihood is largest where sum_g n_g ln|S_g| + tr(S_g^-1 W_g) is least, which has a closed form for nine of
+them. For VEI, VEE and VEV volumes and what is common are found in turn; for EVE and VVE the common axes by
+rotations in one plane after another, each of which is an eigenvector of two rows and columns. No step makes
+the sum larger.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FORMS", "OF_ONE", "Axes", "covariances", "free_parameters", "is_axial", "keeps_units"]
+__all__ = ["FORMS", "Axes", "covariances", "form_of", "free_parameters", "is_axial", "keeps_units"]
 
 Floats = NDArray[np.float64]
 Axes = NDArray[np.float64] | None
@@ -28,14 +29,19 @@ FORMS = (
 )  # fmt: skip
 """The forms, those of fewer parameters first."""
 
-OF_ONE = {"EII": "XII", "VII": "XII"} | {form: "XXI" for form in ("EEI", "VEI", "EVI", "VVI")}
-"""What forms are called of a single component; others are XXX."""
+OF_ONE = {"EII": "XII", "VII": "XII"} | dict.fromkeys(("EEI", "VEI", "EVI", "VVI"), "XXI")
+"""What forms without an orientation are called of a single component."""
 
 TURNS = 1000
 """Most rounds in which parts of a covariance are found in turn."""
 
 SETTLED = 1e-13
 """Relative change of the criterion at which they are found."""
+
+
+def form_of(form: str, components: int) -> str:
+    """The name of a form of so many components; of a single one those that are the same have one name."""
+    return form if components > 1 else OF_ONE.get(form, 3 * "X")
 
 
 def is_axial(form: str) -> bool:
@@ -50,7 +56,7 @@ def keeps_units(form: str) -> bool:
 
 def free_parameters(form: str, components: int, p: int) -> int:
     """Number of free parameters of the covariances of so many components of p columns."""
-    volume, shape, orientation = form
+    volume, shape, orientation = form[0], form[1], form[2]
     count = components if volume == "V" else 1
     if shape != "I":
         count += (p - 1) * (components if shape == "V" else 1)
@@ -137,7 +143,7 @@ def _eee(scatters: Floats, counts: Floats) -> Floats:
 
 
 def _vee(scatters: Floats, counts: Floats) -> Floats:
-    g, p = scatters.shape[:2]
+    p = scatters.shape[1]
     common, before = scatters.sum(axis=0) / counts.sum(), np.inf
     for _ in range(TURNS):
         inverse = np.linalg.inv(common)

@@ -17,7 +17,15 @@ from discrim.core.moments.coordinates import standard_columns
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.rules import Distances, GaussianRule
 
-__all__ = ["MixtureFit", "MixtureRule", "Plan", "fit_mixture", "mixture_from_file", "rows_by_class"]
+__all__ = [
+    "MixtureFit",
+    "MixtureRule",
+    "Plan",
+    "fit_mixture",
+    "mixture_from_file",
+    "of_class",
+    "rows_by_class",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -90,7 +98,7 @@ class MixtureFit:
         Powers of two, of the coordinates in which the components are.
     components : Components
         From the means of their classes.
-    plan : Plan
+    how : Plan
     llf_given : float
         Log-likelihood of the rows given their classes, in the units of the data.
     llf_rows : float
@@ -104,7 +112,7 @@ class MixtureFit:
     together: bool
     scale: Floats
     components: Components
-    plan: Plan
+    how: Plan
     llf_given: float
     llf_rows: float = np.nan
 
@@ -131,22 +139,22 @@ class MixtureFit:
     @property
     def starts(self) -> int:
         """Trials of EM."""
-        return self.plan.starts
+        return self.how.starts
 
     @property
     def seed(self) -> int:
         """What they are drawn by."""
-        return self.plan.seed
+        return self.how.seed
 
     @property
     def tol(self) -> float:
         """Gain a row below which EM ends."""
-        return self.plan.tol
+        return self.how.tol
 
     @property
     def maxiter(self) -> int:
         """Most steps of EM."""
-        return self.plan.maxiter
+        return self.how.maxiter
 
     @property
     def has_distances(self) -> bool:
@@ -202,7 +210,7 @@ class MixtureFit:
         rows = rows_by_class(x, codes, weights, self.moments.centres, self.scale)
         if any(not row.weights.sum() > 0 for row in rows):
             return None
-        found = _run(rows, self.forms, self.sizes, self.together, self.plan, self.components)
+        found = _run(rows, self.forms, self.sizes, self.together, self.how, self.components)
         return None if isinstance(found, Degenerate) else self._with(found, rows)
 
     def _with(self, found: Components, rows: Sequence[Rows]) -> MixtureFit:
@@ -237,7 +245,7 @@ def rows_by_class(
 
 
 def common_scale(moments: ClassMoments, forms: Sequence[str]) -> Floats:
-    """Powers of two (p,) that bring what columns vary by within classes near one; one for all by some forms."""
+    """Powers of two (p,) that bring deviations from class means near one; by some forms one for all."""
     variances = moments.squares.sum(axis=0) / moments.total
     varying = variances > 0
     sd = np.sqrt(np.where(varying, variances, variances.max(initial=0.0)))
@@ -247,7 +255,7 @@ def common_scale(moments: ClassMoments, forms: Sequence[str]) -> Floats:
     exponents = np.frexp(moments.scale)[1] - np.frexp(sd)[1]
     if not all(keeps_units(form) for form in forms):
         exponents = np.full(len(sd), exponents[varying].min() if varying.any() else exponents.min())
-    return np.ldexp(1.0, exponents)
+    return np.asarray(np.ldexp(1.0, exponents))
 
 
 def fit_mixture(
@@ -319,19 +327,22 @@ def _run(
         if held is None:
             begun = started(own, counts, form, plan.starts, plan.seed)
         else:
-            begun = held if together else _of_class(held, group[0])
-        found = (
-            begun
-            if isinstance(begun, Degenerate)
-            else maximized(begun, own, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
-        )
+            begun = [held if together else of_class(held, group[0])]
+        # A trial of few steps may end where there is no maximum; then it is the turn of the next best.
+        for trial in begun:
+            found = trial
+            if not isinstance(trial, Degenerate):
+                found = maximized(trial, own, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
+            if not isinstance(found, Degenerate):
+                break
         if isinstance(found, Degenerate):
             return found._replace(k=group[found.k])
         parts.append(found)
     return parts[0] if together else _joined(parts)
 
 
-def _of_class(held: Components, k: int) -> Components:
+def of_class(held: Components, k: int) -> Components:
+    """The components of one class."""
     at = held.places()[k]
     return replace(
         held,

@@ -1,9 +1,9 @@
 """Where EM begins: partitions of the rows of a class, tried by a few steps each on some of them.
 
-A partition is that of k-means from centres that are drawn far apart (Arthur & Vassilvitskii, 2007, Proceedings
-of SODA, 1027-1035), in the metric of the covariance of the class. Short runs from many starts, and one to the
-end from the best of them, are the rule of Biernacki, Celeux & Govaert (2003, Computational Statistics & Data
-Analysis 41, 561-575).
+A partition is that of k-means from centres that are drawn far apart (Arthur & Vassilvitskii, 2007,
+Proceedings of SODA, 1027-1035), in the metric of the covariance of the class. Short runs from many starts,
+and one to the end from the best of them, are the rule of Biernacki, Celeux & Govaert (2003, Computational
+Statistics & Data Analysis 41, 561-575).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 SOME = 2000
 """Rows of a class by which starts are tried."""
 
-SHORT = 5
+SHORT = 10
 """Steps of a trial."""
 
 ROUNDS = 10
@@ -32,8 +32,8 @@ ROUNDS = 10
 
 def started(
     rows: Sequence[Rows], sizes: Sequence[int], form: str, starts: int, seed: int
-) -> Components | Degenerate:
-    """The components to begin with: the best of some trials, or why none of them ended.
+) -> list[Components | Degenerate]:
+    """The components to begin with: those of some trials, the most likely first, one without a maximum last.
 
     Parameters
     ----------
@@ -46,11 +46,12 @@ def started(
     seed : int
     """
     if max(sizes) == 1:
-        return of_weights(rows, [row.weights[None] for row in rows], form)
+        return [of_weights(rows, [row.weights[None] for row in rows], form)]
     rng = np.random.default_rng(seed)
     tried = [_some(row, rng) for row in rows]
     whitened = [_whitened(row) for row in tried]
-    best: Components | Degenerate | None = None
+    ended: list[Components] = []
+    lost: list[Components | Degenerate] = []
     for _ in range(starts):
         parts = [
             _partition(z, row.weights, size, rng) for z, row, size in zip(whitened, tried, sizes, strict=True)
@@ -58,17 +59,11 @@ def started(
         found = of_weights(tried, parts, form)
         if not isinstance(found, Degenerate):
             found = maximized(found, tried, form, tol=0.0, maxiter=SHORT)
-        if best is None or _is_better(found, best):
-            best = found
-    if best is None:
-        raise ValueError("starts= is at least one.")
-    return best
-
-
-def _is_better(found: Components | Degenerate, best: Components | Degenerate) -> bool:
-    if isinstance(found, Degenerate):
-        return False
-    return isinstance(best, Degenerate) or found.llf > best.llf
+        if isinstance(found, Degenerate):
+            lost = [found]
+        else:
+            ended.append(found)
+    return [*sorted(ended, key=lambda trial: -trial.llf), *lost]
 
 
 def _some(row: Rows, rng: np.random.Generator) -> Rows:
@@ -83,7 +78,7 @@ def _some(row: Rows, rng: np.random.Generator) -> Rows:
 def _drawn(weights: Floats, uniform: Floats) -> NDArray[np.intp]:
     """Positions with probabilities in proportion to weights; of repeated rows those of one with their sum."""
     sums = np.cumsum(weights)
-    return np.minimum(np.searchsorted(sums, uniform * sums[-1], side="right"), len(weights) - 1)
+    return np.asarray(np.minimum(np.searchsorted(sums, uniform * sums[-1], side="right"), len(weights) - 1))
 
 
 def _whitened(row: Rows) -> Floats:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.mixtures.choice import candidates, tried_forms
 from discrim.core.mixtures.em import Degenerate
-from discrim.core.mixtures.forms import FORMS, OF_ONE
+from discrim.core.mixtures.forms import FORMS, form_of
+from discrim.core.mixtures.left_out import left_out
 from discrim.core.mixtures.mixture import MixtureFit, MixtureRule, Plan, fit_mixture, mixture_from_file
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.progress import late_bar
@@ -35,7 +36,6 @@ __all__ = [
     "SAVED",
     "Asked",
     "fitted_as_asked",
-    "form_shown",
     "mixture_fit",
     "refuse_few_rows",
     "warn_if_unfinished",
@@ -76,11 +76,6 @@ class Asked:
         return None in self.sizes or None in self.forms
 
 
-def form_shown(form: str, components: int) -> str:
-    """The name of a form; of a single component those that are the same have one."""
-    return OF_ONE.get(form, "XXX") if components == 1 else form
-
-
 def _gathered(blocks: Blocks) -> tuple[Floats, Codes, Floats | None]:
     """The rows that are used, their classes and their weights, in memory."""
     parts = [(x.copy(), codes.copy(), weights) for _, x, codes, weights in used_rows(blocks)]
@@ -111,7 +106,7 @@ def fitted_as_asked(
             plan=asked.plan, estimated_prior=estimated_prior, tell=tell,
         )  # fmt: skip
     if isinstance(fit, Degenerate):
-        raise _no_maximum(fit, sizes, blocks)
+        raise _collapse(fit, sizes, blocks)
     return fit, path
 
 
@@ -143,7 +138,7 @@ def _chosen(
             best = int(table["BIC"].argmin())
             for c in group:
                 sizes[c], forms[c] = job[best]
-            table["covariance"] = [form_shown(form, size * len(group)) for size, form in job]
+            table["covariance"] = [form_of(form, size * len(group)) for size, form in job]
             table["chosen"] = np.arange(len(table)) == best
             if not asked.together:
                 table.insert(0, "class", blocks.design.levels[group[0]])
@@ -162,7 +157,7 @@ def _refuse_all(group: Codes, blocks: Blocks) -> None:
     )
 
 
-def _no_maximum(found: Degenerate, sizes: Sequence[int], blocks: Blocks) -> CollinearError:
+def _collapse(found: Degenerate, sizes: Sequence[int], blocks: Blocks) -> CollinearError:
     """The error that names the component that was lost."""
     label = shown(blocks.design.levels[found.k])
     if sizes[found.k] == 1:
@@ -173,11 +168,11 @@ def _no_maximum(found: Degenerate, sizes: Sequence[int], blocks: Blocks) -> Coll
                 alike, blocks.terms, f"in class {label}", instead='give covariance="pooled" or "EII"'
             )
         return CollinearError(
-            f"The covariance of class {label} is singular: it has {found.count:g} rows for "
+            f"The covariance of class {label} is singular: it has {found.weight:g} rows for "
             f'{len(blocks.terms)} columns. Leave out columns, or give covariance="pooled" or "EII".'
         )
     became = (
-        f"becomes singular as the likelihood rises, with {found.count:.3g} rows in it"
+        f"becomes singular as the likelihood rises, with {found.weight:.3g} rows in it"
         if found.what == "singular"
         else "is left without rows"
     )
@@ -191,7 +186,7 @@ def warn_if_unfinished(fit: MixtureFit) -> None:
     """Say so where EM was ended before it converged."""
     if not fit.components.converged:
         warn_user(
-            f"EM did not converge in {fit.plan.maxiter} steps: give a larger maxiter=, or fewer components."
+            f"EM did not converge in {fit.how.maxiter} steps: give a larger maxiter=, or fewer components."
         )
 
 
@@ -240,7 +235,8 @@ def _rule_as_asked(asked: Asked, fit: Fit[MixtureFit], blocks: Blocks) -> Rule |
 
 
 def _left_out(fit: Fit[MixtureFit]) -> LeftOut:
-    return left_out_by_refits(fit, "takes a run of EM a row")
+    left_out_by_refits(fit, "takes a run of EM a row")
+    return left_out(fit.numbers, fit.log_prior(), *_gathered(fit.blocks))
 
 
 def _from_file(
@@ -304,5 +300,6 @@ def refuse_few_rows(asked: Asked, blocks: Blocks, moments: ClassMoments) -> None
     ]
     if few:
         raise DataError(
-            f"{listed(few)} {'has' if len(few) == 1 else 'have'} fewer rows than components: {FEWER}."
+            f"{listed(few)} {'has' if len(few) == 1 else 'have'} fewer rows than components: give fewer "
+            "components, or leave such classes out."
         )

@@ -8,13 +8,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from discrim.core.mixtures.forms import form_of
+from discrim.core.mixtures.mixture import MixtureFit
 from discrim.core.rules.rules import log_posteriors, logs_of_prior
 from discrim.frame.unseen import Unseen
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
 from discrim.models.fits.gaps import Gaps
 from discrim.models.fits.tuning import held_path
-from discrim.models.mixtures.mixture_fits import MODEL, SAVED, MixtureFit, form_shown
+from discrim.models.mixtures.mixture_fits import MODEL, SAVED
 from discrim.models.results.group_summary import group_summary
 from discrim.models.results.results import ClassifierResults
 
@@ -31,7 +33,7 @@ class MixtureResults(ClassifierResults):
     components : Series by class
         How many.
     covariance : Series by class
-        Form of the covariances, in mclust's letters; XII, XXI, XXX of one component of a form of its own.
+        Form of the covariances, in mclust's letters, which are X where one component has its own.
     shares : Series by (class, component)
         Of the rows of the class, largest first as they are numbered.
     component_means : DataFrame, (class, component) by terms
@@ -64,7 +66,7 @@ class MixtureResults(ClassifierResults):
         """The form of the covariances of each class."""
         numbers = self._fit.numbers
         shown = [
-            form if numbers.together else form_shown(form, size)
+            form if numbers.together else form_of(form, size)
             for form, size in zip(numbers.forms, numbers.sizes, strict=True)
         ]
         return pd.Series(shown, index=self.classes, name="covariance")
@@ -186,13 +188,17 @@ class MixtureResults(ClassifierResults):
     @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row a class, component and term: share, mean and standard deviation."""
-        means = self.component_means
-        sd = np.array([np.sqrt(np.diagonal(cov)) for cov in self.covs.values()])
-        long = means.stack().rename("mean").reset_index()
-        long.columns = pd.Index(["class", "component", "term", "mean"])
-        long["sd"] = sd.ravel()
-        long.insert(2, "share", np.repeat(self.shares.to_numpy(), len(self.terms)))
-        return long
+        p, index = len(self.terms), self._index
+        sd = [np.sqrt(np.diagonal(cov)) for cov in self.covs.values()]
+        columns = {
+            "class": index.get_level_values(0).repeat(p),
+            "component": index.get_level_values(1).repeat(p),
+            "share": self.shares.to_numpy().repeat(p),
+            "term": list(self.terms) * len(index),
+            "mean": self.component_means.to_numpy().ravel(),
+            "sd": np.ravel(sd),
+        }
+        return pd.DataFrame(columns)
 
     @displayed()
     def glance(self) -> pd.DataFrame:

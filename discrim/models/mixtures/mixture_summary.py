@@ -80,8 +80,12 @@ def _classes(fit: MixtureResults) -> Section:
     table = pd.DataFrame(
         {"prior": fit.prior, "rows": fit.counts, "components": fit.components, "covariance": fit.covariance}
     )
-    kinds = {"prior": "share", "rows": "count", "components": "count", "covariance": "text"}
-    return Section("Classes", table, kinds, source="fit.prior, fit.components, fit.covariance")
+    return Section(
+        "Classes",
+        table,
+        {"prior": "share", "rows": "count", "components": "count", "covariance": "text"},
+        source="fit.prior, fit.components, fit.covariance",
+    )
 
 
 def _components(fit: MixtureResults) -> Section:
@@ -89,11 +93,10 @@ def _components(fit: MixtureResults) -> Section:
     table.insert(0, "share", fit.shares)
     left_out = len(table) - MOST_COMPONENTS
     note = f"{left_out} more: fit.component_means." if left_out > 0 else ""
-    kinds = {"share": "share"}
     return Section(
         "Components: shares and means",
         table.head(MOST_COMPONENTS),
-        kinds,
+        {"share": "share"},
         note=note,
         source="fit.shares, fit.component_means, fit.covs",
     )
@@ -108,9 +111,13 @@ def _path(fit: MixtureResults) -> Section:
     ordered = path.sort_values([*by, "BIC"], kind="stable")
     best = ordered.groupby("class", sort=False, observed=True).head(BEST) if by else ordered.head(BEST)
     names = [f"{size} {form}" for size, form in zip(best["components"], best["covariance"], strict=True)]
-    labels = [best["class"].astype(object), names] if by else [names]
-    table = best.set_index(labels)[["df", "llf", "BIC"]]
-    table.index.names = [*by, "components"]
+    table = best[["df", "llf", "BIC"]]
+    index = pd.Index(names, name="components")
+    if by:
+        index = pd.MultiIndex.from_arrays(
+            [best["class"].astype(object), names], names=["class", "components"]
+        )
+    table = table.set_axis(index)
     more = f"The best of {len(path)} that were tried: fit.path. " if len(path) > len(best) else ""
     note = f"{more}BIC = df ln n - 2 llf, of the rows given their classes: the smallest is chosen."
     return Section("Choice by BIC", table, {"df": "count"}, note=note, source="fit.path")

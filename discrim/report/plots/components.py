@@ -20,8 +20,8 @@ __all__ = ["components", "criterion"]
 
 Floats = NDArray[np.float64]
 
-MOST_FORMS = 20
-"""Forms whose names are level; the names of more stand upright."""
+LEVEL_NAMES = 10
+"""Forms whose names are level; those of more stand upright."""
 
 
 def components(
@@ -100,8 +100,9 @@ def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: S
         axes.plot(
             at, above, color=signs.colour(k), linestyle=signs.line(k), marker=signs.marker(k), markersize=5
         )
-    turned = {} if across == "components" or len(places) <= MOST_FORMS // 2 else {"rotation": 90}
-    axes.set_xticks(range(len(places)), [f"{place}" for place in places], **turned)
+    axes.set_xticks(range(len(places)), [f"{place}" for place in places])
+    if across == "covariance" and len(places) > LEVEL_NAMES:
+        axes.tick_params(axis="x", labelrotation=90)
     axes.axhline(0.0, color=faint(0.35), linestyle=":", linewidth=1.0)
     axes.set_xlabel("Components" if across == "components" else "Covariance")
     axes.set_ylabel("BIC above the least")
