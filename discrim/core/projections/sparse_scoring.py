@@ -58,7 +58,7 @@ SAME = 1e-6
 WAYS = 4
 """Most ways down."""
 
-STEP, STRIDE = 0.8, 0.5
+STEP, STRIDE = 0.8, 0.25
 """Ratio of two penalties on the way to a number of columns, and to a penalty."""
 
 HALVINGS = 60
@@ -380,7 +380,8 @@ def _direction_at(problem: Problem, penalty: float, before: Floats) -> Direction
         # Nothing is left out: from the scores of least squares themselves.
         ways = _least_squares(problem, before)
     at = STRIDE * top
-    while at > penalty > 0:
+    # Of one score there is one minimum, which is found at once.
+    while len(ways) > 1 and at > penalty > 0:
         ways = _on(problem, ways, at, before)
         at *= STRIDE
     return _on(problem, ways, penalty, before)[0]
