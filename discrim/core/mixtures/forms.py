@@ -4,10 +4,10 @@ Theory. A covariance is volume x shape x orientation, S_g = l_g D_g A_g D_g', wi
 orthogonal (Banfield & Raftery, 1993, Biometrics 49, 803-821; Celeux & Govaert, 1995, Pattern Recognition 28,
 781-793). A form has three letters, for the volume, the shape and the orientation: E, equal for all
 components, V, variable, or I, that of a sphere or of the axes. Given scatters W_g about the means, with
-weights n_g, the likelihood is largest where sum_g n_g ln|S_g| + tr(S_g^-1 W_g) is least, which has a closed form for nine of
-them. For VEI, VEE and VEV volumes and what is common are found in turn; for EVE and VVE the common axes by
-rotations in one plane after another, each of which is an eigenvector of two rows and columns. No step makes
-the sum larger.
+weights n_g, the likelihood is largest where sum_g n_g ln|S_g| + tr(S_g^-1 W_g) is least, which has a
+closed form for nine of them. For VEI, VEE and VEV volumes and what is common are found in turn; for EVE and
+VVE the common axes by rotations in one plane after another, each of which is an eigenvector of two rows and
+columns. No step makes the sum larger.
 """
 
 from __future__ import annotations

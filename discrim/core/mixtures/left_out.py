@@ -52,16 +52,14 @@ def _without(fit: MixtureFit, log_prior: Floats, every: list[Rows], k: int, at: 
     if not less.any():
         return np.full(len(log_prior), np.nan)
     reduced = Rows(z, less)
-    how = {"tol": fit.how.tol, "maxiter": fit.how.maxiter}
+    held, rows = of_class(fit.components, k), [reduced]
     if fit.together:
-        rows = [reduced if c == k else other for c, other in enumerate(every)]
-        found = maximized(fit.components, rows, fit.forms[0], **how)
-    else:
-        found = maximized(of_class(fit.components, k), [reduced], fit.forms[k], **how)
+        held, rows = fit.components, [reduced if c == k else other for c, other in enumerate(every)]
+    found = maximized(held, rows, fit.forms[k], tol=fit.how.tol, maxiter=fit.how.maxiter)
     if isinstance(found, Degenerate):
         return np.full(len(log_prior), np.nan)
     held = found if fit.together else _with_class(fit.components, k, found)
-    return replace(fit, components=held).rule(log_prior).scores(row[None])[0]
+    return np.asarray(replace(fit, components=held).rule(log_prior).scores(row[None])[0])
 
 
 def _with_class(held: Components, k: int, found: Components) -> Components:

@@ -190,11 +190,16 @@ def warn_if_unfinished(fit: MixtureFit) -> None:
         )
 
 
+def _marginal(fit: MixtureFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+    """The rule of some columns (q,), for which there is one method."""
+    return fit.of_columns(log_prior, keep)
+
+
 MODEL = Model(
     "mixture",
     "Mixture discriminant analysis",
     no_fit=("a component becomes singular or is left without rows", "fewer components"),
-    marginal=lambda fit, log_prior, method, keep: fit.of_columns(log_prior, keep),
+    marginal=_marginal,
 )
 
 
