@@ -36,9 +36,10 @@ from discrim.frame.grammar import (
 )
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import classes_and_codes
-from discrim.frame.scan import scan
-from discrim.frame.sides import parse, read_response, right_side
+from discrim.frame.scan import Source, scan
+from discrim.frame.sides import read_response, right_side
 from discrim.frame.table import Table
+from discrim.frame.terms import Node
 
 __all__ = [
     "Asked",
@@ -46,6 +47,7 @@ __all__ = [
     "Reader",
     "Whole",
     "asked",
+    "parse",
     "resolve",
     "settle",
     "specify",
@@ -195,6 +197,29 @@ def settle(
     own = response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called)
     truths = tuple(name for name in columns if spec is None and table.kind(name) == "boolean")
     return Design(found.formula, *own, labels=kind, truths=truths), codes
+
+
+def parse(source: Source) -> tuple[Node, Node]:
+    """Left and right side of the tree patsy reads."""
+    from patsy import PatsyError
+    from patsy.parse_formula import parse_formula
+
+    end = len(source.code)
+    if "~" not in source.code:
+        raise source.error("A formula is 'response ~ terms'; this one has no ~: write one.", 0, max(end, 1))
+    try:
+        tree = parse_formula(source.code)
+    except PatsyError as error:
+        origin = error.origin
+        start, stop = (origin.start, origin.end) if origin is not None else (0, end)
+        raise source.error(
+            f"This cannot be read, correct it: {error.message.replace('a noun', 'a term')}.", start, stop
+        ) from None
+    except (AssertionError, IndexError, SyntaxError, AttributeError):
+        raise source.error("An operator has nothing to work on: write a term there.", 0, end) from None
+    if len(tree.args) != 2:
+        raise source.error("A formula needs a response on the left of the ~: name it.", 0, end)
+    return tree.args[0], tree.args[1]
 
 
 def spline_bases() -> dict[str, Callable[..., Any]]:

@@ -21,11 +21,11 @@ from discrim.frame.asked_rows import read
 from discrim.frame.blocks import Blocks
 from discrim.frame.categories import Scalar
 from discrim.frame.design import Coding, Design, Spec
-from discrim.frame.formula import Asked
+from discrim.frame.formula import Asked, parse
 from discrim.frame.grammar import Call, Column, Expression, expression
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.scan import Source, quote, scan
-from discrim.frame.sides import parse, read_leaf, right_side
+from discrim.frame.sides import read_leaf, right_side
 from discrim.frame.sources.parts import ApartSource, no_rows
 from discrim.frame.sources.rows import tables
 from discrim.frame.sources.sources import source_of

@@ -11,30 +11,7 @@ from discrim.frame.scan import Source, quote
 from discrim.frame.table import Table
 from discrim.frame.terms import Expansion, Node, Terms
 
-__all__ = ["parse", "read_leaf", "read_response", "right_side"]
-
-
-def parse(source: Source) -> tuple[Node, Node]:
-    """Left and right side of the tree patsy reads."""
-    from patsy import PatsyError
-    from patsy.parse_formula import parse_formula
-
-    end = len(source.code)
-    if "~" not in source.code:
-        raise source.error("A formula is 'response ~ terms'; this one has no ~: write one.", 0, max(end, 1))
-    try:
-        tree = parse_formula(source.code)
-    except PatsyError as error:
-        origin = error.origin
-        start, stop = (origin.start, origin.end) if origin is not None else (0, end)
-        raise source.error(
-            f"This cannot be read, correct it: {error.message.replace('a noun', 'a term')}.", start, stop
-        ) from None
-    except (AssertionError, IndexError, SyntaxError, AttributeError):
-        raise source.error("An operator has nothing to work on: write a term there.", 0, end) from None
-    if len(tree.args) != 2:
-        raise source.error("A formula needs a response on the left of the ~: name it.", 0, end)
-    return tree.args[0], tree.args[1]
+__all__ = ["read_leaf", "read_response", "right_side"]
 
 
 def read_leaf(source: Source, node: Node, table: Table, functions: Functions) -> Expression:

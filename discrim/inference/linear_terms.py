@@ -102,13 +102,19 @@ class LeastSquares:
         basis = spans(self.x, [before, self.groups[term]])[1]
         return Hypothesis(basis.T @ self.y, len(self.groups[term]))
 
-    def contrast(self, combinations: Floats) -> Hypothesis:
-        """That combinations (q, m) of the coefficients are zero; x has to have full rank."""
+    def contrast(self, combinations: Floats, origin: Floats) -> Hypothesis:
+        """That combinations (q, m) of the coefficients are zero; x has to have full rank.
+
+        An origin (p,) is added to the responses where the constant is in question.
+        """
         # L B = (R^-T L')' Q'Y: the directions are those of R^-T L'.
         m = self.x.shape[1]
         directions = solve_triangular(self.x[:m], combinations.T, trans="T")
         basis = spans(directions, [range(directions.shape[1])])[0]
-        return Hypothesis(basis.T @ self.y[:m], len(combinations))
+        y = self.y[:m]
+        if combinations[:, 0].any():
+            y = y + np.outer(self.x[:m, 0], origin)
+        return Hypothesis(basis.T @ y, len(combinations))
 
     def roots(self, hypothesis: Hypothesis) -> tuple[Floats, Floats]:
         """Roots (s,) of E^-1 H, largest first, and axes (p, s) of unit length in E."""
@@ -222,4 +228,4 @@ def spans(x: Floats, groups: Sequence[Sequence[int] | range]) -> list[Floats]:
 
 def rank_of(x: Floats, group: Sequence[int]) -> int:
     """Rank of some columns."""
-    return spans(x, [group])[0].shape[1]
+    return int(spans(x, [group])[0].shape[1])
