@@ -22,7 +22,8 @@ class TestResult:
     name : str
     statistic : float
     df : tuple of float
-        Degrees of freedom of the reference distribution: one for a chi-square, two for an F.
+        Degrees of freedom of the reference distribution: one for a chi-square, two for an F,
+        none of permutations.
     pvalue : float
     assumes : str
         What the p-value rests on.
@@ -67,8 +68,8 @@ class TestResult:
         )
 
     def _line(self) -> str:
-        df = ", ".join(f"{d:.6g}" for d in self.df)
-        return f"{self.name}: {self.statistic:.6g}, df {df}, p {_p(self.pvalue) or 'nan'}"
+        df = ", df " + ", ".join(f"{d:.6g}" for d in self.df) if self.df else ""
+        return f"{self.name}: {self.statistic:.6g}{df}, p {_p(self.pvalue) or 'nan'}"
 
     def _cells(self) -> list[list[str]]:
         """The table as texts, its head first; what is missing is blank."""

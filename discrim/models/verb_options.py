@@ -130,7 +130,10 @@ def of_pls(fit: Any) -> dict[str, Any]:
     """Options of `pls`, the number of components held."""
     held = fit._fit.numbers
     names = ("components", "scale", "indicators", "algorithm")
-    return {name: getattr(held, name) for name in names} | {"rule": held.decides}
+    options = {name: getattr(held, name) for name in names} | {"rule": held.decides}
+    if held.algorithm == "engine":
+        options |= {"algorithm": "nipals", "engine": fit._fit.refits.asked}
+    return options
 
 
 def of_flexible(fit: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class PLSClassifier(FrequencyClassifier):
 
     Parameters
     ----------
-    components, rule, scale, indicators, algorithm, select, grid, seed, prior
+    components, rule, scale, indicators, algorithm, engine, select, grid, seed, prior
         As for `discrim.pls`, which chooses a number of components of None by folds; but that rows are dealt
         to folds the same way at each fit, unless `seed` is None.
     cv : int, or iterable of (train, test)
@@ -48,6 +48,7 @@ class PLSClassifier(FrequencyClassifier):
         scale: bool = True,
         indicators: str = "scaled",
         algorithm: str = "nipals",
+        engine: Any = None,
         cv: int | Splits = 10,
         select: str = "min",
         grid: Sequence[int] | None = None,
@@ -60,6 +61,7 @@ class PLSClassifier(FrequencyClassifier):
         self.scale = scale
         self.indicators = indicators
         self.algorithm = algorithm
+        self.engine = engine
         self.cv = cv
         self.select = select
         self.grid = grid

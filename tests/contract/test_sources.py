@@ -21,6 +21,8 @@ BY_PASSES = {
     "naive_bayes counts": {"counts": ["n"]},
     "shrunken_centroids": {"threshold": 0.5},
     "shrunken_centroids chosen": {"folds": 4, "seed": 1},
+    "sparse_lda": {"penalty": 0.05},
+    "sparse_lda chosen": {"folds": 4, "seed": 1, "n_penalties": 4},
     "nearest_centroid": {},
     "indicator": {},
     "logistic": {},
@@ -255,6 +257,7 @@ ONE_PASS = {
     "naive_bayes": {},
     "naive_bayes counts": {"counts": ["n"]},
     "shrunken_centroids": {"threshold": 0.5},
+    "sparse_lda": {"nonzero": 2},
     "nearest_centroid": {},
     "indicator": {},
 }
@@ -277,6 +280,7 @@ def test_an_iterator_is_read_once(case):
     [
         ("rda", "y ~ a + b", {}),
         ("shrunken_centroids", "y ~ a + b", {}),
+        ("sparse_lda", "y ~ a + b", {}),
         ("lda", "y ~ a + b", {"method": "t"}),
         ("lda", "y ~ a + center(b)", {}),
         ("naive_bayes", "y ~ a + b", {"kernel": True}),

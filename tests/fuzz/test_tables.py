@@ -127,6 +127,7 @@ VERBS = {
     },
     "knn": {"k": [None, 1, 3], "scale": [True, False], "metric": ["euclidean", "mahalanobis", "cityblock"]},
     "shrunken_centroids": {"threshold": [None, 0.0, 0.5, 1e9], "seed": [0]},
+    "sparse_lda": {"penalty": [0.0, 0.05, 0.5], "ridge": [0.0, 0.1]},
     "nearest_centroid": {"prior": [None, "equal"]},
     "logistic": {
         "bias_reduction": [True, False],
@@ -144,6 +145,7 @@ WEIGHTED = (
     "rda",
     "naive_bayes",
     "shrunken_centroids",
+    "sparse_lda",
     "nearest_centroid",
     "logistic",
     "indicator",
@@ -270,6 +272,7 @@ FITTED = {
     "rda": {"alpha": 0.5, "gamma": 0.5},
     "perceptron": {"maxiter": 20},
     "shrunken_centroids": {"threshold": 0.1},
+    "sparse_lda": {"penalty": 0.1},
 }
 
 

@@ -31,7 +31,8 @@ from discrim.core.numerics.singular_values import svd
 __all__ = ["Algorithm", "Latent", "latent", "latent_of"]
 
 Floats = NDArray[np.float64]
-Algorithm = Literal["nipals", "simpls"]
+Algorithm = Literal["nipals", "simpls", "engine"]
+"""What has found the components; an engine is not of ours."""
 
 
 @dataclass(frozen=True, slots=True)

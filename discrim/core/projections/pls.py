@@ -36,7 +36,9 @@ from discrim.core.moments.coordinates import standard_columns
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.units import comparable
 from discrim.core.projections.latent import Algorithm, Latent, latent
+from discrim.core.projections.left_out_pls import Whole, left_out_scores
 from discrim.core.rules.gaussian import centred
+from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.nearest_means import Means, nearest_mean_rule, uncentred
 from discrim.core.rules.rules import LinearRule
 from discrim.errors import NotSupportedError
@@ -84,7 +86,7 @@ class PLSFit:
     prior : (K,) float
     estimated_prior : bool
     components : int
-    algorithm : {"nipals", "simpls"}
+    algorithm : {"nipals", "simpls", "engine"}
     scale : bool
         Whether columns are divided by their standard deviations.
     indicators : {"scaled", "centred"}
@@ -158,8 +160,9 @@ class PLSFit:
 
     def spread_components(self) -> int:
         """The first components whose scores vary within classes beyond those before them."""
-        lengths = np.sqrt(self.latent.squares)
-        slack = 10 * max(len(self.unit), len(self.within)) * EPS * lengths
+        # What rounding leaves of a product of the table with a rotation.
+        reach = np.sqrt(self.latent.x_total * (self.latent.rotations**2).sum(axis=0))
+        slack = 10 * max(len(self.unit), len(self.within)) * EPS * reach
         still = np.abs(np.diagonal(self.within)) <= slack
         return int(np.argmax(still)) if still.any() else len(still)
 
@@ -246,6 +249,15 @@ class PLSFit:
             return self
         held = self.within[:count, :count]
         return replace(self, components=count, latent=self.latent.first(count), within=held)
+
+    def left_out(self, log_prior: Floats) -> LeftOut:
+        """Scores of rows under the rule fitted without each of them, the number of components held."""
+        table = tables_of(self.moments, scale=self.scale, indicators=self.indicators).columns
+        whole = Whole(
+            self.moments, self.origin, self.centre, self.unit, table, self.components, self.algorithm,
+            self.decides, self.scale, self.indicators == "scaled",
+        )  # fmt: skip
+        return lambda x, codes, weights: left_out_scores(whole, x, codes, weights, log_prior)
 
     def llf(self) -> float:
         """Not there: raises NotSupportedError."""

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.projections.latent import Algorithm
 from discrim.core.projections.pls import Decides, Indicators, fit_pls
 from discrim.errors import DataError
 from discrim.frame.asked_rows import read
@@ -30,12 +29,15 @@ from discrim.models.moments.given import given_sample, table_given
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.once import by_moments
 from discrim.models.projections.pls_choice import Search, counts_of
+from discrim.models.projections.pls_engine import components_of, engine_fit
 from discrim.models.projections.pls_fits import chosen, pls_fit, refuse_few, refuse_no_spread
 from discrim.models.projections.pls_results import PLSResults
 
 __all__ = ["pls"]
 
 CHOSEN_FROM_ROWS = "Components are chosen by the rows and not by their moments: give components="
+
+FROM_ROWS = "An engine is fitted to rows and not to their moments: leave engine= out"
 
 Floats = NDArray[np.float64]
 
@@ -50,7 +52,8 @@ def pls(
     rule: Decides = "lda",
     scale: bool = True,
     indicators: Indicators = "scaled",
-    algorithm: Algorithm = "nipals",
+    algorithm: Literal["nipals", "simpls"] = "nipals",
+    engine: Any = None,
     folds: int | Splits = 10,
     select: Literal["min", "1se"] = "min",
     grid: Sequence[int] | None = None,
@@ -85,6 +88,11 @@ def pls(
         it makes no difference.
     algorithm : {"nipals", "simpls"}
         How the columns are deflated; see Notes.
+    engine : object, optional
+        A regression that finds the components in the place of ours, as scikit-learn's `PLSRegression()`: a
+        copy is fitted to columns and indicators, centred and scaled as said here, and has then
+        `x_weights_`, `x_loadings_` and `x_rotations_`. With components=None it has as many as it was made
+        with. The fit then needs the rows in memory, and each refit one of the engine.
     folds : int, or iterable of (train, test)
         Folds, for the choice; or splits, as in scikit-learn: positions of rows of the table; what judges the
         fit by folds chooses anew on the same splits, without the rows of the fold.
@@ -146,8 +154,9 @@ def pls(
         blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
         blocks, held = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
     else:
+        why = CHOSEN_FROM_ROWS if components is None else ""
         blocks, held = given_sample(
-            moments, "pooled", why_rows=CHOSEN_FROM_ROWS if components is None else "",
+            moments, "pooled", why_rows=why if engine is None else FROM_ROWS,
             formula=formula, data=data, weights=weights, levels=levels, functions=functions,
         )  # fmt: skip
     refuse_no_spread(held)
@@ -157,16 +166,23 @@ def pls(
         estimated_prior=prior is None,
     )  # fmt: skip
     path = search = None
-    if components is None:
+    if engine is not None:
+        count = components_of(engine, components)
+        fit = engine_fit(
+            engine, blocks, held, shares, components=count, scale=bool(scale), indicators=indicators,
+            decides=rule, estimated_prior=prior is None,
+        )  # fmt: skip
+        refuse_few(fit, count)
+    elif components is None:
         # Choices in folds are made by the same seed, so that they can be made again.
         splits = () if is_number(folds) else read_splits(folds, blocks, "a number of folds")
-        count: Any = len(splits) or folds
-        search = Search(grid, count, drawn_seed(seed), select, splits)
+        parts: Any = len(splits) or folds
+        search = Search(grid, parts, drawn_seed(seed), select, splits)
         fit, path = chosen(blocks, fitted(components=max(counts_of(search))), search)
     else:
         fit = fitted(components=int(components))
         refuse_few(fit, int(components))
-    return PLSResults(pls_fit(fit, blocks, has_rows=moments is None, search=search, path=path))
+    return PLSResults(pls_fit(fit, blocks, has_rows=moments is None, search=search, path=path, engine=engine))
 
 
 def _check_options(

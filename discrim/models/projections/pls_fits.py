@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
+from discrim.core.projections.latent import Latent, latent_of
 from discrim.core.projections.pls import PLSFit, fit_pls
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
@@ -21,11 +22,15 @@ from discrim.models.fits.fit import Fit, Model, as_scored
 from discrim.models.fits.reading import class_moments
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
 from discrim.models.projections.pls_choice import Search, chosen_from, component_path, counts_of
+from discrim.models.projections.pls_engine import engine_fit
 from discrim.models.saving.saved import Saved
 
 __all__ = ["MODEL", "SAVED", "chosen", "pls_fit", "refuse_few", "refuse_no_spread"]
 
 Floats = NDArray[np.float64]
+
+BUFFERS = ("weights", "loadings", "rotations")
+"""What a file keeps of the components that an engine has found."""
 
 
 def chosen(blocks: Blocks, fit: PLSFit, search: Search) -> tuple[PLSFit, pd.DataFrame]:
@@ -48,7 +53,8 @@ def refuse_few(fit: PLSFit, asked: int) -> None:
     if fit.components < asked:
         raise DataError(
             f"components={told(asked)}: these rows have {fit.components}, beyond which nothing of the "
-            f"columns covaries with the classes. Give 1 to {fit.components}, or None to have it chosen."
+            f"columns covaries with the classes. Give components={fit.components} or fewer, or None to have "
+            "it chosen."
         )
     able = fit.spread_components()
     if fit.decides == "lda" and able < asked:
@@ -90,12 +96,17 @@ def pls_fit(
     has_rows: bool = True,
     search: Search | None = None,
     path: pd.DataFrame | None = None,
+    engine: Any = None,
 ) -> Fit[PLSFit]:
     """Partial least squares as one value; `search` and `path` are those of a choice of components."""
-    refits = replace(moment_refits(numbers.moments.spread), left_out=_left_out)
+    refits = moment_refits(numbers.moments.spread)
     if search is not None:
         rule = partial(_chosen_rule, search)
         refits = replace(refits, spread=None, of_rows=rule, chosen="the number of components")
+    if engine is not None:
+        by_engine = partial(_engine_rule, engine)
+        refits = replace(refits, spread=None, of_rows=by_engine, held=by_engine, left_out=_left_out)
+        refits = replace(refits, asked=engine)
     cache = {} if path is None else {"path": path}
     model = MODEL if numbers.decides == "lda" else WITHOUT_POSTERIORS
     return Fit(
@@ -123,8 +134,25 @@ def _chosen_rule(search: Search, fit: Fit[PLSFit], blocks: Blocks) -> Rule | Non
     return held.rule(fit.log_prior())
 
 
+def _engine_rule(engine: Any, fit: Fit[PLSFit], blocks: Blocks) -> Rule | None:
+    numbers = fit.numbers
+    moments = class_moments(blocks, numbers.moments.spread)
+    if (moments.rows < 1).any() or moments.total <= moments.n_classes:
+        return None
+    try:
+        refit = engine_fit(
+            engine, blocks, moments, numbers.prior, components=numbers.components, scale=numbers.scale,
+            indicators=numbers.indicators, decides=numbers.decides,
+            estimated_prior=numbers.estimated_prior,
+        )  # fmt: skip
+        refuse_few(refit, numbers.components)
+    except (CollinearError, DataError):
+        return None
+    return refit.rule(fit.log_prior())
+
+
 def _left_out(fit: Fit[PLSFit]) -> LeftOut:
-    return left_out_by_refits(fit, "takes a fit a row")
+    return left_out_by_refits(fit, "takes a fit of the engine a row")
 
 
 def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **options: Any) -> PLSFit:
@@ -136,15 +164,32 @@ def _from_file(moments: ClassMoments, prior: Floats, *, components: int, **optio
         An option is none, or the moments have fewer components.
     """
     for name, words in (
-        ("algorithm", ("nipals", "simpls")),
+        ("algorithm", ("nipals", "simpls", "engine")),
         ("decides", ("lda", "max", "centroid")),
         ("indicators", ("scaled", "centred")),
     ):
         check_word(name, options[name], words)
     refuse_no_spread(moments)
-    fit = fit_pls(moments, prior, components=components, **options)
+    own = [options.pop(name, None) for name in BUFFERS]
+    found = None
+    if options["algorithm"] == "engine":
+        if any(each is None or each.shape[1] != components or not each.any(axis=0).all() for each in own):
+            raise DataError(
+                f"The {components} components that an engine has found are not there: save the fit again."
+            )
+        found = partial(_as_found, own)
+    fit = fit_pls(moments, prior, components=components, found=found, **options)
     refuse_few(fit, components)
     return fit
+
+
+def _as_found(own: list[Any], a: Floats, b: Floats) -> Latent:
+    return latent_of(a, b, *own)
+
+
+def _buffers(fit: PLSFit) -> dict[str, Floats]:
+    """What an engine has found, which moments alone do not say."""
+    return {name: getattr(fit.latent, name) for name in BUFFERS} if fit.algorithm == "engine" else {}
 
 
 SAVED = Saved(
@@ -159,6 +204,8 @@ SAVED = Saved(
     "pooled",
     _from_file,
     pls_fit,
+    _buffers,
+    optional=lambda k, p: dict.fromkeys(BUFFERS, (p, -1)),
     constant=True,
     structure="pinv",
     singular=True,

@@ -9,9 +9,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.projections.pls import PLSFit
-from discrim.errors import DataError
+from discrim.errors import DataError, NotSupportedError
 from discrim.frame.unseen import Unseen
 from discrim.inference.folds import drawn_seed
+from discrim.inference.result import TestResult
 from discrim.models.fits.arguments import is_whole, told
 from discrim.models.fits.displayed import displayed
 from discrim.models.fits.fit import Fit
@@ -20,6 +21,7 @@ from discrim.models.fits.prediction import posterior_frame
 from discrim.models.fits.tuning import held_path
 from discrim.models.projections.pls_choice import Search, component_path
 from discrim.models.projections.pls_fits import MODEL, SAVED
+from discrim.models.projections.pls_permuted import permutation_test
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.group_summary import group_summary
 from discrim.models.results.results import ClassifierResults
@@ -105,7 +107,53 @@ class PLSResults(LinearGeometry, ClassifierResults):
         if not is_whole(folds):
             raise DataError(f"folds={told(folds)}: give a number of folds.")
         fit = self._fit
+        self._refuse_engine("q2()")
         return component_path(fit.rows("q2()"), fit.numbers, Search(None, folds, drawn_seed(seed)))
+
+    def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
+        """Whether rows left out are predicted better than chance would have it, by shuffled labels.
+
+        Parameters
+        ----------
+        n : int
+            Times that the labels are shuffled.
+        folds : int
+        seed : int, optional
+            Deals the rows to folds, and shuffles.
+
+        Returns
+        -------
+        TestResult
+            `statistic` is Q2 with all components of the fit, by folds that are dealt without regard to the
+            classes, and so differs a little from that of `q2`; `pvalue` is (1 + b) / (1 + n), b the shuffled
+            labellings with a Q2 as large or larger; `table` has the same of R2, too. The number of components
+            is held: where it was chosen by the same rows, p is a little too small.
+
+        Raises
+        ------
+        DataError
+            No number of permutations, or too few rows for the folds.
+        NotSupportedError
+            Weights that are not whole numbers; the fit was loaded, and has no rows.
+
+        Examples
+        --------
+        >>> from discrim import pls
+        >>> from discrim.datasets import load_iris
+        >>> fit = pls("species ~ .", load_iris(), components=2)
+        >>> test = fit.permutation_test(n=99, seed=1)
+        >>> round(test.statistic, 2), test.pvalue
+        (0.54, 0.01)
+        """
+        self._refuse_engine("permutation_test()")
+        return permutation_test(self._fit, n, folds, seed)
+
+    def _refuse_engine(self, what: str) -> None:
+        if self._fit.numbers.algorithm == "engine":
+            raise NotSupportedError(
+                f"{what} finds components many times, by our own algorithms alone: fit without engine=, or "
+                'see error_rates(["cv"]).'
+            )
 
     @property
     def means(self) -> pd.DataFrame:

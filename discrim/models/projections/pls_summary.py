@@ -42,6 +42,9 @@ RULES = {
 }
 
 
+ALGORITHMS = {"nipals": "NIPALS", "simpls": "SIMPLS", "engine": "an engine"}
+
+
 def pls_sections(fit: PLSResults) -> Sections:
     """Sections of partial least squares, in their order."""
     parts: Sections = {
@@ -70,7 +73,7 @@ def _header(fit: PLSResults) -> Pairs:
         ("Components", fit.components, str(fit.components)),
         ("Chosen by", chosen, chosen),
         ("Rule", numbers.decides, RULES[numbers.decides]),
-        ("Algorithm", numbers.algorithm, numbers.algorithm.upper()),
+        ("Algorithm", numbers.algorithm, ALGORITHMS[numbers.algorithm]),
         ("Columns taken", units, units),
         ("Indicators taken", responses, responses),
         *size_items(fit),

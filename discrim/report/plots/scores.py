@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.report.plots.ellipses import draw_outline
+from discrim.report.plots.ellipses import draw_outline, outline
 from discrim.report.plots.points import draw_labels, draw_points, draw_strips
 from discrim.report.plots.style import (
     MOST_IN_LEGEND,
@@ -48,13 +48,15 @@ def scores(
     shares: pd.Series | None = None,
     counts: pd.Series | None = None,
     level: float | None = 0.5,
+    within: Floats | None = None,
 ) -> Axes:
     """Discriminant scores by class on two axes, or their distribution on the only one.
 
-    Scores have unit variance within classes: an outline of a class holds a share `level` of a normal class,
-    at the distance sqrt(-2 ln(1 - level)), and a filled circle its mean at 95 % confidence, with the radius
-    sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical Analysis for Biologists). One axis is drawn
-    as histograms on common bins, or, beyond 12 classes, as a strip for each class.
+    Scores have unit variance within classes, and but for `within` are uncorrelated there: an outline of a
+    class holds a share `level` of a normal class, at the distance sqrt(-2 ln(1 - level)), and a filled circle
+    its mean at 95 % confidence, with the radius sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical
+    Analysis for Biologists). One axis is drawn as histograms on common bins, or, beyond 12 classes, as a
+    strip for each class.
 
     Parameters
     ----------
@@ -70,6 +72,8 @@ def scores(
         n_k, for the circles of the means.
     level : float or None
         Share of a class in its outline; None for no outlines.
+    within : (2, 2) float, optional
+        Covariance of the scores within classes, where it is not the identity.
 
     Returns
     -------
@@ -88,15 +92,16 @@ def scores(
             x[:, 0], codes, classes, means[:, 0], axis_name(centroids.columns[0], shares), ax, signs
         )
     radius = 0.0 if level is None else math.sqrt(-2.0 * math.log1p(-level))
+    spread = np.eye(2) if within is None else within
     axes, own = new_axes(ax, size=_size(x, means, radius))
     draw_points(axes, x[:, 0], x[:, 1], codes, classes, signs)
     for k, mean in enumerate(means):
         colour = signs.colour(k)
         if radius:
             style = {"color": colour, "linestyle": signs.line(k), "linewidth": 1.3, "zorder": 3}
-            draw_outline(axes, mean, np.eye(2), radius, **style)
+            draw_outline(axes, mean, spread, radius, **style)
         if counts is not None and counts.iloc[k] > 0:
-            _draw_mean(axes, mean, math.sqrt(CHI2_95 / float(counts.iloc[k])), colour)
+            _draw_mean(axes, mean, spread, math.sqrt(CHI2_95 / float(counts.iloc[k])), colour)
     axes.set_xlabel(axis_name(centroids.columns[0], shares))
     axes.set_ylabel(axis_name(centroids.columns[1], shares, of=""))
     # Both axes have unit variance within classes: equal units show distances as the rule sees them.
@@ -143,10 +148,14 @@ def equal_size(across: float, up: float) -> tuple[float, float]:
     return width, float(np.clip((width - 1.8) * up / across + 1.1, 0.62 * height, 1.35 * height))
 
 
-def _draw_mean(axes: Axes, mean: Floats, radius: float, colour: str) -> None:
-    from matplotlib.patches import Circle
+def _draw_mean(axes: Axes, mean: Floats, spread: Floats, radius: float, colour: str) -> None:
+    from matplotlib.patches import Circle, Polygon
 
-    axes.add_patch(Circle(tuple(mean.tolist()), radius, facecolor=(colour, 0.3), edgecolor=colour, zorder=3))
+    style: dict[str, Any] = {"facecolor": (colour, 0.3), "edgecolor": colour, "zorder": 3}
+    if (spread == np.eye(2)).all():
+        axes.add_patch(Circle(tuple(mean.tolist()), radius, **style))
+    else:
+        axes.add_patch(Polygon(outline(mean, spread, radius), **style))
 
 
 def _one_axis(

@@ -1,0 +1,81 @@
+"""Components of partial least squares: identities, and all rows' sums of products from few."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.projections.latent import latent
+from discrim.core.projections.pls import fit_pls, tables_of
+
+
+def tables(seed, n=12, p=5, q=3):
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(n, p)) @ rng.normal(size=(p, p)), rng.normal(size=(n, q))
+    return a - a.mean(axis=0), b - b.mean(axis=0)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(["nipals", "simpls"]))
+def test_identities(seed, algorithm):
+    a, b = tables(seed)
+    found = latent(a, b, 4, algorithm)
+    t = a @ found.rotations
+    np.testing.assert_allclose(t.T @ t, np.diag(found.squares), atol=1e-8 * found.squares.max())
+    np.testing.assert_allclose((found.weights**2).sum(axis=0), 1.0, rtol=1e-12)
+    np.testing.assert_allclose((found.importance() ** 2).mean(axis=0), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(found.loadings.T @ found.rotations, np.eye(4), atol=1e-7)
+    size = np.argmax(np.abs(found.weights), axis=0)
+    assert (found.weights[size, np.arange(4)] > 0).all()
+    x, y = found.explained()
+    left = a - t @ found.loadings.T, b - t @ found.y_loadings.T
+    assert x.sum() == pytest.approx(1 - (left[0] ** 2).sum() / (a**2).sum(), abs=1e-9)
+    assert y.sum() == pytest.approx(1 - (left[1] ** 2).sum() / (b**2).sum(), abs=1e-9)
+
+
+def test_all_components_are_least_squares_and_there_are_no_more():
+    a, b = tables(3)
+    for algorithm in ("nipals", "simpls"):
+        found = latent(a, b, 9, algorithm)
+        assert found.count == 5
+        slopes = found.rotations @ found.y_loadings.T
+        np.testing.assert_allclose(slopes, np.linalg.lstsq(a, b)[0], atol=1e-9)
+        doubled = latent(np.c_[a, a[:, :2]], b, 9, algorithm)
+        assert doubled.count == 5
+
+
+def test_of_one_response_the_algorithms_are_one():
+    a, b = tables(4, q=1)
+    one, other = latent(a, b, 4), latent(a, b, 4, "simpls")
+    np.testing.assert_allclose(
+        one.rotations @ one.y_loadings.T, other.rotations @ other.y_loadings.T, atol=1e-10
+    )
+
+
+@pytest.mark.parametrize("p", [4, 40])
+def test_few_rows_have_the_products_of_all(p):
+    rng = np.random.default_rng(8)
+    x, codes, w = rng.normal(size=(30, p)) + 50, np.arange(30) % 3, rng.integers(1, 4, 30).astype(float)
+    moments = ClassMoments.from_block(x, codes, w, n_classes=3, spread="thin" if p > 30 else "pooled")
+    held = tables_of(moments, scale=True, indicators="scaled")
+    x, y = np.repeat(x, w.astype(int), axis=0), np.eye(3)[np.repeat(codes, w.astype(int))]
+    z, y = ((v - v.mean(axis=0)) / v.std(axis=0, ddof=1) for v in (x, y))
+    np.testing.assert_allclose(held.columns.T @ held.columns, z.T @ z, atol=1e-9)
+    np.testing.assert_allclose(held.columns.T @ held.indicators, z.T @ y, atol=1e-9)
+    np.testing.assert_allclose(held.indicators.T @ held.indicators, y.T @ y, atol=1e-9)
+
+
+def test_a_rule_along_components_is_that_of_fits_with_as_many():
+    rng = np.random.default_rng(9)
+    x, codes = rng.normal(size=(30, 6)), np.arange(30) % 3
+    x[:, :3] += 2 * np.eye(3)[codes]
+    moments = ClassMoments.from_block(x, codes, n_classes=3)
+    prior, log_prior = np.full(3, 1 / 3), np.log([0.2, 0.3, 0.5])
+    for decides in ("lda", "max", "centroid"):
+        fit = fit_pls(moments, prior, components=4, decides=decides)
+        for count, (scores, fitted) in enumerate(fit.along(x, log_prior), start=1):
+            part = fit_pls(moments, prior, components=count, decides=decides)
+            own = part.rule(log_prior).scores(x)
+            np.testing.assert_allclose(np.diff(scores, axis=1), np.diff(own, axis=1), atol=1e-9)
+            np.testing.assert_allclose(fitted, part.fitted_rule().scores(x), atol=1e-9)
