@@ -54,7 +54,9 @@ def he_of_terms(
         label = found.terms[at]
         shape = found.hypothesis_ellipse(label, size=size, level=level, type=type)
         shapes[label] = shape.loc[names, names].to_numpy()
-        means[label] = _means(found, at).reindex(columns=names)
+        # Means of combinations of levels would hide those of the levels.
+        cells = _means(found, at).reindex(columns=names)
+        means[label] = cells if len(found._model.terms[at].factors) == 1 else cells.iloc[:0]
     centre = _centre(found)[names].to_numpy()
     error = found.cov_resid.loc[names, names].to_numpy()
     drawn = he_terms(

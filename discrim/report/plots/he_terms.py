@@ -65,7 +65,7 @@ def he_terms(
         cells = means[term]
         for label, place in zip(cells.index, numbers(cells), strict=True):
             axes.plot(*place, marker=signs.marker(k), color=colour, markersize=6, zorder=4)
-            if len(cells) > MOST_NAMED or ":" in term:
+            if len(cells) > MOST_NAMED:
                 continue
             style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": "small", "zorder": 6}
             at = tuple(place.tolist())
