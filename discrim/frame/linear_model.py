@@ -202,9 +202,9 @@ def _left_side(
                 each.origin.end,
             )
         found = read_leaf(source, each, table, functions)
-        label, root = found.code, found.root
-        if isinstance(root, Column) and (alone or table.kind(root.name) == "boolean"):
-            if table.kind(root.name) in ("numeric", "boolean"):
+        label, root = found.label, found.root
+        if isinstance(root, Column):
+            if alone or table.kind(root.name) != "numeric":
                 found = expression(f"C({found.code})", frozenset(functions))
         elif isinstance(root, Call) and root.function == "C":
             # A contrast of the user's would change what type III tests.
@@ -252,13 +252,16 @@ def _summed(
         if codings[number].width == len(levels) - 1:
             codings[number] = _sum_to_zero(len(levels))
     summed = replace(spec, codings=tuple(codings))
-    found: dict[frozenset[str], list[int]] = {frozenset(term): [] for term in terms}
-    names, start = list(blocks.design.terms), 0
+    found: list[list[int]] = [[] for _ in terms]
+    names, start, at = list(blocks.design.terms), 0, 0
     for each in summed.products:
-        codes = frozenset(spec.factors[factor].code for factor, _ in each)
+        codes = {spec.factors[factor].code for factor, _ in each}
         stop = start + int(np.prod(summed.widths(each), dtype=int))
-        if codes in found:
-            found[codes].extend(range(start, stop))
+        # Without the terms that it contains, a term has several products, all of its own factors.
+        while at < len(terms) and not codes <= set(terms[at]):
+            at += 1
+        if at < len(terms):
+            found[at].extend(range(start, stop))
             names[start:stop] = _names(summed, each, labels)
         elif any(pair in coded for pair in each):
             label = ":".join(spec.factors[factor].code for factor, _ in each)
@@ -268,13 +271,13 @@ def _summed(
             )
         start = stop
     own = []
-    for term in terms:
+    for term, columns in zip(terms, found, strict=True):
         levelled = {factor.code for factor in spec.factors if factor.levels is not None}
         own.append(
             ModelTerm(
                 ":".join(labels[code] for code in term),
                 frozenset(term),
-                tuple(found[frozenset(term)]),
+                tuple(columns),
                 tuple(code for code in term if code in levelled),
             )
         )
@@ -302,21 +305,20 @@ def _names(spec: Spec, each: Sequence[tuple[int, int]], labels: Mapping[str, str
     return [":".join(reversed(some)) for some in product(*reversed(parts))]
 
 
-def cells_of(design: Design, codes: Sequence[str], terms: Sequence[ModelTerm]) -> Cells:
+def cells_of(design: Design, codes: Sequence[str]) -> Cells:
     """All combinations of the levels of some factors, and what the terms made of these alone are there."""
     spec = design.spec or Spec((), (), (), ())
     position = {factor.code: j for j, factor in enumerate(spec.factors)}
     levels = [spec.factors[position[code]].levels or () for code in codes]
     grid = list(product(*(range(len(each)) for each in levels)))
     within = frozenset(codes)
-    wanted = {term.factors for term in terms if term.factors <= within}
     columns: list[int] = []
     values: list[Floats] = []
     start = 0
     for each in spec.products:
         width = int(np.prod(spec.widths(each), dtype=int))
         own = [spec.factors[factor].code for factor, _ in each]
-        if frozenset(own) in wanted:
+        if own and within.issuperset(own):
             block = np.ones((len(grid), 1))
             for code, (_, coding) in zip(own, each, strict=True):
                 held = _matrix(spec.codings[coding], len(levels[list(codes).index(code)]))

@@ -84,6 +84,6 @@ def manova(
         fit = mlm(formula, data, weights=weights, na_action=na_action, functions=functions)
         return fit.manova(term, kind)
     if term not in (None, alone, alone.strip("`")):
-        raise DataError(f"term={told(term)} is no term: the formula has one on its left, {alone!r}.")
+        raise DataError(f"term={told(term)} is no term: the left side has one, so leave term= out.")
     text = responses_right(formula)
     return lda(text, data, weights=weights, levels=levels, na_action=na_action, functions=functions).manova()

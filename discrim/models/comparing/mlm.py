@@ -15,7 +15,7 @@ from discrim.inference.linear_terms import least_squares
 from discrim.models.comparing.mlm_results import MLMResults
 from discrim.models.comparing.term_model import TermModel
 from discrim.models.fits.arguments import check_word, listed
-from discrim.models.fits.reading import NaAction
+from discrim.models.fits.reading import NaAction, warn_of_total
 
 __all__ = ["mlm"]
 
@@ -94,6 +94,8 @@ def mlm(
             f"No row is left: each misses a value in one of {listed(blocks.design.columns)}. Fill values, or "
             "leave columns out."
         )
+    if blocks.weighted:
+        warn_of_total(root.total, root.rows, whole=blocks.has_whole_weights())
     triangle, unit = _in_units(root.triangle)
     rows = np.zeros((max(len(triangle), 1 + len(unit) - 1), triangle.shape[1]))
     rows[: len(triangle)] = triangle

@@ -172,7 +172,7 @@ class TermModel:
         codes = self.terms[term].categories
         if not codes:
             return None, *none
-        found = cells_of(self.blocks.design, codes, self.terms)
+        found = cells_of(self.blocks.design, codes)
         values = np.hstack([np.ones((len(found.labels), 1)), found.values])
         # The indicator of a cell is a combination of the columns: its rows are those of the triangle.
         combination, _, rank, _ = np.linalg.lstsq(values, np.eye(len(values)), rcond=None)

@@ -81,8 +81,8 @@ def he_of_axes(
     names = list(found.eigenvalues.index)
     if len(names) < 2:
         raise DataError(
-            f"The term {found.term!r} has {len(names)} canonical axis: draw it in the plane of two "
-            f"responses, with plot(term={found.term!r}) of the model."
+            f"The term {found.term!r} has {len(names)} canonical axis, and a plane has two: use "
+            f"plot(term={found.term!r}) of the model, in the plane of two responses."
         )
     chosen = _two(axes, names, "axes", "canonical axes")
     at = [names.index(name) for name in chosen]

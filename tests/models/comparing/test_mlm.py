@@ -291,13 +291,29 @@ def test_truth_values_and_numbers_in_c_are_factors():
     assert mlm("code ~ bill_length_mm + bill_depth_mm", rows).tests()["df"].tolist() == [2]
 
 
+def test_weights_that_are_no_counts_are_told():
+    with pytest.warns(DiscrimWarning, match="are no counts"):
+        mlm(FORMULA, SEXED, weights=np.full(len(SEXED), 0.5))
+
+
+def test_an_interaction_alone_is_that_of_the_cells():
+    cells = SEXED["species"].astype(str) + ":" + SEXED["sex"].astype(str)
+    one = manova("cell ~ bill_length_mm + bill_depth_mm", SEXED.assign(cell=cells))
+    found = manova("species:sex ~ bill_length_mm + bill_depth_mm", SEXED)
+    np.testing.assert_allclose(
+        found.loc["species:sex"].drop(columns="F_is"), one.drop(columns="F_is"), rtol=1e-10
+    )
+
+
 def test_a_nested_model_and_awkward_names():
     rows = SEXED.rename(columns={"species": "the species"})
     nested = mlm("`the species` / sex ~ bill_length_mm + bill_depth_mm", rows)
     crossed = mlm(FORMULA, SEXED)
     np.testing.assert_allclose(nested.cov_resid, crossed.cov_resid, rtol=1e-10)
     assert nested.tests()["df"].tolist() == [2, 3]
-    assert len(nested.canonical("sex:`the species`").centroids) == 6
+    assert len(nested.canonical("sex:the species").centroids) == 6
+    digits = SEXED.assign(sex=SEXED["sex"].map({"male": "1", "female": "2"}))
+    assert mlm(FORMULA, digits).tests()["df"].tolist() == [2, 1, 2]
 
 
 @pytest.mark.parametrize(
