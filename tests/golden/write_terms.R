@@ -23,11 +23,6 @@ penguins$mass <- penguins$body_mass_g / 1000
 
 factors <- function(data, names) { for (n in names) data[[n]] <- factor(data[[n]]); data }
 
-statistics <- function(tested, error, v, p, q) {
-  roots <- Re(eigen(solve(error, tested), symmetric = FALSE)$values)
-  unname(c(roots[seq_len(min(p, q))]))
-}
-
 of_anova <- function(tested) {
   p <- nrow(tested$SSPE)
   tables <- sapply(tested$terms, function(term) {

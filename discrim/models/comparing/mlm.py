@@ -65,8 +65,9 @@ def mlm(
     tests of type III do not depend on the coding. In R, type III needs
     ``options(contrasts = c("contr.sum", "contr.poly"))``: by its default, treatment coding, the tests of
     factors within interactions are those at the reference level of the other factors. Where a
-    covariate has interactions, type III tests the other terms where the covariate is zero: centre it if
-    that is no value of interest. Types I and II depend on neither.
+    covariate has interactions, type III tests the other terms where the covariate is zero: write
+    ``species * center(x)`` if that is no value of interest, or lies so far from the rows that digits are
+    lost. Types I and II depend on neither.
 
     The rows are read in one pass, which leaves the triangle of their QR factorization.
 
