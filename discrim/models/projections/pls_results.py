@@ -109,8 +109,9 @@ class PLSResults(LinearGeometry, ClassifierResults):
         if not is_whole(folds):
             raise DataError(f"folds={told(folds)}: give a number of folds.")
         fit = self._fit
+        blocks = fit.rows("q2()")
         self._refuse_engine("q2()")
-        return component_path(fit.rows("q2()"), fit.numbers, Search(None, folds, drawn_seed(seed)))
+        return component_path(blocks, fit.numbers, Search(None, folds, drawn_seed(seed)))
 
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
         """Whether rows left out are predicted better than chance would have it, by shuffled labels.
