@@ -22,6 +22,8 @@ BY_PASSES = {
     "shrunken_centroids": {"threshold": 0.5},
     "shrunken_centroids chosen": {"folds": 4, "seed": 1},
     "nearest_centroid": {},
+    "pls": {"components": 2},
+    "pls chosen": {"folds": 4, "seed": 1},
     "indicator": {},
     "logistic": {},
     "lda diagonal": {"covariance": "diagonal"},
@@ -256,6 +258,7 @@ ONE_PASS = {
     "naive_bayes counts": {"counts": ["n"]},
     "shrunken_centroids": {"threshold": 0.5},
     "nearest_centroid": {},
+    "pls": {"components": 2},
     "indicator": {},
 }
 
@@ -277,6 +280,7 @@ def test_an_iterator_is_read_once(case):
     [
         ("rda", "y ~ a + b", {}),
         ("shrunken_centroids", "y ~ a + b", {}),
+        ("pls", "y ~ a + b", {}),
         ("lda", "y ~ a + b", {"method": "t"}),
         ("lda", "y ~ a + center(b)", {}),
         ("naive_bayes", "y ~ a + b", {"kernel": True}),

@@ -208,6 +208,7 @@ VERBS = {
     "kernel": (discrim.naive_bayes, {"kernel": True}),
     "centroids": (discrim.shrunken_centroids, {"threshold": 0.5}),
     "nearest_centroid": (discrim.nearest_centroid, {"prior": None}),
+    "pls": (discrim.pls, {"components": 2}),
     "logistic": (discrim.logistic, {"bias_reduction": True}),
     "indicator": (discrim.indicator, {}),
 }

@@ -36,6 +36,7 @@ CASES = [
     ("rda", {"alpha": 0.5, "gamma": 0.5}),
     ("shrunken_centroids", {"threshold": 1.0}),
     ("nearest_centroid", {}),
+    ("pls", {"components": 1}),
     ("indicator", {}),
     ("logistic", {"bias_reduction": True}),
     ("fda", {"engine": LinearRegression()}),

@@ -152,6 +152,7 @@ FITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "shrunken_centroids": ("shrunken_centroids", {"threshold": 1.0}, ("plain", "scaled", "categories")),
     "nearest_centroid": ("nearest_centroid", {}, ("plain", "scaled", "categories")),
     "nearest_centroid-w": ("nearest_centroid", {"weights": "w", "prior": None}, ("plain",)),
+    "pls": ("pls", {"components": 2}, ("plain", "scaled")),
     "indicator": ("indicator", {}, ("plain", "poly", "interactions")),
     "logistic": ("logistic", {}, ("plain", "bs", "categories")),
     "logistic-w": ("logistic", {"weights": "w", "bias_reduction": True}, ("plain",)),

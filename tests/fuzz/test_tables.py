@@ -128,6 +128,13 @@ VERBS = {
     "knn": {"k": [None, 1, 3], "scale": [True, False], "metric": ["euclidean", "mahalanobis", "cityblock"]},
     "shrunken_centroids": {"threshold": [None, 0.0, 0.5, 1e9], "seed": [0]},
     "nearest_centroid": {"prior": [None, "equal"]},
+    "pls": {
+        "components": [None, 1, 2],
+        "rule": ["lda", "max"],
+        "scale": [True, False],
+        "algorithm": ["nipals", "simpls"],
+        "seed": [0],
+    },
     "logistic": {
         "bias_reduction": [True, False],
         "separation": ["warn", "raise"],
@@ -145,6 +152,7 @@ WEIGHTED = (
     "naive_bayes",
     "shrunken_centroids",
     "nearest_centroid",
+    "pls",
     "logistic",
     "indicator",
 )
@@ -270,6 +278,7 @@ FITTED = {
     "rda": {"alpha": 0.5, "gamma": 0.5},
     "perceptron": {"maxiter": 20},
     "shrunken_centroids": {"threshold": 0.1},
+    "pls": {"components": 1},
 }
 
 

@@ -34,6 +34,8 @@ CASES = [
     ("shrunken_centroids", {"threshold": 1.0}),
     ("shrunken_centroids", {"seed": 1}),
     ("nearest_centroid", {}),
+    ("pls", {"components": 2}),
+    ("pls", {"seed": 1}),
     ("logistic", {"bias_reduction": True}),
     ("indicator", {}),
     ("fda", {"engine": ENGINE}),

@@ -77,6 +77,7 @@ VERBS = {
     "knn": {"k": 15},
     "shrunken_centroids": {"threshold": 1.0},
     "nearest_centroid": {},
+    "pls": {"components": 2},
 }
 
 

@@ -24,6 +24,7 @@ CASES = {
     "naive_bayes, smoothed": (discrim.naive_bayes, {"smoothing": 0.01}),
     "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 0.3}),
     "nearest_centroid": (discrim.nearest_centroid, {}),
+    "pls": (discrim.pls, {"components": 2}),
 }
 
 

@@ -33,6 +33,7 @@ FITS = {
         {"threshold": 0.0, "offset": 0.5, "prior": "equal"},
     ),
     "nearest": (discrim.nearest_centroid, "species ~ .", IRIS, {"prior": None}),
+    "pls": (discrim.pls, "species ~ .", IRIS, {"components": 2}),
     "naive": (discrim.naive_bayes, "species ~ .", IRIS, {"smoothing": 1e-3}),
     "naive_mixed": (discrim.naive_bayes, "species ~ .", PENGUINS, {"laplace": 1}),
     "naive_coded": (discrim.naive_bayes, "species ~ C(sex, Sum) + island", PENGUINS, {}),
@@ -59,7 +60,7 @@ def test_a_fit_of_moments_is_that_of_the_rows(name, weights, tmp_path):
     data["times"] = np.random.default_rng(1).integers(1, 4, len(data)) if weights else 1
     formula = formula if weights else formula.replace("~ .", "~ . - times")
     theirs = verb(formula, data, weights=weights, **options)
-    by_squares = verb is not discrim.rda and verb is not discrim.indicator
+    by_squares = verb not in (discrim.rda, discrim.indicator, discrim.pls)
     for scatters in ("class", "diagonal") if by_squares else ("class",):
         held = added_up(formula, data, weights=weights, scatters=scatters)
         ours = verb(moments=held, **options)
