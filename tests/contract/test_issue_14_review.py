@@ -31,6 +31,7 @@ FITS = {
     "standardized": (discrim.qda, {"covariance": "spherical", "standardize": True}),
     "centroids": (discrim.shrunken_centroids, {"threshold": 0.1}),
     "pls": (discrim.pls, {"components": 1}),
+    "sparse": (discrim.sparse_lda, {"penalty": 0.1}),
     "nearest": (discrim.nearest_centroid, {}),
     "knn": (discrim.knn, {"k": 3}),
     "cosine": (discrim.knn, {"k": 3, "metric": "cosine"}),

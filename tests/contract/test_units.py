@@ -89,6 +89,7 @@ EQUIVARIANT = {
     "lda": (discrim.lda, {}),
     "diagonal": (discrim.lda, {"covariance": "diagonal"}),
     "qda": (discrim.qda, {}),
+    "sparse": (discrim.sparse_lda, {"penalty": 0.05}),
     "without a ridge": (discrim.rda, {"alpha": 0.4, "gamma": 1.0}),
     "naive_bayes": (discrim.naive_bayes, {}),
     "kernel": (discrim.naive_bayes, {"kernel": True}),

@@ -207,6 +207,7 @@ VERBS = {
     "naive_bayes": (discrim.naive_bayes, {}),
     "kernel": (discrim.naive_bayes, {"kernel": True}),
     "centroids": (discrim.shrunken_centroids, {"threshold": 0.5}),
+    "sparse": (discrim.sparse_lda, {"penalty": 0.05}),
     "nearest_centroid": (discrim.nearest_centroid, {"prior": None}),
     "pls": (discrim.pls, {"components": 2}),
     "logistic": (discrim.logistic, {"bias_reduction": True}),

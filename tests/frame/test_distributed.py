@@ -82,6 +82,7 @@ VERBS = {
     "naive_bayes": {},
     "shrunken_centroids": {"threshold": 0.5},
     "pls": {"components": 2},
+    "sparse_lda": {"penalty": 0.05},
     "indicator": {},
     "nearest_centroid": {},
     "logistic": {},

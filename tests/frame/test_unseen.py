@@ -35,6 +35,7 @@ CASES = [
     ("qda", {"covariance": "shrunk"}),
     ("rda", {"alpha": 0.5, "gamma": 0.5}),
     ("shrunken_centroids", {"threshold": 1.0}),
+    ("sparse_lda", {"penalty": 0.05}),
     ("nearest_centroid", {}),
     ("pls", {"components": 1}),
     ("indicator", {}),

@@ -127,6 +127,7 @@ VERBS = {
     },
     "knn": {"k": [None, 1, 3], "scale": [True, False], "metric": ["euclidean", "mahalanobis", "cityblock"]},
     "shrunken_centroids": {"threshold": [None, 0.0, 0.5, 1e9], "seed": [0]},
+    "sparse_lda": {"penalty": [0.0, 0.05, 0.5], "ridge": [0.0, 0.1]},
     "nearest_centroid": {"prior": [None, "equal"]},
     "pls": {
         "components": [None, 1, 2],
@@ -151,6 +152,7 @@ WEIGHTED = (
     "rda",
     "naive_bayes",
     "shrunken_centroids",
+    "sparse_lda",
     "nearest_centroid",
     "pls",
     "logistic",
@@ -279,6 +281,7 @@ FITTED = {
     "perceptron": {"maxiter": 20},
     "shrunken_centroids": {"threshold": 0.1},
     "pls": {"components": 1},
+    "sparse_lda": {"penalty": 0.1},
 }
 
 

@@ -28,6 +28,9 @@ Codes = NDArray[np.intp]
 ROUNDS = 10_000
 """Most changes of the active set."""
 
+AT_ONCE = 16
+"""Columns that enter at once, beside twice those that are there."""
+
 TOLERANCE = 1e-10
 """Share of the penalty by which a column that is out may violate its condition."""
 
@@ -132,6 +135,9 @@ def minimum(held: Correlations, c: Floats, penalty: float, ridge: float, start: 
             break
         # Of those that came together each may have been sent away again, though one of them has a part.
         stuck = before is not None and np.array_equal(before, at)
+        most = 2 * len(at) + AT_ONCE
+        if len(over) > most:
+            over = over[np.argpartition(-excess[over], most)[:most]]
         if len(over) > 1 and (stuck or not _factor(held, np.append(at, over), ridge)[1]):
             over = np.array([np.argmax(excess)])
         before = at

@@ -46,6 +46,9 @@ TURNS = 2000
 STILL = 1e-13
 """Step of the scores, of length one, at which they stay."""
 
+FARTHEST = 1e3
+"""How far beyond the best scores a turn goes at most, in steps of these."""
+
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 """Correlation with the classes that is none."""
 
@@ -55,7 +58,7 @@ SAME = 1e-6
 WAYS = 4
 """Most ways down."""
 
-STEP, STRIDE = 0.8, 0.5
+STEP, STRIDE = 0.8, 0.25
 """Ratio of two penalties on the way to a number of columns, and to a penalty."""
 
 HALVINGS = 60
@@ -150,27 +153,49 @@ def _value(problem: Problem, scores: Floats, coef: Sparse, penalty: float) -> fl
 
 
 def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -> Direction:
-    """The minimum that the turns lead to from other scores and coefficients."""
-    scores, coef = start.scores, start.coef
-    for turn in range(TURNS):
-        coef = minimum(problem.held, scores @ problem.means, penalty, problem.ridge, coef)
-        if not len(coef.at):
-            break
-        moved = problem.free(problem.means[:, coef.at] @ coef.values, before)
+    """The minimum that the turns lead to from other scores and coefficients.
+
+    A turn goes beyond the best scores for its coefficients, ever farther as long as that is better.
+    """
+    held = _at(problem, start.scores, penalty, start.coef)
+    beyond, tried = 0.0, frozenset[int]()
+    for _ in range(TURNS):
+        moved = problem.free(problem.means[:, held.coef.at] @ held.coef.values, before)
         length = float(np.sqrt(moved @ moved))
         if not length > 0:
             break
         moved /= length
-        gap = float(np.abs(moved - scores).max())
-        scores = moved
-        if gap <= STILL or len(problem.roots) - 1 - before.shape[1] == 1:
+        step = moved - held.scores
+        if float(np.abs(step).max()) <= STILL:
             break
-        leapt = _leap(problem, scores, coef, penalty, before)
-        if leapt is not None:
-            if float(np.abs(leapt.scores - scores).max()) <= STILL and turn:
-                break
-            scores, coef = leapt.scores, leapt.coef
-    return Direction(scores, coef, penalty, _value(problem, scores, coef, penalty))
+        pattern = _pattern(held)
+        if pattern != tried:
+            # Columns and signs that have come to stay, or not: a leap shows.
+            tried = pattern
+            leapt = _leap(problem, moved, held.coef, penalty, before)
+            if leapt is not None:
+                held, beyond = _at(problem, leapt.scores, penalty, leapt.coef), 0.0
+                continue
+        farther = moved + beyond * step
+        found = _at(problem, farther / np.sqrt(farther @ farther), penalty, held.coef)
+        if beyond and found.value > held.value:
+            beyond = 0.0
+            found = _at(problem, moved, penalty, held.coef)
+        else:
+            beyond = min(2 * beyond + 1, FARTHEST)
+        held = found
+    return held
+
+
+def _at(problem: Problem, scores: Floats, penalty: float, coef: Sparse) -> Direction:
+    """The best coefficients for scores, from others."""
+    found = minimum(problem.held, scores @ problem.means, penalty, problem.ridge, coef)
+    return Direction(scores, found, penalty, _value(problem, scores, found, penalty))
+
+
+def _pattern(held: Direction) -> frozenset[int]:
+    """Columns and their signs."""
+    return frozenset(((held.coef.at + 1) * np.sign(held.coef.values).astype(np.intp)).tolist())
 
 
 def _leap(problem: Problem, scores: Floats, coef: Sparse, penalty: float, before: Floats) -> Direction | None:
@@ -355,7 +380,8 @@ def _direction_at(problem: Problem, penalty: float, before: Floats) -> Direction
         # Nothing is left out: from the scores of least squares themselves.
         ways = _least_squares(problem, before)
     at = STRIDE * top
-    while at > penalty > 0:
+    # Of one score there is one minimum, which is found at once.
+    while len(ways) > 1 and at > penalty > 0:
         ways = _on(problem, ways, at, before)
         at *= STRIDE
     return _on(problem, ways, penalty, before)[0]

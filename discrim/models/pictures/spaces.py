@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.fits.arguments import is_share, listed, told
@@ -17,7 +18,18 @@ if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
     from discrim.report.plots.style import Axes
 
-__all__ = ["asked_axes", "asked_level", "biplot", "biplot_of", "scores", "scree", "structure"]
+__all__ = [
+    "asked_axes",
+    "asked_level",
+    "biplot",
+    "biplot_of",
+    "scores",
+    "scores_within",
+    "scree",
+    "structure",
+]
+
+Floats = NDArray[np.float64]
 
 NO_DISCRIMINANT = (
     "The class means do not differ, so that there is no discriminant: use another kind of picture."
@@ -84,7 +96,16 @@ def scores(results: Any, asked: Asked) -> Axes:
         shares=getattr(results, "explained", None),
         counts=fit.rows_by_class,
         level=asked_level(asked, 0.5),
+        within=scores_within(results, names),
     )
+
+
+def scores_within(results: Any, names: Sequence[str]) -> Floats | None:
+    """Covariance within classes of some discriminants, of models where it is not the identity."""
+    if not hasattr(results, "_scores_within"):
+        return None
+    within: pd.DataFrame = results._scores_within()
+    return within.loc[list(names), list(names)].to_numpy(dtype=np.float64)
 
 
 def biplot(results: Any, asked: Asked) -> Axes:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from discrim.core.rules.rules import best_class, posteriors
 from discrim.errors import NotSupportedError
 from discrim.models.pictures.rows import drawn_rows
-from discrim.models.pictures.spaces import asked_axes
+from discrim.models.pictures.spaces import asked_axes, scores_within
 
 if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
@@ -27,9 +27,10 @@ TITLE = "Territorial map: regions of the classes among the discriminants"
 def territory(results: Any, asked: Asked) -> Axes:
     """Regions in the space of two discriminants, the others at zero, with the class means labelled.
 
-    Within classes discriminants have unit variance and are uncorrelated, so that a row belongs to the class
-    of the nearest mean, but for its prior: the score of class k is ln prior_k - |z - m_k|^2 / 2. SPSS prints
-    the same map in letters.
+    Within classes discriminants have unit variance and, but of sparse ones, are uncorrelated, so that a row
+    belongs to the class of the nearest mean, but for its prior: the score of class k is ln prior_k -
+    |z - m_k|^2 / 2, the distance in the metric of the discriminants' covariance. SPSS prints the same map in
+    letters.
 
     Examples
     --------
@@ -51,10 +52,14 @@ def territory(results: Any, asked: Asked) -> Axes:
     at = [every.index(name) for name in names]
     means, log_prior = centroids.to_numpy(), fit.log_prior()
 
+    within = scores_within(results, every)
+    turn = None if within is None else np.linalg.inv(np.linalg.cholesky(within)).T
+
     def scores(points: Floats) -> Floats:
-        gap = points[:, None, :] - means[None][:, :, at]
-        beyond = np.delete(means, at, axis=1)
-        return np.asarray(log_prior - 0.5 * ((gap**2).sum(axis=2) + (beyond**2).sum(axis=1)))
+        gap = np.repeat(-means[None], len(points), axis=0)
+        gap[:, :, at] += points[:, None, :]
+        white = gap if turn is None else gap @ turn
+        return np.asarray(log_prior - 0.5 * (white**2).sum(axis=2))
 
     rows = drawn_rows(fit, asked)
     points, codes = np.empty((0, len(at))), np.empty(0, dtype=np.intp)

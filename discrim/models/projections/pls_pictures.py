@@ -44,7 +44,7 @@ def scores(results: Any, asked: Asked) -> Axes:
         shares=results.explained,
         counts=fit.rows_by_class,
         level=asked_level(asked, 0.5),
-        spread=results.score_covariance.to_numpy()[np.ix_(places, places)],
+        within=results.score_covariance.to_numpy()[np.ix_(places, places)],
         of=" of the squares of the columns",
     )
 

@@ -110,29 +110,28 @@ def penalties_of(moments: ClassMoments, count: int) -> Floats:
     return np.asarray(top_penalty(moments) * least ** np.linspace(0, 1, count))
 
 
-def choose_penalty(
-    blocks: Blocks,
-    moments: ClassMoments,
-    prior: Floats,
-    search: Search,
-    *,
-    ridge: float,
-    ncomp: int | None,
-    sampled: bool,
-) -> Choice:
+def choose_penalty(blocks: Blocks, whole: list[SparseFit], search: Search) -> Choice:
     """The penalty chosen, and the path.
 
     Errors and their standard errors are those of rows left out, by the fit to the others at the same
     penalties; the number of columns is that of the fit to all rows.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    whole : list of SparseFit
+        To all rows, at falling penalties.
+    search : Search
 
     Raises
     ------
     DataError
         A class of one row, folds that are too many or too few.
     CollinearError
-        Without a fold a class is gone, or nothing varies within classes.
+        Without a fold a class is gone, or a direction does not vary within classes.
     """
-    levels, k = blocks.design.levels, moments.n_classes
+    begun = whole[0]
+    levels, k, moments = blocks.design.levels, begun.moments.n_classes, begun.moments
     single = [level for level, rows in zip(levels, moments.rows.tolist(), strict=True) if rows < 2]
     if single:
         which = "Class" if len(single) == 1 else "Each of the classes"
@@ -140,33 +139,45 @@ def choose_penalty(
             f"{which} {listed(single)} has one row, which cannot be left out and still be known: give "
             "penalty= or nonzero=, merge it with another class, or leave it out."
         )
-    penalties = penalties_of(moments, search.n_penalties) if search.grid is None else search.grid
-    options: dict[str, Any] = {"ridge": ridge, "ncomp": ncomp, "estimated_prior": sampled}
-    whole = along(moments, prior, penalties, **options)
+    penalties = np.array([fit.asked[0] for fit in whole])
     held, judged = _parts(blocks, search, moments)
-    log_prior = logs_of_prior(prior)
+    log_prior = logs_of_prior(begun.prior)
     wrong, judged_rows = np.zeros((len(penalties), k)), np.zeros(k)
     with late_bar(len(judged), "choice of the penalty") as tell:
         for fold, (part, often) in enumerate(zip(held, judged, strict=True)):
             tell(1)
-            if (part.rows < 1).any() or part.total <= k:
-                _refuse_part(search, fold)
-            rules = []
-            for fit in along(part, prior, penalties, **options):
-                if fit.is_singular():
-                    _refuse_part(search, fold)
-                rules.append(fit.rule(log_prior))
+            rules = [fit.rule(log_prior) for fit in _of_part(part, begun, penalties, search, fold)]
             for x, own, times in _judged_rows(blocks, often):
                 member = np.equal(own[:, None], np.arange(k)) * times[:, None]
                 judged_rows += member.sum(axis=0)
                 wrong += np.stack([best_class(rule.scores(x)) != own for rule in rules]) @ member
     if not judged_rows.any():
         raise DataError("No row is left to judge penalties by: give splits that judge more of them.")
-    path = error_path("penalty", penalties, wrong, judged_rows, prior, sampled=sampled)
+    sampled = begun.estimated_prior
+    path = error_path("penalty", penalties, wrong, judged_rows, begun.prior, sampled=sampled)
     path["columns"] = [int(fit.selected().any(axis=1).sum()) for fit in whole]
     path["directions"] = [fit.coef.shape[1] for fit in whole]
     slack = float(path["se"].iloc[path["error"].argmin()]) if search.select == "1se" else 0.0
     return Choice(largest_as_good(path, slack + TIE), path, whole)
+
+
+def _of_part(
+    part: ClassMoments, begun: SparseFit, penalties: Floats, search: Search, fold: int
+) -> list[SparseFit]:
+    """The fits to the rows that a fold leaves."""
+    if (part.rows < 1).any() or part.total <= part.n_classes:
+        _refuse_part(search, fold)
+    fits = along(
+        part,
+        begun.prior,
+        penalties,
+        ridge=begun.ridge,
+        ncomp=begun.ncomp,
+        estimated_prior=begun.estimated_prior,
+    )
+    if any(fit.is_singular() for fit in fits):
+        _refuse_part(search, fold)
+    return fits
 
 
 def _judged_rows(blocks: Blocks, often: Floats) -> Iterable[tuple[Floats, NDArray[np.intp], Floats]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.projections.sparse_lda import SparseFit, fit_sparse, sparse_from_file
+from discrim.core.projections.sparse_lda import SparseFit, along, fit_sparse, sparse_from_file
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule
 from discrim.errors import CollinearError, DataError
@@ -20,7 +20,7 @@ from discrim.models.fits.arguments import listed
 from discrim.models.fits.fit import Fit, Model
 from discrim.models.fits.reading import class_moments, collinear_error
 from discrim.models.fits.refits import left_out_by_refits, moment_refits
-from discrim.models.projections.sparse_choice import Choice, Search, choose_penalty
+from discrim.models.projections.sparse_choice import Choice, Search, choose_penalty, penalties_of
 from discrim.models.projections.sparse_options import Asked
 from discrim.models.saving.saved import NOTHING, Saved
 
@@ -36,6 +36,26 @@ def refuse_no_spread(held: ClassMoments) -> None:
             f"{held.total:g} rows in {held.n_classes} classes leave nothing to tell the spread "
             "within classes by: a class has to have two rows, and weights have to count rows."
         )
+
+
+def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
+    """Raise where a direction does not vary within classes, and name the columns that make it so."""
+    if not fit.is_singular():
+        return
+    used = np.any(fit.coef != 0, axis=1)
+    names = [blocks.terms[j] for j in np.flatnonzero(used).tolist()]
+    still = [each.column for each in dependencies(fit.moments, diagonal=True)]
+    still = [j for j in still if bool(used[j])]
+    if still:
+        does, it = ("does", "it") if len(still) == 1 else ("do", "them")
+        raise CollinearError(
+            f"{listed(blocks.terms[j] for j in still)} {does} not vary within classes, where distances "
+            f"have their unit: leave {it} out of the formula."
+        )
+    raise CollinearError(
+        f"A direction of {listed(names)} does not vary within classes: these columns tell the classes apart "
+        "without error. Give a larger penalty= or a smaller nonzero=, or ridge= above 0."
+    )
 
 
 def _refuse_dependent(held: ClassMoments, blocks: Blocks, asked: Asked, ridge: float) -> None:
@@ -65,12 +85,7 @@ def fitted(held: ClassMoments, blocks: Blocks, shares: Floats, asked: Asked, **o
     """
     _refuse_dependent(held, blocks, asked, options["ridge"])
     fit = fit_sparse(held, shares, by=asked.by, asked=asked.values or (), **options)
-    if fit.is_singular():
-        used = [blocks.terms[j] for j in np.flatnonzero(fit.selected().any(axis=1))]
-        raise CollinearError(
-            f"A direction of {listed(used)} does not vary within classes: these columns tell the classes "
-            "apart without error. Give a larger penalty= or a smaller nonzero=, or ridge= above 0."
-        )
+    _refuse_singular(fit, blocks)
     return fit
 
 
@@ -115,8 +130,24 @@ def chosen(
     ncomp: int | None,
     estimated_prior: bool,
 ) -> Choice:
-    """The choice of a penalty by folds or splits; as of `choose_penalty`."""
-    return choose_penalty(blocks, held, shares, search, ridge=ridge, ncomp=ncomp, sampled=estimated_prior)
+    """The choice of a penalty by folds or splits; as of `choose_penalty`.
+
+    Raises
+    ------
+    CollinearError
+        A direction does not vary within classes, of all rows or without a fold.
+    """
+    whole = along(
+        held,
+        shares,
+        penalties_of(held, search.n_penalties) if search.grid is None else search.grid,
+        ridge=ridge,
+        ncomp=ncomp,
+        estimated_prior=estimated_prior,
+    )
+    for fit in whole:
+        _refuse_singular(fit, blocks)
+    return choose_penalty(blocks, whole, search)
 
 
 def _chosen_rule(search: Search, fit: Fit[SparseFit], blocks: Blocks) -> Rule | None:

@@ -27,7 +27,7 @@ def to_be_chosen(nonzero: Any, penalty: Any) -> bool:
     if nonzero is not None and penalty is not None:
         raise DataError("nonzero= and penalty= ask for the same in two ways: leave one of them out.")
     for value in _listed(nonzero):
-        if not (is_whole(value) and value >= 1):
+        if not (is_whole(value) and is_number(value) and value >= 1):
             raise DataError(
                 f"nonzero={told(value)}: give a number of columns from 1 on, or one for each direction."
             )

@@ -199,6 +199,13 @@ class SparseLDAResults(LinearGeometry, ClassifierResults):
         scores = (fit.moments.means - self._centre()) @ fit.scaling()
         return pd.DataFrame(scores, index=self.classes, columns=self._axis_names)
 
+    def _scores_within(self) -> pd.DataFrame:
+        """Covariance within classes of the scores, which are not uncorrelated there."""
+        root = self._fit.numbers.root()
+        lengths = np.sqrt((root**2).sum(axis=0))
+        names = self._axis_names
+        return pd.DataFrame(root.T @ root / lengths / lengths[:, None], index=names, columns=names)
+
     @displayed()
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""

@@ -50,7 +50,7 @@ def scores(
     shares: pd.Series | None = None,
     counts: pd.Series | None = None,
     level: float | None = 0.5,
-    spread: Floats | None = None,
+    within: Floats | None = None,
     of: str = BETWEEN,
 ) -> Axes:
     """Discriminant scores by class on two axes, or their distribution on the only one.
@@ -75,8 +75,8 @@ def scores(
         n_k, for the circles of the means.
     level : float or None
         Share of a class in its outline; None for no outlines.
-    spread : (r, r) float, optional
-        Covariance of the axes within classes.
+    within : (r, r) float, optional
+        Covariance of the scores within classes, where it is not the identity.
     of : str
         What the shares are of.
 
@@ -93,25 +93,25 @@ def scores(
         axes.set_axis_off()
         return axes
     if means.shape[1] == 1:
-        sd = 1.0 if spread is None else math.sqrt(float(spread[0, 0]))
+        sd = 1.0 if within is None else math.sqrt(float(within[0, 0]))
         name = axis_name(centroids.columns[0], shares, of)
         return _one_axis(x[:, 0], codes, classes, means[:, 0], name, ax, signs, sd)
-    held = np.eye(2) if spread is None else spread
+    spread = np.eye(2) if within is None else within
     radius = 0.0 if level is None else math.sqrt(-2.0 * math.log1p(-level))
-    axes, own = new_axes(ax, size=_size(x, means, radius * np.sqrt(np.diagonal(held))))
+    axes, own = new_axes(ax, size=_size(x, means, radius * np.sqrt(np.diagonal(spread))))
     draw_points(axes, x[:, 0], x[:, 1], codes, classes, signs)
     for k, mean in enumerate(means):
         colour = signs.colour(k)
         if radius:
             style = {"color": colour, "linestyle": signs.line(k), "linewidth": 1.3, "zorder": 3}
-            draw_outline(axes, mean, held, radius, **style)
+            draw_outline(axes, mean, spread, radius, **style)
         if counts is not None and counts.iloc[k] > 0:
-            _draw_mean(axes, mean, held, math.sqrt(CHI2_95 / float(counts.iloc[k])), colour)
+            _draw_mean(axes, mean, spread, math.sqrt(CHI2_95 / float(counts.iloc[k])), colour)
     axes.set_xlabel(axis_name(centroids.columns[0], shares, of))
     axes.set_ylabel(axis_name(centroids.columns[1], shares, of=""))
     # Where axes have unit variance within classes, equal units show distances as the rule sees them.
     axes.set_aspect("equal", adjustable="datalim")
-    set_title(axes, _title(len(x) > 0, radius > 0, level, spread is None))
+    set_title(axes, _title(len(x) > 0, radius > 0, level, of == BETWEEN))
     if not len(x):
         axes.scatter(means[:, 0], means[:, 1], marker="+", s=90, color=ink(), linewidths=1.2, zorder=5)
         draw_labels(axes, means, classes)
@@ -132,10 +132,9 @@ def axis_name(name: Any, shares: pd.Series | None, of: str = BETWEEN) -> str:
 
 
 def _title(rows: bool, outlines: bool, level: float | None, discriminants: bool) -> str:
-    what = "discriminants" if discriminants else "components"
-    title = (
-        f"{'Discriminant scores' if discriminants else 'Scores'}" if rows else f"Class means on the {what}"
-    )
+    title = "Discriminant scores" if discriminants else "Scores"
+    if not rows:
+        title = f"Class means on the {'discriminants' if discriminants else 'components'}"
     return f"{title}; outlines hold {100 * level:.6g} % of a normal class" if outlines and level else title
 
 

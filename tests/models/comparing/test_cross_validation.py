@@ -19,6 +19,7 @@ from discrim import (
     qda,
     rda,
     shrunken_centroids,
+    sparse_lda,
 )
 from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import DataError, NotSupportedError
@@ -119,6 +120,7 @@ REFITS = {
     "rda": (rda, "cultivar ~ .", WINE, {"grid": [0.0, 0.4, 1.0], "folds": 4, "seed": 5}),
     "rda-loo": (rda, "species ~ .", IRIS, {"grid": [0.0, 0.4, 1.0], "folds": "loo", "select": "1se"}),
     "shrunken": (shrunken_centroids, "cultivar ~ .", WINE, {"n_thresholds": 9, "folds": 4, "seed": 5}),
+    "sparse": (sparse_lda, "species ~ .", IRIS, {"n_penalties": 4, "folds": 3, "seed": 5}),
 }
 
 

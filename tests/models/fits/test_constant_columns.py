@@ -33,6 +33,8 @@ CASES = [
     ("naive_bayes", {"smoothing": 1e-3, "kernel": ["sepal_width"]}),
     ("shrunken_centroids", {"threshold": 1.0}),
     ("shrunken_centroids", {"seed": 1}),
+    ("sparse_lda", {"penalty": 0.05}),
+    ("sparse_lda", {"seed": 1, "n_penalties": 4}),
     ("nearest_centroid", {}),
     ("pls", {"components": 2}),
     ("pls", {"seed": 1}),

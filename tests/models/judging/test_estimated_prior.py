@@ -76,6 +76,7 @@ VERBS = {
     "logistic": {"bias_reduction": True},
     "knn": {"k": 15},
     "shrunken_centroids": {"threshold": 1.0},
+    "sparse_lda": {"penalty": 0.05},
     "nearest_centroid": {},
     "pls": {"components": 2},
 }

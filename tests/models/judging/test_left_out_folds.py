@@ -23,6 +23,7 @@ CASES = {
     "rda, standardized": (discrim.rda, {"alpha": 0.3, "gamma": 0.6, "standardize": True}),
     "naive_bayes, smoothed": (discrim.naive_bayes, {"smoothing": 0.01}),
     "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 0.3}),
+    "sparse_lda": (discrim.sparse_lda, {"penalty": 0.05}),
     "nearest_centroid": (discrim.nearest_centroid, {}),
     "pls": (discrim.pls, {"components": 2}),
 }

@@ -32,6 +32,7 @@ FITS = {
         PENGUINS,
         {"threshold": 0.0, "offset": 0.5, "prior": "equal"},
     ),
+    "sparse": (discrim.sparse_lda, "species ~ .", IRIS, {"nonzero": 2}),
     "nearest": (discrim.nearest_centroid, "species ~ .", IRIS, {"prior": None}),
     "pls": (discrim.pls, "species ~ .", IRIS, {"components": 2}),
     "naive": (discrim.naive_bayes, "species ~ .", IRIS, {"smoothing": 1e-3}),
@@ -60,7 +61,7 @@ def test_a_fit_of_moments_is_that_of_the_rows(name, weights, tmp_path):
     data["times"] = np.random.default_rng(1).integers(1, 4, len(data)) if weights else 1
     formula = formula if weights else formula.replace("~ .", "~ . - times")
     theirs = verb(formula, data, weights=weights, **options)
-    by_squares = verb not in (discrim.rda, discrim.indicator, discrim.pls)
+    by_squares = verb not in (discrim.rda, discrim.indicator, discrim.pls, discrim.sparse_lda)
     for scatters in ("class", "diagonal") if by_squares else ("class",):
         held = added_up(formula, data, weights=weights, scatters=scatters)
         ours = verb(moments=held, **options)
@@ -150,6 +151,7 @@ REFUSED = [
     (lambda: discrim.rda(moments=HELD), "chosen by the rows.*give both"),
     (lambda: discrim.rda(moments=HELD, alpha=0.5), "chosen by the rows.*give both"),
     (lambda: discrim.shrunken_centroids(moments=HELD), r"chosen by the rows.*give threshold="),
+    (lambda: discrim.sparse_lda(moments=HELD), r"chosen by the rows.*give penalty="),
     (lambda: discrim.naive_bayes(moments=HELD, kernel=True), "leave out kernel="),
     (lambda: discrim.naive_bayes(moments=HELD, kernel=["petal_width"]), "leave out kernel="),
     (lambda: discrim.naive_bayes(moments=HELD).confusion(), r"needs the rows.*pass data="),

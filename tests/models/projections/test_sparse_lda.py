@@ -125,7 +125,7 @@ def test_it_is_the_least_of_all_signs_and_many_scores():
     correlations, means = z.T @ z / len(z), np.stack([z[codes == k].mean(axis=0) for k in range(3)])
     basis = np.linalg.qr(np.column_stack([np.sqrt(shares), np.eye(3)[:, :2]]))[0][:, 1:]
     penalty, least = 0.15, np.inf
-    for angle in np.linspace(0, np.pi, 2001):
+    for angle in np.linspace(0, np.pi, 301):
         c = (basis @ [np.cos(angle), np.sin(angle)] * np.sqrt(shares)) @ means
         for signs in product([-1, 0, 1], repeat=4):
             s = np.array(signs)
@@ -137,7 +137,7 @@ def test_it_is_the_least_of_all_signs_and_many_scores():
     b, theta = fit.standardized["LD1"].to_numpy(), fit.scores["LD1"].to_numpy()
     value = ((theta[codes] - z @ b) ** 2).mean() / 2 + penalty * np.abs(b).sum()
     assert value <= least + 1e-12
-    assert value > least - 1e-5
+    assert value > least - 1e-3
 
 
 def test_numbers_of_columns_are_kept_and_the_next_is_about_to_enter():
@@ -242,3 +242,44 @@ def test_units_and_offsets_do_not_matter():
     fit = sparse_lda("species ~ .", moved, penalty=0.1)
     np.testing.assert_allclose(fit.standardized, plain.standardized, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(fit.predict_log_proba(), plain.predict_log_proba(), rtol=1e-7)
+
+
+def test_scores_have_the_covariance_within_classes_that_pictures_draw():
+    wine = load_wine()
+    fit = sparse_lda("cultivar ~ .", wine, nonzero=3)
+    scores, within = fit.transform(), fit._scores_within()
+    rest = scores - scores.groupby(wine["cultivar"], observed=True).transform("mean")
+    np.testing.assert_allclose(rest.T @ rest / (len(wine) - 3), within, atol=1e-12)
+    # The map's rule is the fit's: nearest mean in that metric, but for the prior.
+    white = np.linalg.inv(np.linalg.cholesky(within))
+    gaps = (scores.to_numpy()[:, None] - fit._centroids().to_numpy()) @ white.T
+    best = (np.log(fit.prior.to_numpy()) - (gaps**2).sum(axis=2) / 2).argmax(axis=1)
+    assert (fit.classes[best] == fit.predict()).all()
+
+
+@pytest.mark.parametrize("kind", ["path", "choice", "scores", "territory"])
+def test_pictures_are_drawn(kind):
+    fit = sparse_lda("species ~ .", load_iris(), n_penalties=5, seed=1)
+    axes = fit.plot(kind)
+    assert axes.get_title()
+    if kind == "path":
+        # A line of each column and direction that has a part somewhere, the two of the fit, and zero.
+        table = fit.coefficient_path()
+        drawn = [line for line in axes.lines if len(line.get_xdata()) == len(fit.path) - 1]
+        assert len(drawn) == sum(table.xs(axis, level="axis").any().sum() for axis in ("LD1", "LD2"))
+
+
+def test_genes_are_found_as_r_finds_them():
+    path = support.TABLES / "genes" / "golub_leukemia.npz"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not part of the project and not in {'/'.join(path.parts[-4:-1])}")
+    held = np.load(path, allow_pickle=True)
+    data = pd.DataFrame(held["X"], columns=[f"g{j}" for j in range(held["X"].shape[1])])
+    data, train = data.assign(y=held["y"].astype(str)), held["split"] == "train"
+    fit = sparse_lda("y ~ .", data[train], penalty=0.25)
+    z, codes = standard(data[train], "y")
+    b, theta = fit.standardized["LD1"].to_numpy(), fit.scores["LD1"].to_numpy()
+    slope = z.T @ (theta[codes] - z @ b) / len(z)
+    np.testing.assert_allclose(slope[b != 0], 0.25 * np.sign(b[b != 0]), atol=1e-10)
+    assert np.abs(slope[b == 0]).max() <= 0.25
+    assert (fit.predict(data[~train]) == data.loc[~train, "y"]).sum() >= 30
