@@ -321,6 +321,7 @@ BY_VERB = {model.verb: model for model in MODELS if not model.kin}
 
 _OTHERS = {
     "CrossValidation": "discrim.models.comparing.cross_validation_results",
+    "MLMResults": "discrim.models.comparing.mlm_results",
     "Moments": "discrim.models.moments.moments",
     "StepwiseResults": "discrim.models.comparing.stepwise",
     "box_m": "discrim.models.comparing.covariance_tests",
@@ -332,6 +333,7 @@ _OTHERS = {
     "load": "discrim.models.store",
     "lr_test": "discrim.models.comparing.covariance_tests",
     "manova": "discrim.models.comparing.manova",
+    "mlm": "discrim.models.comparing.mlm",
     "moments": "discrim.models.moments.verb",
     "stepwise": "discrim.models.comparing.stepwise",
 }
@@ -358,6 +360,8 @@ SUMMARIES = {
     "Assessment": "discrim.models.results.assessed_summary:summary",
     "CanonicalResults": "discrim.models.results.canonical_summary:summary",
     "CrossValidation": "discrim.models.comparing.cross_validation_summary:summary",
+    "MLMResults": "discrim.models.comparing.mlm_summary:summary",
+    "TermCanonicalResults": "discrim.models.comparing.mlm_summary:canonical_summary",
 }
 """Summaries of what is no model, by the class of the results."""
 
