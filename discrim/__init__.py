@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from discrim.models.comparing.cross_validation_results import CrossValidation as CrossValidation
     from discrim.models.comparing.hausman import hausman as hausman
     from discrim.models.comparing.manova import manova as manova
+    from discrim.models.comparing.mlm import mlm as mlm
+    from discrim.models.comparing.mlm_results import MLMResults as MLMResults
     from discrim.models.comparing.stepwise import StepwiseResults as StepwiseResults
     from discrim.models.comparing.stepwise import stepwise as stepwise
     from discrim.models.independent.naive_bayes import naive_bayes as naive_bayes

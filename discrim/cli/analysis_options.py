@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from discrim.cli.parser import Parser
 from discrim.cli.shared_options import (
     FITTED,
@@ -121,6 +123,7 @@ def canonical_arguments(verb: Parser) -> None:
         help="scale, signs and names of the axes as that program has them",
     )
     fitted.add_argument("--collinear", choices=["raise", "drop"], help="what to do with collinear columns")
+    _add_term(fitted)
     add_counting(fitted, posteriors=True, weights=True)
     add_reading(verb)
     add_shown(verb)
@@ -129,10 +132,23 @@ def canonical_arguments(verb: Parser) -> None:
 
 def manova_arguments(verb: Parser) -> None:
     """Add the arguments of manova."""
-    add_counting(add_fitted(verb), posteriors=False, weights=True)
+    fitted = add_fitted(verb)
+    _add_term(fitted)
+    add_counting(fitted, posteriors=False, weights=True)
     add_reading(verb)
     add_shown(verb, sections=False)
     add_written(verb)
+
+
+def _add_term(fitted: Any) -> None:
+    """Add the term of a model of several factors, and the type of its sums of squares."""
+    fitted.add_argument("--term", metavar="TERM", help='of several factors on the left: one, as "sex"')
+    fitted.add_argument(
+        "--type",
+        choices=["1", "2", "3"],
+        help="of several factors: each after those before it, after all that do not contain it (2, if not "
+        "given), or after all others",
+    )
 
 
 def predict_arguments(verb: Parser) -> None:

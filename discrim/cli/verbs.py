@@ -152,16 +152,22 @@ VERBS = {
             "FORMULA and DATA",
             analyses.canonical_arguments,
             "discrim.cli.analyses:canonical",
-            ('canonical "species ~ ." iris --sections dimensions,structure_within',),
+            (
+                'canonical "species ~ ." iris --sections dimensions,structure_within',
+                'canonical "species * sex ~ bill_length_mm + bill_depth_mm" penguins --term species',
+            ),
         ),
         Verb(
             "manova",
-            "the four tests that the classes have one mean",
+            "the four tests that the classes have one mean, or of each of several factors",
             "analyses",
             "FORMULA and DATA",
             analyses.manova_arguments,
             "discrim.cli.analyses:manova",
-            ('manova "species ~ ." iris',),
+            (
+                'manova "species ~ ." iris',
+                'manova "species * sex ~ bill_length_mm + bill_depth_mm" penguins --type 3',
+            ),
         ),
         Verb(
             "predict",

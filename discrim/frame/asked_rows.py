@@ -8,7 +8,7 @@ from typing import Any
 
 from discrim.errors import DataError, NotSupportedError
 from discrim.frame.blocks import Blocks
-from discrim.frame.formula import resolve
+from discrim.frame.formula import Reader, asked, resolve
 from discrim.frame.sources.discovery import discovered
 from discrim.frame.sources.parts import capital, no_rows
 from discrim.frame.sources.rows import SourceRows, SourceTable, tables
@@ -28,6 +28,7 @@ def read(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     part: bool = False,
     in_memory: str | None = None,
+    reader: Reader = asked,
 ) -> Blocks:
     """The rows that a formula asks of a table, a part of one, or a source; see `Blocks` for what is left out.
 
@@ -39,6 +40,8 @@ def read(
         The table is a part of a larger one.
     in_memory : str, optional
         Why the rows have to be in memory, as a sentence; a source of tables is then refused.
+    reader : callable
+        What reads the formula.
 
     Raises
     ------
@@ -47,10 +50,12 @@ def read(
     """
     source = None if isinstance(data, Table) else source_of(data)
     if source is not None:
-        return _read_source(formula, data, source, weights, levels, dict(functions or {}), in_memory)
+        return _read_source(formula, data, source, weights, levels, dict(functions or {}), in_memory, reader)
     table = data if isinstance(data, Table) else Table(data, part=part, learnt_from=not part, held=True)
     exclude = (weights,) if isinstance(weights, str) else ()
-    design, codes = resolve(formula, table, functions=functions, levels=levels, exclude=exclude)
+    design, codes = resolve(
+        formula, table, functions=functions, levels=levels, exclude=exclude, reader=reader
+    )
     return Blocks(design, table, codes, weight_vector(weights, table), dict(functions or {}))
 
 
@@ -87,6 +92,7 @@ def _read_source(
     levels: Sequence[Any] | None,
     functions: dict[str, Callable[..., Any]],
     in_memory: str | None,
+    reader: Reader,
 ) -> Blocks:
     if in_memory is not None:
         raise NotSupportedError(
@@ -99,6 +105,6 @@ def _read_source(
             "function that makes it anew, or use lda(), qda() or another verb that takes moments=."
         )
     refuse_vector(weights)
-    design, table = discovered(formula, data, source, functions, levels, weights)
+    design, table = discovered(formula, data, source, functions, levels, weights, reader)
     rows = SourceRows(table, design, functions, weights)
     return Blocks(design, table, None, functions=functions, source=rows)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.errors import DataError, FormulaError, warn_user
+from discrim.errors import DataError, FormulaError
 from discrim.frame.categories import Scalar, find_levels, refuse_numbers_as_text, warn_of_names
 from discrim.frame.complete import learning_rows
 from discrim.frame.design import Coding, Design, Factor, Product, Spec
@@ -33,15 +33,26 @@ from discrim.frame.grammar import (
     Column,
     Contrast,
     Expression,
-    read,
 )
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import classes_and_codes
-from discrim.frame.scan import Source, quote, scan
+from discrim.frame.scan import Source, scan
+from discrim.frame.sides import read_response, right_side
 from discrim.frame.table import Table
-from discrim.frame.terms import Expansion, Node, Terms
+from discrim.frame.terms import Node
 
-__all__ = ["Asked", "Design", "Whole", "asked", "parse", "resolve", "settle", "specify", "spline_bases"]
+__all__ = [
+    "Asked",
+    "Design",
+    "Reader",
+    "Whole",
+    "asked",
+    "parse",
+    "resolve",
+    "settle",
+    "specify",
+    "spline_bases",
+]
 
 _Codes = NDArray[np.intp]
 
@@ -68,6 +79,7 @@ def resolve(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     levels: Sequence[Any] | None = None,
     exclude: Sequence[str] = (),
+    reader: Reader | None = None,
 ) -> tuple[Design, _Codes]:
     """Resolve a formula against a table.
 
@@ -83,6 +95,8 @@ def resolve(
         The classes in order; default: the categorical's order, else sorted.
     exclude : sequence of str
         Columns that ``.`` leaves out, such as the weights; a row that misses one is not complete.
+    reader : callable, optional
+        What reads the formula in the place of `asked`.
 
     Returns
     -------
@@ -107,7 +121,7 @@ def resolve(
     functions = check_functions(functions)
     if table.nrows == 0:
         raise DataError("The table has no rows, so there is nothing to fit: pass some.")
-    return settle(asked(formula, table, functions, exclude), table, functions, levels)
+    return settle((reader or asked)(formula, table, functions, exclude), table, functions, levels)
 
 
 class Asked(NamedTuple):
@@ -146,12 +160,15 @@ class Asked(NamedTuple):
         return _is_plain(self.expressions, self.terms, table)
 
 
+Reader = Callable[[str, Table, Functions, Sequence[str]], Asked]
+
+
 def asked(formula: str, table: Table, functions: Functions, exclude: Sequence[str] = ()) -> Asked:
     """Read a formula for a table of such column names; as of `resolve`."""
     source = scan(formula)
     left, right = parse(source)
-    response = _response(source, left, table, functions)
-    expressions, terms = _right_side(source, right, table, functions, response, exclude)
+    response = read_response(source, left, table, functions)
+    expressions, terms = right_side(source, right, table, functions, response, exclude)
     return Asked(formula, response, expressions, terms, tuple(exclude))
 
 
@@ -203,77 +220,6 @@ def parse(source: Source) -> tuple[Node, Node]:
     if len(tree.args) != 2:
         raise source.error("A formula needs a response on the left of the ~: name it.", 0, end)
     return tree.args[0], tree.args[1]
-
-
-def _read_leaf(source: Source, node: Node, table: Table, functions: Functions) -> Expression:
-    start, end = node.origin.start, node.origin.end
-    found = read(source, start, end, str(node.token.extra), frozenset(functions))
-    for name in found.columns:
-        try:
-            table.position(name)
-        except DataError as error:
-            raise source.error(str(error), *source.find(name, start, end)) from None
-    return found
-
-
-def _response(source: Source, node: Node, table: Table, functions: Functions) -> Expression:
-    start, end = node.origin.start, node.origin.end
-    if node.type != "PYTHON_EXPR":
-        raise source.error(
-            "The left side is one response: name a column, or a function of columns such as C(y).", start, end
-        )
-    if node.token.extra == ".":
-        raise source.error("`.` stands for the predictors: name a column as the response.", start, end)
-    return _read_leaf(source, node, table, functions)
-
-
-def _right_side(
-    source: Source,
-    node: Node,
-    table: Table,
-    functions: Functions,
-    response: Expression,
-    exclude: Sequence[str],
-) -> tuple[dict[str, Expression], list[tuple[str, ...]]]:
-    """The factors that are used, by their code, and the terms in order."""
-    apart = {*response.columns, *exclude}
-    known: dict[str, Expression] = {}
-
-    def leaf(each: Node) -> Terms:
-        if each.token.extra == ".":
-            rest = [name for name in table.names if name not in apart]
-            found = [Expression(quote(name), Column(name), (name,)) for name in rest]
-        else:
-            found = [_read_leaf(source, each, table, functions)]
-        known.update((one.code, one) for one in found)
-        return {frozenset({one.code}): (one.code,) for one in found}
-
-    expansion = Expansion(source, leaf)
-    total = expansion.expand(node)
-    idle = [each for each in expansion.idle if not (each in known and apart.issuperset(known[each].columns))]
-    for each in idle:
-        warn_user(f"In the formula {_short(source.text)}, {each!r} changes nothing.")
-    if total.intercept is False:
-        warn_user(
-            "Leaving out the intercept changes nothing: the classifier owns the constant, and categories "
-            "are always coded as if it were there."
-        )
-    terms = list(total.terms.values())
-    if not terms:
-        raise source.error("The right side has no predictor: name one.", node.origin.start, node.origin.end)
-    used = {code: known[code] for term in terms for code in term}
-    for code, found in used.items():
-        for name in found.columns:
-            if name in response.columns:
-                raise FormulaError(
-                    f"The response column {name!r} is also a predictor, in {code!r}: leave it out of the "
-                    f"right side of {_short(source.text)}."
-                )
-    return used, terms
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
 def spline_bases() -> dict[str, Callable[..., Any]]:

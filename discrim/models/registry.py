@@ -276,7 +276,7 @@ MODELS = (
         "PLSResults",
         "discrim.models.projections.pls_results",
         "discrim.models.projections.pls_summary",
-        pictures=(kinds.PLS_SCORES, kinds.PLS_COLUMNS, kinds.CHOSEN_COMPONENTS, *kinds.WITH_POSTERIORS),
+        pictures=(*kinds.PLS, *kinds.WITH_POSTERIORS),
         estimator="discrim.sklearn.projections:PLSClassifier",
         options="discrim.models.verb_options:of_pls",
         command="partial least squares: few directions that covary with the classes",
@@ -334,6 +334,7 @@ BY_VERB = {model.verb: model for model in MODELS if not model.kin}
 
 _OTHERS = {
     "CrossValidation": "discrim.models.comparing.cross_validation_results",
+    "MLMResults": "discrim.models.comparing.mlm_results",
     "Moments": "discrim.models.moments.moments",
     "StepwiseResults": "discrim.models.comparing.stepwise",
     "box_m": "discrim.models.comparing.covariance_tests",
@@ -345,6 +346,7 @@ _OTHERS = {
     "load": "discrim.models.store",
     "lr_test": "discrim.models.comparing.covariance_tests",
     "manova": "discrim.models.comparing.manova",
+    "mlm": "discrim.models.comparing.mlm",
     "moments": "discrim.models.moments.verb",
     "stepwise": "discrim.models.comparing.stepwise",
 }
@@ -371,6 +373,8 @@ SUMMARIES = {
     "Assessment": "discrim.models.results.assessed_summary:summary",
     "CanonicalResults": "discrim.models.results.canonical_summary:summary",
     "CrossValidation": "discrim.models.comparing.cross_validation_summary:summary",
+    "MLMResults": "discrim.models.comparing.mlm_summary:summary",
+    "TermCanonicalResults": "discrim.models.comparing.mlm_summary:canonical_summary",
 }
 """Summaries of what is no model, by the class of the results."""
 

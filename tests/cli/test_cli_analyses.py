@@ -115,6 +115,27 @@ def test_manova_has_the_tests(capsys):
         assert float(f) == pytest.approx(table.loc[name, "F"], abs=0.01)
 
 
+SEVERAL = "species * sex ~ bill_length_mm + bill_depth_mm"
+
+
+def test_terms_of_several_factors(capsys):
+    fit = discrim.mlm(SEVERAL, datasets.load("penguins"))
+    printed = said(capsys, "manova", SEVERAL, "penguins", "--type", "3")
+    assert printed == fit.summary(["header", "tests", "manova"], type=3).as_text() + "\n"
+    one = said(
+        capsys, "manova", "cbind(bill_length_mm, bill_depth_mm) ~ species * sex", "penguins", "--term", "sex"
+    )
+    assert "type 2" in one
+    assert f"{fit.manova('sex')['F'].iloc[0]:.2f}" in one
+    found = fit.canonical("species", 3)
+    options = ("--term", "species", "--type", "3", "--plot", "a.svg")
+    assert said(capsys, "canonical", SEVERAL, "penguins", *options) == found.summary().as_text() + "\n"
+    assert Path("a.svg").exists()
+    assert "name one of" in refused(capsys, "canonical", SEVERAL, "penguins")
+    assert "is no term" in refused(capsys, "manova", SEVERAL, "penguins", "--term", "sx")
+    assert "--prior" in refused(capsys, "canonical", SEVERAL, "penguins", "--term", "sex", "--prior", "equal")
+
+
 # ---- datasets
 
 

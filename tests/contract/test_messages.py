@@ -96,7 +96,7 @@ REASONS = {
         "The axes of a sphere",
     ): "a mistake of the package",
     ("discrim/core/normal/few_rows.py", "Moments of spread"): "a mistake of the package",
-    ("discrim/frame/formula.py", "{str(error)}"): "the message of the table, put at its place",
+    ("discrim/frame/sides.py", "{str(error)}"): "the message of the table, put at its place",
     ("discrim/models/law/bayes_input.py", "Class {"): "the message of the density, with the class before it",
     ("discrim/models/law/bayes_input.py", "The row of class"): "the hint that ends it",
     ("discrim/models/law/bayes_input.py", "The value {"): "lists the values there are",

@@ -48,6 +48,7 @@ FITS = {
     "lr_test": lambda: discrim.lr_test(discrim.lda("species ~ .", IRIS), discrim.qda("species ~ .", IRIS)),
     "box_m": lambda: discrim.box_m("species ~ .", IRIS),
     "manova": lambda: discrim.manova("species ~ .", IRIS),
+    "mlm": lambda: discrim.mlm("species ~ .", IRIS),
     "covariance_models": lambda: discrim.covariance_models("species ~ .", IRIS),
     "hausman": lambda: discrim.hausman(*_pair()),
     "compare": lambda: discrim.compare(*_pair(), by="fit"),

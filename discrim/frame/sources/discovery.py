@@ -22,7 +22,7 @@ from discrim.core.numerics.progress import late_bar
 from discrim.errors import DataError, kept_warnings
 from discrim.frame.design import Design
 from discrim.frame.factors import Categories, Memory, Rows, evaluate
-from discrim.frame.formula import Asked, Whole, asked, settle, spline_bases
+from discrim.frame.formula import Asked, Reader, Whole, asked, settle, spline_bases
 from discrim.frame.grammar import Call, Column, Expression
 from discrim.frame.own_functions import Functions, check_functions
 from discrim.frame.response import classes_and_codes, response_labels
@@ -42,6 +42,7 @@ def discovered(
     functions: Mapping[str, Callable[..., Any]] | None,
     levels: Sequence[Any] | None,
     weights: str | None,
+    reader: Reader = asked,
 ) -> tuple[Design, SourceTable]:
     """The design of a formula over the rows of a source, and what stands for their table.
 
@@ -54,7 +55,7 @@ def discovered(
     """
     called = check_functions(functions)
     names = Table(pd.DataFrame(columns=list(source.names)))
-    found = asked(formula, names, called, (weights,) if weights else ())
+    found = reader(formula, names, called, (weights,) if weights else ())
     columns = list(dict.fromkeys((*found.columns, *found.beside)))
     if isinstance(source, ApartSource):
         return _discovered_apart(found, data, source, called, levels, columns)

@@ -44,6 +44,7 @@ __all__ = [
     "refuse_no_freedom",
     "usable_rows",
     "varying",
+    "warn_of_total",
     "warn_of_weights",
 ]
 
@@ -212,7 +213,11 @@ def warn_of_weights(moments: ClassMoments, *, whole: bool) -> None:
 
     Whole numbers are taken as counts, and so are weights whose mean is one but for a percent.
     """
-    total, rows = moments.total, int(moments.rows.sum())
+    warn_of_total(moments.total, int(moments.rows.sum()), whole=whole)
+
+
+def warn_of_total(total: float, rows: int, *, whole: bool) -> None:
+    """The same by the sum of the weights and the number of rows."""
     if whole or abs(total - rows) <= EVEN * rows:
         return
     warn_user(

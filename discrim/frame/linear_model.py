@@ -1,0 +1,339 @@
+"""The left side of a formula as a linear model of factors and covariates, the right side being its responses.
+
+The class of a discriminant analysis stands on the left. A model of several factors stands there in its
+place: "sex * island ~ bill_length_mm + bill_depth_mm". Who writes the responses as R does, in `cbind()`, may
+have them on either side.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.errors import FormulaError
+from discrim.frame.asked_rows import read
+from discrim.frame.blocks import Blocks
+from discrim.frame.categories import Scalar
+from discrim.frame.design import Coding, Design, Spec
+from discrim.frame.formula import Asked, parse
+from discrim.frame.grammar import Call, Column, Expression, expression
+from discrim.frame.own_functions import Functions, check_functions
+from discrim.frame.scan import Source, quote, scan
+from discrim.frame.sides import read_leaf, right_side
+from discrim.frame.sources.parts import ApartSource, no_rows
+from discrim.frame.sources.rows import tables
+from discrim.frame.sources.sources import source_of
+from discrim.frame.table import Table
+from discrim.frame.terms import Expansion, Node, Terms
+
+__all__ = ["Cells", "ModelTerm", "cells_of", "model_rows", "one_class", "responses_right"]
+
+Floats = NDArray[np.float64]
+
+_CBIND = re.compile(r"\s*cbind\s*\(")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTerm:
+    """One term of the model.
+
+    Attributes
+    ----------
+    label : str
+        As the formula writes it.
+    factors : frozenset of str
+        Codes of the factors that it multiplies.
+    columns : tuple of int
+        Its columns of the design.
+    categories : tuple of str
+        Codes of those of its factors that are categories, in order.
+    """
+
+    label: str
+    factors: frozenset[str]
+    columns: tuple[int, ...]
+    categories: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The combinations of levels of some factors, and the columns of the model in each.
+
+    Attributes
+    ----------
+    labels : list of tuple
+        A level of each factor.
+    columns : tuple of int
+        Columns of the design that are functions of these factors.
+    values : (cells, columns) float
+    """
+
+    labels: list[tuple[Scalar, ...]]
+    columns: tuple[int, ...]
+    values: Floats
+
+
+def responses_right(formula: str) -> str:
+    """The formula with the responses on the right, and without `cbind()`.
+
+    Examples
+    --------
+    >>> responses_right("cbind(y1, log(y2)) ~ a * b")
+    'a * b ~ y1 + log(y2)'
+    >>> responses_right("a * b ~ cbind(y1, y2)")
+    'a * b ~ y1 + y2'
+    """
+    if not isinstance(formula, str) or formula.count("~") != 1:
+        return formula
+    left, right = formula.split("~")
+    if (found := _bound(left)) is not None:
+        return f"{right.strip()} ~ {found}"
+    found = _bound(right)
+    return formula if found is None else f"{left.strip()} ~ {found}"
+
+
+def _bound(side: str) -> str | None:
+    """What stands in `cbind()`, added; None where a side is no such call."""
+    opened = _CBIND.match(side)
+    inner = side.strip()
+    if opened is None or not inner.endswith(")"):
+        return None
+    inner = side[opened.end() :].rstrip()[:-1]
+    depth, quoted, parts = 0, False, [""]
+    for sign in inner:
+        quoted ^= sign == "`"
+        depth += 0 if quoted else (sign in "([") - (sign in ")]")
+        if depth < 0:
+            return None
+        if sign == "," and not depth and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return " + ".join(part.strip() for part in parts)
+
+
+def one_class(formula: str) -> str | None:
+    """The left side where it is one factor, as for `lda`; None where it is a model of more."""
+    source = scan(responses_right(formula))
+    left, _ = parse(source)
+    return source.restore(str(left.token.extra)) if left.type == "PYTHON_EXPR" else None
+
+
+def model_rows(
+    formula: str, data: Any, *, weights: Any = None, functions: Mapping[str, Callable[..., Any]] | None = None
+) -> tuple[Blocks, list[ModelTerm]]:
+    """Rows whose columns are those of the model's terms and then the responses, and the terms.
+
+    Raises
+    ------
+    FormulaError
+        The left side has no factor, takes away the constant, or has a `.`; a response is no number.
+    """
+    text = responses_right(formula)
+    called = check_functions(functions)
+    first = _some_rows(data)
+    source = scan(text)
+    left, _ = parse(source)
+    terms, expressions, labels = _left_side(source, left, first, called)
+    given = next(
+        (
+            name
+            for code, each in expressions.items()
+            if _is_category(each, first, called)
+            for name in each.columns
+        ),
+        None,
+    )
+    if given is None:
+        start, end = left.origin.start, left.origin.end
+        raise source.error(
+            "The left side has no factor, and a number there is a covariate. The factors stand on the left "
+            "and the responses on the right, or in cbind() on the left as in R: turn the formula round, or "
+            "write C(column) for a factor whose levels are numbers.",
+            start,
+            end,
+        )
+    beside = dict.fromkeys(name for each in expressions.values() for name in each.columns)
+
+    def reader(text: str, table: Table, functions: Functions, exclude: Sequence[str]) -> Asked:
+        source = scan(text)
+        _, right = parse(source)
+        apart = Expression(quote(given), Column(given), tuple(beside))
+        found, responses = right_side(source, right, table, functions, apart, exclude)
+        response = Expression(quote(given), Column(given), (given,))
+        return Asked(text, response, expressions | found, [*terms, *responses], tuple(exclude))
+
+    blocks = read(text, data, weights=weights, functions=functions, reader=reader)
+    return _summed(blocks, terms, labels, first)
+
+
+def _some_rows(data: Any) -> Table:
+    """A table that tells what the columns hold: all rows, or the first part of a source."""
+    source = None if isinstance(data, Table) else source_of(data)
+    if source is None:
+        return data if isinstance(data, Table) else Table(data, held=True)
+    if isinstance(source, ApartSource):
+        return Table(source.meta, part=True, learnt_from=True)
+    first = next((table for table, _ in tables(source)), None)
+    if first is None:
+        raise no_rows(source)
+    return first
+
+
+def _left_side(
+    source: Source, node: Node, table: Table, functions: Functions
+) -> tuple[list[tuple[str, ...]], dict[str, Expression], dict[str, str]]:
+    """Terms of the left side, their factors by code, and what each factor is called."""
+    known: dict[str, Expression] = {}
+    labels: dict[str, str] = {}
+    alone = node.type == "PYTHON_EXPR"
+
+    def leaf(each: Node) -> Terms:
+        if each.token.extra == ".":
+            raise source.error(
+                "`.` stands for columns of the right side: name the factors of the model.",
+                each.origin.start,
+                each.origin.end,
+            )
+        found = read_leaf(source, each, table, functions)
+        label, root = found.label, found.root
+        if isinstance(root, Column):
+            if alone or table.kind(root.name) != "numeric":
+                found = expression(f"C({found.code})", frozenset(functions))
+        elif isinstance(root, Call) and root.function == "C":
+            # A contrast of the user's would change what type III tests.
+            found = (
+                expression(f"C({quote(found.columns[0])})", frozenset(functions)) if _bare(root) else found
+            )
+        known[found.code], labels[found.code] = found, label
+        return {frozenset({found.code}): (found.code,)}
+
+    total = Expansion(source, leaf).expand(node)
+    if total.intercept is False:
+        raise source.error(
+            "The model has its constant: leave out the 0 or - 1.", node.origin.start, node.origin.end
+        )
+    terms = sorted(total.terms.values(), key=len)
+    if not terms:
+        raise source.error("The left side has no term: name one.", node.origin.start, node.origin.end)
+    used = {code: known[code] for term in terms for code in term}
+    return terms, used, labels
+
+
+def _bare(root: Call) -> bool:
+    """Whether it is a plain column that C() makes categories of."""
+    return len(root.arguments) == 1 and isinstance(root.arguments[0], Column)
+
+
+def _is_category(each: Expression, table: Table, functions: Functions) -> bool:
+    root = each.root
+    if isinstance(root, Column):
+        return table.kind(root.name) not in ("numeric", "boolean")
+    return root.function == "C"
+
+
+def _summed(
+    blocks: Blocks, terms: Sequence[tuple[str, ...]], labels: Mapping[str, str], first: Table
+) -> tuple[Blocks, list[ModelTerm]]:
+    """The rows with factors coded by contrasts that sum to zero, and the terms with their columns."""
+    spec = blocks.design.spec
+    if spec is None:
+        raise FormulaError("The left side has no factor: write C(column) for one whose levels are numbers.")
+    coded = {pair for each in spec.products for pair in each if pair[1] >= 0}
+    codings = list(spec.codings)
+    for factor, number in coded:
+        levels = spec.factors[factor].levels or ()
+        if codings[number].width == len(levels) - 1:
+            codings[number] = _sum_to_zero(len(levels))
+    summed = replace(spec, codings=tuple(codings))
+    found: list[list[int]] = [[] for _ in terms]
+    names, start, at = list(blocks.design.terms), 0, 0
+    for each in summed.products:
+        codes = {spec.factors[factor].code for factor, _ in each}
+        stop = start + int(np.prod(summed.widths(each), dtype=int))
+        # Without the terms that it contains, a term has several products, all of its own factors.
+        while at < len(terms) and not codes <= set(terms[at]):
+            at += 1
+        if at < len(terms):
+            found[at].extend(range(start, stop))
+            names[start:stop] = _names(summed, each, labels)
+        elif any(pair in coded for pair in each):
+            label = ":".join(spec.factors[factor].code for factor, _ in each)
+            raise FormulaError(
+                f"The response {label!r} is no number but has levels: leave it out of the right side, as in "
+                f"`. - {label}`, or make it a factor on the left."
+            )
+        start = stop
+    own = []
+    for term, columns in zip(terms, found, strict=True):
+        levelled = {factor.code for factor in spec.factors if factor.levels is not None}
+        own.append(
+            ModelTerm(
+                ":".join(labels[code] for code in term),
+                frozenset(term),
+                tuple(columns),
+                tuple(code for code in term if code in levelled),
+            )
+        )
+    design = replace(blocks.design, spec=summed, terms=tuple(names))
+    source = None if blocks.source is None else replace(blocks.source, design=design)
+    return replace(blocks, design=design, source=source), own
+
+
+def _sum_to_zero(levels: int) -> Coding:
+    rows = np.vstack([np.eye(levels - 1), -np.ones(levels - 1)])
+    return Coding(None, tuple(map(tuple, rows.tolist())))
+
+
+def _names(spec: Spec, each: Sequence[tuple[int, int]], labels: Mapping[str, str]) -> list[str]:
+    parts = []
+    for factor, coding in each:
+        held = spec.factors[factor]
+        label = labels[held.code]
+        if coding < 0:
+            parts.append([label] if held.width == 1 else [f"{label}[{j}]" for j in range(held.width)])
+            continue
+        levels, width = held.levels or (), spec.codings[coding].width
+        mark = "S." if width < len(levels) else ""
+        parts.append([f"{label}[{mark}{level}]" for level in levels[:width]])
+    return [":".join(reversed(some)) for some in product(*reversed(parts))]
+
+
+def cells_of(design: Design, codes: Sequence[str]) -> Cells:
+    """All combinations of the levels of some factors, and what the terms made of these alone are there."""
+    spec = design.spec or Spec((), (), (), ())
+    position = {factor.code: j for j, factor in enumerate(spec.factors)}
+    levels = [spec.factors[position[code]].levels or () for code in codes]
+    grid = list(product(*(range(len(each)) for each in levels)))
+    within = frozenset(codes)
+    columns: list[int] = []
+    values: list[Floats] = []
+    start = 0
+    for each in spec.products:
+        width = int(np.prod(spec.widths(each), dtype=int))
+        own = [spec.factors[factor].code for factor, _ in each]
+        if own and within.issuperset(own):
+            block = np.ones((len(grid), 1))
+            for code, (_, coding) in zip(own, each, strict=True):
+                held = _matrix(spec.codings[coding], len(levels[list(codes).index(code)]))
+                rows = held[[cell[list(codes).index(code)] for cell in grid]]
+                # The first factor runs fastest.
+                block = (rows[:, :, None] * block[:, None, :]).reshape(len(grid), -1)
+            columns.extend(range(start, start + width))
+            values.append(block)
+        start += width
+    labels = [tuple(levels[i][at] for i, at in enumerate(cell)) for cell in grid]
+    together = np.hstack(values) if values else np.zeros((len(grid), 0))
+    return Cells(labels, tuple(columns), together)
+
+
+def _matrix(coding: Coding, levels: int) -> Floats:
+    if coding.picks is not None:
+        return np.eye(levels)[:, list(coding.picks)]
+    return np.asarray(coding.matrix, dtype=np.float64)

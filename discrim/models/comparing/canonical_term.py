@@ -1,0 +1,256 @@
+"""Canonical discriminant analysis of one term of a linear model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.errors import DataError
+from discrim.frame.asked_rows import source_blocks
+from discrim.frame.sources.sources import source_of
+from discrim.frame.table import Table
+from discrim.inference.he import roy_critical
+from discrim.inference.linear_terms import Hypothesis
+from discrim.inference.manova import dimension_table
+from discrim.models.comparing.term_model import TermModel
+from discrim.models.fits.arguments import check_word
+from discrim.models.fits.displayed import displayed
+from discrim.models.fits.shown import Shown
+from discrim.models.registry import summary_of
+
+if TYPE_CHECKING:
+    from discrim.report.plots.style import Axes
+    from discrim.report.tables import Summary
+
+__all__ = ["TermCanonicalResults"]
+
+Floats = NDArray[np.float64]
+
+NOTHING = 1e-14
+"""Share of the largest root from which one is rounding."""
+
+
+class TermCanonicalResults(Shown):
+    """Canonical variates of one term of a linear model: what of the responses tells its levels apart.
+
+    H is the scatter of the term and E that of the residuals. Of a model of one factor these are the tables of
+    `canonical()` of a linear discriminant analysis.
+
+    Attributes
+    ----------
+    term : str
+    df : int
+        Degrees of freedom of the term.
+    eigenvalues : Series by LD1, LD2, ...
+        Of E^-1 H.
+    proportion, cumulative : Series by LD1, LD2, ...
+        Of the eigenvalues' sum.
+    correlations : Series by LD1, LD2, ...
+        Canonical correlations, the roots of eigenvalue/(1 + eigenvalue).
+    dimension_tests : DataFrame
+        By axis: the test that this and all later axes have no eigenvalue.
+    raw : DataFrame, responses by LD1, LD2, ...
+        Coefficients of unit variance of the residuals; the largest standardized one is positive.
+    constant : Series by LD1, LD2, ...
+        What is added so that scores have mean zero over the rows.
+    standardized, standardized_total : DataFrame, responses by LD1, LD2, ...
+        Raw coefficients times the standard deviation of the residuals, or over all rows.
+    centroids : DataFrame, cells of the term by LD1, LD2, ...
+        Mean scores of the rows of each level, or combination of levels; without rows where the term has no
+        factor. They are means as observed, and not adjusted for other terms, as those of R's candisc.
+    """
+
+    SHOWN_FIRST = ("correlations", "dimensions", "raw", "centroids")
+
+    def __init__(self, model: TermModel, term: int, hypothesis: Hypothesis) -> None:
+        self._model, self._at, self._hypothesis = model, term, hypothesis
+        self.term = model.labels[term]
+        self.df = hypothesis.df
+        numbers = model.numbers
+        roots, axes = numbers.roots(hypothesis)
+        kept = roots > NOTHING * roots[0] if len(roots) and roots[0] > 0 else roots > 0
+        self._roots = roots[kept]
+        raw = axes[:, kept] * np.sqrt(numbers.df)
+        self._sd = np.sqrt((numbers.error**2).sum(axis=0) / numbers.df)
+        largest = np.abs(raw * self._sd[:, None]).argmax(axis=0)
+        self._raw = raw * np.where(raw[largest, np.arange(raw.shape[1])] < 0, -1.0, 1.0)
+        self._names = pd.Index([f"LD{i + 1}" for i in range(len(self._roots))])
+
+    @property
+    def eigenvalues(self) -> pd.Series:
+        """Eigenvalues of E^-1 H."""
+        return self._by_axis(self._roots, "eigenvalue")
+
+    @property
+    def proportion(self) -> pd.Series:
+        """Share of each eigenvalue in their sum."""
+        return self._by_axis(self._roots / self._roots.sum(), "proportion")
+
+    @property
+    def cumulative(self) -> pd.Series:
+        """Share of the leading eigenvalues in their sum."""
+        return self.proportion.cumsum().rename("cumulative")
+
+    @property
+    def correlations(self) -> pd.Series:
+        """Canonical correlations of the responses with the term, given the rest of the model."""
+        return self._by_axis(np.sqrt(self._roots / (1 + self._roots)), "correlation")
+
+    @property
+    @displayed()
+    def dimension_tests(self) -> pd.DataFrame:
+        """Sequential tests: this and all later axes have no eigenvalue."""
+        free = self._model.numbers.df
+        table = dimension_table(self._roots, len(self._raw), self.df + 1, free + self.df + 1)
+        return table.set_axis(self._names, axis=0)
+
+    @property
+    def raw(self) -> pd.DataFrame:
+        """Coefficients of the responses in their own units."""
+        return self._by_response(self._raw / self._model.unit[:, None])
+
+    @property
+    def constant(self) -> pd.Series:
+        """Minus the score of the mean of all rows."""
+        return self._by_axis(-(self._grand() @ self.raw.to_numpy()), "constant")
+
+    @property
+    def standardized(self) -> pd.DataFrame:
+        """Coefficients of responses whose residuals have unit variance."""
+        return self._by_response(self._raw * self._sd[:, None])
+
+    @property
+    def standardized_total(self) -> pd.DataFrame:
+        """Coefficients of responses of unit variance over all rows (divisor N - 1)."""
+        squares = (self._about_mean() ** 2).sum(axis=0)
+        return self._by_response(self._raw * np.sqrt(squares / (self._model.total - 1))[:, None])
+
+    @property
+    def centroids(self) -> pd.DataFrame:
+        """Mean scores of the rows of each level of the term."""
+        cells, _, means = self._model.cells(self._at)
+        if cells is None:
+            return pd.DataFrame(np.zeros((0, len(self._names))), columns=self._names)
+        labels = cells.labels
+        one = len(self._model.terms[self._at].categories) == 1
+        index = pd.Index([cell[0] if one else ":".join(map(str, cell)) for cell in labels])
+        return pd.DataFrame((means - self._mean()) @ self._raw, index=index, columns=self._names)
+
+    def structure(self, kind: Literal["within", "total", "between"] = "within") -> pd.DataFrame:
+        """Correlations of the responses with the canonical scores.
+
+        Parameters
+        ----------
+        kind : {"within", "total", "between"}
+            Of the residuals, over all rows (R's candisc), or of what the term explains.
+        """
+        check_word("kind", kind, ("within", "total", "between"))
+        rows = {
+            "within": self._model.numbers.error,
+            "total": self._about_mean(),
+            "between": self._hypothesis.part,
+        }[kind]
+        scored = rows @ self._raw
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lengths = np.linalg.norm(rows, axis=0)[:, None] * np.linalg.norm(scored, axis=0)
+            return self._by_response(rows.T @ scored / lengths)
+
+    def scores(self, data: Any = None) -> pd.DataFrame:
+        """Canonical scores of rows: mean zero over the rows of the fit, unit variance of the residuals.
+
+        Parameters
+        ----------
+        data : table or source of tables, optional
+            Rows with the responses; those of the fit by default. One with a missing value has no scores.
+        """
+        blocks = self._model.blocks
+        first = self._model.n_model - 1
+        blocks = blocks.columns(range(first, len(blocks.terms)))
+        if data is not None:
+            source = source_of(data)
+            if source is not None:
+                blocks = source_blocks(blocks, source, data)
+            else:
+                table = Table(data, held=True)
+                codes = np.zeros(table.nrows, dtype=np.intp)
+                blocks = replace(blocks, table=table, held_codes=codes, held_weights=None, source=None)
+        raw, grand = self.raw.to_numpy(), self._grand()
+        out = np.empty((blocks.table.nrows, len(self._names)))
+        for place, x, _ in blocks.every_row():
+            out[place] = (x - grand) @ raw
+        return pd.DataFrame(out, index=blocks.table.index, columns=self._names)
+
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The tables; prints, and renders in a notebook.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the tables wanted, in order, such as "dimensions"; all by default.
+        """
+        summary: Summary = summary_of(self, sections)
+        return summary
+
+    def plot(
+        self,
+        *,
+        axes: Sequence[str] | None = None,
+        level: float = 0.95,
+        ax: Axes | None = None,
+        title: str | None = None,
+    ) -> Axes:
+        """Ellipses of hypothesis and error on two canonical axes, the responses as arrows; as R's candisc.
+
+        Parameters
+        ----------
+        axes : two of "LD1", "LD2", ..., optional
+            The first two by default.
+        level : float
+            One less the significance level of Roy's test, which sets the size of the hypothesis.
+        ax, title : optional
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        DataError
+            The term has one axis only; `plot(term=)` of the model draws it in a plane of responses.
+        """
+        from discrim.models.comparing.term_pictures import he_of_axes
+
+        return he_of_axes(self, axes, level, ax, title)
+
+    def _critical(self, level: float) -> float:
+        free = self._model.numbers.df
+        return roy_critical(len(self._raw), self.df + 1, free + self.df + 1, 1 - level)
+
+    def _mean(self) -> Floats:
+        """Means (p,) of the responses less the origin, over their units."""
+        x, y = self._model.numbers.x[:, 0], self._model.numbers.y
+        return np.asarray(x @ y / (x @ x))
+
+    def _grand(self) -> Floats:
+        return np.asarray(self._model.origin[self._model.n_model - 1 :] + self._mean() * self._model.unit)
+
+    def _about_mean(self) -> Floats:
+        """Rows of the triangle whose products are those of the responses about their means."""
+        if self._model.total <= 1:
+            raise DataError(
+                "The rows have a total weight of one or less, so that they have no variance: pass weights "
+                "that count rows."
+            )
+        # The constant is the first column, so that the first row of the triangle is what the means explain.
+        return self._model.numbers.y[1:]
+
+    def _by_response(self, values: Floats) -> pd.DataFrame:
+        return pd.DataFrame(values, index=self._model.responses, columns=self._names)
+
+    def _by_axis(self, values: Floats, name: str) -> pd.Series:
+        return pd.Series(values, index=self._names, name=name)
