@@ -46,7 +46,9 @@ def test_one_component_a_class_is_edda_of_mclust(form):
     assert fit.llf_rows == pytest.approx(golden["llf"], abs=1e-5 if form == "EVE" else 2e-6)
     assert fit._fit.numbers.df_given() == golden["df"]
     assert fit.df_model == golden["df"] + 2
-    np.testing.assert_allclose(fit.predict_proba().iloc[[70, 83, 133]], golden["prob"], atol=2e-6 if form == "EVE" else 2e-7)
+    np.testing.assert_allclose(
+        fit.predict_proba().iloc[[70, 83, 133]], golden["prob"], atol=2e-6 if form == "EVE" else 2e-7
+    )
 
 
 @pytest.mark.parametrize("case", GOLDEN["within"], ids=lambda case: case["name"])
@@ -225,7 +227,7 @@ def test_what_cannot_be_fitted_is_refused_by_name():
             mixture("species ~ .", IRIS, covariance=wrong)
     with pytest.raises(DataError, match='over="classes" is for one'):
         mixture(
-            "species ~ .", IRIS, components={"setosa": 1, "versicolor": 2, "virginica": 1}, over="classes"
+            "species ~ .", IRIS, components={"setosa": 1, "versicolor": "bic", "virginica": 1}, over="classes"
         )
     with pytest.raises(NotSupportedError, match="no path"):
         _ = mixture("species ~ .", IRIS, components=1).path
