@@ -66,6 +66,13 @@ class Correlations:
         some = self._rows[:, at]
         return np.asarray(some.T @ some)
 
+    def length(self, at: Codes, values: Floats) -> float:
+        """The mean square of what the columns give with coefficients at some places."""
+        if self.matrix is not None:
+            return float(values @ self.matrix[np.ix_(at, at)] @ values)
+        fitted = self._rows[:, at] @ values
+        return float(fitted @ fitted)
+
     @property
     def _rows(self) -> Floats:
         if self.root is None:

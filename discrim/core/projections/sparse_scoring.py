@@ -148,8 +148,8 @@ class Direction(NamedTuple):
 def _value(problem: Problem, scores: Floats, coef: Sparse, penalty: float) -> float:
     at, b = coef
     c = scores @ problem.means[:, at]
-    bent = problem.held.times(at, b)[at] + problem.ridge * b
-    return float(0.5 - c @ b + 0.5 * (b @ bent) + penalty * np.abs(b).sum())
+    bent = problem.held.length(at, b) + problem.ridge * float(b @ b)
+    return float(0.5 - c @ b + 0.5 * bent + penalty * np.abs(b).sum())
 
 
 def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -> Direction:
