@@ -232,11 +232,18 @@ _PLS = "discrim.models.projections.pls_pictures:"
 PLS_SCORES = Kind(
     "scores",
     "scores of the rows on two components, by class, with outlines of the classes",
-    f"{_SPACES}scores",
+    f"{_PLS}scores",
     takes=("axes", "level"),
 )
 PLS_COLUMNS = Kind(
     "vip", "importance of the columns in the projection (VIP)", f"{_PLS}vip", leaves=("data", "colors")
+)
+PLS_LOADINGS = Kind(
+    "loadings",
+    "loadings of the columns in their order, a line for each component",
+    f"{_PLS}loadings",
+    takes=("axes",),
+    leaves=("data", "colors"),
 )
 CHOSEN_COMPONENTS = Kind(
     "path",
@@ -244,6 +251,8 @@ CHOSEN_COMPONENTS = Kind(
     f"{_PLS}path",
     leaves=("data", "colors"),
 )
+PLS = (PLS_SCORES, PLS_COLUMNS, PLS_LOADINGS, CHOSEN_COMPONENTS)
+"""What partial least squares has of its own."""
 DENSITY = Kind(
     "density",
     "density of a column in each class",

@@ -276,7 +276,7 @@ MODELS = (
         "PLSResults",
         "discrim.models.projections.pls_results",
         "discrim.models.projections.pls_summary",
-        pictures=(kinds.PLS_SCORES, kinds.PLS_COLUMNS, kinds.CHOSEN_COMPONENTS, *kinds.WITH_POSTERIORS),
+        pictures=(*kinds.PLS, *kinds.WITH_POSTERIORS),
         estimator="discrim.sklearn.projections:PLSClassifier",
         options="discrim.models.verb_options:of_pls",
         command="partial least squares: few directions that covary with the classes",

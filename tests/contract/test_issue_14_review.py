@@ -30,6 +30,7 @@ FITS = {
     "mcd": (discrim.lda, {"method": "mcd"}),
     "standardized": (discrim.qda, {"covariance": "spherical", "standardize": True}),
     "centroids": (discrim.shrunken_centroids, {"threshold": 0.1}),
+    "pls": (discrim.pls, {"components": 1}),
     "sparse": (discrim.sparse_lda, {"penalty": 0.1}),
     "nearest": (discrim.nearest_centroid, {}),
     "knn": (discrim.knn, {"k": 3}),

@@ -24,6 +24,7 @@ def fits():
         "indicator": discrim.indicator("y ~ x + z", DATA),
         "naive_bayes": discrim.naive_bayes("y ~ x + z", DATA),
         "shrunken_centroids": discrim.shrunken_centroids("y ~ x + z", DATA, threshold=0.1),
+        "pls": discrim.pls("y ~ x + z", DATA, components=1),
     }
 
 
@@ -40,6 +41,10 @@ def fits():
         ("naive_bayes", "smoothing", [HUGE, TWO, None]),
         ("shrunken_centroids", "threshold", [HUGE, TWO, "a"]),
         ("shrunken_centroids", "offset", [HUGE, TWO, "mean"]),
+        ("pls", "components", [HUGE, TWO, "a", 1.5]),
+        ("pls", "rule", [TWO, pd.NA, 3]),
+        ("pls", "scale", [TWO, pd.NA, 1]),
+        ("pls", "grid", [TWO, 3, ["a"]]),
         ("sparse_lda", "penalty", [HUGE, "a", np.nan, [], {}]),
         ("sparse_lda", "nonzero", [HUGE, "a", 1.5, True, []]),
         ("sparse_lda", "ridge", [HUGE, TWO, "a", None]),
@@ -89,6 +94,9 @@ def test_options_of_verbs(verb, option, values):
         ("indicator", "plot", "ax", ["a", 3]),
         ("shrunken_centroids", "survivors", "threshold", [HUGE, "a"]),
         ("shrunken_centroids", "plot", "ax", ["a", 3]),
+        ("pls", "vip", "components", [HUGE, TWO, "a", 2]),
+        ("pls", "q2", "folds", [HUGE, TWO, "a"]),
+        ("pls", "permutation_test", "n", [HUGE, TWO, "a", 0]),
     ],
 )
 def test_options_of_methods(fits, verb, method, option, values):

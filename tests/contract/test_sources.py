@@ -24,6 +24,8 @@ BY_PASSES = {
     "sparse_lda": {"penalty": 0.05},
     "sparse_lda chosen": {"folds": 4, "seed": 1, "n_penalties": 4},
     "nearest_centroid": {},
+    "pls": {"components": 2},
+    "pls chosen": {"folds": 4, "seed": 1},
     "indicator": {},
     "logistic": {},
     "lda diagonal": {"covariance": "diagonal"},
@@ -259,6 +261,7 @@ ONE_PASS = {
     "shrunken_centroids": {"threshold": 0.5},
     "sparse_lda": {"nonzero": 2},
     "nearest_centroid": {},
+    "pls": {"components": 2},
     "indicator": {},
 }
 
@@ -280,6 +283,7 @@ def test_an_iterator_is_read_once(case):
     [
         ("rda", "y ~ a + b", {}),
         ("shrunken_centroids", "y ~ a + b", {}),
+        ("pls", "y ~ a + b", {}),
         ("sparse_lda", "y ~ a + b", {}),
         ("lda", "y ~ a + b", {"method": "t"}),
         ("lda", "y ~ a + center(b)", {}),

@@ -39,6 +39,7 @@ VERBS = {
     "nearest_centroid": (discrim.nearest_centroid, {}),
     "knn": (discrim.knn, {"k": 3}),
     "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 0.1}),
+    "pls": (discrim.pls, {"components": 1}),
     "sparse_lda": (discrim.sparse_lda, {"penalty": 0.1}),
     "logistic": (discrim.logistic, {}),
     "indicator": (discrim.indicator, {}),

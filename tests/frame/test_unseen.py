@@ -37,6 +37,7 @@ CASES = [
     ("shrunken_centroids", {"threshold": 1.0}),
     ("sparse_lda", {"penalty": 0.05}),
     ("nearest_centroid", {}),
+    ("pls", {"components": 1}),
     ("indicator", {}),
     ("logistic", {"bias_reduction": True}),
     ("fda", {"engine": LinearRegression()}),

@@ -129,6 +129,13 @@ VERBS = {
     "shrunken_centroids": {"threshold": [None, 0.0, 0.5, 1e9], "seed": [0]},
     "sparse_lda": {"penalty": [0.0, 0.05, 0.5], "ridge": [0.0, 0.1]},
     "nearest_centroid": {"prior": [None, "equal"]},
+    "pls": {
+        "components": [None, 1, 2],
+        "rule": ["lda", "max"],
+        "scale": [True, False],
+        "algorithm": ["nipals", "simpls"],
+        "seed": [0],
+    },
     "logistic": {
         "bias_reduction": [True, False],
         "separation": ["warn", "raise"],
@@ -147,6 +154,7 @@ WEIGHTED = (
     "shrunken_centroids",
     "sparse_lda",
     "nearest_centroid",
+    "pls",
     "logistic",
     "indicator",
 )
@@ -272,6 +280,7 @@ FITTED = {
     "rda": {"alpha": 0.5, "gamma": 0.5},
     "perceptron": {"maxiter": 20},
     "shrunken_centroids": {"threshold": 0.1},
+    "pls": {"components": 1},
     "sparse_lda": {"penalty": 0.1},
 }
 

@@ -35,7 +35,7 @@ __all__ = ["Whole", "left_out_scores"]
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-PIECE = 2**20
+PIECE = 2**18
 """Numbers of a row-by-class-by-column array that are held at once."""
 
 LEAST = 1e-3

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from discrim.models.pictures.rows import drawn_rows, no_labels
+from discrim.models.pictures.spaces import asked_axes, asked_level
 from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, shown_name
 from discrim.report.plots.titles import set_title
 
@@ -14,10 +16,43 @@ if TYPE_CHECKING:
     from discrim.models.pictures.asked import Asked
     from discrim.report.plots.style import Axes
 
-__all__ = ["component_path", "importance", "path", "vip"]
+__all__ = ["along_columns", "component_path", "importance", "loadings", "path", "scores", "vip"]
+
+MOST_NAMES = 30
+"""Columns that are named along an axis."""
 
 MOST_BARS = 40
 """Columns whose bars are drawn."""
+
+
+def scores(results: Any, asked: Asked) -> Axes:
+    """Scores of the rows on two components, by class, with outlines of the classes."""
+    from discrim.report.plots import scores as pictures
+
+    fit = results._fit
+    centroids = results.centroids
+    names = asked_axes(list(centroids.columns), asked)
+    rows = drawn_rows(fit, asked)
+    none = pd.DataFrame(columns=names, dtype=float)
+    places = [list(centroids.columns).index(name) for name in names]
+    return pictures.scores(
+        none if rows is None else results.transform(rows.blocks)[names],
+        no_labels() if rows is None else rows.labels,
+        centroids[names],
+        ax=asked.ax,
+        signs=asked.signs(fit.classes),
+        shares=results.explained,
+        counts=fit.rows_by_class,
+        level=asked_level(asked, 0.5),
+        within=results.score_covariance.to_numpy()[np.ix_(places, places)],
+        of=" of the squares of the columns",
+    )
+
+
+def loadings(results: Any, asked: Asked) -> Axes:
+    """Loadings of the columns in their order, a line for each component."""
+    names = asked_axes(list(results.loadings.columns), asked, most=3)
+    return along_columns(results.loadings[names], ax=asked.ax)
 
 
 def path(results: Any, asked: Asked) -> Axes:
@@ -68,6 +103,38 @@ def component_path(path: pd.DataFrame, chosen: int, ax: Axes | None = None) -> A
     axes.set_ylabel("Cross-validated error; R2, Q2")
     axes.legend(loc="best", framealpha=0.8)
     set_title(axes, "Error, R2 and Q2 by number of components")
+    return axes
+
+
+def along_columns(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Loadings of the columns in their order, as of a spectrum, a line for each component.
+
+    Parameters
+    ----------
+    table : DataFrame, terms by one to three components
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    axes, _ = new_axes(ax)
+    at, values = np.arange(len(table)), numbers(table)
+    few = len(table) <= MOST_NAMES
+    for j, name in enumerate(table.columns):
+        style: dict[str, Any] = {"color": SIGNS.colour(j), "linestyle": "none" if few else SIGNS.line(j)}
+        style |= {"marker": SIGNS.marker(j) if few else "", "markersize": 5}
+        axes.plot(at, values[:, j], label=shown_name(name), **style)
+    axes.axhline(0.0, color=faint(0.35), linewidth=0.8, zorder=1)
+    if few:
+        axes.grid(axis="x", color=faint(0.85))
+        axes.set_axisbelow(True)
+        axes.set_xticks(at, [shown_name(name, 24) for name in table.index], rotation=45, ha="right")
+    else:
+        axes.set_xlabel("Columns, in their order")
+    axes.set_ylabel("Loading")
+    axes.legend(loc="best", framealpha=0.8)
+    set_title(axes, "Loadings of the columns")
     return axes
 
 

@@ -48,6 +48,8 @@ class PLSResults(LinearGeometry, ClassifierResults):
         scaled.
     centroids : DataFrame, classes by PLS1, PLS2, ...
         Means of the scores.
+    score_covariance : DataFrame, PLS1, PLS2, ... by the same
+        Covariance of the scores within classes, divisor N - K.
     coef : DataFrame, terms by classes
     intercept : Series by class
         x'coef + intercept is the fitted indicator; over the classes coefficients sum to zero, constants to
@@ -107,8 +109,9 @@ class PLSResults(LinearGeometry, ClassifierResults):
         if not is_whole(folds):
             raise DataError(f"folds={told(folds)}: give a number of folds.")
         fit = self._fit
+        blocks = fit.rows("q2()")
         self._refuse_engine("q2()")
-        return component_path(fit.rows("q2()"), fit.numbers, Search(None, folds, drawn_seed(seed)))
+        return component_path(blocks, fit.numbers, Search(None, folds, drawn_seed(seed)))
 
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
         """Whether rows left out are predicted better than chance would have it, by shuffled labels.
@@ -194,6 +197,13 @@ class PLSResults(LinearGeometry, ClassifierResults):
         """Means of the scores by class."""
         numbers = self._fit.numbers
         return pd.DataFrame(numbers.centroids * numbers.reach, index=self.classes, columns=self._names)
+
+    @property
+    def score_covariance(self) -> pd.DataFrame:
+        """Covariance of the scores within classes, divisor N - K."""
+        numbers = self._fit.numbers
+        held = numbers.within * (numbers.reach / np.sqrt(numbers.residual_df))
+        return pd.DataFrame(held.T @ held, index=self._names, columns=self._names)
 
     def _centroids(self) -> pd.DataFrame:
         return self.centroids

@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.results.headers import (
+    LEFT_OUT,
     Item,
     Sections,
     classes_section,
+    error_item,
     error_items,
     header,
     prior_item,
@@ -31,6 +33,9 @@ MOST_COLUMNS = 20
 
 BRIEF = 10
 """Columns that the short form shows."""
+
+LONG = 2**19
+"""Rows by components beyond which a summary does not leave each row out: each takes a fit of its own."""
 
 MOST_COMPONENTS = 6
 """Components whose weights stand beside the importance of the columns."""
@@ -86,7 +91,14 @@ def _header(fit: PLSResults) -> Pairs:
         if path
         else ""
     )
-    return header(fit, [*items, *error_items(fit)], note)
+    return header(fit, [*items, *_errors(fit)], note)
+
+
+def _errors(fit: PLSResults) -> list[Item]:
+    """The error rates, leave-one-out where it is no matter of many seconds."""
+    if fit._fit.has_rows and fit._fit.blocks.table.nrows * fit.components > LONG:
+        return [error_item(fit, "apparent", "Error, apparent"), (LEFT_OUT, np.nan, "see error_rates()")]
+    return error_items(fit)
 
 
 def _components(fit: PLSResults) -> Section:

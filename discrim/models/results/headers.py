@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
 
 __all__ = [
+    "LEFT_OUT",
     "Item",
     "Sections",
     "classes_section",

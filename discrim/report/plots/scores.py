@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CHI2_95", "axis_name", "equal_size", "scores"]
 
+BETWEEN = " of the variance between classes"
+
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
@@ -49,14 +51,15 @@ def scores(
     counts: pd.Series | None = None,
     level: float | None = 0.5,
     within: Floats | None = None,
+    of: str = BETWEEN,
 ) -> Axes:
     """Discriminant scores by class on two axes, or their distribution on the only one.
 
-    Scores have unit variance within classes, and but for `within` are uncorrelated there: an outline of a
-    class holds a share `level` of a normal class, at the distance sqrt(-2 ln(1 - level)), and a filled circle
-    its mean at 95 % confidence, with the radius sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical
-    Analysis for Biologists). One axis is drawn as histograms on common bins, or, beyond 12 classes, as a
-    strip for each class.
+    Scores have unit variance within classes unless a covariance is given: an outline of a class holds a share
+    `level` of a normal class, at the distance sqrt(-2 ln(1 - level)), and a filled circle its mean at 95 %
+    confidence, with the radius sqrt(chi2(0.95, 2)/n_k) (Seal, 1964, Multivariate Statistical Analysis for
+    Biologists). One axis is drawn as histograms on common bins, or, beyond 12 classes, as a strip for each
+    class.
 
     Parameters
     ----------
@@ -72,8 +75,10 @@ def scores(
         n_k, for the circles of the means.
     level : float or None
         Share of a class in its outline; None for no outlines.
-    within : (2, 2) float, optional
+    within : (r, r) float, optional
         Covariance of the scores within classes, where it is not the identity.
+    of : str
+        What the shares are of.
 
     Returns
     -------
@@ -88,12 +93,12 @@ def scores(
         axes.set_axis_off()
         return axes
     if means.shape[1] == 1:
-        return _one_axis(
-            x[:, 0], codes, classes, means[:, 0], axis_name(centroids.columns[0], shares), ax, signs
-        )
-    radius = 0.0 if level is None else math.sqrt(-2.0 * math.log1p(-level))
+        sd = 1.0 if within is None else math.sqrt(float(within[0, 0]))
+        name = axis_name(centroids.columns[0], shares, of)
+        return _one_axis(x[:, 0], codes, classes, means[:, 0], name, ax, signs, sd)
     spread = np.eye(2) if within is None else within
-    axes, own = new_axes(ax, size=_size(x, means, radius))
+    radius = 0.0 if level is None else math.sqrt(-2.0 * math.log1p(-level))
+    axes, own = new_axes(ax, size=_size(x, means, radius * np.sqrt(np.diagonal(spread))))
     draw_points(axes, x[:, 0], x[:, 1], codes, classes, signs)
     for k, mean in enumerate(means):
         colour = signs.colour(k)
@@ -102,11 +107,11 @@ def scores(
             draw_outline(axes, mean, spread, radius, **style)
         if counts is not None and counts.iloc[k] > 0:
             _draw_mean(axes, mean, spread, math.sqrt(CHI2_95 / float(counts.iloc[k])), colour)
-    axes.set_xlabel(axis_name(centroids.columns[0], shares))
+    axes.set_xlabel(axis_name(centroids.columns[0], shares, of))
     axes.set_ylabel(axis_name(centroids.columns[1], shares, of=""))
-    # Both axes have unit variance within classes: equal units show distances as the rule sees them.
+    # Where axes have unit variance within classes, equal units show distances as the rule sees them.
     axes.set_aspect("equal", adjustable="datalim")
-    set_title(axes, _title(len(x) > 0, radius > 0, level))
+    set_title(axes, _title(len(x) > 0, radius > 0, level, of == BETWEEN))
     if not len(x):
         axes.scatter(means[:, 0], means[:, 1], marker="+", s=90, color=ink(), linewidths=1.2, zorder=5)
         draw_labels(axes, means, classes)
@@ -119,19 +124,21 @@ def scores(
     return add_legend(axes, own)
 
 
-def axis_name(name: Any, shares: pd.Series | None, of: str = " of the variance between classes") -> str:
-    """Name of an axis, with its share of the variance between classes."""
+def axis_name(name: Any, shares: pd.Series | None, of: str = BETWEEN) -> str:
+    """Name of an axis, with its share of the variance between classes, or of what is said."""
     if shares is None or not np.isfinite(shares.loc[name]):
         return shown_name(name)
     return f"{shown_name(name)} ({100 * float(shares.loc[name]):.1f} %{of})"
 
 
-def _title(rows: bool, outlines: bool, level: float | None) -> str:
-    title = "Discriminant scores" if rows else "Class means on the discriminants"
+def _title(rows: bool, outlines: bool, level: float | None, discriminants: bool) -> str:
+    title = "Discriminant scores" if discriminants else "Scores"
+    if not rows:
+        title = f"Class means on the {'discriminants' if discriminants else 'components'}"
     return f"{title}; outlines hold {100 * level:.6g} % of a normal class" if outlines and level else title
 
 
-def _size(x: Floats, means: Floats, radius: float) -> tuple[float, float]:
+def _size(x: Floats, means: Floats, radius: Floats) -> tuple[float, float]:
     """Inches that suit what is drawn in equal units, so that no half of the picture is empty."""
     known = x[np.isfinite(x).all(axis=1)]
     held = np.vstack([known, means - radius, means + radius])
@@ -159,7 +166,14 @@ def _draw_mean(axes: Axes, mean: Floats, spread: Floats, radius: float, colour: 
 
 
 def _one_axis(
-    x: Floats, codes: Codes, classes: Sequence[Any], means: Floats, name: str, ax: Axes | None, signs: Signs
+    x: Floats,
+    codes: Codes,
+    classes: Sequence[Any],
+    means: Floats,
+    name: str,
+    ax: Axes | None,
+    signs: Signs,
+    sd: float,
 ) -> Axes:
     strips = len(classes) > MOST_IN_LEGEND or not len(x)
     axes, own = new_axes(ax, len(classes) if strips else 0)
@@ -169,19 +183,19 @@ def _one_axis(
         axes.scatter(means, range(len(classes)), marker="|", s=60, color=ink(), zorder=3)
         set_title(axes, "Discriminant scores; | marks the class means" if len(x) else "Class means")
         return axes
-    _draw_histograms(axes, x, codes, classes, means, signs)
+    _draw_histograms(axes, x, codes, classes, means, signs, sd)
     set_title(axes, "Discriminant scores; lines mark the class means")
     return add_legend(axes, own)
 
 
 def _draw_histograms(
-    axes: Axes, x: Floats, codes: Codes, classes: Sequence[Any], means: Floats, signs: Signs
+    axes: Axes, x: Floats, codes: Codes, classes: Sequence[Any], means: Floats, signs: Signs, sd: float
 ) -> None:
     known = np.isfinite(x) & (codes >= 0)
     values, codes = x[known], codes[known]
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
-    # Scores have unit variance within classes, so that Freedman and Diaconis' bins are 2.7 n^(-1/3) wide.
-    width = 2.7 * (max(len(values), 1) / len(classes)) ** (-1 / 3)
+    # Freedman and Diaconis' bins are 2.7 n^(-1/3) standard deviations within classes wide.
+    width = 2.7 * sd * (max(len(values), 1) / len(classes)) ** (-1 / 3)
     edges = np.linspace(low, high, int(np.clip((high - low) / width, 1, 200)) + 2).tolist()
     highest = 1.0
     for k, label in enumerate(classes):

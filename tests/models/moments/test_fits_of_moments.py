@@ -34,6 +34,7 @@ FITS = {
     ),
     "sparse": (discrim.sparse_lda, "species ~ .", IRIS, {"nonzero": 2}),
     "nearest": (discrim.nearest_centroid, "species ~ .", IRIS, {"prior": None}),
+    "pls": (discrim.pls, "species ~ .", IRIS, {"components": 2}),
     "naive": (discrim.naive_bayes, "species ~ .", IRIS, {"smoothing": 1e-3}),
     "naive_mixed": (discrim.naive_bayes, "species ~ .", PENGUINS, {"laplace": 1}),
     "naive_coded": (discrim.naive_bayes, "species ~ C(sex, Sum) + island", PENGUINS, {}),
@@ -60,7 +61,7 @@ def test_a_fit_of_moments_is_that_of_the_rows(name, weights, tmp_path):
     data["times"] = np.random.default_rng(1).integers(1, 4, len(data)) if weights else 1
     formula = formula if weights else formula.replace("~ .", "~ . - times")
     theirs = verb(formula, data, weights=weights, **options)
-    by_squares = verb not in (discrim.rda, discrim.indicator, discrim.sparse_lda)
+    by_squares = verb not in (discrim.rda, discrim.indicator, discrim.pls, discrim.sparse_lda)
     for scatters in ("class", "diagonal") if by_squares else ("class",):
         held = added_up(formula, data, weights=weights, scatters=scatters)
         ours = verb(moments=held, **options)
