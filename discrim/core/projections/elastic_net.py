@@ -66,6 +66,13 @@ class Correlations:
         some = self._rows[:, at]
         return np.asarray(some.T @ some)
 
+    def length(self, at: Codes, values: Floats) -> float:
+        """The mean square of what the columns give with coefficients at some places."""
+        if self.matrix is not None:
+            return float(values @ self.matrix[np.ix_(at, at)] @ values)
+        fitted = self._rows[:, at] @ values
+        return float(fitted @ fitted)
+
     @property
     def _rows(self) -> Floats:
         if self.root is None:
@@ -124,23 +131,31 @@ def minimum(held: Correlations, c: Floats, penalty: float, ridge: float, start: 
         return _dense(held, c, ridge)
     at, values = start
     signs = np.sign(values)
-    before = None
+    seen: set[frozenset[int]] = set()
+    barred = np.zeros(len(c), dtype=bool)
+    entered = at
     for _ in range(ROUNDS):
         at, values, signs = _settled(held, c, penalty, ridge, at, values, signs)
+        columns = frozenset(at.tolist())
+        # The value falls from set to set: one that comes again is the work of rounding.
+        stuck = columns in seen
+        seen.add(columns)
+        if stuck and len(entered) == 1:
+            barred[entered] = True
         slope = c - held.times(at, values)
         excess = np.abs(slope)
         excess[at] = 0.0
+        excess[barred] = 0.0
         over = np.flatnonzero(excess > penalty * (1 + TOLERANCE))
         if not len(over):
             break
-        # Of those that came together each may have been sent away again, though one of them has a part.
-        stuck = before is not None and np.array_equal(before, at)
         most = 2 * len(at) + AT_ONCE
         if len(over) > most:
             over = over[np.argpartition(-excess[over], most)[:most]]
+        # Of those that came together each may have been sent away again, though one of them has a part.
         if len(over) > 1 and (stuck or not _factor(held, np.append(at, over), ridge)[1]):
             over = np.array([np.argmax(excess)])
-        before = at
+        entered = over
         at = np.append(at, over)
         values, signs = np.append(values, np.zeros(len(over))), np.append(signs, np.sign(slope[over]))
     return Sparse(at, values)

@@ -56,6 +56,8 @@ class SparseFit:
     ridge : float
     ncomp : int or None
         Directions at the most.
+    sd : (p,) float
+        Standard deviations over all rows, divisor N, in z; of a constant column one.
     class_scores : (K, r) float
         Optimal scores of the classes: mean zero and mean square one over the rows, uncorrelated.
     coef : (p, r) float
@@ -72,6 +74,7 @@ class SparseFit:
     asked: tuple[float, ...]
     ridge: float
     ncomp: int | None
+    sd: Floats
     class_scores: Floats
     coef: Floats
     penalties: Floats
@@ -87,11 +90,6 @@ class SparseFit:
     def most(self) -> int:
         """The number of directions that there can be."""
         return _most(self.moments, self.ncomp)
-
-    @property
-    def sd(self) -> Floats:
-        """Standard deviations (p,) over all rows, divisor N, in z; of a constant column one."""
-        return overall(self.moments)[1]
 
     def selected(self) -> NDArray[np.bool_]:
         """Which columns (p, r) have a part in each direction."""
@@ -251,24 +249,25 @@ def fit_sparse(
         found = directions_at(problem, [float(each) for each in asked], most)
     else:
         found = directions_with(problem, [int(each) for each in asked], most)
-    begun = _begun(moments, prior, by, asked, ridge, ncomp, estimated_prior=estimated_prior)
+    begun = _begun(problem, moments, prior, by, asked, ncomp, estimated_prior=estimated_prior)
     return _with(begun, problem, found)
 
 
 def _begun(
+    problem: Problem,
     moments: ClassMoments,
     prior: Floats,
     by: By,
     asked: Sequence[float],
-    ridge: float,
     ncomp: int | None,
     *,
     estimated_prior: bool,
 ) -> SparseFit:
+    """A fit without a direction."""
     k, p, none = moments.n_classes, moments.n_columns, np.zeros(0)
-    held = tuple(float(each) for each in asked)
+    held, scores, coef = tuple(float(each) for each in asked), np.zeros((k, 0)), np.zeros((p, 0))
     return SparseFit(
-        moments, prior, estimated_prior, by, held, ridge, ncomp, np.zeros((k, 0)), np.zeros((p, 0)), none
+        moments, prior, estimated_prior, by, held, problem.ridge, ncomp, problem.sd, scores, coef, none
     )
 
 
@@ -304,14 +303,9 @@ def along(
     """
     problem, most = Problem.of(moments, ridge), _most(moments, ncomp)
     paths = path_of(problem, penalties, most)
+    begun = _begun(problem, moments, prior, "penalty", (), ncomp, estimated_prior=estimated_prior)
     return [
-        _with(
-            _begun(
-                moments, prior, "penalty", [penalty] * most, ridge, ncomp, estimated_prior=estimated_prior
-            ),
-            problem,
-            found,
-        )
+        _with(replace(begun, asked=(penalty,) * most), problem, found)
         for penalty, found in zip(penalties.tolist(), paths, strict=True)
     ]
 
@@ -354,17 +348,9 @@ def sparse_from_file(
         raise DataError("its directions are not as many as their penalties and scores")
     if not coef.any(axis=0).all():
         raise DataError("its directions are not all of some column")
+    held, sd = tuple(asked.tolist()), overall(moments)[1]
     fit = SparseFit(
-        moments,
-        prior,
-        estimated_prior,
-        by,
-        tuple(asked.tolist()),
-        ridge,
-        ncomp,
-        class_scores,
-        coef,
-        penalties,
+        moments, prior, estimated_prior, by, held, ridge, ncomp, sd, class_scores, coef, penalties
     )
     if fit.is_singular():
         raise DataError("its directions do not all vary within classes")

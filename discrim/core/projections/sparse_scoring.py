@@ -40,8 +40,11 @@ __all__ = ["Direction", "Problem", "direction_with", "directions_at", "direction
 
 Floats = NDArray[np.float64]
 
-TURNS = 2000
+TURNS = 500
 """Most turns between coefficients and scores."""
+
+NOTHING, IDLE = 1e-16, 10
+"""What a turn may gain that is none, and how many such turns in a row are the end."""
 
 STILL = 1e-13
 """Step of the scores, of length one, at which they stay."""
@@ -148,8 +151,8 @@ class Direction(NamedTuple):
 def _value(problem: Problem, scores: Floats, coef: Sparse, penalty: float) -> float:
     at, b = coef
     c = scores @ problem.means[:, at]
-    bent = problem.held.times(at, b)[at] + problem.ridge * b
-    return float(0.5 - c @ b + 0.5 * (b @ bent) + penalty * np.abs(b).sum())
+    bent = problem.held.length(at, b) + problem.ridge * float(b @ b)
+    return float(0.5 - c @ b + 0.5 * bent + penalty * np.abs(b).sum())
 
 
 def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -> Direction:
@@ -158,7 +161,7 @@ def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -
     A turn goes beyond the best scores for its coefficients, ever farther as long as that is better.
     """
     held = _at(problem, start.scores, penalty, start.coef)
-    beyond, tried = 0.0, frozenset[int]()
+    beyond, tried, idle = 0.0, frozenset[int](), 0
     for _ in range(TURNS):
         moved = problem.free(problem.means[:, held.coef.at] @ held.coef.values, before)
         length = float(np.sqrt(moved @ moved))
@@ -183,7 +186,10 @@ def _ended(problem: Problem, start: Direction, penalty: float, before: Floats) -
             found = _at(problem, moved, penalty, held.coef)
         else:
             beyond = min(2 * beyond + 1, FARTHEST)
+        idle = idle + 1 if held.value - found.value <= NOTHING else 0
         held = found
+        if idle == IDLE:
+            break
     return held
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discrim.report.plots.style import SIGNS, faint, new_axes, numbers, shown_name
+from discrim.report.plots.style import SIGNS, add_legend, faint, new_axes, numbers, shown_name
 from discrim.report.plots.titles import set_title
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def choice(results: Any, asked: Asked) -> Axes:
 def path(results: Any, asked: Asked) -> Axes:
     """Standardized coefficients along the penalty, a style of line for each direction."""
     table = results.coefficient_path()
-    axes, _ = new_axes(asked.ax)
+    axes, own_figure = new_axes(asked.ax)
     if not len(table):
         axes.set_title("No column has a part at any penalty")
         axes.set_axis_off()
@@ -78,9 +78,8 @@ def path(results: Any, asked: Asked) -> Axes:
     axes.set_ylabel("Coefficient of a standardized column")
     used = (table != 0).groupby(level="penalty", sort=False).any().sum(axis=1)
     _count_above(axes, penalties, used.reindex(penalties).to_numpy())
-    axes.legend(loc="best", fontsize="small")
     set_title(axes, "Coefficients by penalty")
-    return axes
+    return add_legend(axes, own_figure)
 
 
 def _lines(axes: Axes, own: pd.DataFrame, named: list[Any], style: str) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import time
 from itertools import product
 
 import numpy as np
@@ -283,3 +284,18 @@ def test_genes_are_found_as_r_finds_them():
     np.testing.assert_allclose(slope[b != 0], 0.25 * np.sign(b[b != 0]), atol=1e-10)
     assert np.abs(slope[b == 0]).max() <= 0.25
     assert (fit.predict(data[~train]) == data.loc[~train, "y"]).sum() >= 30
+
+
+def test_collinear_columns_of_hardly_a_penalty_are_soon_done():
+    # Rounding sent a column away and back again without end.
+    rng = np.random.default_rng(51)
+    x = rng.standard_normal((30, 12))
+    x[:, 1], x[:, 5] = x[:, 0], x[:, 2] - 2 * x[:, 3]
+    data = pd.DataFrame(x, columns=[f"v{j}" for j in range(12)]).assign(y=np.arange(30) % 3)
+    start = time.perf_counter()
+    fit = sparse_lda("y ~ .", data, penalty=1e-6)
+    assert time.perf_counter() - start < 2
+    z, codes = standard(data, "y")
+    for axis in fit.penalty.index:
+        slope = z.T @ (fit.scores[axis].to_numpy()[codes] - z @ fit.standardized[axis].to_numpy()) / len(z)
+        assert np.abs(slope).max() <= 1e-6 + 1e-9
