@@ -16,6 +16,7 @@ from discrim.core.mixtures.starts import started
 from discrim.core.moments.coordinates import standard_columns
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.rules import Distances, GaussianRule
+from discrim.errors import NotSupportedError
 
 __all__ = [
     "MixtureFit",
@@ -162,7 +163,15 @@ class MixtureFit:
         return False
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> MixtureRule:
-        """The rule under a prior (K,)."""
+        """The rule under a prior (K,).
+
+        Raises
+        ------
+        NotSupportedError
+            Another method than "plugin".
+        """
+        if method != "plugin":
+            raise NotSupportedError(f'method="{method}" is not defined for mixtures: use "plugin".')
         return self.of_columns(log_prior, np.arange(len(self.scale)))
 
     def of_columns(self, log_prior: Floats, keep: Codes) -> MixtureRule:

@@ -121,7 +121,7 @@ def mixture(
     (-187.71, 38)
     >>> fit = mixture("species ~ .", load_iris(), components=2, covariance="pooled")
     >>> fit.shares.round(3).loc["virginica"].tolist()
-    [0.554, 0.446]
+    [0.677, 0.323]
     """
     plan = _plan(starts, seed, tol, maxiter)
     if not (is_whole(most) and most >= 1):

@@ -165,11 +165,12 @@ def _collapse(found: Degenerate, sizes: Sequence[int], blocks: Blocks) -> Collin
         alike = dependencies(moments, found.k)
         if alike:
             return collinear_error(
-                alike, blocks.terms, f"in class {label}", instead='give covariance="pooled" or "EII"'
+                alike, blocks.terms, f"within class {label}", instead='give covariance="pooled" or "EII"'
             )
         return CollinearError(
             f"The covariance of class {label} is singular: it has {found.weight:g} rows for "
-            f'{len(blocks.terms)} columns. Leave out columns, or give covariance="pooled" or "EII".'
+            f"{len(blocks.terms)} columns, or its columns are in units too far apart for this form. Leave "
+            'out columns, write standardize() around them, or give covariance="pooled" or "EII".'
         )
     became = (
         f"becomes singular as the likelihood rises, with {found.weight:.3g} rows in it"

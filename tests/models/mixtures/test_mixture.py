@@ -208,7 +208,7 @@ def test_bic_chooses_from_all_that_was_tried():
 
 def test_what_cannot_be_fitted_is_refused_by_name():
     short = load_wine().groupby("cultivar").head(8)
-    with pytest.raises(CollinearError, match=r"'nonflavanoid_phenols' is a linear .* in class 'barbera'"):
+    with pytest.raises(CollinearError, match=r"'nonflavanoid_phenols' is a linear .* within class 'barbera'"):
         mixture("cultivar ~ .", short, components=1, over="class")
     with pytest.raises(
         CollinearError, match=r"Component \d of 4 of class 'barbera' .* from each start: give"
@@ -217,7 +217,7 @@ def test_what_cannot_be_fitted_is_refused_by_name():
     with pytest.raises(DataError, match="fewer rows than components"):
         mixture("cultivar ~ alcohol + ash", short, components=9)
     twins = IRIS.assign(twin=IRIS.petal_length + IRIS.petal_width)
-    with pytest.raises(CollinearError, match=r"'twin' is a linear combination of .* in class 'setosa'"):
+    with pytest.raises(CollinearError, match=r"'twin' is a linear combination of .* within class 'setosa'"):
         mixture("species ~ .", twins, components=1)
     for wrong in (0, 2.5, "two", {"setosa": 1}, {"rose": 2}):
         with pytest.raises(DataError, match="components"):
