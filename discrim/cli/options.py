@@ -8,6 +8,7 @@ from typing import Any
 from discrim.cli.values import (
     bandwidth,
     columns,
+    components,
     degrees,
     folds,
     number_or_word,
@@ -21,6 +22,7 @@ __all__ = [
     "flexible_arguments",
     "linear_arguments",
     "logistic_arguments",
+    "mixture_arguments",
     "naive_arguments",
     "neighbour_arguments",
     "perceptron_arguments",
@@ -110,6 +112,18 @@ def shrunken_arguments(centroids: Any) -> None:
     centroids.add_argument("--cv", type=int, help=argparse.SUPPRESS)
     centroids.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
     centroids.add_argument("--seed", type=int, help="deals the rows to folds")
+
+
+def mixture_arguments(mixed: Any) -> None:
+    """Add the options of mixture."""
+    mixed.add_argument("--components", type=components, help='a number for each class, or "bic"')
+    mixed.add_argument("--covariance", help="full, diagonal, pooled, bic, or a name of mclust, as VEV")
+    mixed.add_argument("--over", choices=["class", "classes"], help="what a form is common to")
+    mixed.add_argument("--most", type=int, help="components up to which bic tries")
+    mixed.add_argument("--starts", type=int, help="partitions from which EM is tried")
+    mixed.add_argument("--seed", type=int, help="draws the partitions")
+    mixed.add_argument("--tol", type=float, help="gain of log-likelihood a row at which EM ends")
+    mixed.add_argument("--maxiter", type=int, help="most steps of EM")
 
 
 def pls_arguments(partial: Any) -> None:

@@ -14,6 +14,7 @@ __all__ = [
     "bandwidth",
     "by_label",
     "columns",
+    "components",
     "degrees",
     "fold_count",
     "folds",
@@ -99,6 +100,16 @@ def bandwidth(text: str) -> str | float:
         return float(text)
     except ValueError:
         return text
+
+
+def components(text: str) -> int | str:
+    """A number of components, or bic."""
+    try:
+        return text if text == "bic" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a whole number nor bic: give one of them"
+        ) from None
 
 
 def offset(text: str) -> float | str:

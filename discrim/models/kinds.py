@@ -228,6 +228,16 @@ CENTROIDS = Kind(
     "discrim.models.independent.shrunken_pictures:centroids",
     leaves=("data",),
 )
+_MIXTURES = "discrim.models.mixtures.mixture_pictures:"
+COMPONENTS = Kind(
+    "components",
+    "outlines of the components of each class in the plane of two columns",
+    f"{_MIXTURES}components",
+    takes=("columns", "level"),
+)
+CHOSEN_MIXTURE = Kind(
+    "path", "BIC of what was tried, by number of components", f"{_MIXTURES}path", leaves=("data", "colors")
+)
 _PLS = "discrim.models.projections.pls_pictures:"
 PLS_SCORES = Kind(
     "scores",

@@ -17,6 +17,7 @@ __all__ = [
     "of_flexible",
     "of_linear",
     "of_logistic",
+    "of_mixture",
     "of_naive",
     "of_penalized",
     "of_perceptron",
@@ -124,6 +125,18 @@ def of_perceptron(fit: Any) -> dict[str, Any]:
     usual = tuple(PASSES[bool(able)] for able in fit.planes["separable"])
     most = None if passes == usual else passes[0]
     return {"step": fit._fit.numbers.step, "seed": fit._fit.numbers.seed, "maxiter": most}
+
+
+def of_mixture(fit: Any) -> dict[str, Any]:
+    """Options of `mixture`, what BIC chose held."""
+    held = fit._fit.numbers
+    by_class = {
+        "components": dict(zip(fit.classes, held.sizes, strict=True)),
+        "covariance": dict(zip(fit.classes, held.forms, strict=True)),
+    }
+    names = ("starts", "seed", "tol", "maxiter")
+    options = {name: getattr(held, name) for name in names} | by_class
+    return options | {"over": "classes" if held.together else "class"}
 
 
 def of_pls(fit: Any) -> dict[str, Any]:

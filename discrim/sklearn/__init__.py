@@ -30,6 +30,7 @@ from discrim.sklearn.geometric import (
     NearestCentroidClassifier,
     PerceptronClassifier,
 )
+from discrim.sklearn.mixtures import MixtureClassifier
 from discrim.sklearn.normal import LDAClassifier, NaiveBayesClassifier, QDAClassifier
 from discrim.sklearn.projections import PLSClassifier, SparseLDAClassifier
 from discrim.sklearn.regressions import FDAClassifier, IndicatorClassifier, LogisticClassifier
@@ -42,6 +43,7 @@ __all__ = [
     "KNNClassifier",
     "LDAClassifier",
     "LogisticClassifier",
+    "MixtureClassifier",
     "NaiveBayesClassifier",
     "NearestCentroidClassifier",
     "PLSClassifier",

@@ -53,6 +53,8 @@ VERBS = {
     "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 1.5}),
     "shrunken_centroids-equal": (discrim.shrunken_centroids, {"threshold": 0.0, "prior": "equal"}),
     "shrunken_centroids-weights": (discrim.shrunken_centroids, {"threshold": 1.5, "weights": "w"}),
+    "mixture-VEV": (discrim.mixture, {"components": 1, "covariance": "VEV"}),
+    "mixture-weights": (discrim.mixture, {"components": 1, "covariance": "EVI", "weights": "w"}),
     "pls": (discrim.pls, {"components": 3}),
     "pls-weights": (discrim.pls, {"components": 2, "weights": "w"}),
     "sparse_lda": (discrim.sparse_lda, {"penalty": 0.05}),

@@ -21,6 +21,7 @@ BY_PASSES = {
     "naive_bayes counts": {"counts": ["n"]},
     "shrunken_centroids": {"threshold": 0.5},
     "shrunken_centroids chosen": {"folds": 4, "seed": 1},
+    "mixture": {"components": 1, "covariance": "VEE"},
     "sparse_lda": {"penalty": 0.05},
     "sparse_lda chosen": {"folds": 4, "seed": 1, "n_penalties": 4},
     "nearest_centroid": {},

@@ -63,6 +63,7 @@ CHECKED = [
     estimators.LDAClassifier(covariance="shrunk"),
     estimators.LogisticClassifier(),
     estimators.LogisticClassifier(penalty="elastic_net", strength=0.01),
+    estimators.MixtureClassifier(2, covariance="pooled", starts=2),
     estimators.NaiveBayesClassifier(),
     estimators.NaiveBayesClassifier(missing="integrate"),
     estimators.NaiveBayesClassifier(missing="available"),
@@ -130,6 +131,7 @@ GOES_ON = {
     "knn": {"constant": "raise"},
     "lda": {"collinear": "raise"},
     "logistic": {"collinear": "raise", "separation": "raise"},
+    "mixture": {"singular": "raise"},
     "naive_bayes": {"singular": "raise", "missing": "raise"},
     "perceptron": {"constant": "raise"},
     "pls": {"few": "raise"},
@@ -155,7 +157,7 @@ def test_arguments_are_the_verbs(verb):
     assert set(own) - set(verbs) == set(GOES_ON.get(verb, {})) - set(verbs)
     assert set(verbs) - set(own) == elsewhere & set(verbs)
     differ = {name for name in own if name in verbs and own[name].default != verbs[name].default}
-    found_again = {"seed"} if "seed" in verbs and verb != "perceptron" else set()
+    found_again = {"seed"} if "seed" in verbs and verb not in ("mixture", "perceptron") else set()
     assert differ == found_again | (set(GOES_ON.get(verb, {})) & set(verbs))
     for name, as_the_verb in GOES_ON.get(verb, {}).items():
         # What the verb leaves out of the fit, and counts, an array is refused for.
@@ -175,6 +177,7 @@ CASES = {
     "fda": (estimators.FDAClassifier, {"engine": LinearRegression()}),
     "knn": (estimators.KNNClassifier, {"k": 4}),
     "perceptron": (estimators.PerceptronClassifier, {"seed": 3}),
+    "mixture": (estimators.MixtureClassifier, {"components": 2, "covariance": "pooled", "starts": 3}),
     "pls": (estimators.PLSClassifier, {"components": 2}),
     "hyperplane": (estimators.HyperplaneClassifier, {}),
 }
@@ -564,6 +567,7 @@ OPTIONS = {
     "indicator": [{}],
     "fda": [{"engine": LinearRegression(), "ncomp": 1}],
     "knn": [{"k": 5, "metric": "mahalanobis"}, {"prior": [0.2, 0.3, 0.5], "scale": False}],
+    "mixture": [{"components": 2, "covariance": "EEI", "starts": 3}],
     "pls": [{"components": 2}, {"seed": 4, "rule": "max", "grid": [1, 2]}],
     "perceptron": [{"seed": 2, "step": 0.5, "maxiter": 7}],
     "hyperplane": [{}],

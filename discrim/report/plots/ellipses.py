@@ -23,7 +23,7 @@ from discrim.report.plots.style import (
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
-__all__ = ["draw_outline", "ellipses", "outline"]
+__all__ = ["class_legend", "draw_outline", "ellipses", "outline"]
 
 Floats = NDArray[np.float64]
 
@@ -117,10 +117,10 @@ def ellipses(
     axes.set_xlabel(shown_name(means.columns[0]))
     axes.set_ylabel(shown_name(means.columns[1]))
     axes.margins(0.06)
-    return _add_legend(axes, own, classes, signs, pooled is not None)
+    return class_legend(axes, own, classes, signs, pooled is not None)
 
 
-def _add_legend(axes: Axes, own: bool, classes: Sequence[Any], signs: Signs, pooled: bool) -> Axes:
+def class_legend(axes: Axes, own: bool, classes: Sequence[Any], signs: Signs, pooled: bool) -> Axes:
     """Marker and line of each class together, and the pooled line."""
     from matplotlib.lines import Line2D
 

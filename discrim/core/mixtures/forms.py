@@ -1,0 +1,229 @@
+"""The covariances of the components of a mixture: fourteen forms, and the most likely one of each form.
+
+Theory. A covariance is volume x shape x orientation, S_g = l_g D_g A_g D_g', with |A_g| = 1 and D_g
+orthogonal (Banfield & Raftery, 1993, Biometrics 49, 803-821; Celeux & Govaert, 1995, Pattern Recognition 28,
+781-793). A form has three letters, for the volume, the shape and the orientation: E, equal for all
+components, V, variable, or I, that of a sphere or of the axes. Given scatters W_g about the means, with
+weights n_g, the likelihood is largest where sum_g n_g ln|S_g| + tr(S_g^-1 W_g) is least, which has a
+closed form for nine of them. For VEI, VEE and VEV volumes and what is common are found in turn; for EVE and
+VVE the common axes by rotations in one plane after another, each of which is an eigenvector of two rows and
+columns. No step makes the sum larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FORMS", "Axes", "covariances", "form_of", "free_parameters", "is_axial", "keeps_units"]
+
+Floats = NDArray[np.float64]
+Axes = NDArray[np.float64] | None
+"""Axes (p, p) that all components have, from where those of EVE and VVE are sought."""
+
+FORMS = (
+    "EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV",
+)  # fmt: skip
+"""The forms, those of fewer parameters first."""
+
+OF_ONE = {"EII": "XII", "VII": "XII"} | dict.fromkeys(("EEI", "VEI", "EVI", "VVI"), "XXI")
+"""What forms without an orientation are called of a single component."""
+
+TURNS = 1000
+"""Most rounds in which parts of a covariance are found in turn."""
+
+SETTLED = 1e-13
+"""Relative change of the criterion at which they are found."""
+
+
+def form_of(form: str, components: int) -> str:
+    """The name of a form of so many components; of a single one those that are the same have one name."""
+    return form if components > 1 else OF_ONE.get(form, 3 * "X")
+
+
+def is_axial(form: str) -> bool:
+    """Whether covariances of the form are diagonal."""
+    return form[2] == "I"
+
+
+def keeps_units(form: str) -> bool:
+    """Whether the form stays what it is where columns are measured in other units each."""
+    return form not in ("EII", "VII", "EVE", "VVE", "EEV", "VEV")
+
+
+def free_parameters(form: str, components: int, p: int) -> int:
+    """Number of free parameters of the covariances of so many components of p columns."""
+    volume, shape, orientation = form[0], form[1], form[2]
+    count = components if volume == "V" else 1
+    if shape != "I":
+        count += (p - 1) * (components if shape == "V" else 1)
+    if orientation != "I":
+        count += p * (p - 1) // 2 * (components if orientation == "V" else 1)
+    return count
+
+
+def covariances(form: str, scatters: Floats, counts: Floats, axes: Axes = None) -> tuple[Floats, Axes]:
+    """The most likely covariances of a form.
+
+    Parameters
+    ----------
+    form : str
+        One of `FORMS`.
+    scatters : (G, p, p) or (G, p) float
+        Sums of squares and products about the means; of forms without an orientation, of squares alone.
+    counts : (G,) float
+        Sums of weights.
+    axes : (p, p) float, optional
+        Where the search for common axes begins.
+
+    Returns
+    -------
+    covariances : (G, p, p) or (G, p) float
+        Not positive definite where the likelihood has no maximum; variances of forms without an orientation.
+    axes : (p, p) float or None
+        The common axes, of EVE and VVE.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if form in ("EVE", "VVE"):
+            return _common_axes(scatters, counts, axes, equal_volume=form == "EVE")
+        return _OF_FORM[form](scatters, counts), None
+
+
+def _repeat(matrix: Floats, components: int) -> Floats:
+    return np.repeat(matrix[None], components, axis=0)
+
+
+def _diagonals(matrices: Floats) -> Floats:
+    """Diagonals (G, p)."""
+    return np.asarray(np.diagonal(matrices, axis1=1, axis2=2))
+
+
+def _eii(squares: Floats, counts: Floats) -> Floats:
+    return np.full(squares.shape, squares.sum() / (counts.sum() * squares.shape[1]))
+
+
+def _vii(squares: Floats, counts: Floats) -> Floats:
+    p = squares.shape[1]
+    return np.repeat((squares.sum(axis=1) / (counts * p))[:, None], p, axis=1)
+
+
+def _eei(squares: Floats, counts: Floats) -> Floats:
+    return _repeat(squares.sum(axis=0) / counts.sum(), len(squares))
+
+
+def _equal_volumes(squares: Floats, counts: Floats) -> Floats:
+    """Variances (G, p) of equal volume, each with the shape of its sums of squares (G, p)."""
+    volumes = np.exp(np.log(squares).mean(axis=1))
+    return np.asarray(squares * (volumes.sum() / (counts.sum() * volumes))[:, None])
+
+
+def _common_shape(squares: Floats, counts: Floats) -> Floats:
+    """Variances (G, p) that are a volume each times a shape of all, from sums of squares (G, p)."""
+    p, before = squares.shape[1], np.inf
+    shape = squares.sum(axis=0) / counts.sum()
+    for _ in range(TURNS):
+        volumes = (squares / shape).sum(axis=1) / (p * counts)
+        shape = (squares / volumes[:, None]).sum(axis=0) / counts.sum()
+        value = p * counts @ np.log(volumes) + counts.sum() * np.log(shape).sum()
+        if not before - value > SETTLED * (1 + abs(value)):
+            break
+        before = value
+    return np.asarray(volumes[:, None] * shape)
+
+
+def _own(scatters: Floats, counts: Floats) -> Floats:
+    return np.asarray(scatters / counts.reshape(-1, *[1] * (scatters.ndim - 1)))
+
+
+def _eee(scatters: Floats, counts: Floats) -> Floats:
+    return _repeat(scatters.sum(axis=0) / counts.sum(), len(scatters))
+
+
+def _vee(scatters: Floats, counts: Floats) -> Floats:
+    p = scatters.shape[1]
+    common, before = scatters.sum(axis=0) / counts.sum(), np.inf
+    for _ in range(TURNS):
+        inverse = np.linalg.inv(common)
+        volumes = np.einsum("gij,ji->g", scatters, inverse) / (p * counts)
+        common = (scatters / volumes[:, None, None]).sum(axis=0) / counts.sum()
+        value = p * counts @ np.log(volumes) + counts.sum() * np.linalg.slogdet(common)[1]
+        if not before - value > SETTLED * (1 + abs(value)):
+            break
+        before = value
+    return np.asarray(volumes[:, None, None] * common)
+
+
+def _eev(scatters: Floats, counts: Floats) -> Floats:
+    lengths, axes = np.linalg.eigh(scatters)
+    shape = lengths.sum(axis=0) / counts.sum()
+    return np.asarray((axes * shape) @ axes.transpose(0, 2, 1))
+
+
+def _vev(scatters: Floats, counts: Floats) -> Floats:
+    lengths, axes = np.linalg.eigh(scatters)
+    held = _common_shape(lengths, counts)
+    return np.asarray((axes * held[:, None, :]) @ axes.transpose(0, 2, 1))
+
+
+def _evv(scatters: Floats, counts: Floats) -> Floats:
+    p = scatters.shape[1]
+    volumes = np.exp(np.linalg.slogdet(scatters)[1] / p)
+    return np.asarray(scatters * (volumes.sum() / (counts.sum() * volumes))[:, None, None])
+
+
+_OF_FORM: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "EII": _eii,
+    "VII": _vii,
+    "EEI": _eei,
+    "VEI": _common_shape,
+    "EVI": _equal_volumes,
+    "VVI": _own,
+    "EEE": _eee,
+    "VEE": _vee,
+    "EEV": _eev,
+    "VEV": _vev,
+    "EVV": _evv,
+    "VVV": _own,
+}
+
+
+def _common_axes(
+    scatters: Floats, counts: Floats, axes: Axes, *, equal_volume: bool
+) -> tuple[Floats, Floats]:
+    """Covariances (G, p, p) with common axes (p, p), and volumes that are equal or not."""
+    p = scatters.shape[1]
+    held = np.linalg.eigh(scatters.sum(axis=0))[1] if axes is None else axes.copy()
+    turned, before = held.T @ scatters @ held, np.inf
+    for _ in range(TURNS):
+        squares = _diagonals(turned)
+        own = _equal_volumes(squares, counts) if equal_volume else squares / counts[:, None]
+        value = counts @ np.log(own).sum(axis=1)
+        if not before - value > SETTLED * (1 + abs(value)):
+            break
+        before = value
+        for i, j in combinations(range(p), 2):
+            _rotate(turned, held, 1 / own[:, i] - 1 / own[:, j], i, j)
+    return np.asarray((held * own[:, None, :]) @ held.T), held
+
+
+def _rotate(turned: Floats, axes: Floats, gaps: Floats, i: int, j: int) -> None:
+    """Turn two axes, in place, to where the trace of scatters over variances is least.
+
+    In the plane of the two the trace is a'Ma but for a constant, a the first of them and M the sum of the
+    scatters (G, p, p) of the plane times gaps (G,) of the reciprocal variances.
+    """
+    first, last = gaps @ turned[:, i, i], gaps @ turned[:, j, j]
+    between = gaps @ turned[:, i, j]
+    if between == 0 and first <= last:
+        return
+    # The angle of the eigenvector of the smaller eigenvalue.
+    angle = 0.5 * np.arctan2(-2 * between, last - first)
+    cos, sin = np.cos(angle), np.sin(angle)
+    turn = np.array([[cos, -sin], [sin, cos]])
+    pair = [i, j]
+    axes[:, pair] = axes[:, pair] @ turn
+    turned[:, :, pair] = turned[:, :, pair] @ turn
+    turned[:, pair, :] = turn.T @ turned[:, pair, :]

@@ -1,0 +1,404 @@
+"""The numbers of mixture discriminant analysis: rules and likelihoods of the components of each class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.covariance.covariance import Covariance
+from discrim.core.covariance.marginal import of_columns
+from discrim.core.mixtures.em import Components, Degenerate, Rows, maximized
+from discrim.core.mixtures.forms import free_parameters, is_axial, keeps_units
+from discrim.core.mixtures.starts import started
+from discrim.core.moments.coordinates import standard_columns
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.rules.rules import Distances, GaussianRule
+from discrim.errors import NotSupportedError
+
+__all__ = [
+    "MixtureFit",
+    "MixtureRule",
+    "Plan",
+    "fit_mixture",
+    "mixture_from_file",
+    "of_class",
+    "rows_by_class",
+]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Tell = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How EM is run.
+
+    Attributes
+    ----------
+    starts : int
+        Trials, of which the best is run to the end.
+    seed : int
+        Draws the partitions that the trials begin with.
+    tol : float
+        Gain of log-likelihood a row below which the steps end.
+    maxiter : int
+    """
+
+    starts: int
+    seed: int
+    tol: float
+    maxiter: int
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureRule:
+    """Scores ln prior_k + ln sum_g t_kg N(x; m_kg, S_kg).
+
+    Attributes
+    ----------
+    components : GaussianRule
+        Of all components, with ln prior_k + ln t_kg in their constants.
+    first : (K,) int
+        Position of the first component of each class.
+    """
+
+    components: GaussianRule
+    first: Codes
+
+    def scores(self, x: Floats) -> Floats:
+        """Scores (m, K) of rows x (m, p)."""
+        return self.of_components(self.components.scores(x))
+
+    def of_components(self, scores: Floats) -> Floats:
+        """Scores (m, K) of the classes, from those (m, T) of all components."""
+        if len(self.first) == scores.shape[1]:
+            return scores
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.logaddexp.reduceat(scores, self.first, axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureFit:
+    """The numbers of a mixture discriminant analysis.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Diagonal.
+    prior : (K,) float
+    estimated_prior : bool
+    forms : tuple of K str
+        Form of the covariances of each class's components; one for all where they are fitted together.
+    together : bool
+        Whether the form is that of the components of all classes, and not of each class for itself.
+    scale : (p,) float
+        Powers of two, of the coordinates in which the components are.
+    components : Components
+        From the means of their classes.
+    how : Plan
+    llf_given : float
+        Log-likelihood of the rows given their classes, in the units of the data.
+    llf_rows : float
+        That of the rows whatever their classes, under the prior.
+    """
+
+    moments: ClassMoments
+    prior: Floats
+    estimated_prior: bool
+    forms: tuple[str, ...]
+    together: bool
+    scale: Floats
+    components: Components
+    how: Plan
+    llf_given: float
+    llf_rows: float = np.nan
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Components of each class."""
+        return self.components.sizes
+
+    @property
+    def owner(self) -> Codes:
+        """Class (T,) of each component."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    @property
+    def covariance(self) -> str:
+        """The forms of the classes, as one text."""
+        return ",".join(self.forms)
+
+    @property
+    def converged(self) -> bool:
+        """Whether EM did."""
+        return self.components.converged
+
+    @property
+    def starts(self) -> int:
+        """Trials of EM."""
+        return self.how.starts
+
+    @property
+    def seed(self) -> int:
+        """What they are drawn by."""
+        return self.how.seed
+
+    @property
+    def tol(self) -> float:
+        """Gain a row below which EM ends."""
+        return self.how.tol
+
+    @property
+    def maxiter(self) -> int:
+        """Most steps of EM."""
+        return self.how.maxiter
+
+    @property
+    def has_distances(self) -> bool:
+        """Whether the model is of one normal law a class: it is not, as a rule."""
+        return False
+
+    def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> MixtureRule:
+        """The rule under a prior (K,).
+
+        Raises
+        ------
+        NotSupportedError
+            Another method than "plugin".
+        """
+        if method != "plugin":
+            raise NotSupportedError(f'method="{method}" is not defined for mixtures: use "plugin".')
+        return self.of_columns(log_prior, np.arange(len(self.scale)))
+
+    def of_columns(self, log_prior: Floats, keep: Codes) -> MixtureRule:
+        """The rule of some columns (q,), the others integrated out."""
+        held, owner, scale = self.components, self.owner, self.scale[keep]
+        whole = len(keep) == len(self.scale)
+        covariances = held.covariances if whole else tuple(of_columns(c, keep) for c in held.covariances)
+        logdets = np.array([covariance.logdet for covariance in covariances])
+        constant = log_prior[owner] + np.log(held.shares) - 0.5 * (logdets - 2 * np.log(scale).sum())
+        constant -= 0.5 * len(keep) * np.log(2 * np.pi)
+        origin = self.moments.centres[:, keep][owner]
+        distances = Distances(origin, scale, held.means[:, keep], covariances)
+        first = np.cumsum((0, *self.sizes[:-1]))
+        return MixtureRule(GaussianRule(distances, constant, np.ones(len(constant))), first)
+
+    def means(self) -> Floats:
+        """Means (T, p) of the components, in the units of the data."""
+        return np.asarray(self.moments.centres[self.owner] + self.components.means / self.scale)
+
+    def component_covariance(self, g: int) -> Floats:
+        """Covariance (p, p) of a component, in the units of the data."""
+        return np.asarray(self.components.covariances[g].matrix() / self.scale / self.scale[:, None])
+
+    def df_given(self) -> int:
+        """Free parameters of the laws of rows within classes."""
+        p, sizes = len(self.scale), self.sizes
+        count = sum(size * p + size - 1 for size in sizes)
+        if self.together:
+            return count + free_parameters(self.forms[0], sum(sizes), p)
+        return count + sum(
+            free_parameters(form, size, p) for form, size in zip(self.forms, sizes, strict=True)
+        )
+
+    def df_model(self) -> int:
+        """Free parameters, with the prior where it is estimated."""
+        return self.df_given() + (len(self.prior) - 1 if self.estimated_prior else 0)
+
+    def llf(self) -> float:
+        """Log-likelihood of class and row jointly."""
+        with np.errstate(divide="ignore"):
+            return float(self.moments.counts @ np.log(self.prior)) + self.llf_given
+
+    def refit(self, x: Floats, codes: Codes, weights: Floats | None) -> MixtureFit | None:
+        """The same model of other rows, EM begun at these components; None where a component is lost."""
+        rows = rows_by_class(x, codes, weights, self.moments.centres, self.scale)
+        if any(not row.weights.sum() > 0 for row in rows):
+            return None
+        found = _run(rows, self.forms, self.sizes, self.together, self.how, self.components)
+        return None if isinstance(found, Degenerate) else self._with(found, rows)
+
+    def _with(self, found: Components, rows: Sequence[Rows]) -> MixtureFit:
+        weight = sum(float(row.weights.sum()) for row in rows)
+        llf = found.llf + weight * float(np.log(self.scale).sum())
+        return replace(self, components=found, llf_given=llf)
+
+    def buffers(self) -> dict[str, Floats]:
+        """What a file keeps of the fit beside its moments."""
+        held = self.components
+        roots = [np.diag(c.root) if c.is_diagonal else c.root for c in held.covariances]
+        return {
+            "sizes": np.array(self.sizes, dtype=np.float64),
+            "unit": self.scale,
+            "shares": held.shares,
+            "means": held.means,
+            "roots": np.stack(roots),
+            "likelihoods": np.array([self.llf_given, self.llf_rows]),
+        }
+
+
+def rows_by_class(
+    x: Floats, codes: Codes, weights: Floats | None, centres: Floats, scale: Floats
+) -> list[Rows]:
+    """The rows x (n, p) of each class, about centres (K, p) in units of a scale (p,), with their weights."""
+    w = np.ones(len(x)) if weights is None else weights
+    found = []
+    for k, centre in enumerate(centres):
+        own = codes == k
+        found.append(Rows(standard_columns(x[own], centre, scale), w[own]))
+    return found
+
+
+def common_scale(moments: ClassMoments, forms: Sequence[str]) -> Floats:
+    """Powers of two (p,) that bring deviations from class means near one; by some forms one for all."""
+    variances = moments.squares.sum(axis=0) / moments.total
+    varying = variances > 0
+    sd = np.sqrt(np.where(varying, variances, variances.max(initial=0.0)))
+    if not varying.any():
+        sd = np.ones(len(sd))
+    # As differences of exponents these never leave the range of doubles.
+    exponents = np.frexp(moments.scale)[1] - np.frexp(sd)[1]
+    if not all(keeps_units(form) for form in forms):
+        exponents = np.full(len(sd), exponents[varying].min() if varying.any() else exponents.min())
+    return np.asarray(np.ldexp(1.0, exponents))
+
+
+def fit_mixture(
+    moments: ClassMoments,
+    x: Floats,
+    codes: Codes,
+    weights: Floats | None,
+    prior: Floats,
+    *,
+    forms: Sequence[str],
+    sizes: Sequence[int],
+    together: bool,
+    plan: Plan,
+    estimated_prior: bool = True,
+    rows_too: bool = True,
+    tell: Tell = lambda more: None,
+) -> MixtureFit | Degenerate:
+    """Fit to rows, by EM from the best of several starts.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of the rows, diagonal.
+    x : (n, p) float
+    codes : (n,) int
+    weights : (n,) float, optional
+    prior : (K,) float
+    forms, sizes : sequence of K str, int
+        Of each class.
+    together : bool
+        Whether the form, then the same for all, is that of the components of all classes.
+    plan : Plan
+    estimated_prior : bool
+    rows_too : bool
+        The log-likelihood of the rows whatever their classes, too.
+    tell : callable
+        Called after each step.
+    """
+    scale = common_scale(moments, forms)
+    rows = rows_by_class(x, codes, weights, moments.centres, scale)
+    found = _run(rows, forms, sizes, together, plan, None, tell)
+    if isinstance(found, Degenerate):
+        return found
+    bare = MixtureFit(moments, prior, estimated_prior, tuple(forms), together, scale, found, plan, np.nan)
+    fit = bare._with(found, rows)
+    if not rows_too:
+        return fit
+    with np.errstate(divide="ignore"):
+        scores = fit.rule(np.log(prior)).scores(x)
+    top = scores.max(axis=1)
+    dense = top + np.log(np.exp(scores - top[:, None]).sum(axis=1))
+    return replace(fit, llf_rows=float(dense.sum() if weights is None else weights @ dense))
+
+
+def _run(
+    rows: Sequence[Rows],
+    forms: Sequence[str],
+    sizes: Sequence[int],
+    together: bool,
+    plan: Plan,
+    held: Components | None,
+    tell: Tell = lambda more: None,
+) -> Components | Degenerate:
+    """EM for all classes at once, or for each; from components, or from the best of several starts."""
+    groups = [list(range(len(rows)))] if together else [[k] for k in range(len(rows))]
+    parts = []
+    for group in groups:
+        own, counts, form = [rows[k] for k in group], [sizes[k] for k in group], forms[group[0]]
+        if held is None:
+            begun = started(own, counts, form, plan.starts, plan.seed)
+        else:
+            begun = [held if together else of_class(held, group[0])]
+        # A trial of few steps may end where there is no maximum; then it is the turn of the next best.
+        for trial in begun:
+            found = trial
+            if not isinstance(trial, Degenerate):
+                found = maximized(trial, own, form, tol=plan.tol, maxiter=plan.maxiter, tell=tell)
+            if not isinstance(found, Degenerate):
+                break
+        if isinstance(found, Degenerate):
+            return found._replace(k=group[found.k])
+        parts.append(found)
+    return parts[0] if together else _joined(parts)
+
+
+def of_class(held: Components, k: int) -> Components:
+    """The components of one class."""
+    at = held.places()[k]
+    return replace(
+        held,
+        sizes=held.sizes[k : k + 1],
+        shares=held.shares[at],
+        means=held.means[at],
+        covariances=held.covariances[at],
+    )
+
+
+def _joined(parts: Sequence[Components]) -> Components:
+    """The components of classes that were fitted one by one; common axes are each class's own."""
+    return Components(
+        tuple(size for part in parts for size in part.sizes),
+        np.concatenate([part.shares for part in parts]),
+        np.concatenate([part.means for part in parts]),
+        tuple(covariance for part in parts for covariance in part.covariances),
+        None,
+        (sum(part.llf for part in parts),),
+        all(part.converged for part in parts),
+    )
+
+
+def mixture_from_file(
+    moments: ClassMoments,
+    prior: Floats,
+    *,
+    forms: Sequence[str],
+    together: bool,
+    estimated_prior: bool,
+    converged: bool,
+    plan: Plan,
+    sizes: Floats,
+    unit: Floats,
+    shares: Floats,
+    means: Floats,
+    roots: Floats,
+    likelihoods: Floats,
+) -> MixtureFit:
+    """The fit that `MixtureFit.buffers` and its options are of."""
+    counts = tuple(int(size) for size in sizes)
+    of_each = [form for form, size in zip(forms, counts, strict=True) for _ in range(size)]
+    covariances = tuple(
+        Covariance.from_root(np.diagonal(root).copy() if is_axial(form) else np.triu(root))
+        for form, root in zip(of_each, roots, strict=True)
+    )
+    held = Components(counts, shares, means, covariances, converged=converged)
+    return MixtureFit(
+        moments, prior, estimated_prior, tuple(forms), together, unit, held, plan, *likelihoods.tolist()
+    )

@@ -1,0 +1,212 @@
+"""Mixture discriminant analysis: each class a mixture of normals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import pandas as pd
+
+from discrim.core.mixtures.forms import FORMS
+from discrim.core.mixtures.mixture import Plan
+from discrim.errors import DataError
+from discrim.frame.asked_rows import read
+from discrim.models.fits.arguments import check_word, is_number, is_whole, listed, prior_vector, told
+from discrim.models.fits.reading import NaAction, refuse_large, usable_rows
+from discrim.models.mixtures.mixture_fits import (
+    MODEL,
+    SAVED,
+    Asked,
+    fitted_as_asked,
+    mixture_fit,
+    refuse_few_rows,
+    warn_if_unfinished,
+)
+from discrim.models.mixtures.mixture_results import MixtureResults
+from discrim.models.moments.given import table_given
+
+__all__ = ["MODEL", "SAVED", "MixtureResults", "mixture"]
+
+WORDS = {"full": "VVV", "diagonal": "VVI", "pooled": "EEE"}
+"""Words of the other verbs, and the forms that they are."""
+
+
+def mixture(
+    formula: str,
+    data: Any,
+    *,
+    components: Any = "bic",
+    covariance: Any = "full",
+    over: Literal["class", "classes"] | None = None,
+    most: int = 5,
+    starts: int = 10,
+    seed: int = 0,
+    tol: float = 1e-8,
+    maxiter: int = 1000,
+    prior: Any = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> MixtureResults:
+    """Mixture discriminant analysis: the rows of each class are from a mixture of normals.
+
+    A class may consist of several clusters, or be bent. One component a class is a normal law of each class
+    with a covariance of one of fourteen forms, between `discrim.lda` and `discrim.qda` and beyond.
+
+    Parameters
+    ----------
+    formula, data, prior, weights, levels, na_action, functions
+        As for `discrim.lda`. The rows are held in memory.
+    components : int, dict, or "bic"
+        How many each class has; a dict gives them by class. "bic" tries 1 to `most`.
+    covariance : str or dict
+        "full", each component has its covariance; "diagonal", the same without correlations; "pooled", one
+        covariance for all components of all classes, as in R's mda; one of mclust's names, see Notes; or
+        "bic", which tries all of these names. A dict gives names by class.
+    over : {"class", "classes"}, optional
+        Whether what the letters of a name make equal is equal over the components of each class, or over
+        those of all classes. By default over classes where each has one component, and over those of a class
+        otherwise.
+    most : int
+        Components up to which "bic" tries.
+    starts : int
+        Partitions from which EM is tried for some steps, the best of which is run to the end.
+    seed : int
+        Draws the partitions: the same seed and rows give the same fit.
+    tol : float
+        EM ends where a step gains less than this in log-likelihood a row.
+    maxiter : int
+        Most steps of EM.
+
+    Returns
+    -------
+    MixtureResults
+
+    Raises
+    ------
+    FormulaError, DataError, PriorError
+        As for `discrim.lda`; options that are none, fewer rows in a class than components.
+    CollinearError
+        A component becomes singular, or is left without rows, from each start; a class with one component
+        has a singular covariance, and the message names the columns.
+
+    Notes
+    -----
+    The letters of mclust's names are of volume, shape and orientation: E, equal for all components, V, their
+    own, I, a sphere or no rotation. EII, VII: spheres; EEI, VEI, EVI, VVI: diagonal; EEE, VEE, EVE, VVE, EEV,
+    VEV, EVV, VVV: ellipsoids. EII, VII, EVE, VVE, EEV and VEV depend on the units of the columns.
+
+    One component a class, with a form over classes, is mclust's EDDA (Bensmail & Celeux, 1996, Journal of the
+    American Statistical Association 91, 1743-1748): EEE is `lda(method="mle")`, VVV `qda(method="mle")`. A
+    form over each class is its MclustDA (Fraley & Raftery, 2002, Journal of the American Statistical
+    Association 97, 611-631), and "pooled" the mixture discriminant analysis of Hastie & Tibshirani (1996,
+    Journal of the Royal Statistical Society B 58, 155-176).
+
+    `llf`, and AIC and BIC, are of class and row, as of the other verbs: ln prior_k + ln f_k(x) over the rows.
+    `llf_given` is without the prior. mclust prints `llf_rows`, of the rows whatever their class, ln sum_k
+    prior_k f_k(x); its BIC is the negative of that of this number. "bic" takes BIC = df ln n - 2 llf of the
+    rows within a class, or within all classes where the form is over them.
+
+    `leave_one_out` takes a run of EM a row, which begins at the components of the fit. Folds and bootstrap
+    samples begin anew, and choose anew what BIC chose. A likelihood of normals with covariances of their own
+    has no upper bound: a fit is a maximum inside of what is not singular, the largest that was found.
+
+    Examples
+    --------
+    >>> from discrim import mixture
+    >>> from discrim.datasets import load_iris
+    >>> fit = mixture("species ~ .", load_iris(), components=1, covariance="VEV")
+    >>> round(fit.llf_rows, 2), fit.df_model
+    (-187.71, 38)
+    >>> fit = mixture("species ~ .", load_iris(), components=2, covariance="pooled")
+    >>> fit.shares.round(3).loc["virginica"].tolist()
+    [0.677, 0.323]
+    """
+    plan = _plan(starts, seed, tol, maxiter)
+    if not (is_whole(most) and most >= 1):
+        raise DataError(f"most={told(most)}: give a number of components from 1 on.")
+    check_word("over", over, ("class", "classes"), optional=True)
+    asked_of = table_given("mixture", formula, data)
+    blocks = read(*asked_of, weights=weights, levels=levels, functions=functions)
+    refuse_large(blocks, "mixture() holds the rows")
+    blocks, moments = usable_rows(blocks, "diagonal", na_action)
+    labels = pd.Index(list(blocks.design.levels))
+    sizes = tuple(
+        None if isinstance(size, str) else int(size)
+        for size in _by_class("components", components, labels, _check_size)
+    )
+    forms = tuple(
+        None if form == "bic" else WORDS.get(form, form)
+        for form in _by_class("covariance", covariance, labels, _check_form)
+    )
+    asked = Asked(sizes, forms, _is_together(covariance, sizes, forms, over), int(most), plan)
+    refuse_few_rows(asked, blocks, moments)
+    shares = prior_vector(prior, labels, moments.counts)
+    fit, path = fitted_as_asked(asked, blocks, moments, shares, estimated_prior=prior is None)
+    warn_if_unfinished(fit)
+    return MixtureResults(mixture_fit(fit, blocks, asked=asked, path=path))
+
+
+def _plan(starts: Any, seed: Any, tol: Any, maxiter: Any) -> Plan:
+    for name, value in (("starts", starts), ("maxiter", maxiter)):
+        if not (is_whole(value) and value >= 1):
+            raise DataError(f"{name}={told(value)}: give a whole number from 1 on.")
+    if not (is_whole(seed) and seed >= 0):
+        raise DataError(f"seed={told(seed)}: give a whole number from 0 on.")
+    if not (is_number(tol) and 0 <= tol < 1):
+        raise DataError(f"tol={told(tol)}: give a number from 0 on, below 1.")
+    return Plan(int(starts), int(seed), float(tol), int(maxiter))
+
+
+def _check_size(value: Any) -> None:
+    if not (isinstance(value, str) and value == "bic") and not (is_whole(value) and value >= 1):
+        raise DataError(f'components={told(value)}: give a number from 1 on for each class, or "bic".')
+
+
+def _check_form(value: Any) -> None:
+    if not isinstance(value, str) or value not in (*FORMS, *WORDS, "bic"):
+        raise DataError(f"covariance={told(value)}: give one of {listed([*WORDS, 'bic', *FORMS], most=20)}.")
+
+
+def _by_class(name: str, value: Any, labels: pd.Index, check: Callable[[Any], None]) -> list[Any]:
+    """An option of each class, of a dict or of one value for all.
+
+    Raises
+    ------
+    DataError
+        It is none, or the dict has not the classes.
+    """
+    if not isinstance(value, Mapping):
+        check(value)
+        return [value] * len(labels)
+    unknown = [key for key in value if key not in labels]
+    if unknown:
+        raise DataError(f"{name} names {told(unknown[0])}, which is no class: name {listed(labels)}.")
+    missing = [label for label in labels if label not in value]
+    if missing:
+        raise DataError(f"{name} gives nothing for class {told(missing[0])}: give each class a value.")
+    for each in value.values():
+        check(each)
+    return [value[label] for label in labels]
+
+
+def _is_together(
+    covariance: Any, sizes: tuple[int | None, ...], forms: tuple[str | None, ...], over: str | None
+) -> bool:
+    """Whether a form is that of the components of all classes.
+
+    Raises
+    ------
+    DataError
+        It is to be, and is not the same for all, or BIC is to choose components of one class only.
+    """
+    alike = len(set(forms)) == 1 and (None not in sizes or len(set(sizes)) == 1)
+    if over is None:
+        return alike and ((isinstance(covariance, str) and covariance == "pooled") or set(sizes) == {1})
+    if over == "classes" and not alike:
+        raise DataError(
+            'over="classes" is for one covariance= of all classes, and components= that are given or "bic" '
+            'for all: leave out over=, or pass over="class".'
+        )
+    return over == "classes"

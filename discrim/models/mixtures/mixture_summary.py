@@ -1,0 +1,123 @@
+"""The sections of the summary of a mixture discriminant analysis."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from discrim.models.results.headers import (
+    Item,
+    Sections,
+    criterion_item,
+    error_items,
+    header,
+    prior_item,
+    row_items,
+    size_items,
+    title,
+)
+from discrim.report.tables import Pairs, Section, Summary
+
+if TYPE_CHECKING:
+    from discrim.models.mixtures.mixture_results import MixtureResults
+
+__all__ = ["mixture_brief", "mixture_sections"]
+
+BEST = 10
+"""Of what BIC chose from, so many are shown of each class."""
+
+MOST_COMPONENTS = 60
+"""Components whose means are shown."""
+
+
+def mixture_sections(fit: MixtureResults) -> Sections:
+    """Sections of a mixture discriminant analysis, in their order."""
+    parts: Sections = {
+        "header": partial(_header, fit),
+        "classes": partial(_classes, fit),
+        "components": partial(_components, fit),
+    }
+    if "path" in fit._fit.cache:
+        parts["path"] = partial(_path, fit)
+    return parts
+
+
+def mixture_brief(fit: MixtureResults) -> Summary:
+    """The short form: classes and components."""
+    return Summary(title(fit), {"classes": _classes(fit), "components": _components(fit)})
+
+
+def _header(fit: MixtureResults) -> Pairs:
+    numbers = fit._fit.numbers
+    over = "the components of all classes" if numbers.together else "those of each class"
+    steps = "yes" if fit.converged else f"no, in {numbers.maxiter} steps"
+    left: list[Item] = [
+        *row_items(fit),
+        *size_items(fit),
+        prior_item(fit),
+        ("Components", sum(numbers.sizes), str(sum(numbers.sizes))),
+        ("Converged", fit.converged, steps),
+    ]
+    right = [
+        criterion_item(fit, "llf", "Log-likelihood"),
+        ("  given the classes", fit.llf_given, f"{fit.llf_given:.2f}"),
+        ("  of rows alone", fit.llf_rows, f"{fit.llf_rows:.2f}"),
+        ("Free parameters", fit.df_model, str(fit.df_model)),
+        criterion_item(fit, "aic", "AIC"),
+        criterion_item(fit, "bic", "BIC"),
+        *error_items(fit),
+    ]
+    note = (
+        f"Forms of covariances hold over {over}. The log-likelihood is of class and row; that of rows alone, "
+        "whatever their class, is what mclust prints. AIC and BIC are smaller where better."
+    )
+    return header(fit, [*left, *right], note)
+
+
+def _classes(fit: MixtureResults) -> Section:
+    table = pd.DataFrame(
+        {"prior": fit.prior, "rows": fit.counts, "components": fit.components, "covariance": fit.covariance}
+    )
+    return Section(
+        "Classes",
+        table,
+        {"prior": "share", "rows": "count", "components": "count", "covariance": "text"},
+        source="fit.prior, fit.components, fit.covariance",
+    )
+
+
+def _components(fit: MixtureResults) -> Section:
+    table = fit.component_means
+    table.insert(0, "share", fit.shares)
+    left_out = len(table) - MOST_COMPONENTS
+    note = f"{left_out} more: fit.component_means." if left_out > 0 else ""
+    return Section(
+        "Components: shares and means",
+        table.head(MOST_COMPONENTS),
+        {"share": "share"},
+        note=note,
+        source="fit.shares, fit.component_means, fit.covs",
+    )
+
+
+def _path(fit: MixtureResults) -> Section:
+    path = fit.path.dropna(subset=["BIC"])
+    by = ["class"] if "class" in path else []
+    if by:
+        # In the order of the classes, as they are there.
+        path = path.assign(**{"class": pd.Categorical(path["class"], list(fit.classes))})
+    ordered = path.sort_values([*by, "BIC"], kind="stable")
+    best = ordered.groupby("class", sort=False, observed=True).head(BEST) if by else ordered.head(BEST)
+    names = [f"{size} {form}" for size, form in zip(best["components"], best["covariance"], strict=True)]
+    table = best[["df", "llf", "BIC"]]
+    index = pd.Index(names, name="components")
+    if by:
+        index = pd.MultiIndex.from_arrays(
+            [best["class"].astype(object), names], names=["class", "components"]
+        )
+    table = table.set_axis(index)
+    more = f"The best of {len(path)} that were tried: fit.path. " if len(path) > len(best) else ""
+    note = f"{more}BIC = df ln n - 2 llf, of the rows given their classes: the smallest is chosen."
+    return Section("Choice by BIC", table, {"df": "count"}, note=note, source="fit.path")

@@ -1,0 +1,42 @@
+# Golden values of mixture discriminant analysis, from mclust and mda.
+#
+#   Rscript tests/golden/write_mixture.R
+#
+# reads the package's own tables in discrim/datasets and writes mixture.json beside this script. The tests read
+# the JSON only. mclust's EM ends at a relative gain of 1e-12 here, and mda's at 1e-13.
+
+suppressMessages({ library(mclust); library(mda); library(jsonlite) })
+
+script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
+here <- dirname(normalizePath(script))
+tables <- file.path(here, "..", "..", "discrim", "datasets")
+read <- function(name) utils::read.csv(file.path(tables, name), check.names = FALSE)
+names_of <- c("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
+exact <- emControl(tol = c(1e-12, 1e-13), itmax = c(5000, 20000))
+
+iris <- read("iris.csv")
+x <- as.matrix(iris[, 1:4])
+edda <- lapply(names_of, function(name) {
+  fit <- MclustDA(x, iris$species, modelType = "EDDA", modelNames = name, control = exact, verbose = FALSE)
+  list(llf = fit$loglik, df = fit$df, prob = unname(predict(fit)$z[c(71, 84, 134), ]))
+})
+names(edda) <- names_of
+
+# Within one class, EM from a partition by the median of the first column, of which the JSON holds no more.
+virginica <- x[iris$species == "virginica", ]
+halves <- unmap(1 + (virginica[, 1] > stats::median(virginica[, 1])))
+within <- lapply(c("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EEV", "VEV", "EVV", "VVV"), function(name) {
+  fit <- me(virginica, modelName = name, z = halves, control = exact)
+  list(name = name, llf = fit$loglik, share = sort(fit$parameters$pro))
+})
+
+deviances <- sapply(1:4, function(seed) {
+  set.seed(seed)
+  mda(species ~ ., iris, iter = 5000, tol = 1e-13)$deviance
+})
+
+found <- list(
+  versions = list(mclust = as.character(packageVersion("mclust")), mda = as.character(packageVersion("mda"))),
+  edda = edda, within = within, deviances = deviances
+)
+writeLines(toJSON(found, digits = NA, auto_unbox = TRUE, pretty = TRUE), file.path(here, "mixture.json"))
