@@ -274,8 +274,10 @@ def _begun(
 def _with(fit: SparseFit, problem: Problem, found: list[Direction]) -> SparseFit:
     """The fit with directions, their signs settled."""
     p, k = fit.moments.n_columns, fit.moments.n_classes
-    coef = np.stack([each.coef.dense(p) for each in found], axis=1) if found else np.zeros((p, 0))
-    scores = np.stack([each.scores for each in found], axis=1) if found else np.zeros((k, 0))
+    coef, scores = np.zeros((p, len(found))), np.zeros((k, len(found)))
+    # In the layout that a file gives back, so that products are rounded as of a loaded fit.
+    for j, each in enumerate(found):
+        coef[:, j], scores[:, j] = each.coef.dense(p), each.scores
     within = np.sqrt(fit.moments.squares.sum(axis=0) / fit.moments.total) / problem.sd
     signs = positive_signs(coef * within[:, None])
     scores = scores * signs / problem.roots[:, None]
