@@ -195,6 +195,7 @@ class SparseFit:
             "asked": np.array(self.asked),
             "class_scores": self.class_scores,
             "coef": self.coef,
+            "sd": self.sd,
             "penalties": self.penalties,
         }
 
@@ -330,6 +331,7 @@ def sparse_from_file(
     asked: Floats,
     class_scores: Floats,
     coef: Floats,
+    sd: Floats,
     penalties: Floats,
 ) -> SparseFit:
     """The fit that `SparseFit.buffers` and its options are of.
@@ -350,9 +352,10 @@ def sparse_from_file(
         raise DataError("its directions are not as many as their penalties and scores")
     if not coef.any(axis=0).all():
         raise DataError("its directions are not all of some column")
-    held, sd = tuple(asked.tolist()), overall(moments)[1]
+    if not (sd > 0).all():
+        raise DataError("its standard deviations are not above zero")
     fit = SparseFit(
-        moments, prior, estimated_prior, by, held, ridge, ncomp, sd, class_scores, coef, penalties
+        moments, prior, estimated_prior, by, tuple(asked.tolist()), ridge, ncomp, sd, class_scores, coef, penalties
     )
     if fit.is_singular():
         raise DataError("its directions do not all vary within classes")

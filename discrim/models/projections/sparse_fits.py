@@ -176,7 +176,13 @@ SAVED = Saved(
     sparse_from_file,
     sparse_lda_fit,
     SparseFit.buffers,
-    lambda k, p: {"asked": (-1,), "class_scores": (k, -1), "coef": (p, -1), "penalties": (-1,)},
+    lambda k, p: {
+        "asked": (-1,),
+        "class_scores": (k, -1),
+        "coef": (p, -1),
+        "sd": (p,),
+        "penalties": (-1,),
+    },
     # As of a shrunk covariance: columns may be more than rows, or collinear.
     structure="shrunk",
 )
