@@ -355,7 +355,17 @@ def sparse_from_file(
     if not (sd > 0).all():
         raise DataError("its standard deviations are not above zero")
     fit = SparseFit(
-        moments, prior, estimated_prior, by, tuple(asked.tolist()), ridge, ncomp, sd, class_scores, coef, penalties
+        moments,
+        prior,
+        estimated_prior,
+        by,
+        tuple(asked.tolist()),
+        ridge,
+        ncomp,
+        sd,
+        class_scores,
+        coef,
+        penalties,
     )
     if fit.is_singular():
         raise DataError("its directions do not all vary within classes")

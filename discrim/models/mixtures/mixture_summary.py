@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from discrim.models.results.headers import (
+    LEFT_OUT,
     Item,
     Sections,
     criterion_item,
+    error_item,
     error_items,
     header,
     prior_item,
@@ -67,13 +69,21 @@ def _header(fit: MixtureResults) -> Pairs:
         ("Free parameters", fit.df_model, str(fit.df_model)),
         criterion_item(fit, "aic", "AIC"),
         criterion_item(fit, "bic", "BIC"),
-        *error_items(fit),
+        *_errors(fit),
     ]
     note = (
         f"Forms of covariances hold over {over}. The log-likelihood is of class and row; that of rows alone, "
         "whatever their class, is what mclust prints. AIC and BIC are smaller where better."
     )
     return header(fit, [*left, *right], note)
+
+
+def _errors(fit: MixtureResults) -> list[Item]:
+    """The error rates; where leave-one-out takes steps of EM for each row, the apparent one alone."""
+    if max(fit._fit.numbers.sizes) == 1:
+        return error_items(fit)
+    apparent = error_item(fit, "apparent", "Error, apparent")
+    return [apparent, (LEFT_OUT, float("nan"), "see error_rates()")]
 
 
 def _classes(fit: MixtureResults) -> Section:
