@@ -168,7 +168,7 @@ class KernelRule:
         return out
 
     def _log_kernel(self, u: Floats, edge: Floats) -> Floats:
-        """Logarithms of the kernel at squares u (n, m) over that of the radius, which are known to `edge` (m,)."""
+        """Logarithms of the kernel at squares u (n, m) in units of the radius, known to `edge` (m,)."""
         if self.kernel == "normal":
             return np.multiply(u, -0.5, out=u)
         power = KERNELS[self.kernel]

@@ -130,8 +130,9 @@ def warn_impossible(count: int, first: Any) -> None:
     """Warn of rows whose probability is zero in every class, naming the first."""
     warn_user(
         f"{count} row{'s have' if count > 1 else ' has'} probability zero in every class"
-        f" ({'the first is ' if count > 1 else ''}{first!r}), as with a level that a class never had. The "
-        "posterior is 0/0, so that label and posterior are missing; fit with laplace=1, for example."
+        f" ({'the first is ' if count > 1 else ''}{first!r}), as with a level that a class never had, or "
+        "where no kernel reaches. The posterior is 0/0, so that label and posterior are missing; fit with "
+        "laplace=1, for example, or with a larger bandwidth."
     )
 
 
