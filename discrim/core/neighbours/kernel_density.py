@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import Covariance, dependencies, pooled, separate
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.moments.row_sums import Spread
+from discrim.core.neighbours.kernel_left_out import left_out_scores
 from discrim.core.neighbours.kernel_rules import Kernel, KernelRule, Places, normal_radius
 from discrim.errors import NotSupportedError
 
@@ -98,8 +99,9 @@ class KernelDensityFit:
         return fit.with_radii(self.radii, self.rule_of_radii)
 
     def left_out(self, log_prior: Floats, x: Floats, codes: Codes) -> Floats:
-        """Scores (n, K) of the rows of the fit, each without itself; the metric is that of all rows."""
-        return self.rule(log_prior).left_out((x, codes))
+        """Scores (n, K) of the rows of the fit, each without itself; missing where a refit is needed."""
+        anew = self.rule_of_radii == "normal"
+        return left_out_scores(self.rule(log_prior), x, codes, self.metric, self.common, anew)
 
     def llf(self) -> NoReturn:
         """Not there: raises NotSupportedError."""

@@ -20,7 +20,16 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import Covariance
 from discrim.core.moments.coordinates import column_squares, standard_columns
 
-__all__ = ["KERNELS", "Kernel", "KernelRule", "Places", "log_constant", "normal_radius"]
+__all__ = [
+    "KERNELS",
+    "Kernel",
+    "KernelRule",
+    "Places",
+    "log_constant",
+    "log_mean",
+    "normal_radius",
+    "pieces",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -92,6 +101,13 @@ class Places:
         """Those (p, m) of rows x (m, p)."""
         return self.covariance.whiten(standard_columns(x, self.centre, self.scale))
 
+    def squared(self, z: Floats) -> tuple[Floats, Floats]:
+        """Squared distances (n, m) of coordinates z (p, m) from the rows, and their rounding (m,)."""
+        squares, lengths = column_squares(self.points), column_squares(z)
+        d2 = squares[:, None] - 2 * (self.points.T @ z)
+        d2 += lengths
+        return d2, 8 * EPS * (lengths + squares.max(initial=0.0))
+
     @property
     def logdet(self) -> float:
         """Log-determinant of the metric in the units of the data."""
@@ -124,65 +140,58 @@ class KernelRule:
         scores[:, np.isnan(x).any(axis=1)] = np.nan
         return scores.T
 
-    def log_density(self, k: int, z: Floats, positions: Codes | None = None) -> Floats:
-        """Log densities (m,) of class k at coordinates z (p, m), or of its rows without themselves.
-
-        Parameters
-        ----------
-        k : int
-        z : (p, m) float
-        positions : (m,) int, optional
-            Where the rows are among those of the class; one unit of the weight of each is left out.
-        """
+    def log_density(self, k: int, z: Floats) -> Floats:
+        """Log densities (m,) of class k at coordinates z (p, m)."""
         own, out = self.places[k], np.empty(z.shape[1])
-        squares = column_squares(own.points)
-        logs = np.log(own.weights)[:, None]
-        step = max(HELD // max(len(squares), 1), 1)
-        for start in range(0, z.shape[1], step):
-            part = z[:, start : start + step]
-            d2 = squares[:, None] - 2 * (own.points.T @ part)
-            d2 += column_squares(part)
-            np.maximum(d2, 0.0, out=d2)
-            # Of squares of this size the difference is known to so much.
-            edge = 8 * EPS * (column_squares(part) + squares.max()) / self.radii[k] ** 2
-            d2 /= self.radii[k] ** 2
-            values = self._log_kernel(d2, edge) + logs
-            if positions is not None:
-                at, columns = positions[start : start + step], np.arange(part.shape[1])
-                left = own.weights[at] - np.minimum(1.0, own.weights[at])
-                # The distance of a row from itself is none, whatever rounding made of it.
-                with np.errstate(divide="ignore"):
-                    values[at, columns] = np.log(left)
-            top = values.max(axis=0)
-            held = np.where(np.isfinite(top), top, 0.0)
-            with np.errstate(divide="ignore"):
-                out[start : start + step] = held + np.log(np.exp(values - held).sum(axis=0))
-        p, total = len(own.points), float(own.weights.sum())
-        rest = np.full(z.shape[1], total)
+        for part in pieces(own, z.shape[1]):
+            d2, edge = own.squared(z[:, part])
+            radius = float(self.radii[k])
+            out[part] = log_mean(self.kernel, own, d2 / radius**2, edge / radius**2)
+        return out + log_constant(self.kernel, len(z)) - len(z) * np.log(self.radii[k]) - 0.5 * own.logdet
+
+
+def pieces(own: Places, m: int) -> list[slice]:
+    """Parts of so many rows whose distances from those of a class are held at once."""
+    step = max(HELD // max(own.points.shape[1], 1), 1)
+    return [slice(start, min(start + step, m)) for start in range(0, m, step)]
+
+
+def log_mean(kernel: Kernel, own: Places, u: Floats, edge: Floats, positions: Codes | None = None) -> Floats:
+    """Logarithms (m,) of the mean kernel over the rows of a class, without what a kernel is multiplied by.
+
+    Parameters
+    ----------
+    kernel : str
+    own : Places
+    u : (n, m) float
+        Squared distances over the squared radius.
+    edge : (m,) float
+        To what they are known.
+    positions : (m,) int, optional
+        Where the rows are among those of the class; one unit of the weight of each is left out.
+    """
+    values = _log_kernel(kernel, u, edge)
+    rest = np.full(u.shape[1], float(own.weights.sum()))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values += np.log(own.weights)[:, None]
         if positions is not None:
-            rest -= np.minimum(1.0, own.weights[positions])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            out -= np.log(rest)
-        out[~(rest > 0)] = -np.inf
-        out += log_constant(self.kernel, p) - p * np.log(self.radii[k]) - 0.5 * own.logdet
-        return out
+            unit = np.minimum(1.0, own.weights[positions])
+            rest -= unit
+            # The distance of a row from itself is none, whatever rounding made of it.
+            values[positions, np.arange(len(positions))] = np.log(own.weights[positions] - unit)
+        top = values.max(axis=0)
+        held = np.where(np.isfinite(top), top, 0.0)
+        found = held + np.log(np.exp(values - held).sum(axis=0)) - np.log(rest)
+    found[~(rest > 0)] = -np.inf
+    return np.asarray(found)
 
-    def _log_kernel(self, u: Floats, edge: Floats) -> Floats:
-        """Logarithms of the kernel at squares u (n, m) in units of the radius, known to `edge` (m,)."""
-        if self.kernel == "normal":
-            return np.multiply(u, -0.5, out=u)
-        power = KERNELS[self.kernel]
-        # Rounding may put a row a little beyond the radius on which it lies.
-        inside = u <= 1 + edge
-        with np.errstate(divide="ignore"):
-            values = power * np.log(np.maximum(1 - u, 0.0)) if power else np.zeros_like(u)
-        return np.where(inside, values, -np.inf)
 
-    def left_out(self, every: tuple[Floats, Codes]) -> Floats:
-        """Scores (n, K) of the rows x (n, p) of the fit, with their classes, each without itself."""
-        x, codes = every
-        scores = self.scores(x)
-        for k, own in enumerate(self.places):
-            at = np.flatnonzero(codes == k)
-            scores[at, k] = self.log_prior[k] + self.log_density(k, own.points, np.arange(len(at)))
-        return scores
+def _log_kernel(kernel: Kernel, u: Floats, edge: Floats) -> Floats:
+    """Logarithms of a kernel at squares u (n, m) in units of the radius, known to `edge` (m,)."""
+    if kernel == "normal":
+        return np.asarray(-0.5 * np.maximum(u, 0.0))
+    power = KERNELS[kernel]
+    with np.errstate(divide="ignore"):
+        values = power * np.log(np.clip(1 - u, 0.0, 1.0)) if power else np.zeros_like(u)
+    # Rounding may put a row a little beyond the radius on which it lies.
+    return np.where(u <= 1 + edge, values, -np.inf)

@@ -99,7 +99,8 @@ def kernel_density(
     class by its rows. It is that of SAS's documentation of one column; for several columns SAS's has another
     constant.
 
-    Leave-one-out takes away the row's own kernel, in closed form, and holds metric, bandwidth and prior.
+    Leave-one-out takes away the row's own kernel and the row from the covariance of the metric, in closed
+    form, and holds a bandwidth that was given or chosen, and the prior.
     Folds and bootstrap samples are fitted anew, and choose anew what was chosen.
 
     Examples
