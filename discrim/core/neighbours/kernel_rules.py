@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import lgamma, log, pi
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +124,11 @@ class KernelRule:
     places : tuple of K Places
     radii : (K,) float
     kernel : str
+    has_ends : bool
+        A row may be impossible in every class.
     """
+
+    has_ends: ClassVar[bool] = True
 
     log_prior: Floats
     places: tuple[Places, ...]

@@ -72,11 +72,12 @@ def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, 
     Those of a row with a missing value are NaN, but where the blocks let it be used in part. A row that is
     impossible in every class has no posterior, and a warning says so.
     """
-    independent = isinstance(rule, IndependentRule)
+    complete = rule.rule if isinstance(rule, MarginalRule) else rule
+    has_ends = getattr(complete, "has_ends", False)
     impossible: list[int] = []
     with late_bar(blocks.table.nrows, "scores of rows") as tell:
         for rows, scores in _pieces(blocks, rule, n_classes):
-            if independent:
+            if has_ends:
                 none = rows.start + np.flatnonzero(np.isneginf(scores).all(axis=1))
                 impossible.extend(none.tolist())
             yield rows, scores
