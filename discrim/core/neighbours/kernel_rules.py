@@ -151,7 +151,8 @@ class KernelRule:
             d2, edge = own.squared(z[:, part])
             radius = float(self.radii[k])
             out[part] = log_mean(self.kernel, own, d2 / radius**2, edge / radius**2)
-        return out + log_constant(self.kernel, len(z)) - len(z) * np.log(self.radii[k]) - 0.5 * own.logdet
+        out += log_constant(self.kernel, len(z)) - len(z) * np.log(self.radii[k]) - 0.5 * own.logdet
+        return out
 
 
 def pieces(own: Places, m: int) -> list[slice]:
