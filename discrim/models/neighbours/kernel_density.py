@@ -71,7 +71,7 @@ def kernel_density(
         What chooses a bandwidth: the largest likelihood of the rows given their classes, or the least error,
         ties to the larger bandwidth; both of rows left out.
     grid : sequence of float, optional
-        Bandwidths to choose from; 25 about the normal one by default.
+        Bandwidths to choose from; 30 about the normal one by default.
 
     Returns
     -------

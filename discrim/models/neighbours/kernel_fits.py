@@ -30,7 +30,7 @@ __all__ = ["MODEL", "SAVED", "Search", "chosen", "kernel_density_fit", "refuse_s
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-TRIED = np.geomspace(0.15, 2.5, 25)
+TRIED = np.geomspace(0.15, 6.0, 30)
 """Bandwidths that are tried unless others are given, over the normal one."""
 
 
@@ -41,7 +41,7 @@ class Search:
     Attributes
     ----------
     grid : tuple of float or None
-        Those to try; None for 25 about the normal one.
+        Those to try; None for 30 about the normal one.
     select : {"likelihood", "error"}
     """
 

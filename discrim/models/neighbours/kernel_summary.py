@@ -82,6 +82,15 @@ def _path(fit: KernelDensityResults) -> Section:
         table,
         {"error": "share", "se": "share", "chosen": "text"},
         headings=INTERVAL,
-        note="llf is of the rows given their classes.",
+        note=f"llf is of the rows given their classes.{_at_an_end(fit)}",
         source="fit.path",
     )
+
+
+def _at_an_end(fit: KernelDensityResults) -> str:
+    """Whether the bandwidth is the first or the last of several that were tried."""
+    tried, chosen = fit.path["bandwidth"], fit.bandwidth.iloc[0]
+    if len(tried) > 1 and chosen in (tried.iloc[0], tried.iloc[-1]):
+        which = "largest" if chosen == tried.iloc[-1] else "smallest"
+        return f" The chosen one is the {which} that was tried: see grid=."
+    return ""
