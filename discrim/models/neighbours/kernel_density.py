@@ -109,7 +109,7 @@ def kernel_density(
     >>> from discrim.datasets import load_iris
     >>> fit = kernel_density("species ~ petal_length + petal_width", load_iris(), bandwidth=0.5)
     >>> fit.error_rates(["loo"])["wrong"].tolist()
-    [6.0]
+    [5.0]
     """
     check_word("kernel", kernel, ("normal", *KERNELS))
     check_word("metric", metric, ("mahalanobis", "diagonal", "euclidean"))
