@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from discrim.models.moments.from_stats import from_stats as from_stats
     from discrim.models.moments.moments import Moments as Moments
     from discrim.models.moments.verb import moments as moments
+    from discrim.models.neighbours.kernel_density import kernel_density as kernel_density
+    from discrim.models.neighbours.kernel_results import KernelDensityResults as KernelDensityResults
     from discrim.models.neighbours.knn import KNNResults as KNNResults
     from discrim.models.neighbours.knn import knn as knn
     from discrim.models.normal.lda import lda as lda

@@ -20,6 +20,7 @@ from discrim.cli.values import (
 __all__ = [
     "collinear_argument",
     "flexible_arguments",
+    "kernel_arguments",
     "linear_arguments",
     "logistic_arguments",
     "mixture_arguments",
@@ -112,6 +113,18 @@ def shrunken_arguments(centroids: Any) -> None:
     centroids.add_argument("--cv", type=int, help=argparse.SUPPRESS)
     centroids.add_argument("--select", choices=["min", "1se"], help="least error, or within a standard error")
     centroids.add_argument("--seed", type=int, help="deals the rows to folds")
+
+
+def kernel_arguments(dense: Any) -> None:
+    """Add the options of kernel-density."""
+    dense.add_argument("--bandwidth", type=bandwidth, help='radius in the metric, or "normal"; else chosen')
+    dense.add_argument(
+        "--kernel", choices=["normal", "epanechnikov", "biweight", "triweight", "uniform"], help="its shape"
+    )
+    dense.add_argument("--metric", choices=["mahalanobis", "diagonal", "euclidean"], help="what is near")
+    dense.add_argument("--covariance", choices=["pooled", "class"], help="whose covariance the metric is of")
+    dense.add_argument("--select", choices=["likelihood", "error"], help="what chooses a bandwidth")
+    dense.add_argument("--grid", type=numbers, metavar="R,...", help="bandwidths to choose from")
 
 
 def mixture_arguments(mixed: Any) -> None:

@@ -179,6 +179,12 @@ ROBUST = Kind(
     "discrim.models.normal.robust_pictures:distances",
     leaves=("data",),
 )
+CHOSEN_BANDWIDTH = Kind(
+    "path",
+    "leave-one-out error and likelihood by bandwidth",
+    "discrim.models.neighbours.kernel_pictures:path",
+    leaves=("data", "colors"),
+)
 CHOSEN_K = Kind(
     "path",
     "leave-one-out error by k",

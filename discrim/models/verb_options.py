@@ -15,6 +15,7 @@ from discrim.models.normal.robust import RobustChoice
 __all__ = [
     "of_collinear",
     "of_flexible",
+    "of_kernels",
     "of_linear",
     "of_logistic",
     "of_mixture",
@@ -125,6 +126,18 @@ def of_perceptron(fit: Any) -> dict[str, Any]:
     usual = tuple(PASSES[bool(able)] for able in fit.planes["separable"])
     most = None if passes == usual else passes[0]
     return {"step": fit._fit.numbers.step, "seed": fit._fit.numbers.seed, "maxiter": most}
+
+
+def of_kernels(fit: Any) -> dict[str, Any]:
+    """Options of `kernel_density`, a bandwidth that was chosen held."""
+    held = fit._fit.numbers
+    radii = dict(zip(fit.classes, held.radii.tolist(), strict=True))
+    return {
+        "bandwidth": "normal" if held.rule_of_radii == "normal" else radii,
+        "kernel": held.kernel,
+        "metric": held.metric,
+        "covariance": "pooled" if held.common else "class",
+    }
 
 
 def of_mixture(fit: Any) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from discrim.sklearn.geometric import (
     NearestCentroidClassifier,
     PerceptronClassifier,
 )
+from discrim.sklearn.kernels import KernelDensityClassifier
 from discrim.sklearn.mixtures import MixtureClassifier
 from discrim.sklearn.normal import LDAClassifier, NaiveBayesClassifier, QDAClassifier
 from discrim.sklearn.projections import PLSClassifier, SparseLDAClassifier
@@ -41,6 +42,7 @@ __all__ = [
     "HyperplaneClassifier",
     "IndicatorClassifier",
     "KNNClassifier",
+    "KernelDensityClassifier",
     "LDAClassifier",
     "LogisticClassifier",
     "MixtureClassifier",

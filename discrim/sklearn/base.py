@@ -134,7 +134,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
             row = blocks.table.label(int(np.argmax(codes < 0)))
             raise DataError(
                 f"Row {row!r} has probability zero in every class, so that it has no label: fit with "
-                "laplace=1."
+                "laplace=1, or a larger bandwidth."
             )
         return np.asarray(self.classes_[np.argsort(self._order)[(self._order < 0).sum() :][codes]])
 

@@ -53,6 +53,11 @@ VERBS = {
     "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 1.5}),
     "shrunken_centroids-equal": (discrim.shrunken_centroids, {"threshold": 0.0, "prior": "equal"}),
     "shrunken_centroids-weights": (discrim.shrunken_centroids, {"threshold": 1.5, "weights": "w"}),
+    "kernel_density": (discrim.kernel_density, {"bandwidth": 0.7}),
+    "kernel_density-weights": (
+        discrim.kernel_density,
+        {"bandwidth": "normal", "covariance": "class", "weights": "w"},
+    ),
     "mixture-VEV": (discrim.mixture, {"components": 1, "covariance": "VEV"}),
     "mixture-weights": (discrim.mixture, {"components": 1, "covariance": "EVI", "weights": "w"}),
     "pls": (discrim.pls, {"components": 3}),

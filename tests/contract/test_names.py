@@ -29,6 +29,7 @@ FITS = {
     "rda": lambda: discrim.rda("species ~ .", IRIS, grid=[0.0, 1.0], seed=1),
     "naive_bayes": lambda: discrim.naive_bayes("species ~ .", IRIS),
     "shrunken_centroids": lambda: discrim.shrunken_centroids("species ~ .", IRIS, seed=1),
+    "kernel_density": lambda: discrim.kernel_density("species ~ .", IRIS),
     "mixture": lambda: discrim.mixture("species ~ .", IRIS, most=2),
     "pls": lambda: discrim.pls("species ~ .", IRIS, grid=[1, 2], seed=1),
     "sparse_lda": lambda: discrim.sparse_lda("species ~ .", IRIS, n_penalties=5, seed=1),

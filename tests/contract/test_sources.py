@@ -35,6 +35,7 @@ BY_PASSES = {
 }
 IN_MEMORY = {
     "knn": {"k": 3},
+    "kernel_density": {"bandwidth": 1.0},
     "perceptron": {},
     "hyperplane": {},
     "naive_bayes kernel": {"kernel": True},
@@ -291,6 +292,7 @@ def test_an_iterator_is_read_once(case):
         ("naive_bayes", "y ~ a + b", {"kernel": True}),
         ("logistic", "y ~ a + b", {}),
         ("knn", "y ~ a + b", {"k": 3}),
+        ("kernel_density", "y ~ a + b", {"bandwidth": 1.0}),
     ],
 )
 def test_what_takes_more_than_one_pass_says_so_and_reads_nothing(verb, formula, options):

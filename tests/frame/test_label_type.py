@@ -38,6 +38,7 @@ VERBS = {
     "naive_bayes": (discrim.naive_bayes, {}),
     "nearest_centroid": (discrim.nearest_centroid, {}),
     "knn": (discrim.knn, {"k": 3}),
+    "kernel_density": (discrim.kernel_density, {"bandwidth": 1.0}),
     "shrunken_centroids": (discrim.shrunken_centroids, {"threshold": 0.1}),
     "pls": (discrim.pls, {"components": 1}),
     "sparse_lda": (discrim.sparse_lda, {"penalty": 0.1}),

@@ -43,6 +43,7 @@ CASES = [
     ("fda", {"engine": LinearRegression()}),
     ("perceptron", {}),
     ("knn", {"k": 3}),
+    ("kernel_density", {"bandwidth": 1.0}),
 ]
 
 

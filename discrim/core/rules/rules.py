@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -303,7 +303,11 @@ class IndependentRule:
     positions : (q,) int
         Of the normal columns in the rows.
     others : tuple of Columns
+    has_ends : bool
+        A row may be impossible in every class.
     """
+
+    has_ends: ClassVar[bool] = True
 
     log_prior: Floats
     normal: GaussianRule | None

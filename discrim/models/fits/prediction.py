@@ -72,11 +72,12 @@ def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, 
     Those of a row with a missing value are NaN, but where the blocks let it be used in part. A row that is
     impossible in every class has no posterior, and a warning says so.
     """
-    independent = isinstance(rule, IndependentRule)
+    complete = rule.rule if isinstance(rule, MarginalRule) else rule
+    has_ends = getattr(complete, "has_ends", False)
     impossible: list[int] = []
     with late_bar(blocks.table.nrows, "scores of rows") as tell:
         for rows, scores in _pieces(blocks, rule, n_classes):
-            if independent:
+            if has_ends:
                 none = rows.start + np.flatnonzero(np.isneginf(scores).all(axis=1))
                 impossible.extend(none.tolist())
             yield rows, scores
@@ -130,8 +131,9 @@ def warn_impossible(count: int, first: Any) -> None:
     """Warn of rows whose probability is zero in every class, naming the first."""
     warn_user(
         f"{count} row{'s have' if count > 1 else ' has'} probability zero in every class"
-        f" ({'the first is ' if count > 1 else ''}{first!r}), as with a level that a class never had. The "
-        "posterior is 0/0, so that label and posterior are missing; fit with laplace=1, for example."
+        f" ({'the first is ' if count > 1 else ''}{first!r}), as with a level that a class never had, or "
+        "where no kernel reaches. The posterior is 0/0, so that label and posterior are missing; fit with "
+        "laplace=1, for example, or with a larger bandwidth."
     )
 
 

@@ -1,0 +1,188 @@
+"""Discriminant analysis by kernel densities: a row is of the class whose rows lie most densely about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.neighbours.kernel_density import Metric, fit_kernel_density, spread_of
+from discrim.core.neighbours.kernel_rules import KERNELS, Kernel
+from discrim.errors import DataError
+from discrim.frame.asked_rows import read
+from discrim.models.fits.arguments import check_word, is_number, listed, prior_vector, told
+from discrim.models.fits.reading import NaAction, class_moments, refuse_large, usable_rows
+from discrim.models.neighbours.kernel_fits import (
+    MODEL,
+    SAVED,
+    Search,
+    chosen,
+    kernel_density_fit,
+    refuse_singular,
+    rows_of,
+)
+from discrim.models.neighbours.kernel_results import KernelDensityResults
+
+__all__ = ["MODEL", "SAVED", "KernelDensityResults", "kernel_density"]
+
+Floats = NDArray[np.float64]
+
+
+def kernel_density(
+    formula: str,
+    data: Any,
+    *,
+    bandwidth: Any = None,
+    kernel: Kernel = "normal",
+    metric: Metric = "mahalanobis",
+    covariance: Literal["pooled", "class"] = "pooled",
+    select: Literal["likelihood", "error"] = "likelihood",
+    grid: Sequence[float] | None = None,
+    prior: Any = None,
+    weights: Any = None,
+    levels: Sequence[Any] | None = None,
+    na_action: NaAction = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> KernelDensityResults:
+    """Discriminant analysis by kernel densities of all columns together.
+
+    The density of a class is the mean of kernels about its rows, so that it may have any shape. In more than
+    a handful of columns rows are too far apart for it.
+
+    Parameters
+    ----------
+    formula, data, prior, weights, levels, na_action, functions
+        As for `discrim.lda`. The rows are kept in memory.
+    bandwidth : float, dict, or "normal", optional
+        The radius r of the kernels in the metric, R= of SAS's DISCRIM: one number, or one by class;
+        "normal", what is best for normal classes; chosen by leaving rows out where it is not given.
+    kernel : {"normal", "epanechnikov", "biweight", "triweight", "uniform"}
+        Of the squared distance over that of the radius; all but the normal one end at the radius. The uniform
+        one counts the rows within it.
+    metric : {"mahalanobis", "diagonal", "euclidean"}
+        By the covariance, by its variances alone, or in the units of the columns: METRIC=FULL, DIAGONAL and
+        IDENTITY in SAS.
+    covariance : {"pooled", "class"}
+        One for all classes, divisor N - K, or each class's own, n_k - 1: POOL=YES and NO in SAS.
+    select : {"likelihood", "error"}
+        What chooses a bandwidth: the largest likelihood of the rows given their classes, or the least error,
+        ties to the larger bandwidth; both of rows left out.
+    grid : sequence of float, optional
+        Bandwidths to choose from; 30 about the normal one by default.
+
+    Returns
+    -------
+    KernelDensityResults
+
+    Raises
+    ------
+    FormulaError, DataError, PriorError
+        As for `discrim.lda`; a bandwidth that is not above zero, a bandwidth and a grid; no bandwidth of the
+        grid at which each row has another of its class within reach.
+    CollinearError
+        The covariance of the metric is singular; the message names the columns.
+    NotSupportedError
+        The rows do not fit in memory.
+
+    Notes
+    -----
+    f_k(x) = sum_j w_j K((x - x_j)'V_k^-1 (x - x_j) / r_k^2) / (n_k r_k^p |V_k|^(1/2)), over the rows of class
+    k; posteriors follow by Bayes' theorem (Parzen, 1962, Annals of Mathematical Statistics 33, 1065-1076;
+    Silverman, 1986, Density Estimation for Statistics and Data Analysis, ch. 4; SAS/STAT User's Guide, The
+    DISCRIM Procedure). A row that no kernel reaches has no class and no posterior, SAS's "Other": its
+    prediction is missing. With the normal kernel every row has one, as far as doubles reach.
+
+    "normal" is the bandwidth of least asymptotic mean integrated squared error of normal classes, for each
+    class by its rows. It is that of SAS's documentation of one column; for several columns SAS's has another
+    constant.
+
+    Leave-one-out takes away the row's own kernel and the row from the covariance of the metric, in closed
+    form, and holds a bandwidth that was given or chosen, and the prior.
+    Folds and bootstrap samples are fitted anew, and choose anew what was chosen.
+
+    Examples
+    --------
+    >>> from discrim import kernel_density
+    >>> from discrim.datasets import load_iris
+    >>> fit = kernel_density("species ~ petal_length + petal_width", load_iris(), bandwidth=0.5)
+    >>> fit.error_rates(["loo"])["wrong"].tolist()
+    [5.0]
+    """
+    check_word("kernel", kernel, ("normal", *KERNELS))
+    check_word("metric", metric, ("mahalanobis", "diagonal", "euclidean"))
+    check_word("covariance", covariance, ("pooled", "class"))
+    check_word("select", select, ("likelihood", "error"))
+    tried = _checked_grid(bandwidth, grid)
+    common = covariance == "pooled"
+    blocks = read(
+        formula,
+        data,
+        weights=weights,
+        levels=levels,
+        functions=functions,
+        in_memory="kernel_density() compares rows with all others, and",
+    )
+    refuse_large(blocks, "kernel_density() keeps its rows")
+    blocks, moments = usable_rows(blocks, "diagonal", na_action)
+    spread = spread_of(metric, common)
+    within = moments if spread == "diagonal" else class_moments(blocks, spread)
+    refuse_singular(within, blocks, metric, common)
+    labels = pd.Index(list(blocks.design.levels))
+    shares = prior_vector(prior, labels, moments.counts)
+    x, codes, w = rows_of(blocks)
+    fit = fit_kernel_density(
+        moments, within, x, codes, w, shares, kernel=kernel, metric=metric, common=common,
+        estimated_prior=prior is None,
+    )  # fmt: skip
+    if bandwidth is None:
+        search = Search(tried, select)
+        fit, path = chosen(fit, (x, codes, w), search)
+        return KernelDensityResults(kernel_density_fit(fit, blocks, search=search, path=path))
+    if not (isinstance(bandwidth, str) and bandwidth == "normal"):
+        fit = fit.with_radii(_radii(bandwidth, labels), "given")
+    return KernelDensityResults(kernel_density_fit(fit, blocks))
+
+
+def _is_radius(value: Any) -> bool:
+    return is_number(value) and 0 < value < np.inf
+
+
+def _radii(bandwidth: Any, labels: pd.Index) -> Floats:
+    """A bandwidth (K,) for each class."""
+    way_out = 'give a number above 0, a dict of them by class, "normal", or None to have it chosen.'
+    if isinstance(bandwidth, pd.Series):
+        bandwidth = bandwidth.to_dict()
+    if not isinstance(bandwidth, Mapping):
+        if not _is_radius(bandwidth):
+            raise DataError(f"bandwidth={told(bandwidth)}: {way_out}")
+        return np.full(len(labels), float(bandwidth))
+    missing = [label for label in labels if label not in bandwidth]
+    if missing:
+        raise DataError(f"bandwidth= gives nothing for class {told(missing[0])}: give each class a number.")
+    unknown = [label for label in bandwidth if label not in labels]
+    if unknown:
+        raise DataError(f"bandwidth= names {told(unknown[0])}, which is no class: name {listed(labels)}.")
+    values = [bandwidth[label] for label in labels]
+    wrong = [value for value in values if not _is_radius(value)]
+    if wrong:
+        raise DataError(f"bandwidth= holds {told(wrong[0])}: {way_out}")
+    return np.array(values, dtype=np.float64)
+
+
+def _checked_grid(bandwidth: Any, grid: Any) -> tuple[float, ...] | None:
+    """The bandwidths to try, in increasing order; None for those about the normal one."""
+    if grid is None:
+        return None
+    if bandwidth is not None:
+        raise DataError("bandwidth= is given, so that there is nothing to choose: leave out grid=.")
+    if isinstance(grid, str) or not isinstance(grid, Iterable):
+        raise DataError(f"grid={told(grid)}: give a list of numbers above 0.")
+    values = list(grid)
+    wrong = [value for value in values if not _is_radius(value)]
+    if wrong or not values:
+        what = f"holds {told(wrong[0])}" if wrong else "is empty"
+        raise DataError(f"grid {what}: give numbers above 0.")
+    return tuple(sorted({float(value) for value in values}))

@@ -1,0 +1,222 @@
+"""Kernel densities as one value: the choice of the bandwidth, how they are fitted again, and saved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.moments.moments import ClassMoments
+from discrim.core.neighbours.kernel_density import KernelDensityFit, kernel_from_file, singular
+from discrim.core.neighbours.kernel_rules import KERNELS, KernelRule
+from discrim.core.numerics.progress import late_bar
+from discrim.core.rules.rules import best_class, logs_of_prior
+from discrim.errors import CollinearError, DataError
+from discrim.frame.blocks import Blocks
+from discrim.frame.categories import shown
+from discrim.frame.used_rows import used_rows
+from discrim.models.fits.arguments import check_word, listed
+from discrim.models.fits.fit import Fit, Model
+from discrim.models.fits.refits import moment_refits
+from discrim.models.fits.tuning import error_path, largest_as_good
+from discrim.models.saving.saved import Saved
+
+__all__ = ["MODEL", "SAVED", "Search", "chosen", "kernel_density_fit", "refuse_singular", "rows_of"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+TRIED = np.geomspace(0.15, 6.0, 30)
+"""Bandwidths that are tried unless others are given, over the normal one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How a bandwidth is chosen.
+
+    Attributes
+    ----------
+    grid : tuple of float or None
+        Those to try; None for 30 about the normal one.
+    select : {"likelihood", "error"}
+    """
+
+    grid: tuple[float, ...] | None
+    select: Literal["likelihood", "error"]
+
+
+def rows_of(blocks: Blocks) -> tuple[Floats, Codes, Floats | None]:
+    """The rows that are used, their classes and their weights, in memory."""
+    parts = [(x.copy(), codes.copy(), weights) for _, x, codes, weights in used_rows(blocks)]
+    if not parts:
+        return np.empty((0, len(blocks.terms))), np.empty(0, dtype=np.intp), None
+    x, codes = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    weighted = parts[0][2] is not None
+    return x, codes, np.concatenate([np.asarray(part[2]) for part in parts]) if weighted else None
+
+
+def refuse_singular(moments: ClassMoments, blocks: Blocks, metric: str, common: bool) -> None:
+    """Raise a CollinearError for columns by whose spread nothing can be measured."""
+    found = singular(moments, metric, common)
+    if not found:
+        return
+    k, columns = found[0]
+    where = "within classes" if k is None else f"in class {shown(blocks.design.levels[k])}"
+    instead = 'metric="euclidean"' if common else 'covariance="pooled", or metric="euclidean"'
+    if not columns:
+        raise CollinearError(
+            f"The rows {where} leave nothing to tell a spread by: give more of them, or pass {instead}."
+        )
+    names = listed(blocks.terms[j] for j in columns)
+    raise CollinearError(
+        f"The covariance {where} is singular: {names} {'is' if len(columns) == 1 else 'are'} constant or "
+        f"determined by the columns before. Drop such columns from the formula, or pass {instead}."
+    )
+
+
+def chosen(
+    fit: KernelDensityFit, rows: tuple[Floats, Codes, Floats | None], search: Search
+) -> tuple[KernelDensityFit, pd.DataFrame]:
+    """The fit with the bandwidth of most likelihood or least error of rows left out, and the path of all.
+
+    Raises
+    ------
+    DataError
+        No bandwidth has a likelihood above zero.
+    """
+    x, codes, weights = rows
+    typical = float(np.exp(np.log(fit.normal_radii()).mean()))
+    grid = list(TRIED * typical) if search.grid is None else list(search.grid)
+    k, w = len(fit.prior), np.ones(len(x)) if weights is None else weights
+    wrong, llf = np.zeros((len(grid), k)), np.zeros(len(grid))
+    log_prior = logs_of_prior(fit.prior)
+    member = np.equal(codes[:, None], np.arange(k)) * w[:, None]
+    with late_bar(len(grid), "choice of a bandwidth") as tell:
+        for i, radius in enumerate(grid):
+            scores = fit.with_radii(np.full(k, radius), "chosen").left_out(log_prior, x, codes)
+            # A row that no kernel reaches has no class, and is wrong.
+            wrong[i] = (best_class(scores) != codes) @ member
+            own = scores[np.arange(len(x)), codes] - log_prior[codes]
+            llf[i] = float(w @ own)
+            tell(1)
+    path = error_path("bandwidth", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
+    path["llf"] = llf
+    if search.select == "error":
+        best = largest_as_good(path)
+    else:
+        if not np.isfinite(llf).any():
+            raise DataError(
+                "At each bandwidth of the grid some row has no other of its class within reach, so that no "
+                'likelihood is above zero: give larger ones in grid=, or pass select="error".'
+            )
+        best = grid[int(np.argmax(llf))]
+    return fit.with_radii(np.full(k, float(best)), "chosen"), path
+
+
+def _left_out(fit: Fit[KernelDensityFit]) -> Floats:
+    x, codes, _ = rows_of(fit.rows("leave_one_out()"))
+    return fit.numbers.left_out(fit.log_prior(), x, codes)
+
+
+MODEL = Model(
+    "kernel_density",
+    "Kernel density discriminant analysis",
+    likelihood_of="none",
+    no_fit=("the covariance of the metric is singular, or a class has no row", 'metric="euclidean"'),
+)
+
+
+def kernel_density_fit(
+    numbers: KernelDensityFit,
+    blocks: Blocks,
+    *,
+    has_rows: bool = True,
+    search: Search | None = None,
+    path: pd.DataFrame | None = None,
+) -> Fit[KernelDensityFit]:
+    """Kernel densities as one value; `search` and `path` are those of a choice of the bandwidth."""
+    refits = replace(moment_refits(None), of_rows=_held_rule, held=_held_rule, left_out=_left_out)
+    if search is not None:
+        refits = replace(refits, of_rows=partial(_chosen_rule, search), chosen="the bandwidth")
+    cache = {} if path is None else {"path": path}
+    return Fit(MODEL, numbers, blocks, numbers.prior, refits, has_rows, cache)
+
+
+def _refitted(fit: Fit[KernelDensityFit], blocks: Blocks) -> tuple[KernelDensityFit, Any] | None:
+    rows = rows_of(blocks)
+    refit = fit.numbers.refit(*rows)
+    return None if refit is None else (refit, rows)
+
+
+def _held_rule(fit: Fit[KernelDensityFit], blocks: Blocks) -> KernelRule | None:
+    found = _refitted(fit, blocks)
+    return None if found is None else found[0].rule(fit.log_prior())
+
+
+def _chosen_rule(search: Search, fit: Fit[KernelDensityFit], blocks: Blocks) -> KernelRule | None:
+    found = _refitted(fit, blocks)
+    if found is None:
+        return None
+    try:
+        refit, _ = chosen(*found, search)
+    except DataError:
+        return None
+    return refit.rule(fit.log_prior())
+
+
+def _from_file(moments: ClassMoments, prior: Floats, **held: Any) -> KernelDensityFit:
+    """The fit that a file is of.
+
+    Raises
+    ------
+    DataError
+        An option is none, or the rows are not as many as their classes have.
+    """
+    for name, words in (
+        ("kernel", ("normal", *KERNELS)),
+        ("metric", ("mahalanobis", "diagonal", "euclidean")),
+        ("rule_of_radii", ("given", "normal", "chosen")),
+    ):
+        check_word(name, held[name], words)
+    sizes, roots = held["sizes"], held.get("roots", held.get("deviations"))
+    whole = (sizes >= 1).all() and (sizes % 1 == 0).all()
+    if not whole or not sizes.sum() == len(held["points"]) == len(held["weights"]):
+        raise DataError("The rows are not as many as their classes have: save the fit again.")
+    if roots is None or (roots.ndim == 3) != (held["metric"] == "mahalanobis"):
+        raise DataError("The file has no covariance of its metric: save the fit again.")
+    diagonal = roots if roots.ndim == 2 else np.diagonal(roots, axis1=1, axis2=2)
+    positive = all((held[name] > 0).all() for name in ("radii", "weights", "unit"))
+    if not positive or not (np.abs(diagonal) > 0).all():
+        raise DataError("A bandwidth, a weight or a spread of the file is not above 0: save the fit again.")
+    return kernel_from_file(moments, prior, **held)
+
+
+SAVED = Saved(
+    {
+        "kernel": (str,),
+        "metric": (str,),
+        "common": (bool,),
+        "rule_of_radii": (str,),
+        "estimated_prior": (bool,),
+    },
+    "diagonal",
+    _from_file,
+    kernel_density_fit,
+    KernelDensityFit.buffers,
+    lambda k, p: {
+        "radii": (k,),
+        "sizes": (k,),
+        "points": (-1, p),
+        "weights": (-1,),
+        "centres_of_rows": (k, p),
+        "unit": (p,),
+    },
+    lambda k, p: {"roots": (k, p, p), "deviations": (k, p)},
+    constant=True,
+    # Kernels that end at a radius reach no class mean where no row is near it.
+    scored_at_means=False,
+)

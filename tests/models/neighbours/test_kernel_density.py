@@ -1,0 +1,205 @@
+"""Kernel densities: direct sums by scipy and mpmath, identities, refits, and what is refused."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pandas as pd
+import pytest
+import scipy
+from sklearn.neighbors import KernelDensity
+
+from discrim import kernel_density, knn, load
+from discrim.core.neighbours.kernel_rules import KERNELS, log_constant, normal_radius
+from discrim.datasets import load_iris, load_penguins
+from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError
+
+IRIS = load_iris()
+X = IRIS.iloc[:, :4].to_numpy()
+ALL = ("normal", *KERNELS)
+SKLEARN = {"normal": "gaussian", "epanechnikov": "epanechnikov", "uniform": "tophat"}
+
+
+def direct(fit, x, kernel, radii, covariances):
+    """Densities (m, K) by sums over rows, one by one."""
+    found = np.zeros((len(x), len(fit.classes)))
+    for k, (label, r, v) in enumerate(zip(fit.classes, radii, covariances, strict=True)):
+        rows = X[IRIS.species == label]
+        for row in rows:
+            gap = x - row
+            u = np.einsum("ij,jk,ik->i", gap, np.linalg.inv(v), gap) / r**2
+            value = (
+                np.exp(-u / 2) if kernel == "normal" else np.where(u <= 1, (1 - u) ** KERNELS[kernel], 0.0)
+            )
+            found[:, k] += value / len(rows) / r**4 / np.sqrt(np.linalg.det(v))
+    return found * np.exp(log_constant(kernel, 4))
+
+
+def of_class(divisor=1):
+    return [
+        np.cov(X[IRIS.species == label].T, ddof=divisor) for label in ("setosa", "versicolor", "virginica")
+    ]
+
+
+@pytest.mark.parametrize("kernel", ALL)
+@pytest.mark.parametrize("covariance", ["pooled", "class"])
+def test_densities_are_direct_sums(kernel, covariance):
+    radii = [1.2, 1.5, 1.8]
+    named = dict(zip(("setosa", "versicolor", "virginica"), radii, strict=True))
+    fit = kernel_density("species ~ .", IRIS, kernel=kernel, covariance=covariance, bandwidth=named)
+    own = of_class()
+    held = own if covariance == "class" else [sum(49 * v for v in own) / 147] * 3
+    expected = direct(fit, X, kernel, radii, held)
+    with np.errstate(divide="ignore"):
+        logs = np.log(expected)
+    np.testing.assert_allclose(fit.log_densities(), logs, rtol=1e-9, atol=1e-9)
+    joint = expected * fit.prior.to_numpy()
+    np.testing.assert_allclose(fit.predict_proba(), joint / joint.sum(axis=1, keepdims=True), atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", SKLEARN)
+def test_in_the_units_of_the_columns_they_are_scikit_learn_s(kernel):
+    fit = kernel_density("species ~ .", IRIS, kernel=kernel, metric="euclidean", bandwidth=0.8)
+    for label in fit.classes:
+        peer = KernelDensity(bandwidth=0.8, kernel=SKLEARN[kernel]).fit(X[IRIS.species == label])
+        np.testing.assert_allclose(fit.log_densities()[label], peer.score_samples(X), rtol=1e-9, atol=1e-9)
+
+
+def test_with_scott_s_factor_they_are_scipy_s():
+    fit = kernel_density("species ~ .", IRIS, covariance="class", bandwidth=50 ** (-1 / 8))
+    for label in fit.classes:
+        peer = scipy.stats.gaussian_kde(X[IRIS.species == label].T)
+        np.testing.assert_allclose(fit.log_densities()[label], peer.logpdf(X.T), rtol=1e-8, atol=1e-8)
+
+
+def test_rows_far_away_keep_their_posteriors_as_in_exact_arithmetic():
+    data = pd.DataFrame({"x": [0.0, 1.0, 3.0, 4.0, 6.0, 9.0], "y": list("aaabbb")})
+    fit = kernel_density("y ~ x", data, metric="euclidean", bandwidth=0.01)
+    new = pd.DataFrame({"x": [3.5, 20.0, -15.0, 1000.0]})
+    with mpmath.workdps(60):
+        logs = []
+        for value in new.x:
+            sums = [
+                mpmath.fsum(
+                    mpmath.exp(-(((mpmath.mpf(value) - row) / mpmath.mpf(0.01)) ** 2) / 2) for row in rows
+                )
+                for rows in (data.x[:3], data.x[3:])
+            ]
+            logs.append([float(mpmath.log(each / mpmath.fsum(sums))) for each in sums])
+    np.testing.assert_allclose(fit.predict_log_proba(new), logs, rtol=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["mahalanobis", "diagonal", "euclidean"])
+@pytest.mark.parametrize("covariance", ["pooled", "class"])
+@pytest.mark.parametrize("bandwidth", [0.9, "normal"])
+def test_leaving_a_row_out_is_a_fit_without_it(metric, covariance, bandwidth):
+    options = {"metric": metric, "covariance": covariance, "bandwidth": bandwidth, "kernel": "triweight"}
+    if bandwidth == 0.9:
+        options["kernel"] = "normal"
+    fit = kernel_density("species ~ .", IRIS, **options)
+    left = fit.leave_one_out()
+    for i in (0, 41, 70, 106, 134):
+        without = kernel_density("species ~ .", IRIS.drop(index=i), prior=fit.prior, **options)
+        expected = without.predict_proba(IRIS.loc[[i]]).to_numpy()[0]
+        np.testing.assert_allclose(left.iloc[i, 1:].to_numpy(float), expected, rtol=1e-8, atol=1e-12)
+
+
+def test_a_uniform_kernel_counts_the_rows_within_its_radius():
+    fit = kernel_density("species ~ .", IRIS, kernel="uniform", metric="euclidean", bandwidth=1.03)
+    near = scipy.spatial.distance.cdist(X, X) <= 1.03
+    votes = np.array([near[:, IRIS.species == label].sum(axis=1) for label in fit.classes]).T
+    np.testing.assert_allclose(fit.predict_proba(), votes / votes.sum(axis=1, keepdims=True), atol=1e-12)
+    # A row that lies on the radius is within it.
+    grid = pd.DataFrame({"x": [0.1 * i for i in range(8)], "y": list("aabbaabb")})
+    on = kernel_density("y ~ x", grid, kernel="uniform", metric="euclidean", bandwidth=0.1)
+    assert np.isfinite(on.log_densities().loc[[1, 2, 3, 4, 5, 6]]).all(axis=None)
+    assert knn("species ~ .", IRIS, k=5).classes.tolist() == fit.classes.tolist()
+
+
+@pytest.mark.parametrize("kernel", ALL)
+@pytest.mark.parametrize("p", [1, 2, 3, 7])
+def test_constants_and_normal_bandwidths_are_those_of_quadrature(kernel, p):
+    # Over the radius, with the surface of the unit sphere.
+    surface = 2 * np.pi ** (p / 2) / scipy.special.gamma(p / 2)
+
+    def shape(t):
+        return np.exp(-(t**2) / 2) if kernel == "normal" else (1 - t**2) ** KERNELS[kernel]
+
+    most = 40.0 if kernel == "normal" else 1.0
+    c = np.exp(log_constant(kernel, p))
+
+    def over(power, of):
+        return surface * scipy.integrate.quad(lambda t: t ** (p - 1) * of(t) * t**power, 0, most)[0]
+
+    assert c * over(0, shape) == pytest.approx(1, rel=1e-9)
+    rough, variance = c**2 * over(0, lambda t: shape(t) ** 2), c * over(2, shape) / p
+    curvature = (2 * np.sqrt(np.pi)) ** -p * (p / 2 + p**2 / 4)
+    expected = (p * rough / (variance**2 * curvature * 50)) ** (1 / (p + 4))
+    assert normal_radius(kernel, p, np.array([50.0]))[0] == pytest.approx(expected, rel=1e-9)
+    if p == 1 and kernel == "normal":
+        assert expected == pytest.approx((4 / 3 / 50) ** 0.2, rel=1e-12)
+
+
+def test_the_bandwidth_is_that_of_most_likelihood_or_least_error():
+    fit = kernel_density("species ~ petal_length + petal_width", IRIS, grid=[0.2, 0.5, 1.0])
+    path = fit.path
+    for _, row in path.iterrows():
+        given = kernel_density("species ~ petal_length + petal_width", IRIS, bandwidth=row["bandwidth"])
+        rates = given.error_rates(["loo"])
+        assert row["error"] == pytest.approx(rates["estimate"].iloc[0])
+    assert fit.bandwidth.iloc[0] == path["bandwidth"][path["llf"].idxmax()]
+    by_error = kernel_density("species ~ petal_length + petal_width", IRIS, select="error")
+    assert by_error.path["error"].min() == by_error.error_rates(["loo"])["estimate"].iloc[0]
+    assert "Rows left out" in str(by_error.summary())
+    assert by_error.plot("path").get_xlabel() == "Bandwidth"
+
+
+def test_files_weights_offsets_and_units(tmp_path):
+    data = load_penguins().dropna()
+    formula = "species ~ bill_length_mm + bill_depth_mm + body_mass_g"
+    fit = kernel_density(formula, data, covariance="class")
+    fit.save(tmp_path / "fit")
+    again = load(tmp_path / "fit")
+    np.testing.assert_array_equal(again.predict_log_proba(data), fit.predict_log_proba(data))
+    weights = pd.Series(np.tile([1, 2, 3], len(data))[: len(data)], index=data.index)
+    weighted = kernel_density(formula, data, bandwidth=0.5, weights=weights)
+    repeated = kernel_density(formula, data.loc[data.index.repeat(weights)], bandwidth=0.5)
+    np.testing.assert_allclose(weighted.predict_proba(data), repeated.predict_proba(data), atol=1e-10)
+    moved = data.assign(
+        bill_length_mm=(data.bill_length_mm + 2.0**30) - 2.0**30, body_mass_g=data.body_mass_g * 2.0**-900
+    )
+    far = moved.assign(bill_length_mm=moved.bill_length_mm + 2.0**30)
+    near = kernel_density(formula, moved, bandwidth=0.5)
+    np.testing.assert_allclose(
+        kernel_density(formula, far, bandwidth=0.5).predict_log_proba(), near.predict_log_proba(), rtol=1e-9
+    )
+
+
+def test_what_cannot_be_fitted_is_refused_by_name():
+    twins = IRIS.assign(twin=IRIS.petal_length + IRIS.petal_width)
+    with pytest.raises(CollinearError, match=r"within classes is singular: 'twin' is constant or determined"):
+        kernel_density("species ~ .", twins)
+    assert kernel_density("species ~ .", twins, metric="euclidean").nobs == 150
+    one = pd.concat([IRIS[IRIS.species != "virginica"], IRIS[IRIS.species == "virginica"].head(1)])
+    with pytest.raises(CollinearError, match="in class 'virginica' leave nothing"):
+        kernel_density("species ~ .", one, covariance="class", bandwidth=1.0)
+    for wrong in (0, -1.0, np.inf, "wide", {"setosa": 1.0}, {"rose": 1.0}):
+        with pytest.raises(DataError, match="bandwidth"):
+            kernel_density("species ~ .", IRIS, bandwidth=wrong)
+    with pytest.raises(DataError, match="nothing to choose"):
+        kernel_density("species ~ .", IRIS, bandwidth=1.0, grid=[1.0])
+    with pytest.raises(DataError, match=r"no other of its class within reach.*select=\"error\""):
+        kernel_density("species ~ .", IRIS, kernel="uniform", grid=[0.01])
+    with pytest.raises(NotSupportedError, match="no path"):
+        _ = kernel_density("species ~ .", IRIS, bandwidth=1.0).path
+
+
+def test_a_row_that_no_kernel_reaches_has_no_class_and_is_told_of():
+    fit = kernel_density("species ~ .", IRIS, kernel="uniform", bandwidth=1.0)
+    far = IRIS.iloc[[0, 1]].copy()
+    far.iloc[1, :4] = 1e5
+    with pytest.warns(DiscrimWarning, match=r"1 row has probability zero .* a larger bandwidth"):
+        assert fit.predict_proba(far).iloc[1].isna().all()
+    label = fit.predict(far)
+    assert label.iloc[0] == "setosa"
+    assert pd.isna(label.iloc[1])
