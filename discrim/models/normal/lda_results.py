@@ -80,13 +80,14 @@ def lda_fit(
 
 SAVED = Saved(
     {"method": (str,), "structure": (str,), "ncomp": (int, NOTHING), "estimated_prior": (bool,)}
-    | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)},
+    | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
+    | {"variance_chosen": (str, NOTHING)},
     "pooled",
     partial(with_found, lda_from_file),
     lda_fit,
     buffers_with_found,
     lambda k, p: {"robust": (-1,)},
-    lambda k, p: {"shrinkage": (1,), "covariance_roots": (1, p, p), "em": (-1,)},
+    lambda k, p: {"shrinkage": (1,), "variance_shrinkage": (1,), "covariance_roots": (1, p, p), "em": (-1,)},
 )
 
 

@@ -86,7 +86,7 @@ def _linear_header(fit: LDAResults) -> Pairs:
         left.append((shrinkage_label(fit._fit.numbers.chosen), fit.shrinkage, f"{fit.shrinkage:.4g}"))
     left += sphere_items(fit)
     if fit._fit.numbers.structure == "pinv":
-        rank, p = fit._fit.numbers.ignored()[0], len(fit.terms)
+        rank, p = len(fit._fit.numbers.covariance.root), len(fit.terms)
         left.append(("Rank of the covariance", rank, f"{rank} of {p}"))
     if fit._fit.numbers.has_distances:
         test = fit.wilks
