@@ -43,13 +43,22 @@ _DIVISOR_HELP = "divisor of the covariance"
 
 _SELECT_HELP = "least deviance of rows left out, or largest strength within one SE of it"
 
-_SHRINKAGE_HELP = "of shrunk: 0 to 1, oas, ledoit-wolf or loo; of diagonal: 0 to 1, strimmer or loo"
+_SHRINKAGE_HELP = (
+    "of shrunk: 0 to 1, oas, ledoit-wolf or loo; of diagonal: 0 to 1, strimmer or loo; of lda's correlation: "
+    "0 to 1 or strimmer"
+)
 
 
 def linear_arguments(lda: Any) -> None:
     """Add the options of lda."""
-    pinv = "; pinv: pooled, with the inverse of Moore and Penrose"
-    lda.add_argument("--covariance", choices=["pooled", *_STRUCTURES, "pinv"], help=_STRUCTURE_HELP + pinv)
+    more = "; correlation: correlations towards none; pinv: pooled, with the inverse of Moore and Penrose"
+    structures = ["pooled", *_STRUCTURES, "correlation", "pinv"]
+    lda.add_argument("--covariance", choices=structures, help=_STRUCTURE_HELP + more)
+    lda.add_argument(
+        "--variance-shrinkage",
+        type=number_or_word,
+        help="of the variances of correlation: 0 to 1, or strimmer",
+    )
     lda.add_argument("--ncomp", type=int, help="number of discriminants the rule uses")
     _add_gaussian(lda)
     collinear_argument(lda)

@@ -1,13 +1,13 @@
 """Scores of each row under shrunken correlations and variances that are fitted without it.
 
-Theory. Let u be deviations from class means of columns of length one, R = sum w u u' their correlations, and h
-the u of a row of class g with weight o. Without it, with c = o n_g / (n_g - o), a column has the squared length
-q_j = 1 - c h_j^2, and with e_j = 1/q_j the correlations are
+Theory. Let u be deviations from class means of columns of length one, R = sum w u u' their correlations, and
+h the u of a row of class g with weight o. Without it, with c = o n_g / (n_g - o), a column has the squared
+length q_j = 1 - c h_j^2, and with e_j = 1/q_j the correlations are
 
     sqrt(e_j e_k) (r_jk - c h_j h_k),
 
-which are shrunk and whitened anew for each row: by a factorisation of p columns, or, of more columns than rows,
-by one of the r directions that these span. There R = V'V and h = V'a, so that R - c h h' is V' H^2 V with
+which are shrunk and whitened anew for each row: by a factorisation of p columns, or, of more columns than
+rows, by one of the r directions that these span. There R = V'V and h = V'a, so that R - c h h' is V' H^2 V,
 H^2 = I - c a a'; with T = H V diag(sqrt(e)) and k = g/(1 - g) the distance of a whitened gap y is
 
     y'((1 - g) T'T + g I)^-1 y = (|y - T'b|^2 + k |b|^2) / g,   b = (T T' + k I)^-1 T y,
@@ -163,7 +163,7 @@ def crossed_without(powers: CorrelationPowers, taken: Taken) -> Floats:
         found[mine] += 4.0 * s * across.sum(axis=0) + 4.0 * s**2 * _pairs(second, a)
         apart = (mine_e * own).sum(axis=0) * mine_b.sum(axis=0) - (mine_e * mine_b * own).sum(axis=0)
         found[mine] += 2.0 * s**2 * apart
-    return found
+    return np.asarray(found)
 
 
 def _pairs(matrix: Floats, columns: Floats) -> Floats:
