@@ -12,9 +12,10 @@ mean or the largest of its squares. For two classes the cat scores are cat_1 = -
 the sum of their squares over all columns is Hotelling's T^2, which they decompose.
 
 *Tail.* For f_k = n_k/n, variances that are not shrunk and no correlation, the first of these scores over
-K - 1 is the F of the analysis of variance of the column, of K - 1 and n - K degrees of freedom where the means
-are equal and the rows normal. For all others that is an approximation, and a bad one where few rows say the
-correlations of many columns: whitening takes out more of the spread within classes than of that of the means.
+K - 1 is the F of the analysis of variance of the column, of K - 1 and n - K degrees of freedom where the
+means are equal and the rows normal. For all others that is an approximation, and a bad one where few rows
+say the correlations of many columns: whitening takes out more of the spread within classes than of that of
+the means.
 Where most columns do not differ, their scores are as that F times a number, which the ratio of the medians
 estimates (the genomic control of Devlin & Roeder, 1999, Biometrics 55, 997-1004).
 
@@ -134,9 +135,10 @@ def score_tails(entropy: Floats, n_classes: int, residual_df: float, *, empirica
     empirical : bool
         Scores are over what brings their median to that of the F distribution.
     """
-    law = scipy.stats.f(n_classes - 1, residual_df)
-    over = float(np.median(entropy) / law.median()) if empirical else float(n_classes - 1)
-    return np.asarray(law.sf(entropy / over) if over > 0 else np.full(len(entropy), np.nan))
+    df, over = (n_classes - 1, residual_df), float(n_classes - 1)
+    if empirical:
+        over = float(np.median(entropy) / scipy.special.fdtri(*df, 0.5))
+    return np.asarray(scipy.special.fdtrc(*df, entropy / over) if over > 0 else np.full(len(entropy), np.nan))
 
 
 def benjamini_hochberg(p: Floats) -> Floats:

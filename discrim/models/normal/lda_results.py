@@ -144,8 +144,8 @@ class LDAResults(
         """From 0 to 1: towards a sphere, of correlations towards none, or of variances to their median."""
         if self._fit.numbers.shrinkage is None:
             raise NotSupportedError(
-                'This fit has no shrinkage: fit with covariance="shrunk" or "correlation", or with "diagonal" '
-                "and shrinkage=."
+                'This fit has no shrinkage: fit with covariance="shrunk" or "correlation", or "diagonal" '
+                "with shrinkage=."
             )
         return self._fit.numbers.shrinkage
 
