@@ -130,7 +130,7 @@ def correlation_intensity(pairs: Floats, crossed: Floats, count: float | Floats)
     >>> u /= np.sqrt((u**2).sum(axis=1, keepdims=True))
     >>> pairs, crossed = 2 * (u[0] @ u[1]) ** 2, 2 * (u[0] ** 2 @ u[1] ** 2)
     >>> correlation_intensity(pairs, crossed, 3).round(6).tolist()
-    0.06
+    0.28
     """
     whole = count * crossed
     above = whole - pairs

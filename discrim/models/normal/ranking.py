@@ -83,7 +83,7 @@ class RankedColumns:
         >>> from discrim.datasets import load_iris
         >>> fit = lda("species ~ .", load_iris(), covariance="correlation")
         >>> fit.ranking(top=2).score.round(2).to_dict()
-        {'petal_length': 1533.22, 'petal_width': 1163.5}
+        {'petal_length': 2552.94, 'petal_width': 1322.08}
         >>> chosen = " + ".join(fit.ranking().index[:2])
         >>> lda(f"species ~ {chosen}", load_iris(), covariance="correlation").nobs
         150
