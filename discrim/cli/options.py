@@ -52,11 +52,16 @@ _SHRINKAGE_HELP = (
 def linear_arguments(lda: Any) -> None:
     """Add the options of lda."""
     more = "; correlation: correlations towards none; pinv: pooled, with the inverse of Moore and Penrose"
-    structures = ["pooled", *_STRUCTURES, "correlation", "pinv"]
-    lda.add_argument("--covariance", choices=structures, help=_STRUCTURE_HELP + more)
+    lda.add_argument(
+        "--covariance",
+        choices=["pooled", *_STRUCTURES, "correlation", "pinv"],
+        metavar="KIND",
+        help=f"pooled; {_STRUCTURE_HELP}{more}",
+    )
     lda.add_argument(
         "--variance-shrinkage",
         type=number_or_word,
+        metavar="H",
         help="of the variances of correlation: 0 to 1, or strimmer",
     )
     lda.add_argument("--ncomp", type=int, help="number of discriminants the rule uses")

@@ -267,7 +267,7 @@ class LDAFit:
         if self.variances is not None and self.shrinkage is not None:
             both = self.shrinkage, self.variances
             noise = powers if isinstance(powers, CorrelationPowers) else None
-            return correlation_left_out(self.moments, self.divisor, log_prior, both, self.chosen, noise)
+            return correlation_left_out(self.by_column, self.divisor, log_prior, both, self.chosen, noise)
         powers = powers if isinstance(powers, Powers) else None
         if self.structure in ("shrunk", "spherical"):
             own = intensity_without(self.chosen, self.shrinkage, powers)
@@ -419,9 +419,9 @@ def fit_lda(
     divisor = moments.total - (moments.n_classes if method == "moment" else 0)
     gathered = moments
     if not standardize:
-        moments = in_one_unit(moments, structure, shrinkage)
+        moments = in_one_unit(moments, structure, shrinkage if variances is None else variances.value)
     if variances is not None and shrinkage is not None:
-        covariance = correlation_shrunk(moments, divisor, shrinkage, variances.value)
+        covariance = correlation_shrunk(gathered, moments, divisor, shrinkage, variances.value)
     if covariance is None:
         held = standardized(moments) if standardize else moments
         covariance, shrinkage = common(held, divisor, structure, shrinkage)

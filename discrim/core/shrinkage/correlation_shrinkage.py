@@ -139,22 +139,25 @@ def correlation_intensity(pairs: Floats, crossed: Floats, count: float | Floats)
     return np.where(above >= below, 1.0, above / np.where(above >= below, 1.0, below))
 
 
-def correlation_shrunk(moments: ClassMoments, divisor: float, g: float, h: float) -> Covariance:
+def correlation_shrunk(
+    moments: ClassMoments, near: ClassMoments, divisor: float, g: float, h: float
+) -> Covariance:
     """Covariance, in z, of correlations shrunk by g and of variances shrunk by h towards their median.
 
     Parameters
     ----------
     moments : ClassMoments
         Pooled or thin, no column constant within classes; of full rank for a g of zero.
+    near : ClassMoments
+        The same within reach of the median of the variances, whose z is that of the covariance.
     divisor : float
         Of the scatter.
     g, h : float
         From 0 to 1; g is above 0 for more columns than rows.
     """
-    squares = one_scatter(moments, None).squares[0]
-    sd = median_shrunk(squares, moments.scale, divisor, h).root
-    # Of standard deviations of one, in z, but for the divisor.
-    unit = sd / np.sqrt(squares / divisor)
+    sd = median_shrunk(one_scatter(near, None).squares[0], near.scale, divisor, h).root
+    # Column by column: what is next to nothing beside the median has a correlation all the same.
+    unit = sd / np.sqrt(one_scatter(moments, None).squares[0] / divisor)
     held, _ = shrunk(at_unit_lengths(moments), divisor, g)
     if isinstance(held, ThinCovariance):
         root, factor = held.root * unit, held.inverse / unit[:, None]
@@ -178,9 +181,9 @@ def variances_from_file(
         Its parts do not go together, or it is not from 0 to 1.
     """
     if len({structure == "correlation", chosen is not None, value is not None}) > 1:
-        raise DataError("the shrinkage of its variances does not go with its structure")
+        raise DataError("its shrinkage of variances does not go with its structure")
     if chosen is None or value is None:
         return None
     if chosen not in ("given", "strimmer") or not 0 <= value[0] <= 1:
-        raise DataError("the shrinkage of its variances is none that there is, or not from 0 to 1")
+        raise DataError("its shrinkage of variances is not from 0 to 1, or chosen in no way that there is")
     return VarianceShrinkage(float(value[0]), chosen)

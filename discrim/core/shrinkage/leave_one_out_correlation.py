@@ -34,11 +34,10 @@ from discrim.core.moments.coordinates import from_class_means
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.singular_values import svd
-from discrim.core.rules.leave_one_out import SPOILT, LeftOut, settle
+from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, settle
 from discrim.core.shrinkage.correlation_shrinkage import VarianceShrinkage, correlation_intensity
 from discrim.core.shrinkage.fourth_moments import Powers, column_powers, data_units
 from discrim.core.shrinkage.median_shrinkage import (
-    WithoutRow,
     column_held_at,
     strimmer_without,
     without_row,
@@ -110,11 +109,9 @@ class Taken:
     lift: Floats
 
     @staticmethod
-    def of(rows: WithoutRow) -> Taken:
-        """The same rows as those without which variances are known."""
-        gone = rows.gone
-        held = rows.deviations / np.sqrt(rows.held)
-        return Taken(held, rows.held / rows.squares, rows.codes, gone.out, gone.count, gone.lift)
+    def of(h: Floats, codes: Codes, gone: Removal) -> Taken:
+        """From deviations, and what leaving the rows out does to their classes."""
+        return Taken(h, 1.0 / (1.0 - gone.lift * h**2), codes, gone.out, gone.count, gone.lift)
 
 
 def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationPowers:
@@ -219,15 +216,20 @@ def correlation_left_out(
         held = Few.of(one_scatter(moments, None), lengths)
     else:
         held = Many(moments.scatters[0] / lengths / lengths[:, None])
-    means = (moments.means * data_units(moments, by_class=False)[0]).T
+    means, unit = moments.means.T, data_units(moments, by_class=False)[0]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rows = without_row(moments, x, codes, weights, np.array([divisor]))
-            taken = Taken.of(rows)
-            spoilt = rows.spoilt(rows.squares, np.zeros(1), SPOILT)
-            sd = np.sqrt(rows.shrunk(by_column(rows)) / (divisor - rows.gone.out))
-            gaps = rows.deviations + (means[:, codes][None] - means.T[:, :, None])
+            # In z, where no column is too small to be told.
+            z = from_class_means(moments, x, codes)
+            taken = Taken.of(z / lengths[:, None], codes, rows.gone)
+            spoilt = (taken.e >= 1.0 / SPOILT).any(axis=0) | (taken.e <= 0).any(axis=0)
+            by = by_column(rows)
+            target = np.where(by > 0, np.sqrt(by * rows.middle) / unit[:, None], 0.0)
+            sd = np.hypot(np.sqrt((1.0 - by) / taken.e) * lengths[:, None], target)
+            sd /= np.sqrt(divisor - rows.gone.out)
+            gaps = z + (means[:, codes][None] - means.T[:, :, None])
             gaps[codes, :, np.arange(len(codes))] *= np.sqrt(rows.gone.stretch)[:, None]
             crossed = None if noise is None else crossed_without(noise, taken)
             d2, at = held.distances(gaps / sd, taken, g, crossed, moments.total - taken.out)

@@ -94,7 +94,7 @@ def in_one_unit(
     """Moments as a structure takes them: of scales within reach of each other where it compares columns."""
     if structure in ("shrunk", "spherical", "pinv"):
         return moments if shrinkage is not None and not np.any(shrinkage) else comparable(moments)
-    if structure == "correlation" or (structure == "diagonal" and np.any(shrinkage)):
+    if structure in ("diagonal", "correlation") and np.any(shrinkage):
         return comparable_to_median(moments)
     return moments
 

@@ -347,7 +347,7 @@ def estimate(
         found = np.array([strimmer(comparable, fourth, k) for k in each])
     variances = None
     if asked.structure == "correlation":
-        found, variances = _correlations(asked, blocks, comparable, found)
+        found, variances = _correlations(asked, blocks, moments, found)
     if found is not None:
         for k, g in zip(each, found.tolist(), strict=True):
             _refuse_singular(asked, moments, blocks.terms, g, k, None if k is None else levels[k])
@@ -410,7 +410,7 @@ def powers_of(
     chosen = numbers.chosen
     if numbers.structure == "correlation":
         by_rows = "strimmer" in (chosen, numbers.variance_chosen)
-        return correlation_powers(blocks, moments) if by_rows else None
+        return correlation_powers(blocks, numbers.by_column) if by_rows else None
     if chosen == "strimmer":
         return column_powers(blocks, moments)
     if chosen != "ledoit-wolf":

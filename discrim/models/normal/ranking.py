@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from discrim.core.normal.cat_scores import (
+from discrim.core.normal.lda_ranking import (
     By,
     benjamini_hochberg,
     cat_scores,
