@@ -2,9 +2,10 @@
 
 A partition is that of k-means from centres that are drawn far apart (Arthur & Vassilvitskii, 2007,
 Proceedings of SODA, 1027-1035), in turn of columns over their standard deviations, which finds clusters along
-the directions in which a class is long, and in the metric of its covariance, which finds those along short ones.
-Neither depends on the units of the columns. Short runs from many starts, and one to the end from the best of
-them, are the rule of Biernacki, Celeux & Govaert (2003, Computational Statistics & Data Analysis 41, 561-575).
+the directions in which a class is long, and in the metric of its covariance, which finds those along short
+ones. Neither depends on the units of the columns. Short runs from many starts, and one to the end from the
+best of them, are the rule of Biernacki, Celeux & Govaert (2003, Computational Statistics & Data Analysis 41,
+561-575).
 """
 
 from __future__ import annotations
