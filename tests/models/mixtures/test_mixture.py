@@ -231,6 +231,24 @@ def test_no_covariances_of_the_form_are_more_likely(seed, form):
     assert free_parameters("EII", 2, 3) <= fewest <= free_parameters("VVV", 2, 3)
 
 
+def test_a_component_of_a_few_rows_near_a_plane_is_none():
+    rng = np.random.default_rng(8)
+    wide, flat = rng.normal(size=(60, 3)), rng.normal(size=(6, 3))
+    flat[:, 0] += 4
+    for thin, what in ((1e-4, "narrow"), (0.3, None)):
+        flat[:, 2] = flat[:, 0] - flat[:, 1] + thin * rng.normal(size=6)
+        x = np.concatenate([wide, flat])
+        rows = [Rows(np.ascontiguousarray((x - x.mean(axis=0)).T), np.ones(66))]
+        last = np.arange(66) >= 60
+        begun = of_weights(rows, [np.array([~last, last], dtype=float)], "VVV")
+        found = maximized(begun, rows, "VVV", tol=1e-9, maxiter=1000)
+        assert (found.what if isinstance(found, Degenerate) else None) == what
+    fit = mixture("species ~ .", IRIS, components=3, covariance="VVE")
+    covs = [cov for (label, _), cov in fit.covs.items() if label == "virginica"]
+    ratios = [scipy.linalg.eigvalsh(a, b)[0] for a in covs for b in covs]
+    assert min(ratios) > 1e-4
+
+
 # ---- choice, refusals, tables
 
 
