@@ -8,9 +8,9 @@ r_jk = sum_i u_ij u_ik, the g that loses least in expected squared error is esti
 
     g = min(1, (n A - B) / ((n - 1) B)),   A = sum_{j /= k} sum_i u_ij^2 u_ik^2,   B = sum_{j /= k} r_jk^2,
 
-n the rows of all classes. B is p^2 times the squared distance of R / p, of trace one, from the sphere, so
-that of more columns than rows no p x p matrix is formed; and n A - B is a sum of squares,
-n sum_i (u_ij u_ik - r_jk / n)^2 over all pairs.
+n the rows of all classes. B is |R - I|^2, so that of more columns than rows, where R = V'V for a V of r rows,
+it is |VV' - I|^2 + p - r and no p x p matrix is formed; and n A - B is a sum of squares, n sum_i
+(u_ij u_ik - r_jk / n)^2 over all pairs.
 
 R* is the correlation of columns over their standard deviations within classes, drawn towards a sphere.
 """
@@ -30,7 +30,7 @@ from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.moments.standardized import in_units
 from discrim.core.shrinkage.fourth_moments import NOTHING, data_units, strimmer_intensity
 from discrim.core.shrinkage.median_shrinkage import median_shrunk
-from discrim.core.shrinkage.shrinkage import Chosen, Structure, apart_from_sphere, shrunk
+from discrim.core.shrinkage.shrinkage import Chosen, Structure, shrunk
 from discrim.errors import DataError
 
 __all__ = [
@@ -79,10 +79,7 @@ class RowNoise:
 
     def correlations(self, moments: ClassMoments) -> float:
         """Schaefer & Strimmer's shrinkage of the correlations."""
-        apart = apart_from_sphere(at_unit_lengths(moments))
-        if apart is None:
-            return 1.0
-        pairs = np.array(apart * moments.n_columns**2)
+        pairs = np.array(_squared_pairs(one_scatter(moments, None)))
         return float(correlation_intensity(pairs, np.array(self.crossed), moments.total))
 
     def variances(self, moments: ClassMoments) -> float:
@@ -91,6 +88,18 @@ class RowNoise:
         unit = data_units(held, by_class=False)[0]
         squares = held.squares[0] * unit * unit
         return float(strimmer_intensity(squares, np.array(squares**2 @ self.fourths), held.total))
+
+
+def _squared_pairs(held: ClassMoments) -> float:
+    """The sum of the squared correlations of different columns, of one scatter."""
+    lengths = np.sqrt(held.squares[0])
+    if held.roots is not None and held.spread == "thin":
+        root = held.roots[0] / lengths
+        r, p = root.shape
+        return float(((root @ root.T - np.eye(r)) ** 2).sum() + p - r)
+    correlation = held.scatters[0] / lengths / lengths[:, None]
+    np.fill_diagonal(correlation, 0.0)
+    return float((correlation**2).sum())
 
 
 def at_unit_lengths(moments: ClassMoments) -> ClassMoments:
@@ -115,7 +124,7 @@ def row_noise(blocks: RowBlocks, moments: ClassMoments) -> RowNoise:
         squares = (from_class_means(moments, x, codes) / lengths) ** 2
         times = np.ones(len(codes)) if weights is None else weights
         # As sums of products: the square of a sum less its squares would cancel.
-        crossed += 2.0 * float(np.einsum("ji,ji,i->", squares[1:], squares.cumsum(axis=0)[:-1], times))
+        crossed += 2.0 * float((squares[1:] * squares.cumsum(axis=0)[:-1]).sum(axis=0) @ times)
         fourths += squares**2 @ times
     return RowNoise(crossed, fourths)
 

@@ -48,7 +48,6 @@ from discrim.errors import CollinearError, DataError, NotSupportedError
 __all__ = [
     "Chosen",
     "Structure",
-    "apart_from_sphere",
     "by_class",
     "check_own",
     "common",
@@ -153,7 +152,7 @@ def oas(moments: ClassMoments, k: int | None = None) -> float:
     held = one_scatter(moments, k)
     if held.n_columns == 1:
         return 0.0
-    apart = apart_from_sphere(held)
+    apart = _apart(held)
     return 1.0 if apart is None else float(intensity(np.array(apart), held.total, held.n_columns))
 
 
@@ -172,7 +171,7 @@ def ledoit_wolf(moments: ClassMoments, fourth: float, k: int | None = None) -> f
     held = one_scatter(moments, k)
     if held.n_columns == 1:
         return 0.0
-    apart = apart_from_sphere(held)
+    apart = _apart(held)
     if apart is None:
         return 1.0
     return float(ledoit_wolf_intensity(np.array(apart), np.array(fourth), held.total, held.n_columns))
@@ -196,9 +195,8 @@ def strimmer(moments: ClassMoments, fourths: Floats, k: int | None = None) -> fl
     return float(strimmer_intensity(held.squares[0] * unit * unit, own.sum(), held.total))
 
 
-def apart_from_sphere(moments: ClassMoments) -> float | None:
+def _apart(held: ClassMoments) -> float | None:
     """Squared distance |S - I/p|^2 of the one scatter, at trace one; None where nothing varies."""
-    held = one_scatter(moments, None)
     if held.spread == "thin":
         return principal(held).apart if held.squares.any() else None
     ratio = held.common_unit
