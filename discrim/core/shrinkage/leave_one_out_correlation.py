@@ -12,8 +12,13 @@ H^2 = I - c a a'; with T = H V diag(sqrt(e)) and k = g/(1 - g) the distance of a
 
     y'((1 - g) T'T + g I)^-1 y = (|y - T'b|^2 + k |b|^2) / g,   b = (T T' + k I)^-1 T y,
 
-where nothing cancels. What the analytic shrinkage takes follows as well. Rows of the class move by s h,
-s = o / (n_g - o), so that of the sum A of `correlation_shrinkage`
+where nothing cancels. Of no more columns than rows, the matrix without a row, times sqrt(q_j q_k), is that of
+all rows, which one decomposition inverts for any g, less (1 - g) c h h' and g c diag(h^2). The first is a
+rank-one update; the second is small, at most c h_j^2 of the whole, and steps x -> P^-1 (y + g c diag(h^2) x)
+gain that factor each. A row that takes more of a column than `SMALL` has a factorisation of its own.
+
+What the analytic shrinkage takes follows as well. Rows of the class move by s h, s = o / (n_g - o), so that of
+the sum A of `correlation_shrinkage`
 
     sum_i (u_ij + s h_j)^2 (u_ik + s h_k)^2 = sum_i u_ij^2 u_ik^2 + 2 s (h_k t_jk + h_j t_kj)
         + s^2 (h_k^2 w_jj + h_j^2 w_kk + 4 h_j h_k w_jk) + n_g s^4 h_j^2 h_k^2,
@@ -29,6 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.covariance.covariance import EPS
 from discrim.core.covariance.principal import one_scatter
 from discrim.core.moments.coordinates import from_class_means
 from discrim.core.moments.moments import ClassMoments
@@ -54,6 +60,12 @@ LEAST = 1e-6
 
 ROUNDING = 1e-12
 """Length of a direction, relative to the longest, up to which it is none."""
+
+SMALL = 0.1
+"""Share of a column that a row may take of its length, for all rows' matrices to be solved together."""
+
+STEPS = 20
+"""Steps in which what is left of an error is SMALL to that power."""
 
 NUMBERS = 2**22
 """Numbers of the matrices that are factorised at a time."""
@@ -261,18 +273,46 @@ class Many:
             pairs = _pairs(self.matrix**2, e) - 2.0 * lift * _pairs(self.matrix, e * h) + lift**2 * b
             at = correlation_intensity(pairs, crossed, count)
         d2 = np.full((len(gaps), len(lift)), np.nan)
+        sound = (e > 0).all(axis=0) & (at > LEAST)
+        small = np.flatnonzero(sound & (lift * (h**2).max(axis=0) <= SMALL))
+        d2[:, small] = self._iterated(gaps[:, :, small], h[:, small], e[:, small], lift[small], at[small])
+        rest = np.flatnonzero(sound & np.isnan(d2).any(axis=0))
         step = max(1, NUMBERS // self.matrix.size)
-        for first in range(0, len(lift), step):
-            part = slice(first, first + step)
+        for first in range(0, len(rest), step):
+            part = rest[first : first + step]
             f, own = np.sqrt(e[:, part]).T, h[:, part].T
             matrices = self.matrix - lift[part, None, None] * own[:, :, None] * own[:, None, :]
             matrices *= (1.0 - at[part])[:, None, None] * f[:, :, None] * f[:, None, :]
             matrices[:, range(len(h)), range(len(h))] = 1.0
-            # What has no digits is left to a refit.
-            good = np.isfinite(matrices).all(axis=(1, 2)) & (at[part] > LEAST)
-            y = gaps[:, :, part].transpose(2, 1, 0)[good]
-            d2[:, first + np.flatnonzero(good)] = (y * np.linalg.solve(matrices[good], y)).sum(axis=1).T
+            y = gaps[:, :, part].transpose(2, 1, 0)
+            d2[:, part] = (y * np.linalg.solve(matrices, y)).sum(axis=1).T
         return d2, at
+
+    def _iterated(self, gaps: Floats, h: Floats, e: Floats, lift: Floats, at: Floats) -> Floats:
+        """Squared distances (K, m); missing of rows for which no number of steps was enough."""
+        lengths, axes = np.linalg.eigh(self.matrix)
+        variances = (1.0 - at) * np.maximum(lengths, 0.0)[:, None] + at
+        along = (axes.T @ h) / variances
+        b = (1.0 - at) * lift
+        left = 1.0 - b * (variances * along**2).sum(axis=0)
+        y = (gaps / np.sqrt(e)).transpose(1, 0, 2)
+        shape, delta = y.shape, (at * lift * h**2)[:, None, :]
+        turned = (axes.T @ y.reshape(len(h), -1)).reshape(shape)
+
+        def solved(columns: Floats) -> Floats:
+            lifted = (along[:, None, :] * columns).sum(axis=0) * (b / left)
+            return np.asarray(columns / variances[:, None, :] + along[:, None, :] * lifted)
+
+        found = solved(turned)
+        for _ in range(STEPS):
+            back = delta * (axes @ found.reshape(len(h), -1)).reshape(shape)
+            before, found = found, solved(turned + (axes.T @ back.reshape(len(h), -1)).reshape(shape))
+            moved = np.abs(found - before).max(axis=(0, 1)) <= 4 * EPS * np.abs(found).max(axis=(0, 1))
+            if moved.all():
+                break
+        d2 = (turned * found).sum(axis=0)
+        d2[:, ~moved | (left <= SPOILT)] = np.nan
+        return np.asarray(d2)
 
 
 @dataclass(frozen=True, slots=True)
