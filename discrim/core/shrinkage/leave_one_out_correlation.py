@@ -17,8 +17,8 @@ all rows, which one decomposition inverts for any g, less (1 - g) c h h' and g c
 rank-one update; the second is small, at most c h_j^2 of the whole, and steps x -> P^-1 (y + g c diag(h^2) x)
 gain that factor each. A row that takes more of a column than `SMALL` has a factorisation of its own.
 
-What the analytic shrinkage takes follows as well. Rows of the class move by s h, s = o / (n_g - o), so that of
-the sum A of `correlation_shrinkage`
+What the analytic shrinkage takes follows as well. Rows of the class move by s h, s = o / (n_g - o), so that
+of the sum A of `correlation_shrinkage`
 
     sum_i (u_ij + s h_j)^2 (u_ik + s h_k)^2 = sum_i u_ij^2 u_ik^2 + 2 s (h_k t_jk + h_j t_kj)
         + s^2 (h_k^2 w_jj + h_j^2 w_kk + 4 h_j h_k w_jk) + n_g s^4 h_j^2 h_k^2,
