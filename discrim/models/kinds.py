@@ -179,6 +179,12 @@ ROBUST = Kind(
     "discrim.models.normal.robust_pictures:distances",
     leaves=("data",),
 )
+RANKING = Kind(
+    "ranking",
+    "the first columns of the ranking, with their scores by class",
+    "discrim.models.normal.ranking_pictures:ranking",
+    leaves=("data",),
+)
 CHOSEN_BANDWIDTH = Kind(
     "path",
     "leave-one-out error and likelihood by bandwidth",

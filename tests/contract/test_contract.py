@@ -22,6 +22,7 @@ VERBS = {
     "lda-ledoit-wolf": (discrim.lda, {"covariance": "shrunk", "shrinkage": "ledoit-wolf"}),
     "lda-loo": (discrim.lda, {"covariance": "shrunk", "shrinkage": "loo", "grid": [0.0, 0.1, 0.6]}),
     "lda-strimmer": (discrim.lda, {"covariance": "diagonal", "shrinkage": "strimmer"}),
+    "lda-correlation": (discrim.lda, {"covariance": "correlation"}),
     "lda-estimator": (discrim.lda, {"covariance": ShrunkCovariance()}),
     "lda-spherical": (discrim.lda, {"covariance": "spherical"}),
     "lda-ncomp": (discrim.lda, {"ncomp": 1}),

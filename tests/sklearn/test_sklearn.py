@@ -61,6 +61,7 @@ CHECKED = [
     estimators.KNNClassifier(),
     estimators.LDAClassifier(),
     estimators.LDAClassifier(covariance="shrunk"),
+    estimators.LDAClassifier(covariance="correlation"),
     estimators.LogisticClassifier(),
     estimators.LogisticClassifier(penalty="elastic_net", strength=0.01),
     estimators.KernelDensityClassifier(),
