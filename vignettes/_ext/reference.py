@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def pages() -> dict[str, str]:
         if not inspect.isfunction(function):
             continue
         own = [model.results for model in MODELS if model.verb == verb]
-        own += [name for name in kinds if name in str(inspect.signature(function).return_annotation)]
+        own += re.findall(rf"\b({'|'.join(kinds)})\b", str(inspect.signature(function).return_annotation))
         text = titled(verb) + directive("autofunction", f"discrim.{verb}")
         for name in dict.fromkeys(own):
             if name not in shown:
