@@ -24,7 +24,7 @@ without a matrix of columns by columns.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ from discrim.errors import DataError
 
 __all__ = [
     "FORMS", "Factors", "Fault", "Found", "Wanted", "choose", "common_axes", "common_dimension", "factors_of",
-    "free_parameters", "of_each_class", "one_signal", "spectrum",
+    "found_by_class", "free_parameters", "of_each_class", "one_signal", "spectrum",
     "wanted_of_file",
 ]  # fmt: skip
 
@@ -47,6 +47,8 @@ Counts = NDArray[np.intp]
 
 Found = Literal["given", "cattell", "bic"]
 """How dimensions were found."""
+
+_FOUND: dict[str, Found] = {"given": "given", "cattell": "cattell", "bic": "bic"}
 
 FORMS = (
     "AkjBkQkDk", "AkBkQkDk", "ABkQkDk", "AkjBQkDk", "AkBQkDk", "ABQkDk",
@@ -118,6 +120,12 @@ def of_each_class(form: str) -> bool:
     return form.startswith("Ak") and "BkQk" in form
 
 
+def found_by_class(factors: Factors) -> bool:
+    """Whether the covariance of a class would be the same whatever the rows of the others."""
+    chosen = factors.wanted.found != "given"
+    return of_each_class(factors.form) and not (chosen and common_dimension(factors.form))
+
+
 def one_signal(form: str) -> bool:
     """Whether a form has one variance in all dimensions of the signal."""
     return "j" not in form
@@ -129,7 +137,7 @@ def free_parameters(form: str, dimensions: Counts, p: int) -> int:
     axes = [d * p - d * (d + 1) // 2 for d in each]
     turns = axes[0] if common_axes(form) else sum(axes)
     signal = {"Akj": sum(each), "Ak": k, "Aj": first, "A": 1}[form.split("B")[0]]
-    return turns + signal + (k if "Bk" in form else 1)
+    return int(turns + signal + (k if "Bk" in form else 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +153,8 @@ class Factors:
         one unit for all classes, and axes those of the signal alone.
     ranks : (K,) or (1,) int
     counts : (K,) float
+    per_unit : float
+        What y is times the units of the data; of standardized columns, times standard deviations.
     """
 
     wanted: Wanted
@@ -152,6 +162,7 @@ class Factors:
     spectra: tuple[Principal, ...]
     ranks: Counts
     counts: Floats
+    per_unit: float
 
     @property
     def form(self) -> str:
@@ -195,6 +206,11 @@ class Factors:
         if len(each) < k:
             return signals * k, np.repeat(noise, k)
         return signals, noise
+
+    def in_data(self, variances: Floats) -> Floats:
+        """Variances of y in the units of the data; what no double can hold is infinite or zero."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(variances / self.per_unit / self.per_unit)
 
     def covariances(self, divisors: Floats) -> tuple[ThinCovariance, ...]:
         """The covariance of each class, by divisors (K,)."""
@@ -252,7 +268,8 @@ def factors_of(moments: ClassMoments, wanted: Wanted) -> Factors:
     if dimensions is None:
         dimensions = _chosen(moments, wanted, spectra, ranks)
     axes = [_leading(own, d) for own, d in zip(spectra, dimensions.tolist(), strict=False)]
-    return Factors(wanted, dimensions, tuple(axes), ranks, moments.counts)
+    per_unit = float(moments.scale.min() * unit.max())
+    return Factors(wanted, dimensions, tuple(axes), ranks, moments.counts, per_unit)
 
 
 def spectrum(moments: ClassMoments, k: int | None) -> tuple[Principal, int]:
@@ -324,11 +341,11 @@ def wanted_of_file(
         raise DataError("its form, or its dimensions, do not go with its structure")
     if form is None or found is None or threshold is None or dimensions is None:
         return None
-    if form not in FORMS or found not in get_args(Found) or not 0 <= threshold <= 1:
+    if form not in FORMS or found not in _FOUND or not 0 <= threshold <= 1:
         raise DataError("its form, or how its dimensions were found, is not known")
     whole = dimensions.astype(np.intp)
     if (whole != dimensions).any() or (whole < 1).any():
         raise DataError("its dimensions are no whole numbers")
     if common_dimension(form) and len(set(whole.tolist())) > 1:
         raise DataError("its dimensions are to be the same")
-    return Wanted(form, found, whole, threshold)
+    return Wanted(form, _FOUND[found], whole, threshold)

@@ -1,13 +1,13 @@
 """Scores of rows under covariances of a few large variances that are fitted without each of them.
 
 Theory. Without a row of deviation d from its class's mean the scatter is W - c d d', which on the axes U of
-W = U L U' is L - c t t' with t = U'd: no larger than the rank of W, whatever the number of columns. Its
-eigenvalues choose the dimensions anew, where rows chose them, and its eigenvectors V say what of the row lies
-on the axes of the signal and what beyond: the squares of V't, and what no axis holds is zero, as the row is one
-of those that the axes are of.
+W = U L U' is L - c t t' with t = U'd: no larger than the rank of W, whatever the number of columns.
+Its eigenvalues choose the dimensions anew, where rows chose them, and its eigenvectors V say by V't
+what of the row lies on the axes of the signal and what beyond. Nothing of it lies beyond U, whose axes are of
+this row too.
 
-The smaller eigenvalues of a difference are known to the rounding of the largest. Where that says too little of
-the noise, and where a row leaves it nothing, the row is left to a refit.
+The smaller eigenvalues of a difference are known to the rounding of the largest. Where that says too little
+of the noise, and where a row leaves it nothing, the row is left to a refit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS
-from discrim.core.covariance.factor import Factors, choose, of_each_class, one_signal, spectrum
+from discrim.core.covariance.factor import Factors, choose, found_by_class, one_signal, spectrum
 from discrim.core.covariance.principal import Principal
 from discrim.core.moments.coordinates import from_class_means
 from discrim.core.moments.moments import ClassMoments
@@ -52,8 +52,7 @@ def factors_left_out(
         That of the full fit, which the other classes of a row keep.
     """
     k = moments.n_classes
-    chosen = factors.wanted.found != "given"
-    if not of_each_class(factors.form) or (chosen and factors.form.endswith("D")):
+    if not found_by_class(factors):
         return lambda x, codes, weights: np.full((len(codes), k), np.nan)
     spectra = [spectrum(moments, code) for code in range(k)]
 

@@ -14,8 +14,8 @@ from discrim.core.incomplete.em import Em
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.standardized import standardized, standardized_left_out
 from discrim.core.moments.weights import LIGHT
-from discrim.core.robust.robust import Robust
 from discrim.core.normal.leave_one_out_factor import factors_left_out
+from discrim.core.robust.robust import Robust
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import (
     FullLeftOut,

@@ -192,8 +192,8 @@ def with_units(asked: Shrinking, standardize: Any) -> Shrinking:
         raise DataError(f"standardize={standardize!r}: give True or False.")
     if standardize and asked.structure not in SPHERES:
         raise DataError(
-            'standardize=True is of a sphere: pass covariance="shrunk", "spherical" or "factor" of qda() with '
-            "it, or leave it out."
+            'standardize=True is of a sphere: pass covariance="shrunk" or "spherical" with it, or in qda() '
+            '"factor", or leave it out.'
         )
     return replace(asked, standardize=bool(standardize))
 

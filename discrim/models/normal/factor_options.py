@@ -156,7 +156,7 @@ def refuse_fault(factors: Factors, levels: Sequence[Any], rows: Sequence[int]) -
         own = 'form="AkjBkQkDk"' if not common_dimension(factors.form) else 'form="AkjBkQkD"'
         raise DataError(
             f'In form="{factors.form}", with one variance of the {which} for all classes, a signal of class '
-            f"{levels[fault.code]!r} has no larger a variance than its noise: pass {own}, or fewer dimensions."
+            f"{levels[fault.code]!r} varies less than its noise: pass {own}, or fewer dimensions."
         )
     said = f"class {levels[fault.code]!r}, whose {rows[fault.code]} rows vary" if fault.code >= 0 else (
         "the classes, whose rows vary within them"

@@ -49,6 +49,7 @@ from discrim.models.normal.em import MissingRows, check_em, em_sample
 from discrim.models.normal.equal_covariances import box_m_of, covariance_models_of
 from discrim.models.normal.estimators import CovarianceEstimator
 from discrim.models.normal.factor_options import read_factor
+from discrim.models.normal.factor_results import FactorCovariances
 from discrim.models.normal.normal_fits import ShrunkCovariances, normal_refits
 from discrim.models.normal.quadratic import quadratic_again, quadratic_fit
 from discrim.models.normal.robust import Method, RobustRows, Scatter, robust_choice, robust_moments
@@ -157,7 +158,9 @@ def qda(
         if asked.takes_full_rank(len(blocks.terms)):
             blocks = _refuse_few_rows(blocks, asked, na_action, robust=wanted is not None)
         blocks, held = usable_rows(
-            blocks, spread_of(asked.structure, "class", thin=is_wide(blocks) or _is_thin(asked, blocks)), na_action
+            blocks,
+            spread_of(asked.structure, "class", thin=is_wide(blocks) or _is_thin(asked, blocks)),
+            na_action,
         )
     else:
         needs_rows = asked.needs_rows or wanted is not None
@@ -261,7 +264,7 @@ SAVED = Saved(
 )
 
 
-class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierResults):
+class QDAResults(FactorCovariances, SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierResults):
     """A fitted quadratic discriminant analysis.
 
     Attributes
@@ -279,6 +282,8 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
         Of shrunk covariances or shrunken variances.
     path : DataFrame
         Of a choice by leave-one-out: shrinkage, error, se.
+    dimensions, factors : Series, DataFrame by class
+        Of a few large variances; see also `scree`.
     """
 
     _fit: Fit[QDAFit]
@@ -323,10 +328,10 @@ class QDAResults(SeparateCovariances, ShrunkCovariances, RobustRows, ClassifierR
         return log_determinant_table(logdets, np.append(free, nu), len(self.terms), level, index)
 
     @displayed()
-    def covariance_models(self) -> pd.DataFrame:
+    def covariance_models(self, dimensions: Any = None, threshold: float | None = None) -> pd.DataFrame:
         """The ladder of covariance models; see `discrim.covariance_models`. Reads any rows once more."""
         self._need_moments("covariance_models()")
-        return covariance_models_of(self._fit)
+        return covariance_models_of(self._fit, dimensions, threshold)
 
     def box_m(self) -> TestResult:
         """Box's M test that the classes have one covariance; reads any rows once more."""
