@@ -194,6 +194,9 @@ class QDAClassifier(PartialClassifier):
             if singular == "raise" or not shrinkable(options, "full", "diagonal", "shrunk"):
                 raise
             why = error
+        for name in ("dimensions", "form", "threshold"):
+            # Of another covariance, so that they are None.
+            options.pop(name)
         results: ClassifierResults
         try:
             results, instead = again(qda, formula, data, **shrunk(options)), f"with {SHRUNK}"

@@ -131,8 +131,8 @@ class QDAFit:
         return None if self.factors is None else self.factors.wanted.found
 
     @property
-    def threshold(self) -> float | None:
-        """Of the scree test."""
+    def least_fall(self) -> float | None:
+        """Threshold of the scree test, under a name that files of other models have not."""
         return None if self.factors is None else self.factors.wanted.threshold
 
     def scaled(self, divisors: Floats) -> tuple[Covariance, ...]:
@@ -372,7 +372,7 @@ def qda_from_file(
     standardize: bool,
     form: str | None = None,
     found_by: Found | None = None,
-    threshold: float | None = None,
+    least_fall: float | None = None,
     robust: Robust | None = None,
     shrinkage: Floats | None = None,
     covariance_roots: Floats | None = None,
@@ -380,7 +380,7 @@ def qda_from_file(
 ) -> QDAFit:
     """The fit that `buffers` and its options are of; as `discrim.core.normal.lda_file.lda_from_file`."""
     check_own(structure, chosen, shrinkage, covariance_roots)
-    wanted = wanted_of_file(structure, form, found_by, threshold, dimensions)
+    wanted = wanted_of_file(structure, form, found_by, least_fall, dimensions)
     factors = None if wanted is None else factors_for(moments, wanted, standardize=standardize)
     if factors is not None and factors.fault() is not None:
         raise DataError("its dimensions do not go with its moments")

@@ -254,7 +254,7 @@ def qda_fit(
 SAVED = Saved(
     {"method": (str,), "structure": (str,), "estimated_prior": (bool,)}
     | {"chosen": (str, NOTHING), "estimator": (str, NOTHING), "standardize": (bool,)}
-    | {"form": (str, NOTHING), "found_by": (str, NOTHING), "threshold": (float, NOTHING)},
+    | {"form": (str, NOTHING), "found_by": (str, NOTHING), "least_fall": (float, NOTHING)},
     "class",
     partial(with_found, qda_from_file),
     qda_fit,
