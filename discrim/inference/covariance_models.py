@@ -120,16 +120,19 @@ def covariance_models(
         table[f"p{prefix}"] = np.where(free > 0, chi2_sf(ratio, np.where(free > 0, free, 1)), np.nan)
     if not factors:
         return table
-    rows = [_factor_line(moments, prior, held, beside, table.loc["free"], depth[-1]) for held in factors]
+    rows = [_factor_line(moments, prior, held, beside, int(df[-1]), depth[-1]) for held in factors]
     lines = pd.DataFrame(rows, index=[f"factor {held.form}" for held in factors])
     table["dimensions"] = ""
     return pd.concat([table, lines]).rename_axis("model").astype({"df": int})
 
 
 def _factor_line(
-    moments: ClassMoments, prior: Floats, held: Factors, beside: int, free: pd.Series, depth: float
+    moments: ClassMoments, prior: Floats, held: Factors, beside: int, free: int, depth: float
 ) -> dict[str, Any]:
-    """One model of a few large variances, with `beside` parameters of means and prior."""
+    """One model of a few large variances, with `beside` parameters of means and prior.
+
+    Free and depth are the number of parameters, and sum of log-determinants, of the free model.
+    """
     counts, df = moments.counts, beside + held.free_parameters()
     line: dict[str, Any] = {"df": df, "dimensions": ", ".join(str(d) for d in held.dimensions.tolist())}
     if held.fault() is not None:
@@ -137,7 +140,7 @@ def _factor_line(
     logdets = np.array([c.logdet for c in held.covariances(counts)])
     llf = log_likelihood(moments, logdets, prior)
     line |= {"llf": llf, "AIC": 2 * df - 2 * llf, "BIC": np.log(moments.total) * df - 2 * llf}
-    gap = int(free["df"]) - df
+    gap = free - df
     if held.wanted.found != "given" or not gap:
         return line
     ratio = float(counts @ logdets - depth)

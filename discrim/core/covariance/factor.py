@@ -34,12 +34,11 @@ from discrim.core.covariance.dimensions import by_bic, by_scree
 from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal
 from discrim.core.moments.given_moments import root_of
 from discrim.core.moments.moments import ClassMoments
-from discrim.errors import DataError
 
 __all__ = [
     "FORMS", "Factors", "Fault", "Found", "Wanted", "choose", "common_axes", "common_dimension", "factors_of",
     "found_by_class", "free_parameters", "of_each_class", "one_signal", "spectrum",
-    "wanted_of_file",
+
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -47,8 +46,6 @@ Counts = NDArray[np.intp]
 
 Found = Literal["given", "cattell", "bic"]
 """How dimensions were found."""
-
-_FOUND: dict[str, Found] = {"given": "given", "cattell": "cattell", "bic": "bic"}
 
 FORMS = (
     "AkjBkQkDk", "AkBkQkDk", "ABkQkDk", "AkjBQkDk", "AkBQkDk", "ABQkDk",
@@ -324,28 +321,3 @@ def choose(wanted: Wanted, lengths: Floats, most: Counts, p: int, counts: Floats
     if wanted.found == "bic":
         return by_bic(lengths, most, p, counts, shared=one_signal(wanted.form))
     return by_scree(lengths, most, p, wanted.threshold)
-
-
-def wanted_of_file(
-    structure: str, form: str | None, found: str | None, threshold: float | None, dimensions: Floats | None
-) -> Wanted | None:
-    """What a file says of its covariances, None where they are others.
-
-    Raises
-    ------
-    DataError
-        It is no such thing.
-    """
-    parts = (form, found, threshold, dimensions)
-    if (structure == "factor") != all(part is not None for part in parts):
-        raise DataError("its form, or its dimensions, do not go with its structure")
-    if form is None or found is None or threshold is None or dimensions is None:
-        return None
-    if form not in FORMS or found not in _FOUND or not 0 <= threshold <= 1:
-        raise DataError("its form, or how its dimensions were found, is not known")
-    whole = dimensions.astype(np.intp)
-    if (whole != dimensions).any() or (whole < 1).any():
-        raise DataError("its dimensions are no whole numbers")
-    if common_dimension(form) and len(set(whole.tolist())) > 1:
-        raise DataError("its dimensions are to be the same")
-    return Wanted(form, _FOUND[found], whole, threshold)

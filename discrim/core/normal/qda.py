@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance, divisors_by_class
-from discrim.core.covariance.factor import Factors, Found, Wanted, factors_of, wanted_of_file
+from discrim.core.covariance.factor import Factors, Found, Wanted, factors_of
 from discrim.core.incomplete.em import Em
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.standardized import standardized, standardized_left_out
@@ -34,7 +34,6 @@ from discrim.core.shrinkage.shrinkage import (
     Chosen,
     Structure,
     by_class,
-    check_own,
     estimator_left_out,
     has_likelihood,
     in_one_unit,
@@ -43,9 +42,9 @@ from discrim.core.shrinkage.shrinkage import (
     obstacles,
     own_buffers,
 )
-from discrim.errors import DataError, NotSupportedError
+from discrim.errors import NotSupportedError
 
-__all__ = ["QDAFit", "factors_for", "fit_qda", "qda_from_file"]
+__all__ = ["QDAFit", "factors_for", "fit_qda"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -358,45 +357,3 @@ def factors_for(moments: ClassMoments, wanted: Wanted, *, standardize: bool) -> 
     """
     held = standardized(moments) if standardize else in_one_unit(moments, "factor", None)
     return factors_of(held, wanted)
-
-
-def qda_from_file(
-    moments: ClassMoments,
-    prior: Floats,
-    *,
-    method: str,
-    structure: Structure,
-    estimated_prior: bool,
-    chosen: Chosen | None,
-    estimator: str | None,
-    standardize: bool,
-    form: str | None = None,
-    found_by: Found | None = None,
-    least_fall: float | None = None,
-    robust: Robust | None = None,
-    shrinkage: Floats | None = None,
-    covariance_roots: Floats | None = None,
-    dimensions: Floats | None = None,
-) -> QDAFit:
-    """The fit that `buffers` and its options are of; as `discrim.core.normal.lda_file.lda_from_file`."""
-    check_own(structure, chosen, shrinkage, covariance_roots)
-    wanted = wanted_of_file(structure, form, found_by, least_fall, dimensions)
-    factors = None if wanted is None else factors_for(moments, wanted, standardize=standardize)
-    if factors is not None and factors.fault() is not None:
-        raise DataError("its dimensions do not go with its moments")
-    return fit_qda(
-        moments,
-        prior,
-        method=method,
-        structure=structure,
-        estimated_prior=estimated_prior,
-        shrinkage=shrinkage,
-        chosen=chosen,
-        covariances=None
-        if covariance_roots is None
-        else tuple(Covariance.from_root(root) for root in covariance_roots),
-        estimator=estimator,
-        robust=robust,
-        standardize=standardize,
-        factors=factors,
-    )

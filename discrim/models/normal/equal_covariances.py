@@ -97,7 +97,7 @@ def covariance_models_of(fit: Fit[Any], dimensions: Any = None, threshold: Any =
         moments = in_one_unit(moments, "factor", None)
         factors = _factors(fit, moments, dimensions, threshold)
     table = ladder(moments, fit.prior_values(), estimated_prior=fit.numbers.estimated_prior, factors=factors)
-    if np.isnan(table.loc["common principal components", "llf"]):
+    if table["llf"].isna()["common principal components"]:
         spread = within_sd(moments)
         wide, narrow = (repr(fit.terms[int(at(spread))]) for at in (np.argmax, np.argmin))
         warn_user(

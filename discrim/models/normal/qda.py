@@ -15,7 +15,8 @@ from discrim.core.covariance.covariance import pooled
 from discrim.core.incomplete.em import buffers_with_found, with_found
 from discrim.core.moments.moments import ROOT_WORK
 from discrim.core.normal.marginal import quadratic_marginal
-from discrim.core.normal.qda import QDAFit, qda_from_file
+from discrim.core.normal.qda import QDAFit
+from discrim.core.normal.qda_file import qda_from_file
 from discrim.core.rules.rules import Rule
 from discrim.core.shrinkage.shrinkage import spread_of
 from discrim.errors import CollinearError, NotSupportedError
